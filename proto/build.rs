@@ -1,0 +1,26 @@
+//! Compiles the .proto files with a compiler that is itself a crate: no protoc on build machines.
+
+use prost::Message as _;
+
+const FILES: &[&str] = &[
+    "etcd/kv.proto",
+    "peer/peer.proto",
+    "tensorflow/coordination.proto",
+    "tensorflow/payload.proto",
+    "tripod/v1/cluster.proto",
+    "tripod/v1/jobs.proto",
+    "tripod/v1/kv.proto",
+    "tripod/v1/sessions.proto",
+    "xla/coordination.proto",
+];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for file in FILES {
+        println!("cargo:rerun-if-changed={file}");
+    }
+    let descriptors = protox::compile(FILES, ["."])?;
+    let out = std::path::PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    Ok(())
+}

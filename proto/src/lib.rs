@@ -1,0 +1,47 @@
+//! Messages and services on the wire, generated from the `.proto` files beside this crate. Field
+//! numbers are facts of the protocols. There is no logic here, and no type of the domain.
+
+#![allow(
+    missing_docs,
+    unused_qualifications,
+    clippy::all,
+    clippy::pedantic,
+    reason = "generated; the .proto files carry the words"
+)]
+
+/// Our own API for the command line, SDK and agents.
+pub mod tripod {
+    pub mod v1 {
+        tonic::include_proto!("tripod.v1");
+    }
+    /// Between the nodes of a cluster.
+    pub mod peer {
+        pub mod v1 {
+            tonic::include_proto!("tripod.peer.v1");
+        }
+    }
+}
+
+/// Dialect N: jaxlib 0.10.0 and later.
+pub mod xla {
+    pub mod coordination {
+        tonic::include_proto!("xla.coordination");
+    }
+}
+
+/// Dialect T: jaxlib up to 0.9.2, and TensorFlow.
+pub mod tensorflow {
+    tonic::include_proto!("tensorflow");
+
+    pub mod distributed_runtime {
+        tonic::include_proto!("tensorflow.distributed_runtime");
+    }
+}
+
+/// The part of etcd's API that the benchmarks drive it with.
+pub mod etcdserverpb {
+    tonic::include_proto!("etcdserverpb");
+}
+
+/// Every file's descriptor, for tests that compare services with their documentation.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

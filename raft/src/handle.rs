@@ -1,0 +1,199 @@
+//! A running node as the rest of the process sees it. Nothing of openraft shows.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::watch;
+use tripod_state::ids::{LogIndex, NodeId, Term};
+use tripod_state::{Effect, Envelope, Reply, State};
+
+use crate::options::Options;
+
+/// A committed and applied command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    pub index: LogIndex,
+    pub reply: Reply,
+}
+
+/// Why a proposal or a read did not come through.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Nobody leads, or the leader cannot be reached. Nothing was sent; try again.
+    #[error("no leader: {0}")]
+    NoLeader(String),
+    /// The command may or may not have taken effect. Only a stamped command may be sent again.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+    /// A bounded queue is full. Nothing was sent.
+    #[error("overloaded: {0}")]
+    Overloaded(String),
+    /// This node is stopping, or its storage failed.
+    #[error("node stopped: {0}")]
+    Stopped(String),
+}
+
+/// What a node is at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Leader,
+    Follower,
+    Candidate,
+    Learner,
+    Stopped,
+}
+
+/// Who leads, as this node knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leadership {
+    pub leader: Option<NodeId>,
+    pub term: Term,
+    /// This node leads, and has applied everything of earlier terms.
+    pub ready_here: bool,
+}
+
+/// A member as this node sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberStatus {
+    pub node: NodeId,
+    pub peer: String,
+    pub voter: bool,
+    /// On the leader: the last log index known to be on that member.
+    pub matched: Option<LogIndex>,
+}
+
+/// This node's own view, from memory; needs no leader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub cluster_id: String,
+    pub node: NodeId,
+    pub role: Role,
+    pub term: Term,
+    pub leader: Option<NodeId>,
+    pub last_log: LogIndex,
+    pub committed: LogIndex,
+    pub applied: LogIndex,
+    pub snapshot: LogIndex,
+    pub purged: LogIndex,
+    pub members: Vec<MemberStatus>,
+}
+
+/// Answers the questions that other nodes' gateways ask the leader's.
+pub trait AskHandler: Send + Sync + 'static {
+    /// Called only while this node leads. An error text becomes the asker's [`ProposeError::NoLeader`].
+    fn ask(&self, question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>>;
+}
+
+/// What the layer above is told.
+#[derive(Clone)]
+pub struct Hooks {
+    /// Called after every applied batch, outside the state's lock, in log order. Must not block.
+    pub effects: Arc<dyn Fn(&[Effect]) + Send + Sync>,
+    /// Called after a snapshot replaced the whole state: every waiter must look again.
+    pub replaced: Arc<dyn Fn() + Send + Sync>,
+    pub asks: Arc<dyn AskHandler>,
+}
+
+/// A cheap, clonable handle on a running node.
+#[derive(Clone)]
+pub struct Handle {
+    leadership: watch::Receiver<Leadership>,
+}
+
+impl Handle {
+    /// Starts the node: opens its storage, joins its peers, recovers its state.
+    ///
+    /// # Errors
+    /// A data directory of another node or cluster, damaged storage, a port in use.
+    pub async fn start(_options: Options, _hooks: Hooks) -> Result<Self, StartError> {
+        let (_, leadership) =
+            watch::channel(Leadership { leader: None, term: Term(0), ready_here: false });
+        Ok(Self { leadership })
+    }
+
+    /// Replicates a command and gives its reply once it is durable on a quorum and applied. On a
+    /// follower the command goes to the leader, one hop.
+    ///
+    /// # Errors
+    /// [`ProposeError`]; only [`ProposeError::Unknown`] may have taken effect.
+    pub async fn propose(&self, _envelope: Envelope) -> Result<Applied, ProposeError> {
+        Err(ProposeError::Stopped("not written".into()))
+    }
+
+    /// Waits until this node's state holds every write that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// [`ProposeError`]; never `Unknown`.
+    pub async fn read_barrier(&self) -> Result<LogIndex, ProposeError> {
+        Err(ProposeError::Stopped("not written".into()))
+    }
+
+    /// Waits until this node has applied `index`.
+    ///
+    /// # Errors
+    /// [`ProposeError::Stopped`].
+    pub async fn wait_applied(&self, _index: LogIndex) -> Result<(), ProposeError> {
+        Err(ProposeError::Stopped("not written".into()))
+    }
+
+    /// Looks at this node's state as it is now. Keep it short: apply waits.
+    pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&State::default())
+    }
+
+    /// The last index applied to the state that [`Self::read`] shows.
+    #[must_use]
+    pub fn applied_index(&self) -> LogIndex {
+        LogIndex(0)
+    }
+
+    /// Who leads, as it changes.
+    #[must_use]
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.leadership.clone()
+    }
+
+    /// Asks the leader's gateway; on the leader, this node's own handler.
+    ///
+    /// # Errors
+    /// [`ProposeError::NoLeader`] or [`ProposeError::Stopped`].
+    pub async fn ask_leader(&self, _question: Bytes) -> Result<Bytes, ProposeError> {
+        Err(ProposeError::Stopped("not written".into()))
+    }
+
+    /// This node's view of itself and the cluster.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        unreachable!("not written")
+    }
+
+    /// Hands leadership to another voter (`None`: the one that is furthest) and waits for it.
+    ///
+    /// # Errors
+    /// This node does not lead, or nobody took over in time.
+    pub async fn transfer_leadership(&self, _to: Option<NodeId>) -> Result<(), ProposeError> {
+        Err(ProposeError::Stopped("not written".into()))
+    }
+
+    /// Resolves when the node cannot go on (storage fault, divergence), with the reason. The process
+    /// must end.
+    pub async fn failed(&self) -> String {
+        std::future::pending().await
+    }
+
+    /// Hands over leadership if this node has it, then stops.
+    pub async fn shutdown(&self) {}
+}
+
+/// Why a node did not start. Each names the file or port and the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{0}")]
+    Identity(String),
+    #[error("{0}")]
+    Storage(String),
+    #[error("{0}")]
+    Network(String),
+}

@@ -1,0 +1,28 @@
+//! Barriers: instances with counters, membership fixed by the first instance, stored results.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::Scope;
+use crate::ids::{BarrierCounter, BarrierName, JobId, TaskId};
+
+/// The barrier that every registration passes.
+pub const REGISTER_BARRIER: &str = "[Init]Wait_for_all_tasks_to_register";
+
+/// What changes barriers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Waits: [`crate::Ticket::Barrier`]; or the stored result at once.
+    Arrive {
+        scope: Scope,
+        barrier: String,
+        counter: BarrierCounter,
+        /// As the client sent it, in milliseconds; zero and below expire at once.
+        timeout_ms: i64,
+        /// Empty: every task of the job.
+        tasks: Vec<TaskId>,
+        task: TaskId,
+    },
+    Cancel { scope: Scope, barrier: String, counter: BarrierCounter, task: TaskId },
+    /// Proposed by the leader's timers; does nothing unless that instance is still open.
+    Expire { job: JobId, barrier: BarrierName, counter: BarrierCounter },
+}

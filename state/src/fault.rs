@@ -1,0 +1,155 @@
+//! Why a command was refused, or a wait ended badly. Facts only: the exact codes and texts that a
+//! client of one protocol expects are rendered by that protocol's front end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{
+    BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
+};
+
+/// A refusal. It is a reply like any other: the same on every replica, and the state is unchanged
+/// unless the variant says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Fault {
+    /// The job does not exist, or was deleted while the call waited.
+    JobUnknown { name: Option<JobName> },
+    /// The caller was told another service incarnation when it registered.
+    ServiceMismatch { requested: ServiceIncarnation, current: ServiceIncarnation },
+    /// The task id is outside `0..tasks`; the text differs by what was asked.
+    TaskUnknown { task: TaskId, asked: Asked },
+
+    /// A newer call registers the same task; this one is final.
+    RegistrationReplaced,
+    /// A task in error registered. The task stays in error; this is propagated.
+    RegisteredInError { task: TaskId, existing: Box<Fault> },
+    /// A connected task registered with another incarnation. Sets the task to error; propagated.
+    Restarted { task: TaskId },
+    /// The register barrier failed, and with it every task.
+    RegistrationFailed { cause: Box<Fault> },
+
+    /// A task in error sent a heartbeat.
+    BeatInError { task: TaskId, existing: Box<Fault> },
+    /// A task that left, or never came, sent a heartbeat after its grace.
+    BeatUnregistered { task: TaskId },
+    /// A heartbeat of another life of the task. Sets the task to error; propagated.
+    BeatOfOtherLife { task: TaskId, expected: Incarnation, got: Incarnation },
+    /// The task was silent for longer than the heartbeat timeout. The state of that one task.
+    HeartbeatTimeout { task: TaskId },
+    /// What the others are told of silent tasks, in ascending order of task id.
+    TasksUnhealthy { tasks: Vec<TaskId> },
+
+    /// A task that is not connected asked to leave.
+    AlreadyDisconnected { task: TaskId },
+    /// A task that is not connected reported an error.
+    ReporterNotConnected,
+    /// An error report with a code that means success.
+    ReportWithoutCode,
+    /// An error that a task reported about itself, with its own code and text.
+    Reported { task: TaskId, code: i32, message: String },
+    /// Nobody polls for errors, so every task was set to error instead.
+    Unheard { cause: Box<Fault> },
+    /// The shutdown barrier failed.
+    ShutdownFailed { cause: Box<Fault> },
+
+    /// A poll of a task that left, or never came, after its grace.
+    PollUnregistered { task: TaskId },
+    /// A poll of a task in error.
+    PollInError { task: TaskId, existing: Box<Fault> },
+    /// A later poll of the same task took this one's place.
+    PollReplaced,
+    /// The polling task left.
+    PollerLeft,
+    /// The job does not hold polls: errors are told by heartbeat.
+    PollReleased,
+
+    /// A barrier instance failed, or refused the call.
+    Barrier { barrier: BarrierName, counter: BarrierCounter, fault: BarrierFault },
+    /// A later call of the same task for the same barrier instance took this one's place.
+    ArrivalReplaced { barrier: BarrierName, counter: BarrierCounter },
+
+    /// An insert without overwrite found the key.
+    KeyExists { key: Key },
+    /// The key as the caller wrote it, not normalised.
+    KeyMissing { asked: String },
+    /// An increment of a value that is no decimal 64-bit integer.
+    NotAnInteger { value: String },
+    /// An increment whose sum does not fit 64 bits.
+    IncrementOverflow { value: i64, increment: i64 },
+    /// A compare-and-set that found another version of the key (0: no such key).
+    VersionMismatch { key: Key, expected: u64, current: u64 },
+
+    /// A caller asked for the living tasks of a set that it is not in.
+    NotInAliveSet { task: TaskId },
+    /// A watch of a version that does not exist yet.
+    VersionAhead { asked: TaskVersion, current: TaskVersion },
+
+    /// A job of that name exists.
+    JobExists { name: JobName },
+    /// The text is no job name; see [`JobName`].
+    JobNameInvalid { name: String },
+    /// A job parameter is out of bounds.
+    JobSpecInvalid { field: String, reason: String },
+    /// Every job port is taken.
+    JobSlotsTaken { slots: u16 },
+
+    /// The session is unknown or was closed; the command was not executed.
+    SessionExpired,
+    /// The sequence number was used and its reply is no longer remembered; the command was not
+    /// executed a second time.
+    ReplyForgotten,
+    /// The sequence number is too far ahead of the acknowledged ones.
+    SessionWindow { limit: u64 },
+    /// A bound of [`crate::limits`] would be exceeded.
+    LimitExceeded { what: String, limit: u64, actual: u64 },
+}
+
+/// Which call met an unknown task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Asked {
+    Register,
+    Heartbeat,
+    Disconnect,
+    Report,
+    Poll,
+    State,
+}
+
+/// Why a barrier instance failed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum BarrierFault {
+    /// The deadline passed. `missing` holds the lowest ids, as many as the text shows (two).
+    TimedOut { arrived: u32, total: u32, first: TaskId, missing: Vec<TaskId> },
+    /// The list names a task that the job does not have.
+    UnknownMember { task: TaskId },
+    /// The list differs from the instance's.
+    ConflictingTasks,
+    /// No list, but the instance is for a part of the job only.
+    ListMissing,
+    /// The caller is not in the list.
+    NotAMember { task: TaskId },
+    /// A member was in error when the instance opened.
+    MemberInError { task: TaskId, existing: Box<Fault> },
+    /// A member left or failed while the instance was open.
+    MemberLost { task: TaskId, reason: Leaving },
+    /// The caller counts instances differently.
+    CounterMismatch { called: BarrierCounter },
+    /// A task cancelled the instance.
+    Cancelled { by: TaskId },
+    /// A cancellation with another counter; the instance is unchanged.
+    CancelOfOtherInstance { called: BarrierCounter },
+    /// A cancellation after the end; the result is unchanged. `None`: it had passed.
+    CancelAfterEnd { result: Option<Box<Fault>> },
+    /// The arrival of a recoverable task that has since left or restarted.
+    StaleArrival { task: TaskId, reason: Leaving },
+}
+
+/// Why a task left its ongoing barriers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Leaving {
+    /// It was set to error.
+    Error(Box<Fault>),
+    /// It shut down or was reset.
+    Disconnected,
+    /// It is recoverable and registered again.
+    ConnectedAgain,
+}

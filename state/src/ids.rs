@@ -1,0 +1,132 @@
+//! Newtypes for every id and count, so that two bare integers never stand side by side.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub Arc<str>);
+
+        impl $name {
+            /// The text as the caller gave it.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+number! {
+    /// A node of the cluster. Never reused after the node was removed.
+    NodeId(u64)
+}
+number! {
+    /// The place of a command in the replicated log; the source of every generated id.
+    LogIndex(u64)
+}
+number! {
+    /// A Raft term.
+    Term(u64)
+}
+number! {
+    /// A job: the log index of the command that created it.
+    JobId(u64)
+}
+number! {
+    /// A job's place in every node's range of job ports, from 0.
+    JobSlot(u16)
+}
+number! {
+    /// A task of a job, `0..tasks`. Signed because the wire is: a client may ask for task -1.
+    TaskId(i32)
+}
+number! {
+    /// One life of a task: 64 random bits that its process draws at start.
+    Incarnation(u64)
+}
+number! {
+    /// One life of a job's coordination service: 64 random bits, the same on every node for as long
+    /// as the job exists. A client that sees another value ends its process.
+    ServiceIncarnation(u64)
+}
+number! {
+    /// How many instances of a barrier id came before this one. Signed because the wire is.
+    BarrierCounter(i64)
+}
+number! {
+    /// Rises with every change of a job's task states.
+    TaskVersion(i64)
+}
+number! {
+    /// One waiting call: the log index of the command that began the wait. A later call of the same
+    /// task has a higher one and replaces it.
+    CallId(u64)
+}
+number! {
+    /// A client's session: the log index of the command that opened it.
+    SessionId(u64)
+}
+number! {
+    /// The number of a command within its session, from 1.
+    Sequence(u64)
+}
+number! {
+    /// Milliseconds since the Unix epoch, as stamped by leaders and never decreasing in the log.
+    TimeMs(u64)
+}
+number! {
+    /// A length of time in milliseconds.
+    DurationMs(u64)
+}
+
+text! {
+    /// A job's name: 1 to 63 characters of `a-z`, `0-9`, `-`, `_`, `.`, first one a letter or digit.
+    JobName
+}
+text! {
+    /// A barrier's id within its job, any text.
+    BarrierName
+}
+text! {
+    /// A normalised key: no empty path parts, no slash at either end, no NUL.
+    Key
+}
+
+impl TimeMs {
+    /// This time plus `length`, at the end of time if that is beyond it.
+    #[must_use]
+    pub fn plus(self, length: DurationMs) -> Self {
+        Self(self.0.saturating_add(length.0))
+    }
+}

@@ -1,0 +1,78 @@
+//! Jobs: namespaces with their own tasks, keys, barriers, errors and service incarnation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{DurationMs, JobId, JobName, JobSlot, ServiceIncarnation};
+
+/// What changes jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Answers [`crate::Answer::Job`], or [`crate::Fault::JobExists`].
+    Create {
+        /// Checked by apply: see [`JobName`].
+        name: String,
+        spec: Spec,
+        /// Random bits from the proposer: the state machine has no randomness.
+        service: ServiceIncarnation,
+    },
+    /// Removes the job and everything in it; its waiting calls end with a fault.
+    Delete { name: String },
+}
+
+/// What a job's creator decides; it never crosses the coordination protocols.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Spec {
+    /// How many tasks; their ids are `0..tasks`.
+    pub tasks: u32,
+    pub heartbeat_timeout_ms: DurationMs,
+    /// How long the shutdown barrier waits. Zero: every task leaves alone.
+    pub shutdown_timeout_ms: DurationMs,
+    /// How long the register barrier waits.
+    pub register_timeout_ms: DurationMs,
+    /// Tasks may restart, and their errors are not told to others.
+    pub recoverable: bool,
+    /// Whether tasks wait for each other at shutdown.
+    pub shutdown_barrier: bool,
+    pub poll: Poll,
+}
+
+/// How a job tells its tasks of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Poll {
+    /// As upstream: `PollForError` is held until there is an error.
+    Hold,
+    /// `PollForError` is answered at once, and errors come with the next heartbeat: no call is held
+    /// on a connection that may break.
+    Release,
+}
+
+impl Spec {
+    /// A job of `tasks` tasks with jaxlib's defaults: heartbeat 100 s, shutdown 300 s, register 1 h.
+    #[must_use]
+    pub fn of_tasks(tasks: u32) -> Self {
+        Self {
+            tasks,
+            heartbeat_timeout_ms: DurationMs(100_000),
+            shutdown_timeout_ms: DurationMs(300_000),
+            register_timeout_ms: DurationMs(3_600_000),
+            recoverable: false,
+            shutdown_barrier: true,
+            poll: Poll::Release,
+        }
+    }
+}
+
+/// A job as listings show it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Summary {
+    pub id: JobId,
+    pub name: JobName,
+    pub slot: Option<JobSlot>,
+    pub service: ServiceIncarnation,
+    pub spec: Spec,
+    pub tasks_connected: u32,
+    pub tasks_in_error: u32,
+    pub keys: u64,
+    pub key_bytes: u64,
+    pub barriers_open: u32,
+}

@@ -1,0 +1,33 @@
+//! Every bound, with its unit and its reason. Beyond one of them a command is refused with
+//! [`crate::Fault::LimitExceeded`] and the state is unchanged.
+
+/// Bytes of one key. Upstream has none; 4,000-byte keys occur in its own tests.
+pub const KEY_BYTES_MAX: usize = 64 << 10;
+/// Bytes of one value. Compiled programs of tens of megabytes pass through the store.
+pub const VALUE_BYTES_MAX: usize = 62 << 20;
+/// Bytes of all keys and values of one job: one job must not take a node's memory.
+pub const JOB_BYTES_MAX: u64 = 4 << 30;
+/// Keys of one job.
+pub const JOB_KEYS_MAX: u64 = 10_000_000;
+/// Tasks of one job: ten times the largest job we have heard of.
+pub const JOB_TASKS_MAX: u32 = 1_000_000;
+/// Jobs with a port of their own: the width of a node's range of job ports.
+pub const JOB_SLOTS_MAX: u16 = 100;
+/// Characters of a job name: it must fit a DNS label.
+pub const JOB_NAME_CHARS_MAX: usize = 63;
+/// Bytes of a barrier id.
+pub const BARRIER_NAME_BYTES_MAX: usize = 4 << 10;
+/// Barrier ids that one job remembers: late calls must still find their result.
+pub const JOB_BARRIERS_MAX: usize = 1_000_000;
+/// Bytes of an error text that a task reports; the wire shows 3,072.
+pub const REPORT_BYTES_MAX: usize = 64 << 10;
+/// Bytes of one task's device descriptions.
+pub const DEVICES_BYTES_MAX: usize = 4 << 20;
+/// Open sessions.
+pub const SESSIONS_MAX: usize = 100_000;
+/// Commands of one session that may be unacknowledged at a time: the memory of replies is bounded.
+pub const SESSION_WINDOW: u64 = 16_384;
+/// Longest time-out, in milliseconds: a year. Anything longer is a mistake in units.
+pub const TIMEOUT_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// Answered groups of one set of tasks whose result is kept for callers that were slow to look.
+pub const ALIVE_ANSWERS_KEPT: usize = 8;

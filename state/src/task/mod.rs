@@ -1,0 +1,71 @@
+//! Tasks: registration, incarnations, heartbeat verdicts, errors and their propagation.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::command::Scope;
+use crate::fault::Fault;
+use crate::ids::{Incarnation, JobId, TaskId, TaskVersion};
+
+/// What changes tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Waits for the register barrier: [`crate::Ticket::Register`]; or `Answer::Registered` at once.
+    /// `recoverable` is the per-task wish of old dialect-T clients.
+    Register { scope: Scope, task: TaskId, incarnation: Incarnation, recoverable: bool },
+    /// Waits for the shutdown barrier: [`crate::Ticket::Shutdown`]; or `Answer::Done` at once.
+    Shutdown { scope: Scope, task: TaskId },
+    /// Leaves at once, without a barrier.
+    Reset { scope: Scope, task: TaskId },
+    /// The task says that it is broken.
+    ReportError { scope: Scope, task: TaskId, code: i32, message: String },
+    /// Asks for errors: [`crate::Ticket::Poll`], or a fault at once. Never `Answer::Done`: a client
+    /// that polls and is told OK ends its process.
+    Poll { scope: Scope, task: TaskId },
+    /// Asks which tasks of a set are connected: [`crate::Ticket::Alive`] or the answer at once.
+    Alive { scope: Scope, task: TaskId, tasks: Vec<TaskId> },
+    /// Hands in a task's devices and waits for all: [`crate::Ticket::Devices`] (dialect T).
+    ExchangeDevices { scope: Scope, task: TaskId, devices: Vec<Bytes> },
+    /// Proposed by the leader's timers. Apply re-checks: only tasks that are connected with that
+    /// incarnation fail.
+    Expire { job: JobId, silent: Vec<(TaskId, Incarnation)> },
+    /// Proposed when a heartbeat of another life arrives: see [`Beat::Propose`].
+    RefuseBeat { scope: Scope, task: TaskId, incarnation: Incarnation },
+}
+
+/// A task's state, numbered as on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    Disconnected,
+    Connected,
+    Error,
+}
+
+/// What the state says to a heartbeat. Heartbeats stay out of the log; only this verdict is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Beat {
+    /// Alive: record the time and answer `Answer::Registered` with the service incarnation.
+    Recorded(crate::ids::ServiceIncarnation),
+    /// Answer as above, but do not record (a stale life of a recoverable task, or a grace period).
+    Tolerated(crate::ids::ServiceIncarnation),
+    /// Refused; nothing changes.
+    Refused(Fault),
+    /// The beat changes the state: submit this command and give its reply.
+    Propose(Command),
+}
+
+/// Every task of a job, in order of task id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Report {
+    pub version: TaskVersion,
+    pub tasks: Vec<Info>,
+}
+
+/// One task as a watch shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Info {
+    pub task: TaskId,
+    pub phase: Phase,
+    pub incarnation: Incarnation,
+    pub error: Option<Fault>,
+}
