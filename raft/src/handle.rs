@@ -9,6 +9,8 @@ use tokio::sync::watch;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
+use crate::codec;
+use crate::node::Node;
 use crate::options::Options;
 
 /// A committed and applied command.
@@ -86,11 +88,14 @@ pub trait AskHandler: Send + Sync + 'static {
     fn ask(&self, question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>>;
 }
 
+/// Is given the effects of an applied batch.
+pub type EffectsHook = Arc<dyn Fn(&[Effect]) + Send + Sync>;
+
 /// What the layer above is told.
 #[derive(Clone)]
 pub struct Hooks {
     /// Called after every applied batch, outside the state's lock, in log order. Must not block.
-    pub effects: Arc<dyn Fn(&[Effect]) + Send + Sync>,
+    pub effects: EffectsHook,
     /// Called after a snapshot replaced the whole state: every waiter must look again.
     pub replaced: Arc<dyn Fn() + Send + Sync>,
     pub asks: Arc<dyn AskHandler>,
@@ -99,27 +104,27 @@ pub struct Hooks {
 /// A cheap, clonable handle on a running node.
 #[derive(Clone)]
 pub struct Handle {
-    leadership: watch::Receiver<Leadership>,
+    node: Arc<Node>,
 }
 
 impl Handle {
-    /// Starts the node: opens its storage, joins its peers, recovers its state.
+    /// Starts the node: opens its storage, joins its peers, recovers its state. The hooks may be
+    /// called before this returns, for entries that are applied again.
     ///
     /// # Errors
     /// A data directory of another node or cluster, damaged storage, a port in use.
-    pub async fn start(_options: Options, _hooks: Hooks) -> Result<Self, StartError> {
-        let (_, leadership) =
-            watch::channel(Leadership { leader: None, term: Term(0), ready_here: false });
-        Ok(Self { leadership })
+    pub async fn start(options: Options, hooks: Hooks) -> Result<Self, StartError> {
+        Ok(Self { node: Arc::new(Node::start(options, hooks).await?) })
     }
 
-    /// Replicates a command and gives its reply once it is durable on a quorum and applied. On a
-    /// follower the command goes to the leader, one hop.
+    /// Replicates a command and gives its reply once it is durable on a quorum and applied on the
+    /// leader. On a follower the command goes to the leader, one hop; that this node has applied it,
+    /// too, is what [`Self::wait_applied`] is for.
     ///
     /// # Errors
     /// [`ProposeError`]; only [`ProposeError::Unknown`] may have taken effect.
-    pub async fn propose(&self, _envelope: Envelope) -> Result<Applied, ProposeError> {
-        Err(ProposeError::Stopped("not written".into()))
+    pub async fn propose(&self, envelope: Envelope) -> Result<Applied, ProposeError> {
+        self.node.propose(codec::encode(&envelope).into()).await
     }
 
     /// Waits until this node's state holds every write that was acknowledged before the call.
@@ -127,64 +132,66 @@ impl Handle {
     /// # Errors
     /// [`ProposeError`]; never `Unknown`.
     pub async fn read_barrier(&self) -> Result<LogIndex, ProposeError> {
-        Err(ProposeError::Stopped("not written".into()))
+        self.node.read_barrier().await
     }
 
     /// Waits until this node has applied `index`.
     ///
     /// # Errors
     /// [`ProposeError::Stopped`].
-    pub async fn wait_applied(&self, _index: LogIndex) -> Result<(), ProposeError> {
-        Err(ProposeError::Stopped("not written".into()))
+    pub async fn wait_applied(&self, index: LogIndex) -> Result<(), ProposeError> {
+        self.node.wait_applied(index).await
     }
 
     /// Looks at this node's state as it is now. Keep it short: apply waits.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(&State::default())
+        self.node.read(look)
     }
 
     /// The last index applied to the state that [`Self::read`] shows.
     #[must_use]
     pub fn applied_index(&self) -> LogIndex {
-        LogIndex(0)
+        self.node.applied_index()
     }
 
     /// Who leads, as it changes.
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
-        self.leadership.clone()
+        self.node.leadership().subscribe()
     }
 
     /// Asks the leader's gateway; on the leader, this node's own handler.
     ///
     /// # Errors
     /// [`ProposeError::NoLeader`] or [`ProposeError::Stopped`].
-    pub async fn ask_leader(&self, _question: Bytes) -> Result<Bytes, ProposeError> {
-        Err(ProposeError::Stopped("not written".into()))
+    pub async fn ask_leader(&self, question: Bytes) -> Result<Bytes, ProposeError> {
+        self.node.ask_leader(question).await
     }
 
     /// This node's view of itself and the cluster.
     #[must_use]
     pub fn status(&self) -> Status {
-        unreachable!("not written")
+        self.node.status()
     }
 
     /// Hands leadership to another voter (`None`: the one that is furthest) and waits for it.
     ///
     /// # Errors
     /// This node does not lead, or nobody took over in time.
-    pub async fn transfer_leadership(&self, _to: Option<NodeId>) -> Result<(), ProposeError> {
-        Err(ProposeError::Stopped("not written".into()))
+    pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
+        self.node.transfer_leadership(to).await
     }
 
     /// Resolves when the node cannot go on (storage fault, divergence), with the reason. The process
     /// must end.
     pub async fn failed(&self) -> String {
-        std::future::pending().await
+        self.node.failed().await
     }
 
     /// Hands over leadership if this node has it, then stops.
-    pub async fn shutdown(&self) {}
+    pub async fn shutdown(&self) {
+        self.node.shutdown().await;
+    }
 }
 
 /// Why a node did not start. Each names the file or port and the next step.

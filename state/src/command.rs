@@ -64,7 +64,8 @@ pub enum Answer {
     Alive(Vec<(TaskId, Incarnation)>),
     /// What every task reported of its devices, in order of task id, opaque.
     Devices { service: ServiceIncarnation, devices: Vec<Bytes> },
-    /// A key's value. `version` counts the writes since the key was created, from 1.
+    /// A key's value. `version` counts the writes since the key was created, from 1. In the answer to
+    /// an insert or a compare-and-set the value is empty: the caller has it.
     Value { key: Key, value: Bytes, version: u64, modified: crate::ids::LogIndex },
     /// How many keys a delete removed.
     Deleted { keys: u64 },
@@ -80,14 +81,27 @@ pub enum Answer {
 /// open ports. Never needed for correctness of the state itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    JobCreated { job: JobId },
-    JobDeleted { job: JobId },
+    JobCreated {
+        job: JobId,
+    },
+    JobDeleted {
+        job: JobId,
+    },
     /// A key was written (not deleted).
-    KeyWritten { job: JobId, key: Key },
+    KeyWritten {
+        job: JobId,
+        key: Key,
+    },
     /// A task is connected: its heartbeat timer starts.
-    TaskConnected { job: JobId, task: TaskId, incarnation: Incarnation },
+    TaskConnected {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+    },
     /// The version of the job's task states rose.
-    TasksChanged { job: JobId },
+    TasksChanged {
+        job: JobId,
+    },
     /// A barrier instance opened and expires `timeout` from now.
     BarrierOpened {
         job: JobId,
@@ -96,11 +110,18 @@ pub enum Effect {
         timeout: crate::ids::DurationMs,
     },
     /// A barrier instance ended, or one of its waiting calls was replaced or cancelled.
-    BarrierChanged { job: JobId, barrier: BarrierName },
+    BarrierChanged {
+        job: JobId,
+        barrier: BarrierName,
+    },
     /// A poll ended, or an error was latched.
-    PollsChanged { job: JobId },
+    PollsChanged {
+        job: JobId,
+    },
     /// A group of callers that ask who is alive was answered.
-    AliveAnswered { job: JobId },
+    AliveAnswered {
+        job: JobId,
+    },
     /// A node announced itself, or its addresses changed.
     MemberChanged,
 }

@@ -103,6 +103,65 @@ pub enum Fault {
     LimitExceeded { what: String, limit: u64, actual: u64 },
 }
 
+/// How many faults may be nested in one. A chain of errors that each cite the one before must not
+/// grow for ever, and whoever prints, hashes or drops a fault recurses into it.
+const NESTED_MAX: usize = 8;
+
+/// Bytes of a reported text that other faults cite. The wire shows fewer of the whole fault, and one
+/// long text can be cited by every barrier of a job.
+const CITED_TEXT_BYTES_MAX: usize = 4 << 10;
+
+impl Fault {
+    /// The fault that this one cites, if any.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Self> {
+        match self {
+            Self::RegisteredInError { existing, .. }
+            | Self::BeatInError { existing, .. }
+            | Self::PollInError { existing, .. } => Some(existing),
+            Self::RegistrationFailed { cause } | Self::Unheard { cause } | Self::ShutdownFailed { cause } => {
+                Some(cause)
+            }
+            Self::Barrier { fault, .. } => fault.cause(),
+            _ => None,
+        }
+    }
+
+    /// A copy to be cited by another fault. A chain that is too long keeps only its root, and a text
+    /// that is too long its beginning.
+    #[must_use]
+    pub fn cited(&self) -> Box<Self> {
+        let mut root = self;
+        let mut depth = 0;
+        while let Some(cause) = root.cause() {
+            root = cause;
+            depth += 1;
+        }
+        Box::new(match if depth < NESTED_MAX { self } else { root } {
+            // One that is nested already was shortened when it was cited.
+            Self::Reported { task, code, message } => {
+                let end = message.floor_char_boundary(CITED_TEXT_BYTES_MAX);
+                Self::Reported { task: *task, code: *code, message: message[..end].to_owned() }
+            }
+            fault => fault.clone(),
+        })
+    }
+}
+
+impl BarrierFault {
+    /// The fault that this one cites, if any.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Fault> {
+        match self {
+            Self::MemberInError { existing, .. } => Some(existing),
+            Self::MemberLost { reason: Leaving::Error(fault), .. }
+            | Self::StaleArrival { reason: Leaving::Error(fault), .. } => Some(fault),
+            Self::CancelAfterEnd { result } => result.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// Which call met an unknown task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Asked {
@@ -152,4 +211,41 @@ pub enum Leaving {
     Disconnected,
     /// It is recoverable and registered again.
     ConnectedAgain,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(message: &str) -> Fault {
+        Fault::Reported { task: TaskId(1), code: 13, message: message.to_owned() }
+    }
+
+    #[test]
+    fn a_citation_is_the_fault_itself_as_long_as_it_is_short() {
+        let fault = Fault::ShutdownFailed { cause: reported("boom").cited() };
+        assert_eq!(*fault.cited(), fault);
+    }
+
+    #[test]
+    fn a_citation_shortens_a_long_text_between_characters() {
+        let text = "\u{e4}".repeat(CITED_TEXT_BYTES_MAX);
+        let Fault::Reported { message, .. } = *reported(&text[..]).cited() else {
+            panic!("it is still a report");
+        };
+        assert_eq!(message.len(), CITED_TEXT_BYTES_MAX);
+        let Fault::Reported { message, .. } = *reported(&format!("x{text}")).cited() else {
+            panic!("it is still a report");
+        };
+        assert_eq!(message.len(), CITED_TEXT_BYTES_MAX - 1);
+    }
+
+    #[test]
+    fn a_long_chain_is_cited_by_its_root() {
+        let mut fault = reported("boom");
+        for _ in 0..NESTED_MAX {
+            fault = Fault::Unheard { cause: Box::new(fault) };
+        }
+        assert_eq!(*fault.cited(), reported("boom"));
+    }
 }

@@ -1,5 +1,6 @@
 //! Newtypes for every id and count, so that two bare integers never stand side by side.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +30,12 @@ macro_rules! text {
             /// The text as the caller gave it.
             #[must_use]
             pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
                 &self.0
             }
         }

@@ -1,5 +1,45 @@
 //! The pure, deterministic state machine of a Tripod cluster.
+//!
+//! A [`State`] holds every job with its tasks, keys and barriers, the clients' sessions, and the
+//! nodes' addresses. [`State::apply`] is the only way to change it: a [`Command`] from the log goes
+//! in, a [`Reply`] and [`Effect`]s come out. Everything else looks. The rules are those of the
+//! coordination services that JAX and TensorFlow clients expect, down to the order of the checks.
+//!
+//! # What it does not know
+//!
+//! No wire format, status code or error text: a [`Fault`] carries facts and each front end has the
+//! words. No log, disk or network. No clock and no randomness: time and random bits come with the
+//! commands. No timers: whoever leads watches the time and *proposes* that something expired, and
+//! apply checks it again. No waiting: a call that waits holds a [`Ticket`] and asks
+//! [`State::resolve`] whenever an effect touches the ticket's [`Topic`], on whatever node it is.
+//!
+//! # Invariants
+//!
+//! * Equal logs make equal states, replies, effects and digests on every replica.
+//! * `apply` is total: it does not panic on any input, and a refusal is a reply.
+//! * A command concerns one job; nothing of a job is visible in another.
+//! * Whenever a ticket's outcome comes into being, the command that made it has an effect with the
+//!   ticket's topic.
+//! * Every table that grows is bounded by a constant of [`limits`]; beyond it a command is refused
+//!   and the state stays as it was.
+//! * [`State::from_records`] of [`State::records`] is the same state. Counts, indexes and sums are
+//!   derived again and not stored.
+//! * Cloning a state is O(1), and an arrival at a barrier costs the same however many wait there.
+//!
+//! # Map
+//!
+//! * [`command`], [`fault`], [`wait`], [`context`], [`ids`]: the vocabulary.
+//! * `apply`: the one match over all commands, and exactly-once execution.
+//! * `query`, `resolve`: reads, and the outcomes of waits.
+//! * [`job`]: namespaces; `job::turn` is one command's work on one job, to which the domains add
+//!   their methods.
+//! * [`task`]: registration, leaving, errors and whom they concern, heartbeats, polls, the living,
+//!   devices, watches.
+//! * [`barrier`]: instances with counters, their members and their ends.
+//! * [`kv`], [`session`], [`member`]: keys, remembered replies, addresses.
+//! * [`snapshot`]: a state as records. [`limits`]: every bound.
 
+mod apply;
 pub mod barrier;
 pub mod command;
 pub mod context;
@@ -9,6 +49,8 @@ pub mod job;
 pub mod kv;
 pub mod limits;
 pub mod member;
+mod query;
+mod resolve;
 pub mod session;
 pub mod snapshot;
 pub mod state;

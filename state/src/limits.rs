@@ -1,6 +1,8 @@
 //! Every bound, with its unit and its reason. Beyond one of them a command is refused with
 //! [`crate::Fault::LimitExceeded`] and the state is unchanged.
 
+use crate::fault::Fault;
+
 /// Bytes of one key. Upstream has none; 4,000-byte keys occur in its own tests.
 pub const KEY_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one value. Compiled programs of tens of megabytes pass through the store.
@@ -31,3 +33,10 @@ pub const SESSION_WINDOW: u64 = 16_384;
 pub const TIMEOUT_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 /// Answered groups of one set of tasks whose result is kept for callers that were slow to look.
 pub const ALIVE_ANSWERS_KEPT: usize = 8;
+/// Sets of tasks of one job that callers ask about at a time, and answers kept over all sets.
+pub const ALIVE_SETS_MAX: usize = 4_096;
+
+/// Refuses what is beyond a limit. `what` says what was counted, for the error text.
+pub(crate) fn within(what: &str, actual: u64, limit: u64) -> Result<(), Fault> {
+    if actual <= limit { Ok(()) } else { Err(Fault::LimitExceeded { what: what.to_owned(), limit, actual }) }
+}

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tripod_raft::{Applied, Leadership, ProposeError, Status};
+use tripod_raft::{Applied, Handle, Leadership, ProposeError, Status};
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
 
@@ -23,4 +23,67 @@ pub trait Backend: Send + Sync + 'static {
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>>;
     fn status(&self) -> Status;
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>>;
+}
+
+/// [`Backend::read`] with a result.
+pub(crate) fn look<T>(backend: &dyn Backend, look: impl FnOnce(&State) -> T) -> T {
+    let mut look = Some(look);
+    let mut seen = None;
+    backend.read(&mut |state| seen = look.take().map(|look| look(state)));
+    seen.expect("a backend calls its reader once")
+}
+
+/// A replicated node.
+pub struct RaftBackend {
+    handle: Handle,
+}
+
+impl RaftBackend {
+    #[must_use]
+    pub fn new(handle: Handle) -> Self {
+        Self { handle }
+    }
+}
+
+impl Backend for RaftBackend {
+    fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.propose(envelope).await })
+    }
+
+    fn read_barrier(&self) -> Future<Result<LogIndex, ProposeError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.read_barrier().await })
+    }
+
+    fn wait_applied(&self, index: LogIndex) -> Future<Result<(), ProposeError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.wait_applied(index).await })
+    }
+
+    fn read(&self, look: &mut dyn FnMut(&State)) {
+        self.handle.read(look);
+    }
+
+    fn applied_index(&self) -> LogIndex {
+        self.handle.applied_index()
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.handle.leadership()
+    }
+
+    fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.ask_leader(question).await })
+    }
+
+    fn status(&self) -> Status {
+        self.handle.status()
+    }
+
+    fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.transfer_leadership(to).await })
+    }
 }

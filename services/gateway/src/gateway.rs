@@ -2,11 +2,20 @@
 
 use std::sync::Arc;
 
-use tripod_raft::Status;
-use tripod_state::ids::{Incarnation, TaskId};
-use tripod_state::{Command, Reply, Scope, State, Ticket};
+use tokio::sync::watch;
+use tripod_raft::{Applied, Handle, Leadership, ProposeError, Status};
+use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
+use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, RaftBackend, look};
+use crate::calls::Calls;
+use crate::hub::{Hub, Watch};
+use crate::memory::MemoryBackend;
+use crate::options::Options;
+use crate::outage::Outage;
+use crate::parts::Parts;
+use crate::pulse::{Beat, Pulse};
+use crate::submit::Submitter;
 
 /// How fresh a read must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,42 +26,69 @@ pub enum Consistency {
     Local,
 }
 
-/// Why the cluster could not answer. Everything else is a [`Reply`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Outage {
-    /// There was no leader for as long as calls are held.
-    #[error("no leader for {waited_ms} ms: {last}")]
-    NoLeader { waited_ms: u64, last: String },
-    /// The command may have taken effect and its session is gone, so it cannot be repeated.
-    #[error("outcome unknown: {0}")]
-    Unknown(String),
-    /// Too many calls wait on this node.
-    #[error("overloaded: {0}")]
-    Overloaded(String),
-    /// This node is stopping.
-    #[error("node is stopping")]
-    Stopping,
-}
-
-/// Cheap to clone; one for all front ends of a node.
+/// Cheap to clone; one for all front ends of a node. Its tasks end with its last clone.
 #[derive(Clone)]
 pub struct Gateway {
     backend: Arc<dyn Backend>,
+    hub: Arc<Hub>,
+    calls: Arc<Calls>,
+    submitter: Arc<Submitter>,
+    pulse: Arc<Pulse>,
 }
 
 impl Gateway {
-    /// A gateway over `backend`.
+    /// A gateway over a node that was started with the hooks of `parts`. Must be called within a tokio
+    /// runtime.
     #[must_use]
-    pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend }
+    pub fn start(handle: Handle, parts: Parts) -> Self {
+        Self::over(Arc::new(RaftBackend::new(handle)), parts)
     }
 
-    /// Replicates a command exactly once and gives its reply. Holds while there is no leader.
+    /// A gateway over any backend that calls the hooks of `parts`. Must be called within a tokio
+    /// runtime.
+    #[must_use]
+    pub fn over(backend: Arc<dyn Backend>, parts: Parts) -> Self {
+        let Parts { hub, keeper, clock, options } = parts;
+        let calls = Calls::new(options.waiting_max);
+        keeper.start(&backend);
+        let submitter = Submitter::new(Arc::clone(&backend), Arc::clone(&calls), options.hold);
+        let submitter = Arc::new(submitter);
+        let pulse = Pulse::start(Arc::clone(&backend), Arc::clone(&submitter), clock);
+        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse) }
+    }
+
+    /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
+    /// ends. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn in_memory() -> (Self, Arc<MemoryBackend>) {
+        Self::in_memory_with(Options::default())
+    }
+
+    /// [`Self::in_memory`] with other patience.
+    #[must_use]
+    pub fn in_memory_with(options: Options) -> (Self, Arc<MemoryBackend>) {
+        let backend = MemoryBackend::new();
+        let parts = Parts::with_clock(options, backend.clock());
+        backend.hook(parts.hooks());
+        (Self::over(Arc::clone(&backend) as Arc<dyn Backend>, parts), backend)
+    }
+
+    /// Replicates a command exactly once and gives its reply. Holds while there is no leader. If the
+    /// future is dropped before, the command takes effect once or not at all.
     ///
     /// # Errors
     /// [`Outage`].
-    pub async fn submit(&self, _command: Command) -> Result<Reply, Outage> {
-        Err(Outage::Stopping)
+    pub async fn submit(&self, command: Command) -> Result<Reply, Outage> {
+        Ok(self.submitter.submit(command).await?.reply)
+    }
+
+    /// Replicates an envelope that carries its client's own stamp, unchanged, and gives its reply.
+    /// Without a stamp, an unknown outcome is not tried again.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn submit_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
+        Ok(self.submitter.submit_stamped(&envelope).await?.reply)
     }
 
     /// [`Self::submit`], and if the reply is a ticket, waits for its outcome. Dropping the future
@@ -60,8 +96,13 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Outage`].
-    pub async fn call(&self, _command: Command) -> Result<Reply, Outage> {
-        Err(Outage::Stopping)
+    pub async fn call(&self, command: Command) -> Result<Reply, Outage> {
+        let Applied { index, reply } = self.submitter.submit(command).await?;
+        let Ok(Answer::Waiting(ticket)) = reply else { return Ok(reply) };
+        // The leader may have replied before this node has applied the command: until then its state
+        // knows nothing of the arrival.
+        self.backend.wait_applied(index).await.map_err(|_| Outage::Stopping)?;
+        self.resolve(&ticket).await
     }
 
     /// Waits for a ticket that no command issued (a key, a change of tasks), from a linearizable
@@ -69,25 +110,45 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Outage`].
-    pub async fn wait(&self, _ticket: Ticket) -> Result<Reply, Outage> {
-        Err(Outage::Stopping)
+    pub async fn wait(&self, ticket: Ticket) -> Result<Reply, Outage> {
+        self.barrier().await?;
+        self.resolve(&ticket).await
     }
 
-    /// Looks at the state.
+    /// Looks at the state. Keep it short: apply waits.
     ///
     /// # Errors
     /// [`Outage`]; a local read has none.
-    pub async fn read<T>(&self, _consistency: Consistency, look: impl FnOnce(&State) -> T) -> Result<T, Outage> {
-        Ok(look(&State::default()))
+    pub async fn read<T>(
+        &self,
+        consistency: Consistency,
+        look: impl FnOnce(&State) -> T,
+    ) -> Result<T, Outage> {
+        if consistency == Consistency::Linearizable {
+            self.barrier().await?;
+        }
+        Ok(self.look(look))
     }
 
     /// A heartbeat: told to the leader, or held while there is none, but answered before the client
     /// gives up on it.
     ///
     /// # Errors
-    /// [`Outage`], never for want of a leader.
-    pub async fn heartbeat(&self, _scope: Scope, _task: TaskId, _incarnation: Incarnation) -> Result<Reply, Outage> {
-        Err(Outage::Stopping)
+    /// [`Outage::Stopping`], and only for a task that is not alive by this node's own state.
+    pub async fn heartbeat(
+        &self,
+        scope: Scope,
+        task: TaskId,
+        incarnation: Incarnation,
+    ) -> Result<Reply, Outage> {
+        self.pulse.beat(Beat { scope, task, incarnation }).await
+    }
+
+    /// Listens to a topic from now on. Create it before looking at the state, or a change between the
+    /// two is lost.
+    #[must_use]
+    pub fn watch(&self, topic: Topic) -> Watch {
+        self.hub.watch(topic)
     }
 
     /// This node's own view; needs no leader.
@@ -96,9 +157,64 @@ impl Gateway {
         self.backend.status()
     }
 
-    /// How many calls wait on this node.
+    /// Who leads, as it changes.
+    #[must_use]
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.backend.leadership()
+    }
+
+    /// The last log index of the state that a local read shows.
+    #[must_use]
+    pub fn applied_index(&self) -> LogIndex {
+        self.backend.applied_index()
+    }
+
+    /// Hands leadership to another voter (`None`: the one that is furthest) and waits for it.
+    ///
+    /// # Errors
+    /// This node does not lead, or nobody took over in time.
+    pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
+        self.backend.transfer_leadership(to).await
+    }
+
+    /// How many calls wait on this node: for an outcome, or for a leader.
     #[must_use]
     pub fn waiting_calls(&self) -> u64 {
-        0
+        self.calls.waiting()
+    }
+
+    /// Waits until this node's state holds every write that was acknowledged before the call.
+    async fn barrier(&self) -> Result<(), Outage> {
+        let mut hold = self.submitter.hold();
+        loop {
+            let attempt = self.backend.read_barrier();
+            let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {
+                Ok(Ok(_)) => return Ok(()),
+                // A read has no effect that could be in doubt.
+                Ok(Err(ProposeError::Unknown(why))) => ProposeError::NoLeader(why),
+                Ok(Err(error)) => error,
+                Err(_) => ProposeError::NoLeader("the leader does not answer".into()),
+            };
+            hold.after(error).await?;
+        }
+    }
+
+    /// Waits for a ticket of whose beginning this node's state knows.
+    async fn resolve(&self, ticket: &Ticket) -> Result<Reply, Outage> {
+        if let Some(reply) = self.look(|state| state.resolve(ticket)) {
+            return Ok(reply);
+        }
+        let _waiting = self.calls.enter()?;
+        let mut watch = self.hub.watch(ticket.topic());
+        loop {
+            if let Some(reply) = self.look(|state| state.resolve(ticket)) {
+                return Ok(reply);
+            }
+            watch.changed().await;
+        }
+    }
+
+    fn look<T>(&self, with: impl FnOnce(&State) -> T) -> T {
+        look(self.backend.as_ref(), with)
     }
 }

@@ -1,9 +1,46 @@
-//! What every front end stands on (to be written).
+//! What every front end stands on: commands that take effect exactly once, reads, waits and
+//! heartbeats that outlive a leader.
+//!
+//! Does not know: any wire protocol of clients (no status code, no message text, no port), how
+//! commands are replicated (that is behind [`Backend`]), or any rule about tasks, keys and barriers
+//! (those are in the state).
+//!
+//! Invariants:
+//! * A call is held while there is no leader; it is never refused for that before its patience ends.
+//! * A command is sent again only with the stamp of its first attempt, or when every earlier attempt
+//!   certainly had no effect.
+//! * A waiter listens before it looks, so no wake-up is lost; what it waits for is resolved from the
+//!   replicated state, so a change of leaders does not end a wait.
+//! * A heartbeat is never answered with an error for a reason of the cluster's own.
+//! * Timers only propose. A new leader starts all of them anew, and a pause of this process puts all
+//!   of them off.
+//!
+//! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
+//! and `memory` its double. `submit`, `session` and `hold` send commands; `hub` and `calls` wait;
+//! `pulse` asks the leader about heartbeats and `keeper` is the leader's memory of them.
 
 mod backend;
+mod calls;
+mod clock;
 mod gateway;
+mod hold;
+mod hub;
+mod keeper;
 mod memory;
+mod options;
+mod outage;
+mod parts;
+mod pulse;
+mod session;
+mod submit;
 
-pub use backend::{Backend, Future};
-pub use gateway::{Consistency, Gateway, Outage};
-pub use memory::MemoryBackend;
+pub use backend::{Backend, Future, RaftBackend};
+pub use clock::Clock;
+pub use gateway::{Consistency, Gateway};
+pub use hub::Watch;
+pub use memory::{MemoryBackend, Mishap};
+pub use options::Options;
+pub use outage::Outage;
+pub use parts::Parts;
+// Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
+pub use tripod_raft::{Leadership, MemberStatus, ProposeError, Role, Status};

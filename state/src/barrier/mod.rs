@@ -1,9 +1,20 @@
 //! Barriers: instances with counters, membership fixed by the first instance, stored results.
 
+mod apply;
+mod arrive;
+mod cancel;
+mod expire;
+mod finish;
+pub(crate) mod instance;
+pub(crate) mod members;
+pub(crate) mod table;
+
 use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
 use crate::ids::{BarrierCounter, BarrierName, JobId, TaskId};
+
+pub(crate) use arrive::{Arrival, Arrived};
 
 /// The barrier that every registration passes.
 pub const REGISTER_BARRIER: &str = "[Init]Wait_for_all_tasks_to_register";
@@ -22,7 +33,25 @@ pub enum Command {
         tasks: Vec<TaskId>,
         task: TaskId,
     },
-    Cancel { scope: Scope, barrier: String, counter: BarrierCounter, task: TaskId },
+    Cancel {
+        scope: Scope,
+        barrier: String,
+        counter: BarrierCounter,
+        task: TaskId,
+    },
     /// Proposed by the leader's timers; does nothing unless that instance is still open.
-    Expire { job: JobId, barrier: BarrierName, counter: BarrierCounter },
+    Expire {
+        job: JobId,
+        barrier: BarrierName,
+        counter: BarrierCounter,
+    },
+}
+
+impl Command {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Arrive { scope, .. } | Self::Cancel { scope, .. } => *scope,
+            Self::Expire { job, .. } => Scope { job: *job, service: None },
+        }
+    }
 }

@@ -1,8 +1,17 @@
 //! Jobs: namespaces with their own tasks, keys, barriers, errors and service incarnation.
 
+pub(crate) mod record;
+pub(crate) mod spec;
+pub(crate) mod table;
+pub(crate) mod turn;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{DurationMs, JobId, JobName, JobSlot, ServiceIncarnation};
+
+/// The job that callers without a job of their own belong to. It has no slot: it is reached at the
+/// nodes' client ports.
+pub const DEFAULT_JOB: &str = "default";
 
 /// What changes jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,32 +1,55 @@
-//! The key-value store of a job.
+//! The key-value store of a job. Keys belong to the job, not to the task that wrote them.
+
+mod apply;
+mod normalize;
+pub(crate) mod store;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
-use crate::ids::Key;
+
+pub use normalize::normalize;
 
 /// What changes keys. Keys arrive as the caller wrote them and are normalised here.
+///
+/// A write answers [`crate::Answer::Value`] with the key's new version. Its value is empty (the
+/// caller has it, and replies are remembered) except for an increment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    Insert { scope: Scope, key: String, value: Bytes, overwrite: bool },
+    Insert {
+        scope: Scope,
+        key: String,
+        value: Bytes,
+        overwrite: bool,
+    },
     /// Writes only if the key's version is `expected` (0: only if it does not exist).
-    CompareAndSet { scope: Scope, key: String, value: Bytes, expected: u64 },
-    Increment { scope: Scope, key: String, by: i64 },
-    /// The key and everything under `key/`.
-    Delete { scope: Scope, key: String },
+    CompareAndSet {
+        scope: Scope,
+        key: String,
+        value: Bytes,
+        expected: u64,
+    },
+    /// Adds to a decimal number of 64 bits; an absent key counts as 0. Answers the sum.
+    Increment {
+        scope: Scope,
+        key: String,
+        by: i64,
+    },
+    /// The key and everything under `key/`. Answers [`crate::Answer::Deleted`].
+    Delete {
+        scope: Scope,
+        key: String,
+    },
 }
 
-/// Collapses runs of `/`, drops them at both ends, and ends the key at a NUL.
-#[must_use]
-pub fn normalize(asked: &str) -> Key {
-    let text = asked.split('\0').next().unwrap_or("");
-    let mut key = String::with_capacity(text.len());
-    for part in text.split('/').filter(|part| !part.is_empty()) {
-        if !key.is_empty() {
-            key.push('/');
+impl Command {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Insert { scope, .. }
+            | Self::CompareAndSet { scope, .. }
+            | Self::Increment { scope, .. }
+            | Self::Delete { scope, .. } => *scope,
         }
-        key.push_str(part);
     }
-    Key(key.into())
 }

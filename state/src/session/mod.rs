@@ -1,5 +1,7 @@
 //! Sessions: the memory that makes a repeated command take effect once.
 
+pub(crate) mod table;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{SessionId, TimeMs};

@@ -1,5 +1,17 @@
 //! Tasks: registration, incarnations, heartbeat verdicts, errors and their propagation.
 
+pub(crate) mod alive;
+mod apply;
+mod devices;
+mod error;
+mod heartbeat;
+pub(crate) mod leave;
+mod poll;
+pub(crate) mod record;
+pub(crate) mod register;
+pub(crate) mod table;
+mod watch;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +34,11 @@ pub enum Command {
     /// Asks for errors: [`crate::Ticket::Poll`], or a fault at once. Never `Answer::Done`: a client
     /// that polls and is told OK ends its process.
     Poll { scope: Scope, task: TaskId },
-    /// Asks which tasks of a set are connected: [`crate::Ticket::Alive`] or the answer at once.
+    /// Asks which tasks of a set are connected. Answers [`crate::Ticket::Alive`] always, even when the
+    /// outcome is there at once: it is as long as the set, and replies are remembered.
     Alive { scope: Scope, task: TaskId, tasks: Vec<TaskId> },
-    /// Hands in a task's devices and waits for all: [`crate::Ticket::Devices`] (dialect T).
+    /// Hands in a task's devices and waits for all (dialect T). Answers [`crate::Ticket::Devices`],
+    /// even when the outcome is there at once, for the same reason.
     ExchangeDevices { scope: Scope, task: TaskId, devices: Vec<Bytes> },
     /// Proposed by the leader's timers. Apply re-checks: only tasks that are connected with that
     /// incarnation fail.
@@ -33,7 +47,23 @@ pub enum Command {
     RefuseBeat { scope: Scope, task: TaskId, incarnation: Incarnation },
 }
 
-/// A task's state, numbered as on the wire.
+impl Command {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Register { scope, .. }
+            | Self::Shutdown { scope, .. }
+            | Self::Reset { scope, .. }
+            | Self::ReportError { scope, .. }
+            | Self::Poll { scope, .. }
+            | Self::Alive { scope, .. }
+            | Self::ExchangeDevices { scope, .. }
+            | Self::RefuseBeat { scope, .. } => *scope,
+            Self::Expire { job, .. } => Scope { job: *job, service: None },
+        }
+    }
+}
+
+/// A task's state. The wire numbers it; the front ends know how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Phase {
     Disconnected,

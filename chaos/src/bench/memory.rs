@@ -1,0 +1,112 @@
+//! 100,000 keys: what they cost in memory, and at a restart.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tripod_load::closed_loop::Plan;
+use tripod_load::kv::{self, Op, Options, Target};
+
+use super::Section;
+use super::restart::until_serving;
+use super::stats::Goal;
+use crate::cluster::{Cluster, ClusterOptions};
+
+const KEYS: u64 = 100_000;
+const VALUE_BYTES: usize = 256;
+/// Of the resident memory of the largest node, in megabytes (10^6 bytes).
+const RESIDENT_GOAL: Goal = Goal::AtMost(200.0);
+/// Of every restart, in seconds.
+const RESTART_GOAL: Goal = Goal::AtMost(3.0);
+
+struct Measured {
+    name: &'static str,
+    /// By node, after the fill.
+    resident_mb: Vec<f64>,
+    /// By node, after all of them were killed and restarted.
+    resident_after_mb: Vec<f64>,
+    /// A follower alone.
+    one: Duration,
+    /// The slowest node, when all were killed at once.
+    all: Duration,
+}
+
+/// Fills and restarts each system.
+pub(super) async fn run(vs_etcd: bool) -> anyhow::Result<Section> {
+    let mut measured = vec![measure(ClusterOptions::tripod()?).await?];
+    if vs_etcd {
+        measured.push(measure(ClusterOptions::etcd()?).await?);
+    }
+    Ok(Section { name: "memory", markdown: table(&measured) })
+}
+
+async fn measure(options: ClusterOptions) -> anyhow::Result<Measured> {
+    let mut cluster = Cluster::start(options).await?;
+    let system = cluster.system();
+    let name = system.name();
+    eprintln!("{name}: writing {KEYS} keys");
+    let options = Options {
+        system: system.clone(),
+        endpoints: cluster.endpoints(),
+        op: Op::Put,
+        target: Target::Leader,
+        clients: 8,
+        connections: 8,
+        value_bytes: VALUE_BYTES,
+        keys: KEYS,
+        plan: Plan::seconds(1.0)?,
+    };
+    kv::fill(&options).await?;
+    let last_key = kv::key(KEYS - 1);
+    for address in cluster.endpoints() {
+        // A read that sees the last write: this node holds them all.
+        until_serving(&system, &address, &last_key, Instant::now()).await?;
+    }
+    let resident_mb = resident(&cluster)?;
+
+    let leader = cluster.wait_for_leader().await?;
+    let follower = cluster.ids().find(|node| *node != leader).unwrap_or(leader);
+    cluster.kill(follower)?;
+    let started = Instant::now();
+    cluster.restart(follower)?;
+    let one = until_serving(&system, &cluster.endpoint(follower), &last_key, started).await?;
+
+    cluster.kill_all()?;
+    let started = Instant::now();
+    for node in cluster.ids() {
+        cluster.restart(node)?;
+    }
+    let mut all = Duration::ZERO;
+    for address in cluster.endpoints() {
+        all = all.max(until_serving(&system, &address, &last_key, started).await?);
+    }
+    Ok(Measured { name, resident_mb, resident_after_mb: resident(&cluster)?, one, all })
+}
+
+fn resident(cluster: &Cluster) -> anyhow::Result<Vec<f64>> {
+    cluster.ids().map(|node| Ok(cluster.process(node)?.resident_bytes()? as f64 / 1e6)).collect()
+}
+
+fn largest(figures: &[f64]) -> f64 {
+    figures.iter().copied().fold(0.0, f64::max)
+}
+
+fn table(measured: &[Measured]) -> String {
+    let mut text = format!(
+        "{KEYS} keys of {VALUE_BYTES} B on three nodes; the largest (slowest) node counts.\n\n\
+         | what | system | figure | goal | |\n|---|---|---|---|---|\n"
+    );
+    for (position, system) in measured.iter().enumerate() {
+        let rows = [
+            ("resident MB after writing", largest(&system.resident_mb), RESIDENT_GOAL, ""),
+            ("resident MB after a restart", largest(&system.resident_after_mb), RESIDENT_GOAL, ""),
+            ("s from start to serving, one follower", system.one.as_secs_f64(), RESTART_GOAL, " s"),
+            ("s from start to serving, all nodes at once", system.all.as_secs_f64(), RESTART_GOAL, " s"),
+        ];
+        for (what, figure, goal, unit) in rows {
+            let goal = if position == 0 { goal.cells(figure, unit) } else { " | ".into() };
+            let _ = writeln!(text, "| {what} | {} | {figure:.2} | {goal} |", system.name);
+        }
+    }
+    text
+}

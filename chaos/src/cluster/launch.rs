@@ -1,0 +1,71 @@
+//! The command lines of nodes.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::options::Kind;
+use super::ports::{NodePorts, PortBlock};
+
+/// What is the same for all nodes of a cluster.
+pub(super) struct Layout<'a> {
+    pub(super) kind: &'a Kind,
+    pub(super) nodes: u64,
+    pub(super) ports: &'a PortBlock,
+    pub(super) root: &'a Path,
+    pub(super) extra_args: &'a [String],
+}
+
+impl Layout<'_> {
+    /// The command that starts node `id`, for the first time or again.
+    pub(super) fn command(&self, id: u64) -> anyhow::Result<Command> {
+        let ports = self.ports.node(id)?;
+        let mut command = match self.kind {
+            Kind::Tripod { binary } => self.tripod(binary, id, ports)?,
+            Kind::Etcd { binary } => self.etcd(binary, id, ports)?,
+        };
+        command.args(self.extra_args);
+        Ok(command)
+    }
+
+    fn tripod(&self, binary: &Path, id: u64, ports: NodePorts) -> anyhow::Result<Command> {
+        let mut command = Command::new(binary);
+        command
+            .arg("server")
+            .args(["--node", &id.to_string()])
+            .arg("--data")
+            .arg(self.root.join(format!("node-{id}")))
+            .args(["--client", &loopback(ports.client)])
+            .args(["--peer", &loopback(ports.peer)])
+            .args(["--http", &loopback(ports.http)])
+            .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)])
+            .args(["--initial", &self.members(|id, ports| format!("{id}={}", loopback(ports.peer)))?])
+            .arg("--exit-with-parent");
+        Ok(command)
+    }
+
+    fn etcd(&self, binary: &Path, id: u64, ports: NodePorts) -> anyhow::Result<Command> {
+        let client = format!("http://{}", loopback(ports.client));
+        let peer = format!("http://{}", loopback(ports.peer));
+        let members = self.members(|id, ports| format!("node-{id}=http://{}", loopback(ports.peer)))?;
+        let mut command = Command::new(binary);
+        command
+            .args(["--name", &format!("node-{id}")])
+            .arg("--data-dir")
+            .arg(self.root.join(format!("node-{id}")))
+            .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+            .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+            .args(["--initial-cluster", &members, "--initial-cluster-state", "new"])
+            .args(["--logger", "zap", "--log-level", "warn"]);
+        Ok(command)
+    }
+
+    fn members(&self, name: impl Fn(u64, NodePorts) -> String) -> anyhow::Result<String> {
+        let members: anyhow::Result<Vec<String>> =
+            (1..=self.nodes).map(|id| Ok(name(id, self.ports.node(id)?))).collect();
+        Ok(members?.join(","))
+    }
+}
+
+pub(super) fn loopback(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}

@@ -1,0 +1,29 @@
+//! Clusters of real processes on loopback: start, kill, restart, pause, all by process id.
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use tripod_chaos::cluster::{Cluster, ClusterOptions};
+//!
+//! let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+//! let leader = cluster.wait_for_leader().await?;
+//! cluster.kill(leader)?; // SIGKILL
+//! cluster.wait_for_leader().await?;
+//! cluster.restart(leader)?; // On the same data and ports.
+//! cluster.wait_until_ready().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nodes are named by their id, 1 and up. Every process ends with the value that owns it, also when a
+//! test panics. Data and logs lie in a temporary directory, which a failed start keeps and names.
+
+mod launch;
+mod options;
+mod ports;
+mod process;
+mod running;
+
+pub use options::{ClusterOptions, Kind, find_etcd, find_tripod};
+pub use ports::{NodePorts, PortBlock};
+pub use process::NodeProcess;
+pub use running::Cluster;

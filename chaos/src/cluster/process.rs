@@ -1,0 +1,227 @@
+//! One process of ours, ended at the latest when its owner is dropped.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::time::Instant;
+
+/// Pause between two looks at a process that is to end.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+/// Lines of a log that an error quotes.
+const TAIL_LINES: usize = 12;
+
+/// A child process with its log file. Dropping it kills it.
+#[derive(Debug)]
+pub struct NodeProcess {
+    name: String,
+    log: PathBuf,
+    child: Child,
+}
+
+impl NodeProcess {
+    /// Starts `command`; its output is appended to the file `log`. Its standard input is a pipe that
+    /// ends when this process does, so a child that watches it never outlives us.
+    ///
+    /// # Errors
+    /// The program cannot be started, or the log not be written.
+    pub fn spawn(name: impl Into<String>, mut command: Command, log: &Path) -> anyhow::Result<Self> {
+        let name = name.into();
+        let output = open_log(log)?;
+        let errors = output.try_clone().context("second handle on the log")?;
+        let child = command
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+            .with_context(|| format!("cannot start {name}: {}", command.get_program().display()))?;
+        Ok(Self { name, log: log.to_owned(), child })
+    }
+
+    /// What it is called in error texts.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The process id. Valid until the process was seen to have ended.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the process has not ended yet. A paused process runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// SIGKILL without waiting for the end; [`Self::kill`] or [`Self::wait`] must follow.
+    pub fn send_kill(&mut self) {
+        // An error here means that it has ended already, which the wait confirms.
+        let _ = self.child.kill();
+    }
+
+    /// SIGKILL, and waits for the end.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn kill(&mut self) -> anyhow::Result<ExitStatus> {
+        self.send_kill();
+        self.child.wait().with_context(|| format!("cannot wait for {}", self.name))
+    }
+
+    /// SIGTERM, and waits for the end.
+    ///
+    /// # Errors
+    /// The process still runs after `patience`; it is left alone then.
+    pub async fn terminate(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
+        if self.is_running() {
+            self.signal(Signal::SIGTERM)?;
+        }
+        self.wait(patience).await
+    }
+
+    /// Waits until the process ends by itself.
+    ///
+    /// # Errors
+    /// It still runs after `patience`.
+    pub async fn wait(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(status) =
+                self.child.try_wait().with_context(|| format!("cannot wait for {}", self.name))?
+            {
+                return Ok(status);
+            }
+            anyhow::ensure!(Instant::now() < deadline, "{} still runs after {patience:?}", self.name);
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+
+    /// SIGSTOP: the process keeps its connections and does nothing.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn pause(&self) -> anyhow::Result<()> {
+        self.signal(Signal::SIGSTOP)
+    }
+
+    /// SIGCONT, after [`Self::pause`].
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn resume(&self) -> anyhow::Result<()> {
+        self.signal(Signal::SIGCONT)
+    }
+
+    /// Resident memory in bytes.
+    ///
+    /// # Errors
+    /// The process has ended, or the kernel does not tell (not Linux).
+    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let path = format!("/proc/{}/status", self.pid());
+        let status = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        parse_resident_kib(&status).map(|kib| kib * 1024).with_context(|| format!("no VmRSS in {path}"))
+    }
+
+    /// The last lines of the log, for error texts.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        let text = std::fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+
+    fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.pid()).context("process id out of range")?;
+        // The child has not been waited for, or try_wait would have said so: the id is still its own.
+        kill(Pid::from_raw(pid), signal).with_context(|| format!("cannot send {signal} to {}", self.name))
+    }
+}
+
+impl Drop for NodeProcess {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and nobody is left to be told.
+        let _ = self.kill();
+    }
+}
+
+fn open_log(path: &Path) -> anyhow::Result<File> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.with_context(|| format!("cannot open the log {}", path.display()))
+}
+
+fn parse_resident_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> (tempfile::TempDir, NodeProcess) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let process = NodeProcess::spawn("test", command, &directory.path().join("log")).unwrap();
+        (directory, process)
+    }
+
+    fn exists(pid: u32) -> bool {
+        Path::new(&format!("/proc/{pid}")).exists()
+    }
+
+    #[tokio::test]
+    async fn dropping_ends_the_process() {
+        let (_directory, process) = shell("exec sleep 600");
+        let pid = process.pid();
+        assert!(exists(pid));
+        drop(process);
+        assert!(!exists(pid));
+    }
+
+    #[tokio::test]
+    async fn a_child_that_watches_its_input_sees_us_end() {
+        let (directory, mut process) = shell("cat; echo input ended");
+        drop(process.child.stdin.take());
+        assert!(process.wait(Duration::from_secs(10)).await.unwrap().success());
+        assert_eq!(std::fs::read_to_string(directory.path().join("log")).unwrap(), "input ended\n");
+        assert_eq!(process.log_tail(), "input ended");
+    }
+
+    #[tokio::test]
+    async fn terminate_reports_who_does_not_end() {
+        let (_directory, mut process) = shell("trap '' TERM; echo ready; while true; do sleep 0.05; done");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while process.log_tail() != "ready" {
+            assert!(Instant::now() < deadline);
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+        let refused = process.terminate(Duration::from_millis(200)).await.unwrap_err();
+        assert!(refused.to_string().contains("still runs"), "{refused}");
+        assert!(process.is_running());
+        process.kill().unwrap();
+        assert!(!process.is_running());
+    }
+
+    #[tokio::test]
+    async fn a_paused_process_makes_no_progress_until_resumed() {
+        let (_directory, mut process) = shell("exec sleep 0.1");
+        process.pause().unwrap();
+        assert!(process.wait(Duration::from_millis(400)).await.is_err());
+        process.resume().unwrap();
+        assert!(process.wait(Duration::from_secs(10)).await.unwrap().success());
+    }
+
+    #[test]
+    fn resident_memory_is_read_from_the_kernels_text() {
+        assert_eq!(parse_resident_kib("Name:\tx\nVmRSS:\t    1232 kB\nThreads: 1\n"), Some(1232));
+        assert_eq!(parse_resident_kib("Name:\tx\n"), None);
+    }
+}

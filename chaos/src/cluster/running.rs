@@ -1,0 +1,281 @@
+//! A cluster whose nodes live, die and come back.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::time::Instant;
+use tripod_load::system::{Role, System};
+
+use super::launch::{Layout, loopback};
+use super::options::{ClusterOptions, Kind};
+use super::ports::PortBlock;
+use super::process::NodeProcess;
+
+/// How long a cluster may take to elect a leader, on a busy machine.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a node may take to stop by itself.
+const STOP_PATIENCE: Duration = Duration::from_secs(15);
+/// Pause between two looks at the nodes.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Nodes on loopback, with their data. Dropping it kills them all.
+pub struct Cluster {
+    // Fields drop in this order: processes first, then their data, then the ports.
+    nodes: Vec<Option<NodeProcess>>,
+    root: Root,
+    ports: PortBlock,
+    options: ClusterOptions,
+}
+
+impl Cluster {
+    /// Starts all nodes and waits until each of them serves.
+    ///
+    /// # Errors
+    /// A node does not start, or there is no leader in time; the text quotes the nodes' logs.
+    pub async fn start(options: ClusterOptions) -> anyhow::Result<Self> {
+        let mut cluster = Self::prepare(options)?;
+        for node in cluster.ids() {
+            cluster.restart(node)?;
+        }
+        cluster.wait_until_ready().await?;
+        Ok(cluster)
+    }
+
+    /// A cluster with all its ports and directories, and no process yet.
+    ///
+    /// # Errors
+    /// No free ports, or the directory cannot be made.
+    pub fn prepare(options: ClusterOptions) -> anyhow::Result<Self> {
+        let ports = PortBlock::reserve()?;
+        let root = Root::new(options.data.as_deref())?;
+        let nodes = (0..options.nodes).map(|_| None).collect();
+        Ok(Self { nodes, root, ports, options })
+    }
+
+    /// The ids of all nodes, dead ones included.
+    pub fn ids(&self) -> impl Iterator<Item = u64> + use<> {
+        1..=self.options.nodes
+    }
+
+    /// The ids of the nodes whose process runs.
+    pub fn running(&mut self) -> Vec<u64> {
+        self.ids().filter(|node| self.process_mut(*node).is_ok_and(NodeProcess::is_running)).collect()
+    }
+
+    /// The key-value service that these nodes offer; Tripod's job `default`.
+    #[must_use]
+    pub fn system(&self) -> System {
+        match self.options.kind {
+            Kind::Tripod { .. } => System::Tripod { job: String::new() },
+            Kind::Etcd { .. } => System::Etcd,
+        }
+    }
+
+    /// Client addresses, `127.0.0.1:PORT`, in the order of node ids.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<String> {
+        self.ids().map(|node| self.endpoint(node)).collect()
+    }
+
+    /// The client address of `node`.
+    ///
+    /// # Panics
+    /// There is no such node.
+    #[must_use]
+    pub fn endpoint(&self, node: u64) -> String {
+        loopback(self.ports.node(node).expect("nodes have ports").client)
+    }
+
+    /// Where the nodes' data (`node-N`) and logs (`node-N.log`) lie.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// The process of `node`.
+    ///
+    /// # Errors
+    /// It was never started or was killed.
+    pub fn process(&self, node: u64) -> anyhow::Result<&NodeProcess> {
+        self.nodes[self.position(node)?].as_ref().with_context(|| format!("node {node} is not running"))
+    }
+
+    /// SIGKILL, and waits until the process is gone. Data stay.
+    ///
+    /// # Errors
+    /// The node is not running.
+    pub fn kill(&mut self, node: u64) -> anyhow::Result<()> {
+        self.process_mut(node)?.kill()?;
+        let position = self.position(node)?;
+        self.nodes[position] = None;
+        Ok(())
+    }
+
+    /// SIGKILL to all running nodes, as close together as one loop can, and waits until all are gone.
+    ///
+    /// # Errors
+    /// A process cannot be waited for.
+    pub fn kill_all(&mut self) -> anyhow::Result<()> {
+        for process in self.nodes.iter_mut().flatten() {
+            process.send_kill();
+        }
+        for node in &mut self.nodes {
+            if let Some(mut process) = node.take() {
+                process.kill()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// SIGTERM, and waits for the orderly end.
+    ///
+    /// # Errors
+    /// The node is not running, or does not end in time.
+    pub async fn terminate(&mut self, node: u64) -> anyhow::Result<ExitStatus> {
+        let status = self.process_mut(node)?.terminate(STOP_PATIENCE).await?;
+        let position = self.position(node)?;
+        self.nodes[position] = None;
+        Ok(status)
+    }
+
+    /// Starts a node that does not run, on its data and ports.
+    ///
+    /// # Errors
+    /// It runs, or cannot be started.
+    pub fn restart(&mut self, node: u64) -> anyhow::Result<()> {
+        let position = self.position(node)?;
+        anyhow::ensure!(!self.running().contains(&node), "node {node} is running");
+        let layout = Layout {
+            kind: &self.options.kind,
+            nodes: self.options.nodes,
+            ports: &self.ports,
+            root: self.root.path(),
+            extra_args: &self.options.extra_args,
+        };
+        let log = self.root.path().join(format!("node-{node}.log"));
+        self.nodes[position] = Some(NodeProcess::spawn(format!("node {node}"), layout.command(node)?, &log)?);
+        Ok(())
+    }
+
+    /// SIGSTOP: the node keeps its connections and does nothing.
+    ///
+    /// # Errors
+    /// The node is not running.
+    pub fn pause(&self, node: u64) -> anyhow::Result<()> {
+        self.process(node)?.pause()
+    }
+
+    /// SIGCONT, after [`Self::pause`].
+    ///
+    /// # Errors
+    /// The node is not running.
+    pub fn resume(&self, node: u64) -> anyhow::Result<()> {
+        self.process(node)?.resume()
+    }
+
+    /// Waits until every started node answers linearizable reads and one of them leads. A paused node
+    /// does not answer: resume it first.
+    ///
+    /// # Errors
+    /// Not in time, or a node ended; the text quotes the nodes' logs.
+    pub async fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + READY_PATIENCE;
+        loop {
+            let missing = self.missing().await;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if self.running().len() < self.nodes.iter().flatten().count() {
+                return Err(self.complaint("a node ended"));
+            }
+            if Instant::now() >= deadline {
+                return Err(
+                    self.complaint(&format!("not ready within {READY_PATIENCE:?}: {}", missing.join("; ")))
+                );
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+
+    /// The id of the leader, as it says itself; waits for one.
+    ///
+    /// # Errors
+    /// There is none in time.
+    pub async fn wait_for_leader(&mut self) -> anyhow::Result<u64> {
+        let running = self.running();
+        let endpoints: Vec<String> = running.iter().map(|node| self.endpoint(*node)).collect();
+        let position = self.system().leader(&endpoints, READY_PATIENCE).await?;
+        Ok(running[position])
+    }
+
+    /// What keeps the cluster from being ready.
+    async fn missing(&mut self) -> Vec<String> {
+        let system = self.system();
+        let mut missing = Vec::new();
+        let mut leaders = 0;
+        for node in self.ids().filter(|node| self.process(*node).is_ok()) {
+            let address = self.endpoint(node);
+            leaders += usize::from(matches!(system.role(&address).await, Ok(Role::Leader)));
+            if let Err(reason) = system.serves(&address).await {
+                missing.push(format!("node {node}: {reason:#}"));
+            }
+        }
+        if leaders != 1 {
+            missing.push(format!("{leaders} nodes lead"));
+        }
+        missing
+    }
+
+    /// An error that quotes the logs, and keeps them.
+    fn complaint(&mut self, what: &str) -> anyhow::Error {
+        self.root.keep();
+        let mut text = format!("cluster in {}: {what}", self.root.path().display());
+        for process in self.nodes.iter().flatten() {
+            text.push_str(&format!("\n--- {}\n{}", process.name(), process.log_tail()));
+        }
+        anyhow::anyhow!(text)
+    }
+
+    fn process_mut(&mut self, node: u64) -> anyhow::Result<&mut NodeProcess> {
+        let position = self.position(node)?;
+        self.nodes[position].as_mut().with_context(|| format!("node {node} is not running"))
+    }
+
+    fn position(&self, node: u64) -> anyhow::Result<usize> {
+        anyhow::ensure!((1..=self.options.nodes).contains(&node), "there is no node {node}");
+        Ok(usize::try_from(node - 1)?)
+    }
+}
+
+/// The directory of a cluster: the caller's, or one that goes with the cluster.
+enum Root {
+    Given(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Root {
+    fn new(given: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = given else {
+            let prefix = "tripod-cluster-";
+            let made = tempfile::Builder::new().prefix(prefix).tempdir().context("temporary directory")?;
+            return Ok(Self::Temporary(made));
+        };
+        std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self::Given(path.to_owned()))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Given(path) => path,
+            Self::Temporary(directory) => directory.path(),
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Self::Temporary(directory) = self {
+            directory.disable_cleanup(true);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Short runs of the benchmarks, without peers: they must work, whatever the figures.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn bench(arguments: &[&str], document: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tripod-chaos"))
+        .arg("bench")
+        .args(arguments)
+        .arg("--write")
+        .arg(document)
+        .output()
+        .unwrap()
+}
+
+/// Runs a benchmark on a copy of the document, and gives what it wrote under `name`.
+fn section(name: &str, arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let document = folder.path().join("benchmarks.md");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks.md"), &document).unwrap();
+    let output = bench(arguments, &document);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(&document).unwrap();
+    let (_, rest) = text.split_once(&format!("<!-- begin {name} -->")).unwrap();
+    rest.split_once(&format!("<!-- end {name} -->")).unwrap().0.to_owned()
+}
+
+/// The cells of the row that begins with `first`.
+fn row(section: &str, first: &str) -> Vec<String> {
+    let row = section
+        .lines()
+        .find(|line| line.starts_with(&format!("| {first}")))
+        .unwrap_or_else(|| panic!("{section}"));
+    row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+}
+
+#[test]
+fn keys() {
+    let section = section("kv", &["kv", "--rounds", "1", "--seconds", "0.3"]);
+    for line in section.lines().filter(|line| line.contains("| tripod |")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert!(cells[5].parse::<u64>().unwrap() > 0, "no operations: {line}");
+        assert_eq!(cells[9], "0", "errors: {line}");
+    }
+    assert_eq!(section.matches("| tripod |").count(), 8, "{section}");
+}
+
+#[test]
+fn barriers() {
+    let section = section("barrier", &["barrier", "--rounds", "1", "--seconds", "0.5"]);
+    for place in ["tripod, all on the leader", "tripod, all on one follower", "tripod, spread"] {
+        let cells = row(&section, place);
+        assert!(cells[1].parse::<u64>().unwrap() > 0, "{cells:?}");
+        assert_eq!(cells[5], "0", "errors: {cells:?}");
+    }
+}
+
+#[test]
+fn failover_loses_nothing() {
+    let section = section("failover", &["failover", "--trials", "1"]);
+    let cells = row(&section, "tripod");
+    assert!(cells[1].parse::<f64>().unwrap() > 0.0, "{cells:?}");
+    assert!(cells[3].parse::<u64>().unwrap() >= 1_000, "too few acknowledgements: {cells:?}");
+    assert_eq!(cells[4], "0", "acknowledged writes were lost: {cells:?}");
+}
+
+#[test]
+fn a_run_that_cannot_measure_is_refused_before_it_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = folder.path().join("benchmarks.md");
+    let output = bench(&["failover", "--trials", "0"], &document);
+    assert_eq!(output.status.code(), Some(2), "zero trials are a usage error");
+    let output = bench(&["kv", "--seconds", "0"], &document);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot measure for 0 seconds"));
+    assert!(!document.exists());
+}

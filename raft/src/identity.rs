@@ -1,0 +1,173 @@
+//! Whose data directory this is. A node that starts on another node's data could vote twice, so
+//! the owner is written at the first start, in a file that people can read and in the log itself,
+//! and both are compared at every later start.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::StartError;
+use crate::log_store::{MetaKey, SledDisk};
+use crate::options::Options;
+
+/// The newest layout of the data directory that this program knows, and the one it writes.
+const FORMAT: u32 = 1;
+const FILE: &str = "identity.json";
+const LOG_DIRECTORY: &str = "log";
+
+/// The owner of a data directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    cluster_id: String,
+    node: u64,
+    /// Version of the directory's layout.
+    format: u32,
+}
+
+impl Identity {
+    fn of(options: &Options) -> Self {
+        Self { cluster_id: options.cluster_id.clone(), node: options.node.0, format: FORMAT }
+    }
+}
+
+/// Checks or creates the data directory and opens its log. Blocks.
+pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
+    create_directory(&options.data)?;
+    probe_writable(&options.data)?;
+    let wanted = Identity::of(options);
+    let file = options.data.join(FILE);
+    let log = options.data.join(LOG_DIRECTORY);
+    let known = read_file(&file)?;
+    if let Some(found) = &known {
+        compare(&wanted, found, &file)?;
+        if !log.exists() {
+            return Err(log_lost(options, &log));
+        }
+    }
+    let mut disk = SledDisk::open(&log)?;
+    match disk.get::<Identity>(MetaKey::Identity)? {
+        Some(found) => compare(&wanted, &found, &log)?,
+        // The file is written after the log, so a log that knows nothing replaced another one.
+        None if known.is_some() => return Err(log_lost(options, &log)),
+        None => disk.put(MetaKey::Identity, &wanted)?,
+    }
+    if known.is_none() {
+        // Last, so that an interrupted first start is repeated and not taken for a lost log.
+        write_file(&options.data, &wanted).map_err(|error| unwritable(&options.data, &error))?;
+    }
+    Ok(disk)
+}
+
+fn log_lost(options: &Options, log: &Path) -> StartError {
+    StartError::Storage(format!(
+        "TRIPOD-LOG-MISSING: {} belongs to node {}, but the log in {} is gone; a node that forgot how it voted must \
+         not vote again: remove it from the cluster, wipe the data directory, and let it join under a new node id",
+        options.data.display(),
+        options.node,
+        log.display(),
+    ))
+}
+
+fn create_directory(data: &Path) -> Result<(), StartError> {
+    if data.is_dir() {
+        return Ok(());
+    }
+    let created = fs::create_dir(data).and_then(|()| sync_parent(data));
+    created.map_err(|error| {
+        StartError::Storage(match error.kind() {
+            std::io::ErrorKind::NotFound => format!(
+                "TRIPOD-DATA-PARENT: cannot create the data directory {}: its parent does not exist; create the \
+                 parent or correct the path",
+                data.display()
+            ),
+            _ => format!(
+                "TRIPOD-DATA-CREATE: cannot create the data directory {}: {error}; choose a path where this user \
+                 may write",
+                data.display()
+            ),
+        })
+    })
+}
+
+/// Makes a new directory's name durable.
+fn sync_parent(data: &Path) -> std::io::Result<()> {
+    match data.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// Finds a read-only directory before sled does, whose text would not say what to do.
+fn probe_writable(data: &Path) -> Result<(), StartError> {
+    let probe = data.join(".probe");
+    File::create(&probe)
+        .and_then(|mut file| file.write_all(b"probe"))
+        .and_then(|()| fs::remove_file(&probe))
+        .map_err(|error| unwritable(data, &error))
+}
+
+fn unwritable(data: &Path, error: &std::io::Error) -> StartError {
+    StartError::Storage(format!(
+        "TRIPOD-DATA-READONLY: cannot write to the data directory {}: {error}; make it writable for this user \
+         and check its free space",
+        data.display()
+    ))
+}
+
+fn read_file(file: &Path) -> Result<Option<Identity>, StartError> {
+    let text = match fs::read(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(StartError::Identity(format!(
+                "TRIPOD-IDENTITY-UNREADABLE: cannot read {}: {error}; check its permissions",
+                file.display()
+            )));
+        }
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| {
+        StartError::Identity(format!(
+            "TRIPOD-IDENTITY-UNREADABLE: {} is not an identity file: {error}; restore it from a backup, or wipe \
+             the data directory and let this node join under a new node id",
+            file.display()
+        ))
+    })
+}
+
+fn write_file(data: &Path, identity: &Identity) -> std::io::Result<()> {
+    let temporary: PathBuf = data.join("identity.json.tmp");
+    let mut text = serde_json::to_vec_pretty(identity).expect("an identity is plain strings and numbers");
+    text.push(b'\n');
+    let mut file = File::create(&temporary)?;
+    file.write_all(&text)?;
+    file.sync_all()?;
+    fs::rename(&temporary, data.join(FILE))?;
+    File::open(data)?.sync_all()
+}
+
+fn compare(wanted: &Identity, found: &Identity, place: &Path) -> Result<(), StartError> {
+    let place = place.display();
+    if found.format > FORMAT {
+        return Err(StartError::Identity(format!(
+            "TRIPOD-IDENTITY-FORMAT: {place} has format {}, this program knows {FORMAT}; start a newer program",
+            found.format
+        )));
+    }
+    if found.cluster_id != wanted.cluster_id {
+        return Err(StartError::Identity(format!(
+            "TRIPOD-IDENTITY-CLUSTER: {place} belongs to cluster {}, this node is started for cluster {}; give \
+             it the data directory of its own cluster, or correct the cluster id",
+            found.cluster_id, wanted.cluster_id
+        )));
+    }
+    if found.node != wanted.node {
+        return Err(StartError::Identity(format!(
+            "TRIPOD-IDENTITY-NODE: {place} belongs to node {}, this is node {}; every node needs a data \
+             directory of its own",
+            found.node, wanted.node
+        )));
+    }
+    Ok(())
+}

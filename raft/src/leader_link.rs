@@ -1,0 +1,136 @@
+//! Calls from this node to whoever leads, when that is another node.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use openraft::async_runtime::WatchReceiver as _;
+use tonic::transport::Channel;
+use tonic::{Response, Status};
+use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
+use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
+use tripod_state::ids::{LogIndex, NodeId};
+
+use crate::handle::ProposeError;
+use crate::leadership::LeadershipWatch;
+use crate::network::MESSAGE_BYTES_MAX;
+use crate::network::auth::Caller;
+use crate::network::channels::{Channels, Class};
+use crate::types::Raft;
+
+/// How long the leader may take to confirm its leadership: longer than its lease, after which it
+/// gives up itself.
+const READ_INDEX_DEADLINE: Duration = Duration::from_secs(3);
+/// How long the leader's gateway may take to answer.
+const ASK_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Finds and calls the leader.
+#[derive(Clone)]
+pub(crate) struct LeaderLink {
+    cluster_id: String,
+    raft: Raft,
+    channels: Channels,
+    leadership: LeadershipWatch,
+}
+
+/// The leader as known at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) leader: u64,
+    pub(crate) address: String,
+}
+
+impl LeaderLink {
+    pub(crate) fn new(
+        cluster_id: String,
+        raft: Raft,
+        channels: Channels,
+        leadership: LeadershipWatch,
+    ) -> Self {
+        Self { cluster_id, raft, channels, leadership }
+    }
+
+    /// Who leads, if it is another node.
+    pub(crate) fn target(&self) -> Result<Target, ProposeError> {
+        let Some(NodeId(leader)) = self.leadership.get().leader else {
+            return Err(ProposeError::NoLeader("no node is known to lead".into()));
+        };
+        if leader == self.leadership.node() {
+            return Err(ProposeError::NoLeader("leadership has just moved to this node".into()));
+        }
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let peer = metrics.membership_config.membership().get_node(&leader);
+        let peer = peer
+            .ok_or_else(|| ProposeError::NoLeader(format!("node {leader} leads, its address is unknown")))?;
+        Ok(Target { leader, address: peer.address.clone() })
+    }
+
+    /// Marks calls for `leader`.
+    pub(crate) fn caller(&self, leader: u64) -> Caller {
+        Caller::new(&self.cluster_id, leader).expect("the cluster id was checked at start")
+    }
+
+    /// A client on a connection.
+    pub(crate) fn client(channel: Channel) -> LeaderClient<Channel> {
+        LeaderClient::new(channel)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// A connection of its own to `target`. A failure proves that nothing was sent.
+    pub(crate) async fn connect(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {
+        let channel = self.channels.connect(&target.address).await;
+        channel.map(Self::client).map_err(ProposeError::NoLeader)
+    }
+
+    /// Resolves when `leader` is no longer the one that this node follows.
+    pub(crate) async fn replaced(&self, leader: u64) {
+        let mut leadership = self.leadership.subscribe();
+        // An error means that the node is stopping: nobody is followed then, either.
+        let _ = leadership.wait_for(|now| now.leader != Some(NodeId(leader))).await;
+    }
+
+    /// The index that a reader must have applied, from the leader.
+    pub(crate) async fn read_index(&self) -> Result<LogIndex, ProposeError> {
+        let target = self.target()?;
+        let mut client = self.lazy_client(&target)?;
+        let request = self.caller(target.leader).request(ReadIndexRequest {});
+        let answer = self.bounded(&target, READ_INDEX_DEADLINE, client.read_index(request)).await?;
+        Ok(LogIndex(answer.get_ref().index))
+    }
+
+    /// The answer of the leader's gateway.
+    pub(crate) async fn ask(&self, question: Bytes) -> Result<Bytes, ProposeError> {
+        let target = self.target()?;
+        let mut client = self.lazy_client(&target)?;
+        let request = self.caller(target.leader).request(Blob { data: question });
+        let answer = self.bounded(&target, ASK_DEADLINE, client.ask(request)).await?;
+        Ok(answer.into_inner().data)
+    }
+
+    fn lazy_client(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {
+        let channel = self.channels.lazy(target.leader, &target.address, Class::Leader);
+        channel.map(Self::client).map_err(ProposeError::NoLeader)
+    }
+
+    /// A call that changes nothing: whatever goes wrong, the caller may try again.
+    async fn bounded<T>(
+        &self,
+        target: &Target,
+        deadline: Duration,
+        call: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<Response<T>, ProposeError> {
+        let leader = target.leader;
+        let problem = tokio::select! {
+            biased;
+            answer = call => match answer {
+                Ok(answer) => return Ok(answer),
+                Err(status) => status.message().to_owned(),
+            },
+            () = self.replaced(leader) => "it lost the leadership".to_owned(),
+            () = tokio::time::sleep(deadline) => format!("it did not answer within {deadline:?}"),
+        };
+        Err(ProposeError::NoLeader(format!("node {leader} at {}: {problem}", target.address)))
+    }
+}

@@ -1,0 +1,110 @@
+//! What the log store asks of whatever keeps the log. Today sled stands behind it directly; a
+//! journal that takes the one flush of the commit path and moves committed entries into sled later
+//! fits in here: it implements [`Disk`], and its checkpoint is a [`Change`] of the sled underneath.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::StartError;
+use crate::log_store::chunk::Damage;
+use crate::types::{Entry, LogId, Vote};
+
+/// A change of the stored log. A slice of them takes effect in order and, in sled, atomically.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    /// Consecutive entries behind the last one.
+    Append(Vec<Entry>),
+    Vote(Vote),
+    /// A hint for the next start. Need not be durable.
+    Committed(Option<LogId>),
+    /// Drops every entry behind this one; all of them for `None`.
+    TruncateAfter(Option<LogId>),
+    /// Drops every entry up to this one. Need not be durable.
+    Purge(LogId),
+}
+
+impl Change {
+    /// Whether somebody waits for this change to be durable. A truncation is waited for by nobody:
+    /// what overwrites it is an append, and that is.
+    pub(crate) fn must_be_durable(&self) -> bool {
+        match self {
+            Self::Append(_) | Self::Vote(_) => true,
+            Self::Committed(_) | Self::TruncateAfter(_) | Self::Purge(_) => false,
+        }
+    }
+}
+
+/// The single values of a stored log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    pub(crate) vote: Option<Vote>,
+    pub(crate) committed: Option<LogId>,
+    pub(crate) purged: Option<LogId>,
+}
+
+/// Keeps the log. Owned by the one writer thread; every call may block.
+pub(crate) trait Disk: Send + 'static {
+    /// Reads and verifies everything; gives each entry that is not purged to `each`, in order.
+    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError>;
+
+    /// Stages changes: visible to readers afterwards, durable after the next [`Self::sync`].
+    fn write(&mut self, changes: &[Change]) -> Result<(), DiskError>;
+
+    /// Makes everything staged so far durable, power loss included.
+    fn sync(&mut self) -> Result<(), DiskError>;
+
+    /// Reads entries that have been written, from other threads.
+    fn reader(&self) -> Arc<dyn OldEntries>;
+}
+
+/// Reads entries that are no longer in memory.
+pub(crate) trait OldEntries: Send + Sync {
+    /// Entries from `start` up to before `end`, until about `bytes_max` bytes are read, but at
+    /// least one. Fewer, or none, if the log has been cut or purged meanwhile.
+    fn read(&self, start: u64, end: u64, bytes_max: usize) -> Result<Vec<Entry>, DiskError>;
+
+    /// Lets go of the storage, so that it can be opened again. Reads fail from now on.
+    fn close(&self);
+}
+
+/// Why storage failed. The texts are for operators.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiskError {
+    /// Another process has the directory open.
+    #[error(
+        "TRIPOD-LOG-LOCKED: another process uses the log in {directory}; \
+         stop it, or give this node a data directory of its own ({cause})"
+    )]
+    Locked { directory: String, cause: String },
+    /// Something that was durable once cannot be read any more.
+    #[error(
+        "TRIPOD-LOG-DAMAGED: the log in {directory} is damaged: entry {index} {problem}. A node must \
+         not vote on a log that it cannot read to its end: remove this node from the cluster, wipe its \
+         data directory, and let it join again under a new node id"
+    )]
+    Damaged { directory: String, index: u64, problem: String },
+    #[error(
+        "TRIPOD-LOG-IO: cannot {action} the log in {directory}: {cause}; check the disk, its free space and permissions"
+    )]
+    Io { action: &'static str, directory: String, cause: String },
+    #[error("the log is closed")]
+    Closed,
+}
+
+impl DiskError {
+    pub(crate) fn damaged(directory: &str, damage: Damage) -> Self {
+        Self::Damaged { directory: directory.to_owned(), index: damage.index, problem: damage.problem }
+    }
+}
+
+impl From<DiskError> for StartError {
+    fn from(error: DiskError) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+impl From<DiskError> for io::Error {
+    fn from(error: DiskError) -> Self {
+        Self::other(error)
+    }
+}

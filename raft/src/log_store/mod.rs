@@ -1,0 +1,188 @@
+//! The Raft log: a bounded tail in memory, everything on disk behind one writer thread.
+//!
+//! openraft calls [`LogStore`]; it changes the [`tail`] at once, so that what was appended can be
+//! read, and queues the change for the [`writer`]. The writer hands groups of changes to a
+//! [`disk`], today [`sled_disk`], which stores entries in [`chunk`]s under the keys of [`keyspace`].
+
+mod chunk;
+mod disk;
+mod keyspace;
+mod sled_disk;
+mod tail;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use openraft::storage::{IOFlushed, LogState, RaftLogReader, RaftLogStorage};
+use openraft::{OptionalSend, alias};
+use parking_lot::RwLock;
+use tokio::sync::oneshot;
+
+use crate::failure::Failure;
+use crate::types::{Entry, LogId, Types, Vote};
+
+use disk::{Change, Disk, OldEntries};
+use tail::{Place, Tail};
+use writer::{Waiter, Writer};
+
+pub(crate) use disk::DiskError;
+pub(crate) use keyspace::MetaKey;
+pub(crate) use sled_disk::SledDisk;
+
+/// Bytes of entries kept in memory. A follower that lags further is served from disk.
+const TAIL_BYTES_MAX: usize = 128 << 20;
+/// Bytes of one message to a follower: far below the transport's limit, and small enough that a
+/// heartbeat's worth of time does not pass while it is encoded.
+const REPLICATION_BYTES_MAX: usize = 1 << 20;
+
+/// The log. Clones are the same log.
+#[derive(Clone)]
+pub(crate) struct LogStore {
+    tail: Arc<RwLock<Tail>>,
+    old: Arc<dyn OldEntries>,
+    writer: Writer,
+}
+
+impl LogStore {
+    /// Reads and verifies the log, and starts its writer. Blocks.
+    pub(crate) fn open(disk: impl Disk, failure: Failure) -> Result<Self, DiskError> {
+        Self::open_bounded(disk, failure, TAIL_BYTES_MAX)
+    }
+
+    fn open_bounded(mut disk: impl Disk, failure: Failure, tail_bytes: usize) -> Result<Self, DiskError> {
+        let mut tail = Tail::new(tail_bytes);
+        let loaded = disk.load(&mut |entry| tail.push_loaded(entry))?;
+        tail.finish_load(loaded);
+        let old = disk.reader();
+        let tail = Arc::new(RwLock::new(tail));
+        let writer = Writer::start(Box::new(disk), tail.clone(), failure).map_err(|error| DiskError::Io {
+            action: "start the writer of",
+            directory: "the data directory".into(),
+            cause: error.to_string(),
+        })?;
+        Ok(Self { tail, old, writer })
+    }
+
+    /// Whether nothing was ever stored: no vote, no entry.
+    pub(crate) fn is_pristine(&self) -> bool {
+        let tail = self.tail.read();
+        tail.vote.is_none() && tail.last().is_none()
+    }
+
+    /// Makes everything durable and lets go of the files. Blocks. Later calls fail.
+    pub(crate) fn close(&self) {
+        self.writer.stop();
+    }
+
+    /// Entries of a range of indexes, from memory or disk, until about `bytes_max` bytes.
+    async fn read(&self, start: u64, end: u64, bytes_max: usize) -> io::Result<Vec<Entry>> {
+        let mut found = Vec::new();
+        let mut next = start;
+        loop {
+            let place = self.tail.read().range(next, end, bytes_max);
+            let (start, upto) = match place {
+                Place::Memory(entries) if found.is_empty() => return Ok(entries),
+                Place::Memory(entries) => {
+                    found.extend(entries);
+                    return Ok(found);
+                }
+                Place::Storage { start, end } => (start, end),
+            };
+            let old = self.old.clone();
+            let read = tokio::task::spawn_blocking(move || old.read(start, upto, bytes_max));
+            let entries = read.await.map_err(io::Error::other)??;
+            let Some(last) = entries.last() else { return Ok(found) };
+            next = last.log_id.index + 1;
+            found.extend(entries);
+            if bytes_max < usize::MAX {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+impl RaftLogReader<Types> for LogStore {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> io::Result<Vec<Entry>> {
+        let start = match range.start_bound() {
+            Bound::Included(index) => *index,
+            Bound::Excluded(index) => index + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(index) => index.saturating_add(1),
+            Bound::Excluded(index) => *index,
+            Bound::Unbounded => u64::MAX,
+        };
+        self.read(start, end, usize::MAX).await
+    }
+
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> io::Result<Vec<Entry>> {
+        self.read(start, end, REPLICATION_BYTES_MAX).await
+    }
+
+    async fn read_vote(&mut self) -> io::Result<Option<Vote>> {
+        Ok(self.tail.read().vote)
+    }
+}
+
+impl RaftLogStorage<Types> for LogStore {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> io::Result<LogState<Types>> {
+        let tail = self.tail.read();
+        Ok(LogState { last_purged_log_id: tail.purged, last_log_id: tail.last() })
+    }
+
+    async fn get_log_reader(&mut self) -> Self::LogReader {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> io::Result<()> {
+        let (done, durable) = oneshot::channel();
+        self.writer.send(Change::Vote(*vote), Waiter::Vote(done))?;
+        durable.await.map_err(|_| io::Error::from(DiskError::Closed))??;
+        self.tail.write().vote = Some(*vote);
+        Ok(())
+    }
+
+    async fn save_committed(&mut self, committed: Option<LogId>) -> io::Result<()> {
+        self.tail.write().committed = committed;
+        self.writer.send(Change::Committed(committed), Waiter::Nobody)
+    }
+
+    async fn read_committed(&mut self) -> io::Result<Option<LogId>> {
+        Ok(self.tail.read().committed)
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<Types>) -> io::Result<()>
+    where
+        I: IntoIterator<Item = alias::EntryOf<Types>> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let entries: Vec<Entry> = entries.into_iter().collect();
+        let appended = self.tail.write().append(&entries);
+        appended.map_err(|expected| {
+            io::Error::other(format!("an append must continue the log at index {expected}"))
+        })?;
+        self.writer.send(Change::Append(entries), Waiter::Append(callback))
+    }
+
+    async fn truncate_after(&mut self, last: Option<LogId>) -> io::Result<()> {
+        self.tail.write().truncate_after(last);
+        self.writer.send(Change::TruncateAfter(last), Waiter::Nobody)
+    }
+
+    async fn purge(&mut self, upto: LogId) -> io::Result<()> {
+        self.tail.write().purge(upto);
+        self.writer.send(Change::Purge(upto), Waiter::Nobody)
+    }
+}

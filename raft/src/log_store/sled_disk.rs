@@ -1,0 +1,353 @@
+//! The log in sled 0.34.
+//!
+//! `Tree::flush` of this version ends in `sync_file_range`, which commits neither the file's size
+//! nor a volatile disk cache (spacejam/sled#1452). [`SledDisk::sync`] therefore follows it with
+//! `fdatasync` on a second descriptor of the same file, and sled's own background flusher is off.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::RwLock;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::codec;
+use crate::log_store::chunk::{self, Damage};
+use crate::log_store::disk::{Change, Disk, DiskError, Loaded, OldEntries};
+use crate::log_store::keyspace::{ChunkKey, MetaKey};
+use crate::types::{Entry, LogId, entry_bytes};
+
+/// Bytes of sled's page cache. The log is read back only for slow followers.
+const CACHE_BYTES: u64 = 32 << 20;
+/// Bytes of a segment of sled's file. A message above a quarter of it goes to a file of its own,
+/// which sled never syncs; a full leaf of chunk parts stays below that.
+const SEGMENT_BYTES: usize = 8 << 20;
+
+/// How long the lock may be held by an owner that is ending: sled lets go of it only when its own
+/// background threads have dropped the last of their garbage, and a process may be told to restart
+/// while it still exits.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_RETRY: Duration = Duration::from_millis(20);
+
+/// The log of one node. Owned by the writer thread.
+pub(crate) struct SledDisk {
+    directory: String,
+    db: sled::Db,
+    tree: sled::Tree,
+    /// sled's file once more, for `fdatasync`.
+    file: File,
+    /// What is stored, by first index.
+    chunks: BTreeMap<u64, Span>,
+    reader: Arc<SledReader>,
+}
+
+/// A stored chunk.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    last: u64,
+    parts: u16,
+}
+
+impl SledDisk {
+    /// Opens the log in `directory`, whose parent exists, or creates it.
+    pub(crate) fn open(directory: &Path) -> Result<Self, DiskError> {
+        let name = directory.display().to_string();
+        let created = !directory.join("db").exists();
+        let db = open_db(directory, &name)?;
+        let tree = db.open_tree("log").map_err(|error| io_error(&name, "open", &error))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(directory.join("db"))
+            .map_err(|error| io_error(&name, "open", &error))?;
+        let reader = Arc::new(SledReader { directory: name.clone(), tree: RwLock::new(Some(tree.clone())) });
+        let disk = Self { directory: name, db, tree, file, chunks: BTreeMap::new(), reader };
+        if created {
+            disk.sync_creation(directory).map_err(|error| disk.io("create", &error))?;
+        }
+        Ok(disk)
+    }
+
+    /// Makes the files themselves, and the directories that name them, durable.
+    fn sync_creation(&self, directory: &Path) -> std::io::Result<()> {
+        self.db.flush()?;
+        self.file.sync_all()?;
+        let conf: PathBuf = directory.join("conf");
+        File::open(conf)?.sync_all()?;
+        File::open(directory)?.sync_all()?;
+        let parent = directory.parent().expect("the log lies in the data directory");
+        File::open(parent)?.sync_all()
+    }
+
+    /// A single value.
+    pub(crate) fn get<T: DeserializeOwned>(&self, key: MetaKey) -> Result<Option<T>, DiskError> {
+        let bytes = self.tree.get(key.bytes()).map_err(|error| self.io("read", &error))?;
+        bytes.map(|bytes| codec::decode(&bytes)).transpose().map_err(|error| DiskError::Damaged {
+            directory: self.directory.clone(),
+            index: 0,
+            problem: format!("comes with a {key:?} record that cannot be read: {error}"),
+        })
+    }
+
+    /// Stores a single value durably.
+    pub(crate) fn put<T: Serialize>(&mut self, key: MetaKey, value: &T) -> Result<(), DiskError> {
+        self.tree.insert(key.bytes(), codec::encode(value)).map_err(|error| self.io("write", &error))?;
+        self.sync()
+    }
+
+    /// The tree itself, to damage it.
+    #[cfg(test)]
+    pub(super) fn tree(&self) -> sled::Tree {
+        self.tree.clone()
+    }
+
+    fn io(&self, action: &'static str, cause: &dyn std::fmt::Display) -> DiskError {
+        io_error(&self.directory, action, cause)
+    }
+
+    fn append(&mut self, batch: &mut sled::Batch, entries: &[&Entry]) {
+        for chunk in chunk::pack(entries.iter().copied()) {
+            let parts = u16::try_from(chunk.parts.len()).expect("pack bounds the number of parts");
+            self.chunks.insert(chunk.first, Span { last: chunk.last, parts });
+            for (part, value) in (0..parts).zip(chunk.parts) {
+                batch.insert(&ChunkKey { first: chunk.first, part }.bytes(), value);
+            }
+        }
+    }
+
+    fn remove(&mut self, batch: &mut sled::Batch, first: u64) {
+        let span = self.chunks.remove(&first).expect("the caller looked it up");
+        // From the end backwards, so that no part count is ever right for too few parts.
+        for part in (0..span.parts).rev() {
+            batch.remove(&ChunkKey { first, part }.bytes());
+        }
+    }
+
+    fn purge(&mut self, batch: &mut sled::Batch, upto: &LogId) {
+        let gone: Vec<u64> = self
+            .chunks
+            .iter()
+            .take_while(|(_, span)| span.last <= upto.index)
+            .map(|(first, _)| *first)
+            .collect();
+        for first in gone {
+            self.remove(batch, first);
+        }
+        batch.insert(&MetaKey::Purged.bytes(), codec::encode(upto));
+    }
+
+    /// Drops the chunks behind `keep`, and rewrites the one that it cuts. The batch must hold
+    /// nothing yet that the cut chunk depends on.
+    fn truncate(&mut self, batch: &mut sled::Batch, keep: Option<u64>) -> Result<(), DiskError> {
+        let from = keep.map_or(0, |index| index + 1);
+        let cut = self.chunks.range(..from).next_back().filter(|(_, span)| span.last >= from);
+        let cut = cut.map(|(first, span)| (*first, *span));
+        let gone: Vec<u64> = self.chunks.range(from..).map(|(first, _)| *first).collect();
+        for first in gone.into_iter().rev() {
+            self.remove(batch, first);
+        }
+        if let Some((first, span)) = cut {
+            let entries = read_chunk(&self.tree, &self.directory, first, span.parts)?;
+            self.remove(batch, first);
+            let kept: Vec<&Entry> = entries.iter().filter(|entry| entry.log_id.index < from).collect();
+            self.append(batch, &kept);
+        }
+        Ok(())
+    }
+
+    /// Puts a batch into the tree. One that removes chunks must not run between a reader's look-up
+    /// of a chunk and its look at the parts.
+    fn apply(&self, batch: sled::Batch, removes: bool) -> Result<(), DiskError> {
+        let _alone = removes.then(|| self.reader.tree.write());
+        self.tree.apply_batch(batch).map_err(|error| self.io("write", &error))
+    }
+
+    /// The chunks in stored order, each with its parts. Fails on the first missing part.
+    fn stored_chunks(&self) -> impl Iterator<Item = Result<(u64, Vec<sled::IVec>), DiskError>> + '_ {
+        let [low, high] = ChunkKey::ALL;
+        let mut records = self.tree.range(low.bytes()..=high.bytes()).peekable();
+        std::iter::from_fn(move || {
+            let mut chunk: Option<(u64, Vec<sled::IVec>)> = None;
+            while let Some(record) = records.peek() {
+                let (key, value) = match record {
+                    Ok((key, value)) => {
+                        let key = ChunkKey::parse(key).expect("the range holds chunk keys only");
+                        (key, value.clone())
+                    }
+                    Err(error) => return Some(Err(self.io("read", error))),
+                };
+                match &mut chunk {
+                    None => chunk = Some((key.first, vec![value])),
+                    Some((first, parts)) if *first == key.first => parts.push(value),
+                    Some(_) => break,
+                }
+                records.next();
+            }
+            chunk.map(Ok)
+        })
+    }
+}
+
+impl Disk for SledDisk {
+    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError> {
+        let loaded = Loaded {
+            vote: self.get(MetaKey::Vote)?,
+            committed: self.get(MetaKey::Committed)?,
+            purged: self.get(MetaKey::Purged)?,
+        };
+        let begin = loaded.purged.as_ref().map_or(0, |purged| purged.index + 1);
+        let mut next: Option<u64> = None;
+        let mut chunks = BTreeMap::new();
+        for chunk in self.stored_chunks() {
+            let (first, parts) = chunk?;
+            let expected = next.unwrap_or(begin);
+            // The oldest chunk may begin with entries that are purged already.
+            if first > expected || next.is_some_and(|next| first != next) {
+                let problem = format!("is missing, the next stored one is {first}");
+                return Err(DiskError::damaged(&self.directory, Damage { index: expected, problem }));
+            }
+            let entries =
+                chunk::unpack(first, &parts).map_err(|damage| DiskError::damaged(&self.directory, damage))?;
+            let last = first + entries.len() as u64 - 1;
+            let parts = u16::try_from(parts.len()).expect("unpack compared it with a u16");
+            chunks.insert(first, Span { last, parts });
+            next = Some(last + 1);
+            entries.into_iter().filter(|entry| entry.log_id.index >= begin).for_each(&mut *each);
+        }
+        self.chunks = chunks;
+        Ok(loaded)
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), DiskError> {
+        let mut batch = sled::Batch::default();
+        let mut run: Vec<&Entry> = Vec::new();
+        let mut removes = false;
+        for change in changes {
+            match change {
+                Change::Append(entries) => run.extend(entries),
+                Change::Vote(vote) => batch.insert(&MetaKey::Vote.bytes(), codec::encode(vote)),
+                Change::Committed(Some(id)) => {
+                    batch.insert(&MetaKey::Committed.bytes(), codec::encode(id));
+                }
+                Change::Committed(None) => batch.remove(&MetaKey::Committed.bytes()),
+                Change::TruncateAfter(keep) => {
+                    self.append(&mut batch, &std::mem::take(&mut run));
+                    // A truncation may cut what this very batch appends: that must be in the tree.
+                    self.apply(std::mem::take(&mut batch), removes)?;
+                    removes = true;
+                    self.truncate(&mut batch, keep.as_ref().map(|id| id.index))?;
+                }
+                Change::Purge(upto) => {
+                    self.append(&mut batch, &std::mem::take(&mut run));
+                    self.purge(&mut batch, upto);
+                    removes = true;
+                }
+            }
+        }
+        self.append(&mut batch, &run);
+        self.apply(batch, removes)
+    }
+
+    fn sync(&mut self) -> Result<(), DiskError> {
+        self.db.flush().map_err(|error| self.io("flush", &error))?;
+        self.file.sync_data().map_err(|error| self.io("sync", &error))
+    }
+
+    fn reader(&self) -> Arc<dyn OldEntries> {
+        self.reader.clone()
+    }
+}
+
+/// Reads chunks from any thread.
+struct SledReader {
+    directory: String,
+    /// `None` after the close: a tree that is held anywhere keeps sled's lock.
+    tree: RwLock<Option<sled::Tree>>,
+}
+
+impl SledReader {
+    /// The entries of the chunk that would hold `index`; it may end before it.
+    fn chunk_with(&self, index: u64) -> Result<Option<Vec<Entry>>, DiskError> {
+        let guard = self.tree.read();
+        let tree = guard.as_ref().ok_or(DiskError::Closed)?;
+        let upper = ChunkKey { first: index, part: u16::MAX };
+        let [low, _] = ChunkKey::ALL;
+        let Some(record) = tree.range(low.bytes()..=upper.bytes()).next_back() else { return Ok(None) };
+        let (key, _) = record.map_err(|error| io_error(&self.directory, "read", &error))?;
+        let last_part = ChunkKey::parse(&key).expect("the range holds chunk keys only");
+        read_chunk(tree, &self.directory, last_part.first, last_part.part.saturating_add(1)).map(Some)
+    }
+}
+
+impl OldEntries for SledReader {
+    fn read(&self, start: u64, end: u64, bytes_max: usize) -> Result<Vec<Entry>, DiskError> {
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        let mut index = start;
+        while index < end && bytes < bytes_max {
+            let Some(entries) = self.chunk_with(index)? else { break };
+            let wanted = entries.into_iter().filter(|e| (index..end).contains(&e.log_id.index));
+            let before = found.len();
+            for entry in wanted {
+                if bytes >= bytes_max {
+                    break;
+                }
+                bytes += entry_bytes(&entry);
+                found.push(entry);
+            }
+            let read = (found.len() - before) as u64;
+            if read == 0 {
+                break;
+            }
+            index += read;
+        }
+        Ok(found)
+    }
+
+    fn close(&self) {
+        *self.tree.write() = None;
+    }
+}
+
+fn read_chunk(tree: &sled::Tree, directory: &str, first: u64, count: u16) -> Result<Vec<Entry>, DiskError> {
+    let mut parts = Vec::with_capacity(usize::from(count));
+    for part in 0..count {
+        let value = tree.get(ChunkKey { first, part }.bytes());
+        parts.extend(value.map_err(|error| io_error(directory, "read", &error))?);
+    }
+    chunk::unpack(first, &parts).map_err(|damage| DiskError::damaged(directory, damage))
+}
+
+fn io_error(directory: &str, action: &'static str, cause: &dyn std::fmt::Display) -> DiskError {
+    DiskError::Io { action, directory: directory.to_owned(), cause: cause.to_string() }
+}
+
+/// Opens sled's files. The lock of an owner that has just gone is waited for.
+fn open_db(directory: &Path, name: &str) -> Result<sled::Db, DiskError> {
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        let opened = sled::Config::new()
+            .path(directory)
+            .flush_every_ms(None)
+            .cache_capacity(CACHE_BYTES)
+            .mode(sled::Mode::HighThroughput)
+            .segment_size(SEGMENT_BYTES)
+            .open();
+        match opened.map_err(|error| open_error(name, &error)) {
+            Err(DiskError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(LOCK_RETRY),
+            outcome => return outcome,
+        }
+    }
+}
+
+fn open_error(directory: &str, error: &sled::Error) -> DiskError {
+    let cause = error.to_string();
+    // sled has no variant for it, only this text.
+    if cause.contains("could not acquire lock") {
+        return DiskError::Locked { directory: directory.to_owned(), cause };
+    }
+    DiskError::Io { action: "open", directory: directory.to_owned(), cause }
+}

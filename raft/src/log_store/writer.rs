@@ -1,0 +1,168 @@
+//! The one thread that changes the stored log. It is a plain thread: a flush in a worker of the
+//! async runtime would stop heartbeats, and elections would follow.
+//!
+//! It takes everything that is queued, writes it as one batch, flushes once if an append or a vote
+//! is in it, and then answers in order. So a vote is durable only together with all appends that
+//! were queued before it, and a group of appends costs one flush without any timer.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use openraft::storage::IOFlushed;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::oneshot;
+
+use crate::failure::Failure;
+use crate::log_store::disk::{Change, Disk, DiskError};
+use crate::log_store::tail::Tail;
+use crate::types::Types;
+
+/// Most changes that are written as one batch.
+const GROUP_MAX: usize = 4096;
+
+/// Who waits for a change.
+pub(crate) enum Waiter {
+    Nobody,
+    Append(IOFlushed<Types>),
+    Vote(oneshot::Sender<io::Result<()>>),
+}
+
+enum Job {
+    Change(Change, Waiter),
+    Stop,
+}
+
+/// The queue's other end. Clones share the thread.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    queue: mpsc::Sender<Job>,
+    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(crate) fn start(disk: Box<dyn Disk>, tail: Arc<RwLock<Tail>>, failure: Failure) -> io::Result<Self> {
+        let (queue, jobs) = mpsc::channel();
+        let worker = Worker { disk, tail, failure, cuts: 0 };
+        let thread = std::thread::Builder::new().name("raft-log".into()).spawn(move || worker.run(&jobs))?;
+        Ok(Self { queue, thread: Arc::new(Mutex::new(Some(thread))) })
+    }
+
+    /// Queues a change behind all earlier ones.
+    pub(crate) fn send(&self, change: Change, waiter: Waiter) -> io::Result<()> {
+        self.queue.send(Job::Change(change, waiter)).map_err(|_| DiskError::Closed.into())
+    }
+
+    /// Writes what is queued, makes it durable, and ends the thread. Blocks.
+    pub(crate) fn stop(&self) {
+        // A send that fails finds the thread gone already.
+        let _ = self.queue.send(Job::Stop);
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("log writer panicked");
+        }
+    }
+}
+
+struct Worker {
+    disk: Box<dyn Disk>,
+    tail: Arc<RwLock<Tail>>,
+    failure: Failure,
+    /// How many truncations are written.
+    cuts: u64,
+}
+
+/// Says that the node failed if the thread ends by a panic: its callers would wait for ever.
+struct PanicGuard(Failure);
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set("the log writer panicked");
+        }
+    }
+}
+
+impl Worker {
+    fn run(mut self, jobs: &mpsc::Receiver<Job>) {
+        let _guard = PanicGuard(self.failure.clone());
+        let mut changes = Vec::new();
+        let mut waiters = Vec::new();
+        let mut open = true;
+        while open {
+            let Ok(first) = jobs.recv() else { break };
+            let mut next = Some(first);
+            while let Some(job) = next {
+                match job {
+                    Job::Change(change, waiter) => {
+                        changes.push(change);
+                        waiters.push(waiter);
+                    }
+                    Job::Stop => open = false,
+                }
+                next = if open && changes.len() < GROUP_MAX { jobs.try_recv().ok() } else { None };
+            }
+            let outcome = self.commit(&changes);
+            changes.clear();
+            for waiter in waiters.drain(..) {
+                answer(waiter, outcome.as_ref().map_err(|reason| io::Error::other(reason.clone())).copied());
+            }
+        }
+        if self.failure.get().is_none()
+            && let Err(error) = self.disk.sync()
+        {
+            tracing::error!(%error, "last flush of the log failed");
+        }
+        self.disk.reader().close();
+    }
+
+    /// Writes one group. The first error is final: after a failed write or flush nobody knows what
+    /// the device holds, and a second attempt may report a success that is none.
+    fn commit(&mut self, changes: &[Change]) -> Result<(), String> {
+        if let Some(reason) = self.failure.get() {
+            return Err(reason);
+        }
+        let durable = changes.iter().any(Change::must_be_durable);
+        let written = self.disk.write(changes);
+        let outcome = written.and_then(|()| if durable { self.disk.sync() } else { Ok(()) });
+        outcome.map_err(|error| {
+            let reason = error.to_string();
+            self.failure.set(&reason);
+            reason
+        })?;
+        self.report(changes);
+        Ok(())
+    }
+
+    /// Lets the tail drop what is written now.
+    fn report(&mut self, changes: &[Change]) {
+        let mut written = None;
+        for change in changes {
+            match change {
+                Change::Append(entries) => {
+                    written = entries.last().map(|entry| entry.log_id.index + 1).or(written);
+                }
+                Change::TruncateAfter(_) => {
+                    self.cuts += 1;
+                    written = None;
+                }
+                Change::Vote(_) | Change::Committed(_) | Change::Purge(_) => {}
+            }
+        }
+        if let Some(written) = written {
+            self.tail.write().set_written(written, self.cuts);
+        }
+    }
+}
+
+fn answer(waiter: Waiter, outcome: io::Result<()>) {
+    match waiter {
+        Waiter::Nobody => {}
+        Waiter::Append(callback) => callback.io_completed(outcome),
+        // The receiver is gone when its node is being stopped.
+        Waiter::Vote(done) => drop(done.send(outcome)),
+    }
+}

@@ -1,0 +1,274 @@
+//! openraft's requests, sent to one peer.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use openraft::base::{BoxFuture, BoxStream};
+use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
+use openraft::network::{Backoff, RPCOption, RaftNetworkFactory, RaftNetworkV2, stream_append_sequential};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, StreamAppendResult, TransferLeaderRequest,
+    TransferLeaderResponse, VoteRequest, VoteResponse,
+};
+use openraft::{OptionalSend, RPCTypes};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tonic::transport::Channel;
+use tonic::{Response, Status, Streaming};
+use tripod_proto::tripod::peer::v1::Blob;
+use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
+
+use super::auth::Caller;
+use super::channels::{Channels, Class};
+use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer};
+use crate::codec;
+use crate::snapshot::SnapshotFile;
+use crate::types::{Peer, Snapshot, Types, Vote};
+
+/// How long a stream of appends may take to open, connecting included.
+const OPEN_DEADLINE: Duration = Duration::from_secs(1);
+/// openraft applies its back-off inside the stream of requests, which a transport that fails to
+/// connect never polls: without a wait here a dead follower costs a whole core.
+const OPEN_FAILURE_WAIT: Duration = Duration::from_millis(50);
+/// Between attempts to reach a peer that did not answer.
+const BACKOFF: Duration = Duration::from_millis(100);
+/// How long a follower may owe an answer to an append. Long enough for its disk; pings notice a dead
+/// connection much earlier.
+const ANSWER_IDLE: Duration = Duration::from_secs(10);
+
+type RpcError = RPCError<Types>;
+
+/// Makes clients for openraft.
+#[derive(Debug, Clone)]
+pub(crate) struct PeerClients {
+    cluster_id: String,
+    channels: Channels,
+}
+
+impl PeerClients {
+    pub(crate) fn new(cluster_id: String, channels: Channels) -> Self {
+        Self { cluster_id, channels }
+    }
+
+    fn client(&self, target: u64, peer: &Peer, class: Class) -> PeerClient {
+        PeerClient {
+            target,
+            address: peer.address.clone(),
+            class,
+            caller: Caller::new(&self.cluster_id, target).expect("the cluster id was checked at start"),
+            channels: self.channels.clone(),
+        }
+    }
+}
+
+impl RaftNetworkFactory<Types> for PeerClients {
+    type Network = PeerClient;
+
+    async fn new_client(&mut self, target: u64, peer: &Peer) -> PeerClient {
+        self.client(target, peer, Class::Log)
+    }
+
+    async fn new_heartbeat_client(&mut self, target: u64, peer: &Peer) -> PeerClient {
+        self.client(target, peer, Class::Vote)
+    }
+
+    async fn new_snapshot_client(&mut self, target: u64, peer: &Peer) -> PeerClient {
+        self.client(target, peer, Class::Snapshot)
+    }
+}
+
+/// Sends to one peer.
+#[derive(Debug)]
+pub(crate) struct PeerClient {
+    target: u64,
+    address: String,
+    /// What [`Self::stream_append`] and snapshots travel on; votes have their own class.
+    class: Class,
+    caller: Caller,
+    channels: Channels,
+}
+
+impl PeerClient {
+    fn connection(&self, class: Class) -> Result<RaftClient<Channel>, Unreachable<Types>> {
+        let channel = self.channels.lazy(self.target, &self.address, class);
+        let channel = channel.map_err(Unreachable::from_string)?;
+        Ok(RaftClient::new(channel)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// One small question on the class of votes.
+    async fn ask<Q, A, F>(
+        &self,
+        question: &Q,
+        deadline: Duration,
+        send: impl FnOnce(RaftClient<Channel>, tonic::Request<Blob>) -> F,
+    ) -> Result<A, RpcError>
+    where
+        Q: Serialize,
+        A: DeserializeOwned,
+        F: Future<Output = Result<Response<Blob>, Status>>,
+    {
+        let connection = self.connection(Class::Vote)?;
+        let call = send(connection, self.caller.request(blob(question)));
+        let answer = match tokio::time::timeout(deadline, call).await {
+            Ok(answer) => answer.map_err(|status| self.unreachable(&status))?,
+            Err(_) => return Err(self.timeout(RPCTypes::Vote, deadline)),
+        };
+        codec::decode(&answer.get_ref().data).map_err(|error| Unreachable::new(&error).into())
+    }
+
+    /// Everything that goes wrong on the way is "unreachable": that is what makes openraft back off.
+    fn unreachable(&self, status: &Status) -> Unreachable<Types> {
+        if status.code() == tonic::Code::FailedPrecondition {
+            tracing::warn!(
+                target_node = self.target,
+                address = self.address,
+                reason = status.message(),
+                "peer refused call"
+            );
+        }
+        Unreachable::from_string(format!("{}: {}", self.address, status.message()))
+    }
+
+    fn timeout(&self, action: RPCTypes, timeout: Duration) -> RpcError {
+        Unreachable::from_string(format!("{}: {action} took longer than {timeout:?}", self.address)).into()
+    }
+
+    async fn open_stream<S>(&self, input: S) -> Result<(Streaming<Blob>, Arc<AtomicU64>), RpcError>
+    where
+        S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
+    {
+        let owed = Arc::new(AtomicU64::new(0));
+        let counter = owed.clone();
+        let requests = input.map(move |request| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            blob(&request)
+        });
+        let mut connection = self.connection(self.class)?;
+        let call = connection.stream_append(self.caller.request(requests));
+        let failure = match tokio::time::timeout(OPEN_DEADLINE, call).await {
+            Ok(Ok(opened)) => return Ok((opened.into_inner(), owed)),
+            Ok(Err(status)) => self.unreachable(&status).into(),
+            Err(_) => self.timeout(RPCTypes::AppendEntries, OPEN_DEADLINE),
+        };
+        tokio::time::sleep(OPEN_FAILURE_WAIT).await;
+        Err(failure)
+    }
+
+    /// The next answer, unless one is owed for too long.
+    async fn next_answer(
+        &self,
+        answers: &mut Streaming<Blob>,
+        owed: &AtomicU64,
+    ) -> Option<Result<StreamAppendResult<Types>, RpcError>> {
+        loop {
+            let answer = match tokio::time::timeout(ANSWER_IDLE, answers.message()).await {
+                Ok(answer) => answer,
+                Err(_) if owed.load(Ordering::Relaxed) == 0 => continue,
+                Err(_) => return Some(Err(self.timeout(RPCTypes::AppendEntries, ANSWER_IDLE))),
+            };
+            owed.fetch_sub(1, Ordering::Relaxed);
+            return match answer {
+                Ok(None) => None,
+                Ok(Some(blob)) => Some(
+                    codec::decode::<AppendAnswer>(&blob.data)
+                        .map(Into::into)
+                        .map_err(|error| Unreachable::new(&error).into()),
+                ),
+                Err(status) => Some(Err(self.unreachable(&status).into())),
+            };
+        }
+    }
+}
+
+impl RaftNetworkV2<Types> for PeerClient {
+    type SnapshotData = SnapshotFile;
+
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<Types>,
+        option: RPCOption,
+    ) -> Result<AppendEntriesResponse<Types>, RpcError> {
+        let send = |mut client: RaftClient<Channel>, message| async move { client.append(message).await };
+        self.ask(&request, option.hard_ttl(), send).await
+    }
+
+    fn stream_append<'s, S>(
+        &'s mut self,
+        input: S,
+        option: RPCOption,
+    ) -> BoxFuture<'s, Result<BoxStream<'s, Result<StreamAppendResult<Types>, RpcError>>, RpcError>>
+    where
+        S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
+    {
+        if self.class == Class::Vote {
+            // A heartbeat is one request with one answer; a stream would cost it a second round trip.
+            return stream_append_sequential(self, input, option);
+        }
+        Box::pin(async move {
+            let (answers, owed) = self.open_stream(input).await?;
+            let client = &*self;
+            let stream = futures::stream::unfold(Some((answers, owed)), move |state| async move {
+                let (mut answers, owed) = state?;
+                let answer = client.next_answer(&mut answers, &owed).await?;
+                let next = answer.is_ok().then_some((answers, owed));
+                Some((answer, next))
+            });
+            Ok(Box::pin(stream) as BoxStream<'s, _>)
+        })
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<Types>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, RpcError> {
+        let send = |mut client: RaftClient<Channel>, message| async move { client.vote(message).await };
+        self.ask(&request, option.soft_ttl(), send).await
+    }
+
+    async fn pre_vote(
+        &mut self,
+        request: VoteRequest<Types>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, RpcError> {
+        let send = |mut client: RaftClient<Channel>, message| async move { client.pre_vote(message).await };
+        self.ask(&request, option.soft_ttl(), send).await
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        request: TransferLeaderRequest<Types>,
+        option: RPCOption,
+    ) -> Result<TransferLeaderResponse<Types>, RpcError> {
+        let send =
+            |mut client: RaftClient<Channel>, message| async move { client.transfer_leader(message).await };
+        self.ask(&request, option.soft_ttl(), send).await
+    }
+
+    async fn full_snapshot(
+        &mut self,
+        vote: Vote,
+        snapshot: Snapshot,
+        cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        _option: RPCOption,
+    ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+        let connection = self.connection(Class::Snapshot)?;
+        let sent = transfer::send(connection, &self.caller, vote, snapshot);
+        tokio::select! {
+            closed = cancel => Err(closed.into()),
+            sent = sent => match sent {
+                Ok(vote) => Ok(SnapshotResponse::new(vote)),
+                Err(status) => Err(self.unreachable(&status).into()),
+            },
+        }
+    }
+
+    fn backoff(&self) -> Option<Backoff> {
+        Some(Backoff::new(std::iter::repeat(BACKOFF)))
+    }
+}

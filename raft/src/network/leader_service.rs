@@ -1,0 +1,102 @@
+//! What followers ask of the leader. A node that does not lead refuses: nothing is forwarded twice.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tonic::{Request, Response, Status};
+use tripod_proto::tripod::peer::v1::leader_server::Leader as LeaderApi;
+use tripod_proto::tripod::peer::v1::{
+    Blob, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
+};
+use tripod_state::Reply;
+use tripod_state::ids::LogIndex;
+
+use crate::codec;
+use crate::handle::{Applied, Hooks, ProposeError};
+use crate::leadership::LeadershipWatch;
+use crate::read_index::ReadRounds;
+use crate::submit::Submitter;
+
+/// The outcome of one forwarded command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Outcome {
+    Applied(u64, Reply),
+    NoLeader(String),
+    Unknown(String),
+}
+
+impl From<Result<Applied, ProposeError>> for Outcome {
+    fn from(result: Result<Applied, ProposeError>) -> Self {
+        match result {
+            Ok(applied) => Self::Applied(applied.index.0, applied.reply),
+            Err(ProposeError::Unknown(reason)) => Self::Unknown(reason),
+            // Only `Unknown` may have taken effect. That it is this node that is full or stopping
+            // does not concern the asker, who will find another leader.
+            Err(
+                ProposeError::NoLeader(reason)
+                | ProposeError::Overloaded(reason)
+                | ProposeError::Stopped(reason),
+            ) => Self::NoLeader(reason),
+        }
+    }
+}
+
+impl From<Outcome> for Result<Applied, ProposeError> {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Applied(index, reply) => Ok(Applied { index: LogIndex(index), reply }),
+            Outcome::NoLeader(reason) => Err(ProposeError::NoLeader(reason)),
+            Outcome::Unknown(reason) => Err(ProposeError::Unknown(reason)),
+        }
+    }
+}
+
+/// Answers while this node leads.
+pub(crate) struct LeaderService {
+    pub(crate) submitter: Submitter,
+    pub(crate) rounds: ReadRounds,
+    pub(crate) leadership: LeadershipWatch,
+    pub(crate) hooks: Hooks,
+}
+
+impl LeaderService {
+    fn refusal(&self) -> Status {
+        Status::failed_precondition(format!("node {} does not lead", self.leadership.node()))
+    }
+}
+
+#[tonic::async_trait]
+impl LeaderApi for LeaderService {
+    async fn propose(&self, request: Request<ProposeRequest>) -> Result<Response<ProposeResponse>, Status> {
+        if !self.leadership.leads_here() {
+            return Err(self.refusal());
+        }
+        let commands: Vec<Bytes> = request.into_inner().commands;
+        let outcomes = self.submitter.submit_many(commands).await;
+        let replies =
+            outcomes.into_iter().map(|outcome| codec::encode(&Outcome::from(outcome)).into()).collect();
+        Ok(Response::new(ProposeResponse { replies }))
+    }
+
+    async fn read_index(
+        &self,
+        _request: Request<ReadIndexRequest>,
+    ) -> Result<Response<ReadIndexResponse>, Status> {
+        if !self.leadership.leads_here() {
+            return Err(self.refusal());
+        }
+        match self.rounds.join().await {
+            Ok(index) => Ok(Response::new(ReadIndexResponse { index: index.0 })),
+            Err(error) => Err(Status::failed_precondition(error.to_string())),
+        }
+    }
+
+    async fn ask(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        if !self.leadership.get().ready_here {
+            return Err(self.refusal());
+        }
+        match self.hooks.asks.ask(request.into_inner().data).await {
+            Ok(data) => Ok(Response::new(Blob { data })),
+            Err(reason) => Err(Status::failed_precondition(reason)),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The peer transport: openraft's messages over gRPC, on a port of their own.
+//!
+//! [`channels`] holds the connections, one per peer and class, so that a large append or a snapshot
+//! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
+//! calls that were meant for somebody else. [`client`] sends, [`server`] answers, [`transfer`] moves
+//! snapshots, [`leader_service`] answers what followers ask of the leader.
+
+pub(crate) mod auth;
+pub(crate) mod channels;
+pub(crate) mod client;
+pub(crate) mod leader_service;
+pub(crate) mod server;
+pub(crate) mod transfer;
+
+use openraft::raft::{StreamAppendError, StreamAppendResult};
+use serde::{Deserialize, Serialize};
+use tonic::Status;
+use tripod_proto::tripod::peer::v1::Blob;
+
+use crate::codec;
+use crate::types::{LogId, Types, Vote};
+
+/// Bytes of one message: an entry with the largest value, and room for what surrounds it.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 80 << 20;
+
+/// One answer on a stream of appends. openraft's own type is a nested result, whose encoding would
+/// be an accident of its definition.
+#[derive(Debug, Serialize, Deserialize)]
+enum AppendAnswer {
+    Matched(Option<LogId>),
+    Conflict(LogId),
+    HigherVote(Vote),
+}
+
+impl From<StreamAppendResult<Types>> for AppendAnswer {
+    fn from(result: StreamAppendResult<Types>) -> Self {
+        match result {
+            Ok(matched) => Self::Matched(matched),
+            Err(StreamAppendError::Conflict(at)) => Self::Conflict(at),
+            Err(StreamAppendError::HigherVote(vote)) => Self::HigherVote(vote),
+        }
+    }
+}
+
+impl From<AppendAnswer> for StreamAppendResult<Types> {
+    fn from(answer: AppendAnswer) -> Self {
+        match answer {
+            AppendAnswer::Matched(matched) => Ok(matched),
+            AppendAnswer::Conflict(at) => Err(StreamAppendError::Conflict(at)),
+            AppendAnswer::HigherVote(vote) => Err(StreamAppendError::HigherVote(vote)),
+        }
+    }
+}
+
+fn blob<T: Serialize>(value: &T) -> Blob {
+    Blob { data: codec::encode(value).into() }
+}
+
+fn unblob<T: serde::de::DeserializeOwned>(blob: &Blob) -> Result<T, Status> {
+    codec::decode(&blob.data).map_err(|error| Status::invalid_argument(format!("message refused: {error}")))
+}

@@ -1,0 +1,184 @@
+//! Answers peers' Raft messages, and runs the port.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures::StreamExt;
+use openraft::base::BoxStream;
+use openraft::raft::AppendEntriesRequest;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
+use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
+use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
+use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk};
+
+use super::auth::Guard;
+use super::leader_service::LeaderService;
+use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
+use crate::StartError;
+use crate::codec;
+use crate::snapshot::{SnapshotFile, SnapshotStore};
+use crate::types::{Raft, Snapshot, Types};
+
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// After this long without a sign of life a connection is dropped.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+const PING_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Binds the peer port.
+pub(crate) async fn bind(address: &str) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|error| {
+        StartError::Network(match error.kind() {
+            std::io::ErrorKind::AddrInUse => format!(
+                "TRIPOD-PEER-PORT: the peer address {address} is in use by another process; stop it, or choose \
+                 another address for this node"
+            ),
+            _ => format!(
+                "TRIPOD-PEER-PORT: cannot listen on the peer address {address}: {error}; it must be HOST:PORT of \
+                 this machine"
+            ),
+        })
+    })
+}
+
+/// Serves peers until `stop` becomes true.
+pub(crate) fn serve(
+    listener: TcpListener,
+    guard: &Guard,
+    raft: RaftService,
+    leader: LeaderService,
+    mut stop: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    let raft = RaftServer::new(raft)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let leader = LeaderServer::new(leader)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let router = Server::builder()
+        .tcp_nodelay(true)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_keepalive_interval(Some(PING_INTERVAL))
+        .http2_keepalive_timeout(Some(PING_TIMEOUT))
+        .add_service(InterceptedService::new(raft, guard.clone()))
+        .add_service(InterceptedService::new(leader, guard.clone()));
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    tokio::spawn(async move {
+        let stopped = async move {
+            // The sender lives as long as the node; its end is a stop, too.
+            let _ = stop.wait_for(|stop| *stop).await;
+        };
+        if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopped).await {
+            tracing::error!(%error, "peer transport ended");
+        }
+    })
+}
+
+/// Feeds peers' messages to openraft.
+pub(crate) struct RaftService {
+    pub(crate) raft: Raft,
+    pub(crate) snapshots: SnapshotStore,
+    pub(crate) cluster_id: String,
+}
+
+impl RaftService {
+    /// Receives a file and installs it; openraft may find it older than what is here and ignore it.
+    async fn receive(&self, chunks: &mut Streaming<SnapshotChunk>) -> Result<Blob, Status> {
+        let part = PartFile(self.snapshots.part_path());
+        let (offer, header) = transfer::receive(chunks, &part.0, &self.cluster_id).await?;
+        tracing::info!(last_log_id = ?offer.last_log_id, bytes = offer.bytes, "snapshot received");
+        let snapshot = Snapshot { meta: header.meta(), snapshot: SnapshotFile { path: part.0.clone() } };
+        let raft = self.raft.clone();
+        // In a task of its own: a sender that goes away drops this call, and with it the file, while
+        // the state machine may be about to read it.
+        let installed = tokio::spawn(async move {
+            let answer = raft.install_full_snapshot(offer.vote, snapshot).await;
+            drop(part);
+            answer
+        });
+        let answer = installed.await.map_err(|error| Status::internal(error.to_string()))?;
+        Ok(blob(&answer.map_err(stopped)?.vote))
+    }
+}
+
+/// An incoming file. It goes with its owner unless it was installed, and so renamed, before.
+struct PartFile(PathBuf);
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        match std::fs::remove_file(&self.0) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(%error, path = %self.0.display(), "incoming snapshot not removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn stopped(error: impl std::fmt::Display) -> Status {
+    Status::unavailable(format!("this node is stopping: {error}"))
+}
+
+#[tonic::async_trait]
+impl RaftApi for RaftService {
+    async fn append(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        let message = unblob(request.get_ref())?;
+        let answer = self.raft.append_entries(message).await.map_err(stopped)?;
+        Ok(Response::new(blob(&answer)))
+    }
+
+    type StreamAppendStream = BoxStream<'static, Result<Blob, Status>>;
+
+    async fn stream_append(
+        &self,
+        request: Request<Streaming<Blob>>,
+    ) -> Result<Response<Self::StreamAppendStream>, Status> {
+        // A message that cannot be read ends the stream: skipping it would leave a gap.
+        let messages = request.into_inner().map(|message| {
+            let blob = message.inspect_err(|status| tracing::debug!(%status, "append stream ended")).ok()?;
+            codec::decode::<AppendEntriesRequest<Types>>(&blob.data)
+                .inspect_err(|error| tracing::warn!(%error, "append refused"))
+                .ok()
+        });
+        let messages = messages.take_while(|message| futures::future::ready(message.is_some()));
+        let messages = messages.filter_map(futures::future::ready);
+        let answers = self.raft.stream_append(Box::pin(messages));
+        let answers = answers.map(|answer| match answer {
+            Ok(answer) => Ok(blob(&AppendAnswer::from(answer))),
+            Err(fatal) => Err(stopped(fatal)),
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn vote(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        let message = unblob(request.get_ref())?;
+        let answer = self.raft.vote(message).await.map_err(stopped)?;
+        Ok(Response::new(blob(&answer)))
+    }
+
+    async fn pre_vote(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        let message = unblob(request.get_ref())?;
+        let answer = self.raft.pre_vote(message).await.map_err(stopped)?;
+        Ok(Response::new(blob(&answer)))
+    }
+
+    async fn transfer_leader(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        let message = unblob(request.get_ref())?;
+        let answer = self.raft.handle_transfer_leader(message).await.map_err(stopped)?;
+        Ok(Response::new(blob(&answer)))
+    }
+
+    async fn install_snapshot(
+        &self,
+        request: Request<Streaming<SnapshotChunk>>,
+    ) -> Result<Response<Blob>, Status> {
+        self.receive(&mut request.into_inner()).await.map(Response::new)
+    }
+}

@@ -1,0 +1,141 @@
+//! Moving a snapshot file to a follower: what it is, then checked chunks. There is no deadline for
+//! the whole, which may be large, but one for every chunk, on both sides: a peer that went silent
+//! must not hold the leader's task, nor the follower's disk.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+use tripod_proto::tripod::peer::v1::SnapshotChunk;
+use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
+
+use super::auth::Caller;
+use super::unblob;
+use crate::codec;
+use crate::snapshot::{self, Header};
+use crate::types::{LogId, Snapshot, Vote};
+
+/// Bytes of a chunk.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Chunks that are read ahead of the network.
+const CHUNKS_AHEAD: usize = 4;
+/// How long one chunk may take.
+const CHUNK_IDLE: Duration = Duration::from_secs(10);
+/// How long the receiver may take to verify and load the complete file.
+pub(crate) const INSTALL_DEADLINE: Duration = Duration::from_mins(10);
+
+/// Comes before the chunks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    /// The leader's vote.
+    pub(crate) vote: Vote,
+    /// The last entry in the snapshot.
+    pub(crate) last_log_id: Option<LogId>,
+    /// Bytes of the file.
+    pub(crate) bytes: u64,
+}
+
+/// Sends a snapshot; gives the follower's vote once it is installed there.
+pub(crate) async fn send(
+    mut client: RaftClient<Channel>,
+    caller: &Caller,
+    vote: Vote,
+    snapshot: Snapshot,
+) -> Result<Vote, Status> {
+    let file = tokio::fs::File::open(&snapshot.snapshot.path).await?;
+    let bytes = file.metadata().await?.len();
+    let offer = Offer { vote, last_log_id: snapshot.meta.last_log_id, bytes };
+    let (chunks, queue) = mpsc::channel(CHUNKS_AHEAD);
+    let call = client.install_snapshot(caller.request(ReceiverStream::new(queue)));
+    let call = tokio::time::timeout(INSTALL_DEADLINE + idle_total(bytes), call);
+    let (answer, sent) = tokio::join!(call, push_chunks(file, offer, chunks));
+    // The receiver's refusal is the better explanation of a push that failed.
+    let answer = answer.map_err(|_| Status::deadline_exceeded("the snapshot was not installed in time"))?;
+    let answer = answer.map_err(|status| match sent {
+        Err(own) if status.code() == tonic::Code::Cancelled => own,
+        _ => status,
+    })?;
+    unblob(answer.get_ref())
+}
+
+/// As long as every chunk arrives within its own deadline, the whole may take this long.
+fn idle_total(bytes: u64) -> Duration {
+    let chunks = u32::try_from(bytes / CHUNK_BYTES as u64 + 1).unwrap_or(u32::MAX);
+    CHUNK_IDLE.saturating_mul(chunks)
+}
+
+async fn push_chunks(
+    mut file: tokio::fs::File,
+    offer: Offer,
+    chunks: mpsc::Sender<SnapshotChunk>,
+) -> Result<(), Status> {
+    let mut next = SnapshotChunk { meta: codec::encode(&offer).into(), ..SnapshotChunk::default() };
+    let mut offset = 0;
+    loop {
+        let slot = tokio::time::timeout(CHUNK_IDLE, chunks.reserve()).await;
+        let slot = slot.map_err(|_| Status::deadline_exceeded("the receiver stopped taking chunks"))?;
+        slot.map_err(|_| Status::cancelled("the receiver ended the transfer"))?.send(next);
+        let mut data = Vec::with_capacity(CHUNK_BYTES);
+        (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut data).await?;
+        if data.is_empty() {
+            return Ok(());
+        }
+        let (crc32c, length) = (crc32c::crc32c(&data), data.len() as u64);
+        next = SnapshotChunk { meta: Bytes::new(), offset, data: data.into(), crc32c };
+        offset += length;
+    }
+}
+
+/// Receives a snapshot into `part` and verifies it. The file is complete and durable afterwards.
+pub(crate) async fn receive(
+    chunks: &mut Streaming<SnapshotChunk>,
+    part: &Path,
+    cluster_id: &str,
+) -> Result<(Offer, Header), Status> {
+    let first = next_chunk(chunks).await?.ok_or_else(|| Status::invalid_argument("the transfer is empty"))?;
+    let offer: Offer = codec::decode(&first.meta)
+        .map_err(|error| Status::invalid_argument(format!("snapshot offer refused: {error}")))?;
+    let mut file = tokio::fs::File::create(part).await?;
+    let mut offset = 0;
+    while let Some(chunk) = next_chunk(chunks).await? {
+        if chunk.offset != offset {
+            let text = format!("chunk at offset {} came instead of {offset}", chunk.offset);
+            return Err(Status::data_loss(text));
+        }
+        if crc32c::crc32c(&chunk.data) != chunk.crc32c {
+            return Err(Status::data_loss(format!("the checksum of the chunk at offset {offset} is wrong")));
+        }
+        offset += chunk.data.len() as u64;
+        if offset > offer.bytes {
+            return Err(Status::data_loss(format!("more than the announced {} bytes came", offer.bytes)));
+        }
+        file.write_all(&chunk.data).await?;
+    }
+    if offset != offer.bytes {
+        return Err(Status::data_loss(format!("{offset} of {} bytes came", offer.bytes)));
+    }
+    file.sync_all().await?;
+    let path = part.to_owned();
+    let verified = tokio::task::spawn_blocking(move || snapshot::verify(&path)).await;
+    let verified = verified.map_err(|error| Status::internal(error.to_string()))?;
+    let header = verified.map_err(|error| Status::data_loss(format!("snapshot refused: {error}")))?;
+    if header.cluster_id != cluster_id {
+        let text = format!("snapshot of cluster {} refused: this is cluster {cluster_id}", header.cluster_id);
+        return Err(Status::failed_precondition(text));
+    }
+    if header.last_log_id != offer.last_log_id {
+        return Err(Status::data_loss("the snapshot is not the one that was offered"));
+    }
+    Ok((offer, header))
+}
+
+async fn next_chunk(chunks: &mut Streaming<SnapshotChunk>) -> Result<Option<SnapshotChunk>, Status> {
+    let chunk = tokio::time::timeout(CHUNK_IDLE, chunks.message()).await;
+    chunk.map_err(|_| Status::deadline_exceeded("no chunk of the snapshot came in time"))?
+}

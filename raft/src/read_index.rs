@@ -1,0 +1,120 @@
+//! Linearizable reads. A round confirms the leadership with a quorum and gives the index that a
+//! reader must have applied. Everything that arrives before a round starts shares it.
+
+use std::future::Future;
+
+use openraft::ReadPolicy;
+use openraft::errors::{LinearizableReadError, RaftError};
+use tokio::sync::{mpsc, oneshot};
+use tripod_state::ids::LogIndex;
+
+use crate::handle::ProposeError;
+use crate::types::Raft;
+
+/// Readers that may wait for the next round.
+const WAITING_MAX: usize = 65_536;
+/// Readers that one round takes on.
+const ROUND_MAX: usize = 16_384;
+
+type Outcome = Result<LogIndex, ProposeError>;
+
+/// A queue of readers and the task that runs their rounds, one at a time. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadRounds {
+    queue: mpsc::Sender<oneshot::Sender<Outcome>>,
+}
+
+impl ReadRounds {
+    /// Rounds that call `round`. The task ends with the last clone.
+    pub(crate) fn start<F, Fut>(round: F) -> Self
+    where
+        F: Fn() -> Fut + Send + 'static,
+        Fut: Future<Output = Outcome> + Send,
+    {
+        let (queue, mut waiting) = mpsc::channel::<oneshot::Sender<Outcome>>(WAITING_MAX);
+        tokio::spawn(async move {
+            let mut readers = Vec::new();
+            while waiting.recv_many(&mut readers, ROUND_MAX).await > 0 {
+                readers.retain(|reader| !reader.is_closed());
+                if readers.is_empty() {
+                    continue;
+                }
+                let outcome = round().await;
+                for reader in readers.drain(..) {
+                    // A reader that gave up is no concern of the round.
+                    let _ = reader.send(outcome.clone());
+                }
+            }
+        });
+        Self { queue }
+    }
+
+    /// Takes part in the next round.
+    pub(crate) async fn join(&self) -> Outcome {
+        let (reader, outcome) = oneshot::channel();
+        self.queue.try_send(reader).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                ProposeError::Overloaded(format!("{WAITING_MAX} reads wait on this node"))
+            }
+            mpsc::error::TrySendError::Closed(_) => stopped(),
+        })?;
+        outcome.await.map_err(|_| stopped())?
+    }
+}
+
+fn stopped() -> ProposeError {
+    ProposeError::Stopped("reads have ended on this node".into())
+}
+
+/// One round on the leader: a quorum must answer a heartbeat that is sent after the call.
+pub(crate) async fn confirm(raft: &Raft) -> Outcome {
+    match raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
+        Ok(linearizer) => Ok(LogIndex(linearizer.read_log_id().index())),
+        Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(_))) => {
+            Err(ProposeError::NoLeader("this node does not lead".into()))
+        }
+        Err(RaftError::APIError(LinearizableReadError::QuorumNotEnough(error))) => {
+            Err(ProposeError::NoLeader(format!("the leader cannot reach a quorum: {error}")))
+        }
+        Err(RaftError::Fatal(fatal)) => Err(ProposeError::Stopped(fatal.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn readers_that_arrive_before_a_round_share_it() {
+        let rounds = Arc::new(AtomicU64::new(0));
+        let permits = Arc::new(Semaphore::new(0));
+        let (counter, gate) = (rounds.clone(), permits.clone());
+        let reads = ReadRounds::start(move || {
+            let (counter, gate) = (counter.clone(), gate.clone());
+            async move {
+                let round = counter.fetch_add(1, Ordering::Relaxed);
+                gate.acquire().await.expect("the gate stays open").forget();
+                Ok(LogIndex(round))
+            }
+        });
+        let first = tokio::spawn({
+            let reads = reads.clone();
+            async move { reads.join().await }
+        });
+        while rounds.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let late =
+            tokio::spawn(async move { futures::future::join_all((0..10).map(|_| reads.join())).await });
+        tokio::task::yield_now().await;
+        permits.add_permits(2);
+        assert_eq!(first.await.unwrap(), Ok(LogIndex(0)));
+        assert_eq!(late.await.unwrap(), vec![Ok(LogIndex(1)); 10]);
+        assert_eq!(rounds.load(Ordering::Relaxed), 2);
+    }
+}

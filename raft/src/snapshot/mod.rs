@@ -1,0 +1,73 @@
+//! Snapshots are files. This is their layout:
+//!
+//! ```text
+//! magic (8 bytes), version u32 LE
+//! frame*: kind u8, length u32 LE, crc32c u32 LE of (kind, length, body), body
+//!   header frame   an encoded Header
+//!   record frames  records, each: length u32 LE, encoded record; about 1 MiB a frame
+//!   trailer frame  number of frames before it, bytes before it, xxh3 of those bytes; u64 LE each
+//! ```
+//!
+//! A file without a valid trailer is no snapshot. [`write`] makes them, [`read`] checks and reads
+//! them, [`store`] names, keeps and drops them.
+
+mod read;
+mod store;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::{LogId, Membership, SnapshotMeta};
+
+pub(crate) use read::{read, verify};
+pub(crate) use store::SnapshotStore;
+
+/// Begins every snapshot file.
+const MAGIC: &[u8; 8] = b"TRIPODSN";
+/// The layout above.
+const VERSION: u32 = 1;
+/// Bytes of a record frame after which the next one begins. One record may be larger.
+const FRAME_BYTES: usize = 1 << 20;
+/// Largest body of a frame that a reader accepts: twice a record with the largest value.
+const BODY_BYTES_MAX: u64 = 128 << 20;
+/// Kind, length and checksum.
+const FRAME_HEADER: usize = 9;
+
+const KIND_HEADER: u8 = 1;
+const KIND_RECORDS: u8 = 2;
+const KIND_TRAILER: u8 = 3;
+
+/// A snapshot on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SnapshotFile {
+    pub(crate) path: PathBuf,
+}
+
+/// What a snapshot is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) cluster_id: String,
+    /// The last entry applied to the state.
+    pub(crate) last_log_id: Option<LogId>,
+    /// The members as of that entry.
+    pub(crate) membership: Membership,
+    /// The state's digest.
+    pub(crate) digest: u64,
+}
+
+impl Header {
+    /// openraft's description of the same.
+    pub(crate) fn meta(&self) -> SnapshotMeta {
+        SnapshotMeta { last_log_id: self.last_log_id, last_membership: self.membership.clone() }
+    }
+}
+
+/// The checksum of a frame.
+fn frame_checksum(kind: u8, length: [u8; 4], body: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(&[kind]), &length), body)
+}

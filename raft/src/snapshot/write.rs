@@ -1,0 +1,82 @@
+//! Writing a snapshot file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use tripod_state::State;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, VERSION, frame_checksum};
+use crate::codec;
+
+/// Writes a snapshot durably: complete under `path`, or not there at all. Blocks, also on the disk.
+pub(super) fn write(path: &Path, header: &Header, state: &State) -> io::Result<()> {
+    let temporary = path.with_extension("tmp");
+    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, File::create(&temporary)?));
+    out.raw(MAGIC)?;
+    out.raw(&VERSION.to_le_bytes())?;
+    out.frame(KIND_HEADER, &codec::encode(header))?;
+    let mut body = Vec::with_capacity(FRAME_BYTES);
+    for record in state.records() {
+        let start = body.len();
+        body.extend_from_slice(&[0; 4]);
+        codec::encode_onto(&mut body, &record);
+        let length = u32::try_from(body.len() - start - 4).expect("a record is below 4 GiB");
+        body[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        if body.len() >= FRAME_BYTES {
+            out.frame(KIND_RECORDS, &body)?;
+            body.clear();
+        }
+    }
+    if !body.is_empty() {
+        out.frame(KIND_RECORDS, &body)?;
+    }
+    out.finish()?.sync_all()?;
+    put_in_place(&temporary, path)
+}
+
+/// Gives a complete, synced file its final name, durably.
+pub(super) fn put_in_place(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    File::open(to.parent().expect("a snapshot lies in a directory"))?.sync_all()
+}
+
+/// Counts and hashes what passes.
+struct FrameWriter {
+    out: BufWriter<File>,
+    hash: Xxh3,
+    bytes: u64,
+    frames: u64,
+}
+
+impl FrameWriter {
+    fn new(out: BufWriter<File>) -> Self {
+        Self { out, hash: Xxh3::new(), bytes: 0, frames: 0 }
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    fn frame(&mut self, kind: u8, body: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(body.len()).expect("a frame is below 4 GiB").to_le_bytes();
+        self.raw(&[kind])?;
+        self.raw(&length)?;
+        self.raw(&frame_checksum(kind, length, body).to_le_bytes())?;
+        self.raw(body)?;
+        self.frames += 1;
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<File> {
+        let mut trailer = Vec::with_capacity(24);
+        for number in [self.frames, self.bytes, self.hash.digest()] {
+            trailer.extend_from_slice(&number.to_le_bytes());
+        }
+        self.frame(KIND_TRAILER, &trailer)?;
+        self.out.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}

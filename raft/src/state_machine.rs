@@ -1,0 +1,254 @@
+//! The replicated state as openraft drives it: apply, snapshot, replace.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{Stream, StreamExt};
+use openraft::storage::{ApplyResponder, EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
+use openraft::{EntryPayload, OptionalSend};
+use parking_lot::RwLock;
+use tokio::sync::{Notify, watch};
+use tripod_state::ids::{LogIndex, Term, TimeMs};
+use tripod_state::{ApplyContext, Effect, Envelope, State};
+
+use crate::codec;
+use crate::failure::Failure;
+use crate::handle::Hooks;
+use crate::snapshot::{self, Header, SnapshotFile, SnapshotStore};
+use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
+
+/// Entries applied under one hold of the lock. Readers wait that long at most.
+const APPLY_MAX: usize = 512;
+/// Bytes of applied entries after which a snapshot is asked for, however few entries they are.
+const SNAPSHOT_BYTES: u64 = 64 << 20;
+
+/// The state and what openraft needs to know of it; they change together.
+#[derive(Debug, Clone, Default)]
+struct Machine {
+    state: State,
+    last_applied: Option<LogId>,
+    membership: Membership,
+}
+
+/// Clones are the same state machine.
+#[derive(Clone)]
+pub(crate) struct StateMachine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    machine: RwLock<Machine>,
+    snapshots: SnapshotStore,
+    cluster_id: String,
+    hooks: Hooks,
+    failure: Failure,
+    /// The index that `machine` shows.
+    applied: watch::Sender<Option<LogId>>,
+    /// Bytes applied since the last snapshot was begun.
+    unsaved_bytes: AtomicU64,
+    snapshot_wanted: Notify,
+}
+
+/// An entry that is ready to be applied.
+enum Step {
+    Blank,
+    Membership(openraft::Membership<u64, crate::types::Peer>),
+    Command { now_ms: TimeMs, envelope: Envelope },
+}
+
+impl StateMachine {
+    /// An empty state. openraft fills it from the current snapshot and the log.
+    pub(crate) fn new(snapshots: SnapshotStore, cluster_id: String, hooks: Hooks, failure: Failure) -> Self {
+        let shared = Shared {
+            machine: RwLock::default(),
+            snapshots,
+            cluster_id,
+            hooks,
+            failure,
+            applied: watch::Sender::new(None),
+            unsaved_bytes: AtomicU64::new(0),
+            snapshot_wanted: Notify::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Looks at the state as it is now.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.shared.machine.read().state)
+    }
+
+    /// The last entry that [`Self::read`] shows, as it changes.
+    pub(crate) fn applied(&self) -> watch::Receiver<Option<LogId>> {
+        self.shared.applied.subscribe()
+    }
+
+    /// [`Self::applied`] now.
+    pub(crate) fn applied_index(&self) -> u64 {
+        self.shared.applied.borrow().map_or(0, |id| id.index)
+    }
+
+    /// Where snapshots are kept.
+    pub(crate) fn snapshots(&self) -> &SnapshotStore {
+        &self.shared.snapshots
+    }
+
+    /// Waits until so many bytes were applied that a snapshot is due.
+    pub(crate) async fn snapshot_wanted(&self) {
+        self.shared.snapshot_wanted.notified().await;
+    }
+
+    fn decode(&self, entry: &Entry) -> io::Result<Step> {
+        match &entry.payload {
+            EntryPayload::Blank => Ok(Step::Blank),
+            EntryPayload::Membership(membership) => Ok(Step::Membership(membership.clone())),
+            EntryPayload::Normal(command) => match codec::decode(&command.payload) {
+                Ok(envelope) => Ok(Step::Command { now_ms: TimeMs(command.now_ms), envelope }),
+                Err(error) => {
+                    // Other replicas may know this command. Skipping it here would let this one differ.
+                    let reason = format!(
+                        "TRIPOD-APPLY-UNKNOWN: the committed command at index {} cannot be decoded: {error}; \
+                         start this node with the program version that the other nodes run",
+                        entry.log_id.index
+                    );
+                    self.shared.failure.set(&reason);
+                    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
+                }
+            },
+        }
+    }
+
+    /// Applies decoded entries in order; gives the response of each.
+    fn apply_steps(&self, steps: Vec<(LogId, Step)>, effects: &mut Vec<Effect>) -> Vec<Response> {
+        let mut responses = Vec::with_capacity(steps.len());
+        let mut machine = self.shared.machine.write();
+        for (id, step) in steps {
+            machine.last_applied = Some(id);
+            let reply = match step {
+                Step::Blank => None,
+                Step::Membership(membership) => {
+                    machine.membership = Membership::new(Some(id), membership);
+                    None
+                }
+                Step::Command { now_ms, envelope } => {
+                    let context =
+                        ApplyContext { index: LogIndex(id.index), term: Term(id.leader_id.term), now_ms };
+                    let outcome = machine.state.apply(&context, envelope);
+                    effects.extend(outcome.effects);
+                    Some(outcome.reply)
+                }
+            };
+            responses.push(Response { reply });
+        }
+        responses
+    }
+
+    fn count_bytes(&self, bytes: u64) {
+        let before = self.shared.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes >= SNAPSHOT_BYTES {
+            self.shared.unsaved_bytes.store(0, Ordering::Relaxed);
+            self.shared.snapshot_wanted.notify_one();
+        }
+    }
+
+    /// Applies one batch: decode, lock, apply, unlock; then effects, the index, the responders.
+    fn apply_batch(&self, batch: &mut Vec<EntryResponder<Types>>) -> io::Result<()> {
+        let mut steps = Vec::with_capacity(batch.len());
+        let mut responders: Vec<Option<ApplyResponder<Types>>> = Vec::with_capacity(batch.len());
+        let mut bytes = 0;
+        for (entry, responder) in batch.drain(..) {
+            bytes += entry_bytes(&entry);
+            steps.push((entry.log_id, self.decode(&entry)?));
+            responders.push(responder);
+        }
+        let Some((last, _)) = steps.last() else { return Ok(()) };
+        let last = *last;
+        let mut effects = Vec::new();
+        let responses = self.apply_steps(steps, &mut effects);
+        if !effects.is_empty() {
+            (self.shared.hooks.effects)(&effects);
+        }
+        self.shared.applied.send_replace(Some(last));
+        for (responder, response) in responders.into_iter().zip(responses) {
+            if let Some(responder) = responder {
+                responder.send(response);
+            }
+        }
+        self.count_bytes(bytes as u64);
+        Ok(())
+    }
+}
+
+impl RaftStateMachine<Types> for StateMachine {
+    type SnapshotData = SnapshotFile;
+    type SnapshotBuilder = Builder;
+
+    async fn applied_state(&mut self) -> io::Result<(Option<LogId>, Membership)> {
+        let machine = self.shared.machine.read();
+        Ok((machine.last_applied, machine.membership.clone()))
+    }
+
+    async fn apply<S>(&mut self, mut entries: S) -> io::Result<()>
+    where
+        S: Stream<Item = io::Result<EntryResponder<Types>>> + Unpin + OptionalSend,
+    {
+        let mut batch = Vec::with_capacity(16);
+        while let Some(entry) = entries.next().await {
+            batch.push(entry?);
+            if batch.len() == APPLY_MAX {
+                self.apply_batch(&mut batch)?;
+            }
+        }
+        self.apply_batch(&mut batch)
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Builder {
+        self.shared.unsaved_bytes.store(0, Ordering::Relaxed);
+        Builder { machine: self.shared.machine.read().clone(), shared: self.shared.clone() }
+    }
+
+    async fn install_snapshot(&mut self, _meta: &SnapshotMeta, file: SnapshotFile) -> io::Result<()> {
+        let shared = self.shared.clone();
+        let installed = tokio::task::spawn_blocking(move || -> io::Result<()> {
+            let (header, state) = snapshot::read(&file.path)?;
+            shared.snapshots.adopt(&header, &file.path)?;
+            let new = Machine { state, last_applied: header.last_log_id, membership: header.membership };
+            // Dropping a large state takes time that readers need not wait for.
+            let old = std::mem::replace(&mut *shared.machine.write(), new);
+            drop(old);
+            shared.applied.send_replace(header.last_log_id);
+            Ok(())
+        });
+        installed.await.map_err(io::Error::other)??;
+        (self.shared.hooks.replaced)();
+        Ok(())
+    }
+
+    async fn get_current_snapshot(&mut self) -> io::Result<Option<Snapshot>> {
+        Ok(self.shared.snapshots.current())
+    }
+}
+
+/// Holds a state as it was when the snapshot began. Making it was O(1).
+pub(crate) struct Builder {
+    machine: Machine,
+    shared: Arc<Shared>,
+}
+
+impl RaftSnapshotBuilder<Types> for Builder {
+    type SnapshotData = SnapshotFile;
+
+    async fn build_snapshot(&mut self) -> io::Result<Snapshot> {
+        let (machine, shared) = (self.machine.clone(), self.shared.clone());
+        let built = tokio::task::spawn_blocking(move || {
+            let header = Header {
+                cluster_id: shared.cluster_id.clone(),
+                last_log_id: machine.last_applied,
+                membership: machine.membership,
+                digest: machine.state.digest(),
+            };
+            shared.snapshots.write(&header, &machine.state)
+        });
+        built.await.map_err(io::Error::other)?
+    }
+}

@@ -1,0 +1,96 @@
+//! Proposals on the leader itself, and what openraft's errors mean for the caller.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use openraft::errors::{ClientWriteError, Fatal, ForwardToLeader, RaftError};
+use openraft::raft::ClientWriteResponse;
+use tripod_state::ids::LogIndex;
+
+use crate::handle::{Applied, ProposeError};
+use crate::types::{LogCommand, Raft, Response, Types};
+
+/// Appends commands to the log of this node, which should be the leader.
+#[derive(Clone)]
+pub(crate) struct Submitter {
+    raft: Raft,
+}
+
+impl Submitter {
+    pub(crate) fn new(raft: Raft) -> Self {
+        Self { raft }
+    }
+
+    /// Replicates one encoded envelope.
+    pub(crate) async fn submit(&self, payload: Bytes) -> Result<Applied, ProposeError> {
+        self.raft.client_write(stamp(payload)).await.map(applied).map_err(refused)
+    }
+
+    /// Replicates several, in order; one outcome each.
+    pub(crate) async fn submit_many(&self, payloads: Vec<Bytes>) -> Vec<Result<Applied, ProposeError>> {
+        let count = payloads.len();
+        let mut outcomes = Vec::with_capacity(count);
+        match self.raft.client_write_many(payloads.into_iter().map(stamp)).await {
+            Ok(mut results) => {
+                while let Some(result) = results.next().await {
+                    outcomes.push(match result {
+                        Ok(Ok(written)) => Ok(reply(written.log_id.index, written.response)),
+                        Ok(Err(error)) => Err(refused(RaftError::APIError(error))),
+                        Err(fatal) => Err(broken(&fatal)),
+                    });
+                }
+            }
+            Err(fatal) => outcomes.push(Err(broken(&fatal))),
+        }
+        // The stream ends at a fatal error, which leaves the rest open.
+        outcomes.resize_with(count, || Err(broken(&Fatal::Stopped)));
+        outcomes
+    }
+}
+
+fn stamp(payload: Bytes) -> LogCommand {
+    // A clock before the epoch stamps zero; the state never lets time run backwards.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    LogCommand { now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX), payload }
+}
+
+fn applied(written: ClientWriteResponse<Types>) -> Applied {
+    reply(written.log_id.index, written.data)
+}
+
+fn reply(index: u64, response: Response) -> Applied {
+    let reply = response.reply.expect("an entry with a command has a reply");
+    Applied { index: LogIndex(index), reply }
+}
+
+/// Sorts openraft's refusals by what may have happened to the entry.
+fn refused(error: RaftError<Types, ClientWriteError<Types>>) -> ProposeError {
+    match error {
+        // Checked before the entry is appended, whatever the reason: not the leader, leadership being
+        // handed over, or the lease over.
+        RaftError::APIError(ClientWriteError::ForwardToLeader(forward)) => {
+            ProposeError::NoLeader(elsewhere(&forward))
+        }
+        // Appended here, then cut off by another leader, who may have had it from this node all the same.
+        RaftError::APIError(ClientWriteError::LogEntryDiscarded(forward)) => {
+            ProposeError::Unknown(format!("leadership was lost: {}", elsewhere(&forward)))
+        }
+        RaftError::APIError(
+            error @ (ClientWriteError::ChangeMembershipError(_) | ClientWriteError::PreconditionFailed(_)),
+        ) => ProposeError::Unknown(error.to_string()),
+        RaftError::Fatal(fatal) => broken(&fatal),
+    }
+}
+
+/// The engine stopped under the call: the entry may have reached a follower before.
+fn broken(fatal: &Fatal<Types>) -> ProposeError {
+    ProposeError::Unknown(format!("this node stopped: {fatal}"))
+}
+
+fn elsewhere(forward: &ForwardToLeader<Types>) -> String {
+    match forward.leader_id {
+        Some(leader) => format!("this node does not lead ({:?}), node {leader} may", forward.reason),
+        None => format!("this node does not lead ({:?})", forward.reason),
+    }
+}

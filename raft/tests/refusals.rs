@@ -1,0 +1,183 @@
+//! Starts and calls that must be refused, and what the refusal says.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
+
+mod common;
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use common::{Cluster, Heard, barrier, create_job, eventually, hooks, options, write};
+use tempfile::TempDir;
+use tripod_raft::{Handle, InitialMember, Options, StartError};
+use tripod_state::ids::NodeId;
+
+async fn refusal(options: Options) -> StartError {
+    let node = options.node;
+    match Handle::start(options, hooks(node, &std::sync::Arc::<Heard>::default())).await {
+        Ok(_) => panic!("the node started"),
+        Err(error) => error,
+    }
+}
+
+async fn stopped_node() -> (TempDir, Options) {
+    let mut cluster = Cluster::start(1).await;
+    cluster.leader().await;
+    cluster.stop_node(1).await;
+    (cluster.directory, cluster.options.remove(0))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_of_another_cluster() {
+    let (_directory, mut options) = stopped_node().await;
+    options.cluster_id = "another".into();
+    let error = refusal(options).await;
+    assert!(matches!(error, StartError::Identity(_)));
+    let text = error.to_string();
+    assert!(text.contains("TRIPOD-IDENTITY-CLUSTER"), "{text}");
+    assert!(text.contains("test-cluster") && text.contains("another"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_of_another_node() {
+    let (_directory, mut options) = stopped_node().await;
+    options.node = NodeId(9);
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-IDENTITY-NODE"), "{text}");
+    assert!(text.contains("node 1") && text.contains("node 9"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_of_another_node_whose_identity_file_was_replaced() {
+    let (_directory, mut options) = stopped_node().await;
+    let file = options.data.join("identity.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"node\": 1", "\"node\": 9")).unwrap();
+    options.node = NodeId(9);
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-IDENTITY-NODE") && text.contains("/log"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_of_a_newer_program() {
+    let (_directory, options) = stopped_node().await;
+    let file = options.data.join("identity.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"format\": 1", "\"format\": 7")).unwrap();
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("has format 7") && text.contains("newer program"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_identity_without_its_log() {
+    let (_directory, options) = stopped_node().await;
+    std::fs::remove_dir_all(options.data.join("log")).unwrap();
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-LOG-MISSING") && text.contains("new node id"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_identity_with_an_empty_log() {
+    let (_directory, options) = stopped_node().await;
+    std::fs::remove_dir_all(options.data.join("log")).unwrap();
+    std::fs::create_dir(options.data.join("log")).unwrap();
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-LOG-MISSING"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_process_on_one_directory() {
+    let cluster = Cluster::start(1).await;
+    let mut options = cluster.options[0].clone();
+    options.peer_listen = "127.0.0.1:0".into();
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-LOG-LOCKED"), "{text}");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_port_in_use() {
+    let directory = TempDir::new().unwrap();
+    let mut options = options(&directory, 1).remove(0);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    options.peer_listen = taken.local_addr().unwrap().to_string();
+    let error = refusal(options.clone()).await;
+    assert!(matches!(error, StartError::Network(_)));
+    assert!(error.to_string().contains("in use"), "{error}");
+    assert!(error.to_string().contains(&options.peer_listen), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_data_directory_whose_parent_is_missing() {
+    let directory = TempDir::new().unwrap();
+    let mut options = options(&directory, 1).remove(0);
+    options.data = directory.path().join("no").join("such");
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-DATA-PARENT"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_data_directory_that_cannot_be_written() {
+    let directory = TempDir::new().unwrap();
+    let mut options = options(&directory, 1).remove(0);
+    std::fs::create_dir(&options.data).unwrap();
+    std::fs::set_permissions(&options.data, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(options.data.join("may-write"), b"").is_ok() {
+        // This user may write anywhere (root): the kernel's own files refuse even that.
+        options.data = "/proc/self/task".into();
+    }
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("TRIPOD-DATA-READONLY"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timing_that_cannot_work() {
+    let directory = TempDir::new().unwrap();
+    let mut options = options(&directory, 1).remove(0);
+    options.timing.election_max = options.timing.election_min;
+    let text = refusal(options).await.to_string();
+    assert!(text.contains("cannot work"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_members_that_is_wrong() {
+    let directory = TempDir::new().unwrap();
+    let good = options(&directory, 2).remove(0);
+    let mut twice = good.clone();
+    twice.initial[1].node = NodeId(1);
+    let text = refusal(twice).await.to_string();
+    assert!(text.contains("node 1 is twice"), "{text}");
+    for address in ["localhost", "no port:x", ""] {
+        let mut bad = good.clone();
+        bad.initial[1].peer = address.into();
+        let text = refusal(bad).await.to_string();
+        assert!(text.contains("is not HOST:PORT"), "{text}");
+    }
+}
+
+/// A node that has the addresses of another cluster's nodes must neither disturb nor join it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_with_the_right_addresses() {
+    let cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let term = cluster.node(leader).status().term;
+    let mut stranger = cluster.options[0].clone();
+    stranger.cluster_id = "another".into();
+    stranger.node = NodeId(4);
+    stranger.data = cluster.directory.path().join("stranger");
+    stranger.peer_listen = format!("127.0.0.1:{}", common::free_port());
+    stranger.initial.push(InitialMember { node: NodeId(4), peer: stranger.peer_listen.clone() });
+    let heard = std::sync::Arc::default();
+    let node = Handle::start(stranger, hooks(NodeId(4), &heard)).await.unwrap();
+    eventually("a stranger that stands for election", || {
+        (node.status().role == tripod_raft::Role::Candidate).then_some(())
+    })
+    .await;
+    let scope = create_job(cluster.node(leader)).await;
+    write(cluster.node(leader), scope, "key", b"x").await;
+    barrier(cluster.node(leader)).await;
+    assert_eq!(cluster.node(leader).status().term, term);
+    assert_eq!(node.leadership().borrow().leader, None);
+    node.shutdown().await;
+    cluster.stop().await;
+}

@@ -1,0 +1,20 @@
+//! The wall clock, as an argument: tests hand in another one.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tripod_state::ids::TimeMs;
+
+/// Tells the time of day. Only grace periods are judged by it; every timer runs on a monotonic clock.
+pub type Clock = Arc<dyn Fn() -> TimeMs + Send + Sync>;
+
+/// This machine's clock. A clock before 1970 reads as 1970.
+pub(crate) fn wall() -> TimeMs {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    TimeMs(millis(since))
+}
+
+/// Whole milliseconds, at most what fits.
+pub(crate) fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,104 @@
+//! Holding a call while the cluster cannot take it: nobody leads, the leader is out of reach, or a
+//! queue is full. Clients of the coordination protocols end their process on an error, so a pause is
+//! always better than a refusal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tripod_raft::ProposeError;
+
+use crate::backend::Backend;
+use crate::calls::{Calls, Waiting};
+use crate::clock::millis;
+use crate::outage::Outage;
+
+/// Between attempts while there is a leader that does not answer; doubles from the first to the last.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// The patience of one call.
+pub(crate) struct Hold<'a> {
+    backend: &'a dyn Backend,
+    calls: &'a Arc<Calls>,
+    began: Instant,
+    deadline: Instant,
+    pause: Duration,
+    /// Taken at the first failure: a call that goes through at once does not wait.
+    waiting: Option<Waiting>,
+    /// What was said of an attempt that may have taken effect.
+    uncertain: Option<String>,
+}
+
+impl<'a> Hold<'a> {
+    pub(crate) fn new(backend: &'a dyn Backend, calls: &'a Arc<Calls>, patience: Duration) -> Self {
+        let began = Instant::now();
+        Self {
+            backend,
+            calls,
+            began,
+            deadline: began + patience,
+            pause: PAUSE_MIN,
+            waiting: None,
+            uncertain: None,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// What the call must be told if it ends now, when an earlier attempt may have taken effect.
+    pub(crate) fn uncertain(&self) -> Option<Outage> {
+        self.uncertain.clone().map(Outage::Unknown)
+    }
+
+    /// Notes that an attempt may have taken effect.
+    pub(crate) fn doubt(&mut self, why: String) {
+        self.uncertain = Some(why);
+    }
+
+    /// Waits until another attempt is worth making.
+    ///
+    /// # Errors
+    /// The call's outcome, when patience is at its end or another attempt is pointless.
+    pub(crate) async fn after(&mut self, error: ProposeError) -> Result<(), Outage> {
+        let refusal = match error {
+            ProposeError::Stopped(_) => return Err(self.uncertain().unwrap_or(Outage::Stopping)),
+            ProposeError::NoLeader(last) => {
+                Outage::NoLeader { waited_ms: millis(self.began.elapsed()), last }
+            }
+            ProposeError::Overloaded(why) => Outage::Overloaded(why),
+            ProposeError::Unknown(why) => {
+                self.doubt(why.clone());
+                Outage::Unknown(why)
+            }
+        };
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(self.uncertain().unwrap_or(refusal));
+        }
+        if self.waiting.is_none() {
+            self.waiting = Some(self.calls.enter().map_err(|full| self.uncertain().unwrap_or(full))?);
+        }
+        self.rest(left).await;
+        Ok(())
+    }
+
+    /// Sleeps until somebody leads; if somebody does, for a pause that grows.
+    async fn rest(&mut self, left: Duration) {
+        let mut leadership = self.backend.leadership();
+        let leaderless = leadership.borrow_and_update().leader.is_none();
+        let pause = self.pause.min(left);
+        if leaderless {
+            let elected = leadership.wait_for(|now| now.leader.is_some());
+            // An error means that the node is stopping, which the next attempt will say.
+            if matches!(tokio::time::timeout(left.min(PAUSE_MAX), elected).await, Ok(Err(_))) {
+                tokio::time::sleep(pause).await;
+            }
+            return;
+        }
+        tokio::time::sleep(pause).await;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+    }
+}

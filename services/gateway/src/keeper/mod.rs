@@ -1,0 +1,168 @@
+//! The leader's memory: who was last heard when, and which barriers are open. Nothing here is
+//! replicated and nothing here decides: a timer that runs out *proposes* an expiry, and apply checks
+//! whether it still holds. A new leader starts every timer anew, so a change of leaders can only give
+//! a task more time, never less.
+
+mod awake;
+mod barriers;
+mod run;
+mod tasks;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tripod_raft::AskHandler;
+use tripod_state::ids::{DurationMs, ServiceIncarnation, Term, TimeMs};
+use tripod_state::task::Beat as Opinion;
+use tripod_state::{Effect, State};
+
+use self::awake::{Awake, Moment};
+use self::barriers::BarrierTimers;
+use self::tasks::{Connected, TaskTimers};
+use crate::backend::{Backend, Future, look};
+use crate::clock::Clock;
+use crate::options::Options;
+use crate::pulse::{Beat, decode_beats, encode_verdicts};
+
+/// Keeps the timers of the jobs while this node leads.
+pub(crate) struct Keeper {
+    /// Set once, after the node has started; weak, because the node holds this keeper.
+    backend: OnceLock<Weak<dyn Backend>>,
+    clock: Clock,
+    options: Options,
+    /// Whether there is a `Memory::reign`, for a glance without the lock.
+    leading: AtomicBool,
+    memory: Mutex<Memory>,
+}
+
+/// What a leader remembers. Empty on every other node.
+struct Memory {
+    /// The term in which this node leads, while it does.
+    reign: Option<Term>,
+    awake: Awake,
+    tasks: TaskTimers,
+    barriers: BarrierTimers,
+    /// Tasks that connected since the last tick, which looks up their time-outs.
+    fresh: Vec<(Connected, Moment)>,
+}
+
+impl Keeper {
+    pub(crate) fn new(options: Options, clock: Clock) -> Arc<Self> {
+        let memory = Memory {
+            reign: None,
+            awake: Awake::default(),
+            tasks: TaskTimers::default(),
+            barriers: BarrierTimers::default(),
+            fresh: Vec::new(),
+        };
+        Arc::new(Self {
+            backend: OnceLock::new(),
+            clock,
+            options,
+            leading: AtomicBool::new(false),
+            memory: Mutex::new(memory),
+        })
+    }
+
+    /// Starts the timers; they end with the backend.
+    pub(crate) fn start(self: &Arc<Self>, backend: &Arc<dyn Backend>) {
+        let first = self.backend.set(Arc::downgrade(backend)).is_ok();
+        assert!(first, "a keeper serves one backend");
+        tokio::spawn(run::run(Arc::clone(self), backend.leadership()));
+    }
+
+    /// Arms the timers that applied commands ask for.
+    pub(crate) fn effects(&self, effects: &[Effect]) {
+        if !self.leading.load(Ordering::Acquire) {
+            return;
+        }
+        let mut memory = self.memory.lock();
+        if memory.reign.is_some() {
+            for effect in effects {
+                memory.note(effect);
+            }
+        }
+    }
+
+    /// Answers a batch of beats from this node's state, and remembers when it heard them.
+    fn answer(&self, backend: &dyn Backend, batch: Bytes) -> Result<Bytes, String> {
+        let beats = decode_beats(batch)?;
+        let wall = (self.clock)();
+        let judged = look(backend, |state| {
+            let judge = |beat: &Beat| Judged::new(state, beat, wall);
+            beats.iter().map(judge).collect::<Vec<_>>()
+        });
+        // Read after the look, so that a node that has applied this much sees what was seen here.
+        let applied = backend.applied_index();
+        let mut memory = self.memory.lock();
+        if memory.reign.is_some() {
+            let heard = memory.awake.now();
+            for (beat, judged) in beats.iter().zip(&judged) {
+                if let Some(timeout) = judged.heard {
+                    memory.tasks.heard(beat.connected(), heard.plus(timeout));
+                }
+            }
+        }
+        drop(memory);
+        Ok(encode_verdicts(judged.iter().map(|judged| judged.service), applied))
+    }
+}
+
+/// A beat in the light of the state.
+struct Judged {
+    service: Option<ServiceIncarnation>,
+    /// The job's heartbeat timeout, if the beat counts as a sign of life.
+    heard: Option<DurationMs>,
+}
+
+impl Beat {
+    fn connected(&self) -> Connected {
+        Connected { job: self.scope.job, task: self.task, incarnation: self.incarnation }
+    }
+}
+
+impl Judged {
+    fn new(state: &State, beat: &Beat, wall: TimeMs) -> Self {
+        match beat.opinion(state, wall) {
+            Opinion::Recorded(service) => {
+                Self { service: Some(service), heard: state.heartbeat_timeout(beat.scope.job) }
+            }
+            Opinion::Tolerated(service) => Self { service: Some(service), heard: None },
+            Opinion::Refused(_) | Opinion::Propose(_) => Self { service: None, heard: None },
+        }
+    }
+}
+
+impl Memory {
+    fn note(&mut self, effect: &Effect) {
+        match effect {
+            Effect::TaskConnected { job, task, incarnation } => {
+                let who = Connected { job: *job, task: *task, incarnation: *incarnation };
+                self.fresh.push((who, self.awake.now()));
+            }
+            Effect::BarrierOpened { job, barrier, counter, timeout } => {
+                self.barriers.arm(*job, barrier.clone(), *counter, self.awake.now().plus(*timeout));
+            }
+            Effect::JobDeleted { job } => self.tasks.forget_job(*job),
+            Effect::JobCreated { .. }
+            | Effect::KeyWritten { .. }
+            | Effect::TasksChanged { .. }
+            | Effect::BarrierChanged { .. }
+            | Effect::PollsChanged { .. }
+            | Effect::AliveAnswered { .. }
+            | Effect::MemberChanged => {}
+        }
+    }
+}
+
+impl AskHandler for Keeper {
+    fn ask(&self, question: Bytes) -> Future<Result<Bytes, String>> {
+        let answer = match self.backend.get().and_then(Weak::upgrade) {
+            Some(backend) => self.answer(backend.as_ref(), question),
+            None => Err("the node is starting".into()),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}

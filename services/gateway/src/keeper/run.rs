@@ -1,0 +1,213 @@
+//! The loop that looks at the timers and proposes what has run out.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior};
+use tripod_raft::Leadership;
+use tripod_state::ids::{Incarnation, JobId, TaskId, Term, TimeMs};
+use tripod_state::task::Phase;
+use tripod_state::{Command, Envelope, Scope, State, barrier, session, task};
+
+use super::awake::Awake;
+use super::barriers::{Instance, instance};
+use super::tasks::{Connected, Silent};
+use super::{Keeper, Memory};
+use crate::backend::{Backend, look};
+use crate::clock::millis;
+
+const TICK: Duration = Duration::from_millis(50);
+/// A proposal without an answer by then is made again while its reason holds.
+const PROPOSAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often idle sessions are looked for, and how long a session may be idle.
+const SESSIONS_EVERY: Duration = Duration::from_secs(600);
+const SESSION_IDLE_MS: u64 = 24 * 3600 * 1000;
+
+/// Runs until the backend is gone.
+pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Leadership>) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The node may have taken long to start; that was no pause.
+    keeper.memory.lock().awake = Awake::default();
+    let mut sessions_due = Instant::now() + SESSIONS_EVERY;
+    loop {
+        ticks.tick().await;
+        let Some(backend) = keeper.backend.get().and_then(Weak::upgrade) else { return };
+        keeper.wake();
+        let now = *leadership.borrow_and_update();
+        let Some(reign) = keeper.follow(backend.as_ref(), now) else { continue };
+        keeper.arm_fresh(backend.as_ref());
+        keeper.expire_tasks(&backend, reign);
+        keeper.expire_barriers(&backend, reign);
+        if Instant::now() >= sessions_due {
+            sessions_due = Instant::now() + SESSIONS_EVERY;
+            keeper.expire_sessions(&backend, reign);
+        }
+    }
+}
+
+impl Keeper {
+    /// Begins or ends a reign. Gives the term in which this node leads, if it does.
+    fn follow(&self, backend: &dyn Backend, now: Leadership) -> Option<Term> {
+        let reign = now.ready_here.then_some(now.term);
+        let mut memory = self.memory.lock();
+        if memory.reign == reign {
+            return reign;
+        }
+        // What happens from here on is noted, so that nothing falls between this and the look at the
+        // state; a task that is noted twice is armed once.
+        memory.reign = reign;
+        memory.tasks.clear();
+        memory.barriers.clear();
+        memory.fresh.clear();
+        self.leading.store(reign.is_some(), Ordering::Release);
+        drop(memory);
+        if let Some(term) = reign {
+            self.arm_all(backend, term);
+        }
+        reign
+    }
+
+    /// Gives every connected task and every open barrier its full time, from now.
+    fn arm_all(&self, backend: &dyn Backend, term: Term) {
+        let (tasks, barriers) = look(backend, |state| (state.connected_tasks(), state.open_barriers()));
+        let mut memory = self.memory.lock();
+        let now = memory.awake.now();
+        for (job, task, incarnation, timeout) in tasks {
+            let deadline = now.plus(timeout).plus(self.options.grace);
+            memory.tasks.arm(Connected { job, task, incarnation }, deadline);
+        }
+        for open in barriers {
+            let deadline = now.plus(open.timeout);
+            memory.barriers.arm(open.job, open.barrier, open.counter, deadline);
+        }
+        tracing::info!(
+            term = term.0,
+            tasks = memory.tasks.len(),
+            barriers = memory.barriers.len(),
+            "timers armed"
+        );
+    }
+
+    /// Notices a pause of this process.
+    fn wake(&self) {
+        if let Some(pause) = self.memory.lock().awake.tick() {
+            tracing::warn!(pause_ms = millis(pause), "this process did not run; all timers are put off");
+        }
+    }
+
+    /// Arms the tasks that connected since the last tick.
+    fn arm_fresh(&self, backend: &dyn Backend) {
+        let fresh = std::mem::take(&mut self.memory.lock().fresh);
+        if fresh.is_empty() {
+            return;
+        }
+        let timeouts = look(backend, |state| {
+            fresh.iter().map(|(who, _)| state.heartbeat_timeout(who.job)).collect::<Vec<_>>()
+        });
+        let mut memory = self.memory.lock();
+        for ((who, connected), timeout) in fresh.into_iter().zip(timeouts) {
+            // Without a timeout the job is gone again.
+            if let Some(timeout) = timeout {
+                memory.tasks.heard(who, connected.plus(timeout));
+            }
+        }
+    }
+
+    fn expire_tasks(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+        let silent = {
+            let mut memory = self.memory.lock();
+            let now = memory.awake.now();
+            memory.tasks.take_silent(now)
+        };
+        if silent.is_empty() {
+            return;
+        }
+        for (job, silent) in look(backend.as_ref(), |state| still_connected(state, silent)) {
+            tracing::info!(job = job.0, tasks = silent.len(), "heartbeat timeout");
+            let command = Command::Task(task::Command::Expire { job, silent: silent.clone() });
+            self.propose(backend, reign, command, move |memory| {
+                let now = memory.awake.now();
+                memory.tasks.put_back(job, &silent, now);
+            });
+        }
+    }
+
+    fn expire_barriers(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+        let (due, sweep) = {
+            let mut memory = self.memory.lock();
+            let now = memory.awake.now();
+            (memory.barriers.take_due(now), memory.barriers.wants_sweep())
+        };
+        if due.is_empty() && !sweep {
+            return;
+        }
+        let open: BTreeSet<Instance> =
+            look(backend.as_ref(), State::open_barriers).into_iter().map(instance).collect();
+        if sweep {
+            self.memory.lock().barriers.sweep(&open);
+        }
+        for due in due.into_iter().filter(|due| open.contains(due)) {
+            let (job, barrier, counter) = due.clone();
+            let command = Command::Barrier(barrier::Command::Expire { job, barrier, counter });
+            self.propose(backend, reign, command, move |memory| {
+                let now = memory.awake.now();
+                memory.barriers.put_back(due, now);
+            });
+        }
+    }
+
+    fn expire_sessions(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+        let before_ms = TimeMs((self.clock)().0.saturating_sub(SESSION_IDLE_MS));
+        let command = Command::Session(session::Command::ExpireIdle { before_ms });
+        // The next round is soon enough.
+        self.propose(backend, reign, command, |_| {});
+    }
+
+    /// Proposes once, unstamped: apply checks whether the reason still holds. `failed` runs if there
+    /// was no reply, unless the reign has ended meanwhile.
+    fn propose(
+        self: &Arc<Self>,
+        backend: &Arc<dyn Backend>,
+        reign: Term,
+        command: Command,
+        failed: impl FnOnce(&mut Memory) + Send + 'static,
+    ) {
+        let proposal = backend.propose(Envelope { stamp: None, command });
+        let keeper = Arc::clone(self);
+        tokio::spawn(async move {
+            let error = match tokio::time::timeout(PROPOSAL_TIMEOUT, proposal).await {
+                Ok(Ok(_)) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer in time".into(),
+            };
+            tracing::debug!(error, "expiry not proposed");
+            let mut memory = keeper.memory.lock();
+            if memory.reign == Some(reign) {
+                failed(&mut memory);
+            }
+        });
+    }
+}
+
+/// Those of the silent tasks that the state still holds for connected: the others left in peace, and
+/// need no command.
+fn still_connected(state: &State, silent: Silent) -> Silent {
+    let connected = |job: JobId, silent: Vec<(TaskId, Incarnation)>| {
+        let ids: Vec<TaskId> = silent.iter().map(|(task, _)| *task).collect();
+        // A fault means that the job is gone.
+        let report = state.tasks(Scope { job, service: None }, &ids).ok()?;
+        let alive: BTreeSet<_> = report
+            .tasks
+            .into_iter()
+            .filter(|info| info.phase == Phase::Connected)
+            .map(|info| (info.task, info.incarnation))
+            .collect();
+        let silent: Vec<_> = silent.into_iter().filter(|who| alive.contains(who)).collect();
+        (!silent.is_empty()).then_some((job, silent))
+    };
+    silent.into_iter().filter_map(|(job, silent)| connected(job, silent)).collect()
+}

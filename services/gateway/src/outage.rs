@@ -1,0 +1,18 @@
+//! What a front end is told when the cluster cannot answer.
+
+/// Why the cluster could not answer. Everything else is a [`tripod_state::Reply`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Outage {
+    /// There was no leader for as long as calls are held.
+    #[error("no leader for {waited_ms} ms: {last}")]
+    NoLeader { waited_ms: u64, last: String },
+    /// The command may have taken effect, and it cannot be found out any more.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+    /// Too many calls wait on this node.
+    #[error("overloaded: {0}")]
+    Overloaded(String),
+    /// This node is stopping.
+    #[error("node is stopping")]
+    Stopping,
+}

@@ -1,0 +1,103 @@
+//! Batches of beats and verdicts as they travel between two nodes' gateways.
+
+use bytes::Bytes;
+use prost::Message as _;
+use tripod_proto::tripod::peer::v1 as pb;
+use tripod_state::Scope;
+use tripod_state::ids::{Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId};
+
+use super::{Beat, Verdict};
+
+pub(super) fn encode_beats(beats: impl Iterator<Item = Beat>) -> Bytes {
+    let beats = beats
+        .map(|beat| pb::Heartbeat {
+            job: beat.scope.job.0,
+            service: beat.scope.service.map(|service| service.0),
+            task: beat.task.0,
+            incarnation: beat.incarnation.0,
+        })
+        .collect();
+    pb::HeartbeatBatch { beats }.encode_to_vec().into()
+}
+
+/// # Errors
+/// What is wrong with the bytes.
+pub(crate) fn decode_beats(batch: Bytes) -> Result<Vec<Beat>, String> {
+    let batch = pb::HeartbeatBatch::decode(batch).map_err(|error| format!("heartbeat batch: {error}"))?;
+    let beats = batch.beats.into_iter().map(|beat| Beat {
+        scope: Scope { job: JobId(beat.job), service: beat.service.map(ServiceIncarnation) },
+        task: TaskId(beat.task),
+        incarnation: Incarnation(beat.incarnation),
+    });
+    Ok(beats.collect())
+}
+
+/// `applied` is the index of the state that was asked.
+pub(crate) fn encode_verdicts(
+    services: impl Iterator<Item = Option<ServiceIncarnation>>,
+    applied: LogIndex,
+) -> Bytes {
+    let verdicts = services
+        .map(|service| pb::HeartbeatVerdict {
+            service: service.map(|service| service.0),
+            applied_index: applied.0,
+        })
+        .collect();
+    pb::HeartbeatVerdicts { verdicts }.encode_to_vec().into()
+}
+
+/// # Errors
+/// What is wrong with the bytes, or that they are not one verdict a beat.
+pub(super) fn decode_verdicts(verdicts: Bytes, expected: usize) -> Result<Vec<Verdict>, String> {
+    let verdicts = pb::HeartbeatVerdicts::decode(verdicts)
+        .map_err(|error| format!("heartbeat verdicts: {error}"))?
+        .verdicts;
+    if verdicts.len() != expected {
+        return Err(format!("heartbeat verdicts: {} for {expected} beats", verdicts.len()));
+    }
+    let verdicts = verdicts.into_iter().map(|verdict| match verdict.service {
+        Some(service) => Verdict::Alive(ServiceIncarnation(service)),
+        None => Verdict::Look(LogIndex(verdict.applied_index)),
+    });
+    Ok(verdicts.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beats_round_trip() {
+        let beats = [
+            Beat {
+                scope: Scope { job: JobId(3), service: Some(ServiceIncarnation(0)) },
+                task: TaskId(-1),
+                incarnation: Incarnation(u64::MAX),
+            },
+            Beat {
+                scope: Scope { job: JobId(4), service: None },
+                task: TaskId(7),
+                incarnation: Incarnation(0),
+            },
+        ];
+        assert_eq!(decode_beats(encode_beats(beats.into_iter())).unwrap(), beats);
+    }
+
+    #[test]
+    fn verdicts_round_trip() {
+        let services = [Some(ServiceIncarnation(0)), None];
+        let bytes = encode_verdicts(services.into_iter(), LogIndex(12));
+        assert_eq!(
+            decode_verdicts(bytes, 2).unwrap(),
+            [Verdict::Alive(ServiceIncarnation(0)), Verdict::Look(LogIndex(12))]
+        );
+    }
+
+    #[test]
+    fn refuses_garbage_and_a_wrong_number_of_verdicts() {
+        assert!(decode_beats(Bytes::from_static(&[0xff; 9])).is_err());
+        assert!(decode_verdicts(Bytes::from_static(&[0xff; 9]), 1).is_err());
+        let one = encode_verdicts([None].into_iter(), LogIndex(1));
+        assert!(decode_verdicts(one, 2).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Commands, exactly once: each is stamped with its place in this gateway's session and sent again,
+//! with the same stamp, until there is a reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tripod_raft::{Applied, ProposeError};
+use tripod_state::{Answer, Command, Envelope, Fault, session};
+
+use crate::backend::Backend;
+use crate::calls::Calls;
+use crate::clock::millis;
+use crate::hold::Hold;
+use crate::outage::Outage;
+use crate::session::{Flight, Session};
+
+/// What submits the commands of one node.
+pub(crate) struct Submitter {
+    backend: Arc<dyn Backend>,
+    calls: Arc<Calls>,
+    patience: Duration,
+    session: Mutex<Option<Arc<Session>>>,
+    /// Held while a session is being opened, so that a crowd opens one.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl Submitter {
+    pub(crate) fn new(backend: Arc<dyn Backend>, calls: Arc<Calls>, patience: Duration) -> Self {
+        Self { backend, calls, patience, session: Mutex::default(), opening: tokio::sync::Mutex::default() }
+    }
+
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        Hold::new(self.backend.as_ref(), &self.calls, self.patience)
+    }
+
+    /// Submits a command in this gateway's session.
+    pub(crate) async fn submit(&self, command: Command) -> Result<Applied, Outage> {
+        let mut envelope = Envelope { stamp: None, command };
+        let mut hold = self.hold();
+        if is_repeatable(&envelope.command) {
+            return self.send(&envelope, &mut hold, true).await;
+        }
+        loop {
+            let session = self.session(hold.deadline()).await?;
+            let flight = self.begin(&session, hold.deadline()).await?;
+            envelope.stamp = Some(flight.stamp());
+            let applied = self.send(&envelope, &mut hold, true).await?;
+            if applied.reply != Err(Fault::SessionExpired) {
+                return Ok(applied);
+            }
+            // The session was idle for so long that it was closed: nothing was executed.
+            self.forget(&session);
+            hold.after(ProposeError::NoLeader("this node's session expired".into())).await?;
+        }
+    }
+
+    /// Submits an envelope as it is: its stamp is the client's own. Without one it is not sent again
+    /// when its outcome is unknown.
+    pub(crate) async fn submit_stamped(&self, envelope: &Envelope) -> Result<Applied, Outage> {
+        self.send(envelope, &mut self.hold(), envelope.stamp.is_some()).await
+    }
+
+    /// Sends until there is a reply.
+    async fn send(
+        &self,
+        envelope: &Envelope,
+        hold: &mut Hold<'_>,
+        repeatable: bool,
+    ) -> Result<Applied, Outage> {
+        loop {
+            let attempt = self.backend.propose(envelope.clone());
+            let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {
+                Ok(Ok(applied)) => return certain(applied, hold),
+                Ok(Err(error)) => error,
+                Err(_) => ProposeError::Unknown("no answer for as long as calls are held".into()),
+            };
+            match error {
+                ProposeError::Unknown(why) if !repeatable => return Err(Outage::Unknown(why)),
+                error => hold.after(error).await?,
+            }
+        }
+    }
+
+    /// A place in the session.
+    async fn begin(&self, session: &Arc<Session>, deadline: Instant) -> Result<Flight, Outage> {
+        if let Some(flight) = session.try_begin() {
+            return Ok(flight);
+        }
+        let _waiting = self.calls.enter()?;
+        let flight = session.begin(deadline).await;
+        flight.ok_or_else(|| Outage::Overloaded("this node's oldest command is still without a reply".into()))
+    }
+
+    /// The open session; opens one if there is none.
+    async fn session(&self, deadline: Instant) -> Result<Arc<Session>, Outage> {
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        let _waiting = self.calls.enter()?;
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        // Opening twice is harmless: a session that nobody uses is closed for being idle.
+        let envelope = Envelope { stamp: None, command: Command::Session(session::Command::Open) };
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
+        let session = loop {
+            let applied = match self.send(&envelope, &mut hold, true).await {
+                // Whether a session was opened says nothing of the command that wanted one.
+                Err(Outage::Unknown(last)) => {
+                    return Err(Outage::NoLeader { waited_ms: millis(self.patience), last });
+                }
+                outcome => outcome?,
+            };
+            match applied.reply {
+                Ok(Answer::Session(id)) => break Session::new(id),
+                refused => {
+                    let why = format!("this node's session was refused: {refused:?}");
+                    hold.after(ProposeError::Overloaded(why)).await?;
+                }
+            }
+        };
+        tracing::info!(session = session.id().0, "session opened");
+        *self.session.lock() = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    fn current(&self) -> Option<Arc<Session>> {
+        self.session.lock().clone()
+    }
+
+    /// Drops the session unless somebody else has opened a newer one meanwhile.
+    fn forget(&self, expired: &Arc<Session>) {
+        let mut session = self.session.lock();
+        if session.as_ref().is_some_and(|session| session.id() == expired.id()) {
+            tracing::warn!(session = expired.id().0, "session expired");
+            *session = None;
+        }
+    }
+}
+
+/// A refusal for want of a session says that this attempt was not executed. It says nothing of an
+/// earlier one whose outcome is unknown.
+fn certain(applied: Applied, hold: &Hold<'_>) -> Result<Applied, Outage> {
+    match (&applied.reply, hold.uncertain()) {
+        (Err(Fault::SessionExpired | Fault::ReplyForgotten), Some(unknown)) => Err(unknown),
+        _ => Ok(applied),
+    }
+}
+
+/// Commands that may be executed twice without harm, and whose refusals speak of the session they
+/// name, which must not be taken for ours.
+fn is_repeatable(command: &Command) -> bool {
+    matches!(command, Command::Session(session::Command::Close { .. } | session::Command::ExpireIdle { .. }))
+}

@@ -1,0 +1,118 @@
+//! A node that follows: it forwards to a leader in memory and has a state of its own, which catches
+//! up only when it is told to.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+use tripod_gateway::{
+    Backend, Future, Gateway, Leadership, MemoryBackend, Options, Parts, ProposeError, Status,
+};
+use tripod_raft::{Applied, Hooks};
+use tripod_state::ids::{LogIndex, NodeId, Term};
+use tripod_state::{Command, Envelope, State};
+
+pub(crate) struct Follower {
+    leader: Arc<MemoryBackend>,
+    state: RwLock<State>,
+    applied: Arc<watch::Sender<LogIndex>>,
+    leadership: watch::Sender<Leadership>,
+    hooks: OnceLock<Hooks>,
+    /// What happens after how many more looks at the state.
+    meddling: Mutex<Option<(u32, Command)>>,
+}
+
+impl Follower {
+    pub(crate) fn start(leader: &Arc<MemoryBackend>, options: Options) -> (Gateway, Arc<Self>) {
+        let leadership = Leadership { leader: Some(NodeId(1)), term: Term(1), ready_here: false };
+        let parts = Parts::new(options);
+        let follower = Arc::new(Self {
+            leader: Arc::clone(leader),
+            state: RwLock::default(),
+            applied: Arc::new(watch::Sender::new(LogIndex(0))),
+            leadership: watch::Sender::new(leadership),
+            hooks: OnceLock::new(),
+            meddling: Mutex::new(None),
+        });
+        assert!(follower.hooks.set(parts.hooks()).is_ok());
+        (Gateway::over(Arc::clone(&follower) as Arc<dyn Backend>, parts), follower)
+    }
+
+    /// Takes over all that the leader has applied.
+    pub(crate) fn catch_up(&self) {
+        let index = self.leader.applied_index();
+        *self.state.write() = self.leader.state();
+        self.applied.send_replace(index);
+        (self.hooks.get().expect("set at the start").replaced)();
+    }
+}
+
+impl Follower {
+    /// Between the `looks`-th look at the state from now on, and whatever the looker does next, a
+    /// command comes in and is applied here.
+    pub(crate) fn meddle_behind(&self, looks: u32, command: Command) {
+        *self.meddling.lock() = Some((looks, command));
+    }
+
+    fn looked(&self) {
+        let due = self.meddling.lock().take_if(|(looks, _)| {
+            *looks -= 1;
+            *looks == 0
+        });
+        if let Some((_, command)) = due {
+            let proposal = self.leader.propose(Envelope { stamp: None, command });
+            proposal.now_or_never().expect("a backend in memory answers at once").expect("it leads");
+            self.catch_up();
+        }
+    }
+}
+
+impl Backend for Follower {
+    fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        self.leader.propose(envelope)
+    }
+
+    fn read_barrier(&self) -> Future<Result<LogIndex, ProposeError>> {
+        let (barrier, mut applied) = (self.leader.read_barrier(), self.applied.subscribe());
+        Box::pin(async move {
+            let index = barrier.await?;
+            applied.wait_for(|applied| *applied >= index).await.expect("the sender outlives the test");
+            Ok(index)
+        })
+    }
+
+    fn wait_applied(&self, index: LogIndex) -> Future<Result<(), ProposeError>> {
+        let mut applied = self.applied.subscribe();
+        Box::pin(async move {
+            applied.wait_for(|applied| *applied >= index).await.expect("the sender outlives the test");
+            Ok(())
+        })
+    }
+
+    fn read(&self, look: &mut dyn FnMut(&State)) {
+        look(&self.state.read());
+        self.looked();
+    }
+
+    fn applied_index(&self) -> LogIndex {
+        *self.applied.borrow()
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.leadership.subscribe()
+    }
+
+    fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
+        self.leader.ask_leader(question)
+    }
+
+    fn status(&self) -> Status {
+        self.leader.status()
+    }
+
+    fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
+        self.leader.transfer_leadership(to)
+    }
+}

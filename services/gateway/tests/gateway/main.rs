@@ -1,0 +1,9 @@
+//! The gateway over a state in memory: exactly once, waiting, heartbeats and timers.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may end where it stands")]
+
+mod common;
+mod exactly_once;
+mod follower;
+mod heartbeats;
+mod waiting;

@@ -1,0 +1,52 @@
+//! The one door to change the state.
+
+use crate::command::{Answer, Command, Effect, Envelope, Reply};
+use crate::context::ApplyContext;
+use crate::member;
+use crate::session::table::Verdict;
+use crate::state::{Outcome, State};
+
+impl State {
+    /// Applies one command. Total: never panics on input, never fails; a refusal is a reply.
+    pub fn apply(&mut self, context: &ApplyContext, envelope: Envelope) -> Outcome {
+        self.now_ms = self.now_ms.max(context.now_ms);
+        let context = ApplyContext { now_ms: self.now_ms, ..*context };
+        let mut effects = Vec::new();
+        let Some(stamp) = envelope.stamp else {
+            let reply = self.execute(&context, envelope.command, &mut effects);
+            return Outcome { reply, effects };
+        };
+        let reply = match self.sessions.admit(stamp, self.now_ms) {
+            Verdict::Reply(reply) => reply,
+            Verdict::Execute => {
+                let reply = self.execute(&context, envelope.command, &mut effects);
+                self.sessions.remember(stamp, &reply);
+                reply
+            }
+        };
+        Outcome { reply, effects }
+    }
+
+    fn execute(&mut self, context: &ApplyContext, command: Command, effects: &mut Vec<Effect>) -> Reply {
+        match command {
+            Command::Job(command) => self.jobs.apply(context, command, effects),
+            Command::Task(command) => {
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.task(command))
+            }
+            Command::Kv(command) => {
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.kv(command))
+            }
+            Command::Barrier(command) => {
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.barrier(command))
+            }
+            Command::Session(command) => self.sessions.apply(context, &command),
+            Command::Member(member::Command::Announce { node, addresses }) => {
+                if self.members.get(&node) != Some(&addresses) {
+                    self.members.insert(node, addresses);
+                    effects.push(Effect::MemberChanged);
+                }
+                Ok(Answer::Done)
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! All barriers of a job.
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::barrier::instance::Barrier;
+use crate::ids::{BarrierName, TaskId};
+
+/// The barriers by id, and which of them have an open instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Table {
+    barriers: OrdMap<BarrierName, Barrier>,
+    open: OrdSet<BarrierName>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, name: &BarrierName) -> Option<&Barrier> {
+        self.barriers.get(name)
+    }
+
+    pub(crate) fn get_mut(&mut self, name: &BarrierName) -> Option<&mut Barrier> {
+        self.barriers.get_mut(name)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.barriers.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&BarrierName, &Barrier)> {
+        self.barriers.iter()
+    }
+
+    pub(crate) fn open(&self) -> &OrdSet<BarrierName> {
+        &self.open
+    }
+
+    /// The open instances that the task is a member of.
+    pub(crate) fn open_for(&self, task: TaskId) -> Vec<BarrierName> {
+        self.open.iter().filter(|name| self.is_open_for(name, task)).cloned().collect()
+    }
+
+    /// Adds a barrier or puts another instance in its place.
+    pub(crate) fn set(&mut self, name: BarrierName, barrier: Barrier) {
+        if barrier.current.ended() {
+            self.open.remove(&name);
+        } else {
+            self.open.insert(name.clone());
+        }
+        self.barriers.insert(name, barrier);
+    }
+
+    /// Notes that the current instance of `name` has ended.
+    pub(crate) fn closed(&mut self, name: &BarrierName) {
+        self.open.remove(name);
+    }
+
+    /// Puts back a barrier of a snapshot; `false` unless it comes after all others.
+    pub(crate) fn restore(&mut self, name: BarrierName, barrier: Barrier) -> bool {
+        let ascending = self.barriers.get_max().is_none_or(|(last, _)| *last < name);
+        self.set(name, barrier);
+        ascending
+    }
+
+    fn is_open_for(&self, name: &BarrierName, task: TaskId) -> bool {
+        let members = self.get(name).and_then(|barrier| barrier.members.as_ref());
+        members.is_some_and(|members| members.contains(task))
+    }
+}

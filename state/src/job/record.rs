@@ -1,0 +1,98 @@
+//! One job: everything that its tasks share.
+
+use std::sync::Arc;
+
+use crate::barrier;
+use crate::command::Scope;
+use crate::fault::Fault;
+use crate::ids::{BarrierName, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
+use crate::job::{Spec, Summary};
+use crate::kv::store::Store;
+use crate::task;
+
+/// A job. No command touches two of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    pub(crate) name: JobName,
+    pub(crate) slot: Option<JobSlot>,
+    pub(crate) service: ServiceIncarnation,
+    pub(crate) spec: Spec,
+    pub(crate) tasks: task::table::Table,
+    pub(crate) polls: Polls,
+    pub(crate) alive: task::alive::Groups,
+    pub(crate) barriers: barrier::table::Table,
+    pub(crate) store: Store,
+}
+
+/// What the job's polling tasks are told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Polls {
+    /// A task asked for errors, so errors are told and not forced on everybody.
+    pub(crate) asked: bool,
+    /// The first error, for everybody and for ever.
+    pub(crate) latched: Option<Arc<Fault>>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        id: JobId,
+        name: JobName,
+        slot: Option<JobSlot>,
+        service: ServiceIncarnation,
+        spec: Spec,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            slot,
+            service,
+            tasks: task::table::Table::new(spec.tasks),
+            spec,
+            polls: Polls::default(),
+            alive: task::alive::Groups::default(),
+            barriers: barrier::table::Table::default(),
+            store: Store::default(),
+        }
+    }
+
+    /// Whether the caller believes in this life of the job's service.
+    pub(crate) fn check(&self, scope: Scope) -> Result<(), Fault> {
+        match scope.service {
+            Some(requested) if requested != self.service => {
+                Err(Fault::ServiceMismatch { requested, current: self.service })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the task may restart without the others being told.
+    pub(crate) fn recoverable(&self, task: TaskId) -> bool {
+        self.spec.recoverable || self.tasks.get(task).recoverable
+    }
+
+    /// The barrier that every shutdown passes.
+    pub(crate) fn shutdown_barrier(&self) -> BarrierName {
+        BarrierName(format!("Shutdown::{}", self.service).into())
+    }
+
+    /// The barrier that a device exchange passes.
+    pub(crate) fn devices_barrier(&self) -> BarrierName {
+        BarrierName(format!("WaitForAllTasks::{}", self.service).into())
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            id: self.id,
+            name: self.name.clone(),
+            slot: self.slot,
+            service: self.service,
+            spec: self.spec.clone(),
+            tasks_connected: self.tasks.connected(),
+            tasks_in_error: u32::try_from(self.tasks.in_error().len()).unwrap_or(u32::MAX),
+            keys: self.store.keys(),
+            key_bytes: self.store.bytes(),
+            barriers_open: u32::try_from(self.barriers.open().len()).unwrap_or(u32::MAX),
+        }
+    }
+}

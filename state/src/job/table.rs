@@ -1,0 +1,123 @@
+//! All jobs of the cluster.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::command::{Answer, Effect, Reply, Scope};
+use crate::context::ApplyContext;
+use crate::fault::Fault;
+use crate::ids::{JobId, JobName, JobSlot};
+use crate::job::record::Job;
+use crate::job::turn::Turn;
+use crate::job::{Command, DEFAULT_JOB, spec};
+use crate::limits::JOB_SLOTS_MAX;
+
+/// The jobs, by id, by name and by slot. The last two are derived from the first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Table {
+    jobs: OrdMap<JobId, Arc<Job>>,
+    names: OrdMap<JobName, JobId>,
+    slots: OrdMap<JobSlot, JobId>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, job: JobId) -> Option<&Job> {
+        self.jobs.get(&job).map(Arc::as_ref)
+    }
+
+    /// The job of a scope, if the caller believes in its service.
+    pub(crate) fn scoped(&self, scope: Scope) -> Result<&Job, Fault> {
+        let job = self.get(scope.job).ok_or(Fault::JobUnknown { name: None })?;
+        job.check(scope)?;
+        Ok(job)
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<JobId> {
+        self.names.get(name).copied()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values().map(Arc::as_ref)
+    }
+
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (JobSlot, JobId)> {
+        self.slots.iter().map(|(slot, job)| (*slot, *job))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Adds a job and its places in the derived maps; `false` if one of them is taken.
+    pub(crate) fn add(&mut self, job: Job) -> bool {
+        let fresh_name = self.names.insert(job.name.clone(), job.id).is_none();
+        let fresh_slot = job.slot.is_none_or(|slot| self.slots.insert(slot, job.id).is_none());
+        let fresh_id = self.jobs.insert(job.id, Arc::new(job)).is_none();
+        fresh_name && fresh_slot && fresh_id
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        context: &ApplyContext,
+        command: Command,
+        effects: &mut Vec<Effect>,
+    ) -> Reply {
+        match command {
+            Command::Create { name, spec, service } => {
+                let name = spec::check_name(&name)?;
+                spec.check()?;
+                if self.named(name.as_str()).is_some() {
+                    return Err(Fault::JobExists { name });
+                }
+                let slot = self.free_slot(&name)?;
+                let id = JobId(context.index.0);
+                let job = Job::new(id, name, slot, service, spec);
+                let summary = job.summary();
+                let fresh = self.add(job);
+                assert!(fresh, "a log index makes one job, and its name and slot were free");
+                effects.push(Effect::JobCreated { job: id });
+                Ok(Answer::Job(Box::new(summary)))
+            }
+            Command::Delete { name } => {
+                let Some(id) = self.names.remove(name.as_str()) else {
+                    return Err(Fault::JobUnknown { name: Some(JobName::from(spec::shown(&name).as_str())) });
+                };
+                let job = self.jobs.remove(&id).expect("every name belongs to a job");
+                if let Some(slot) = job.slot {
+                    self.slots.remove(&slot);
+                }
+                effects.push(Effect::JobDeleted { job: id });
+                Ok(Answer::Done)
+            }
+        }
+    }
+
+    /// Lets a command work on its job.
+    pub(crate) fn turn(
+        &mut self,
+        scope: Scope,
+        context: &ApplyContext,
+        effects: &mut Vec<Effect>,
+        work: impl FnOnce(&mut Turn<'_>) -> Reply,
+    ) -> Reply {
+        let job = self.jobs.get_mut(&scope.job).ok_or(Fault::JobUnknown { name: None })?;
+        job.check(scope)?;
+        let mut turn = Turn::new(Arc::make_mut(job), *context, effects);
+        let reply = work(&mut turn);
+        turn.finish();
+        reply
+    }
+
+    /// The lowest free slot. The default job lives on the client port and needs none.
+    fn free_slot(&self, name: &JobName) -> Result<Option<JobSlot>, Fault> {
+        if name.as_str() == DEFAULT_JOB {
+            return Ok(None);
+        }
+        (0..JOB_SLOTS_MAX)
+            .map(JobSlot)
+            .find(|slot| !self.slots.contains_key(slot))
+            .map(Some)
+            .ok_or(Fault::JobSlotsTaken { slots: JOB_SLOTS_MAX })
+    }
+}

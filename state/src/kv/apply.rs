@@ -1,0 +1,90 @@
+//! Writes to keys.
+
+use bytes::Bytes;
+
+use crate::command::{Answer, Effect, Reply};
+use crate::fault::Fault;
+use crate::ids::Key;
+use crate::job::turn::Turn;
+use crate::kv::{Command, normalize};
+
+/// Characters of a value that an error repeats; values can be very long.
+const SHOWN_CHARS_MAX: usize = 256;
+
+impl Turn<'_> {
+    pub(crate) fn kv(&mut self, command: Command) -> Reply {
+        match command {
+            Command::Insert { scope: _, key, value, overwrite } => {
+                let key = normalize(&key);
+                if !overwrite && self.job.store.get(&key).is_some() {
+                    return Err(Fault::KeyExists { key });
+                }
+                self.put(key, value, Bytes::new())
+            }
+            Command::CompareAndSet { scope: _, key, value, expected } => {
+                let key = normalize(&key);
+                let current = self.job.store.get(&key).map_or(0, |entry| entry.version);
+                if current != expected {
+                    return Err(Fault::VersionMismatch { key, expected, current });
+                }
+                self.put(key, value, Bytes::new())
+            }
+            Command::Increment { scope: _, key, by } => {
+                let key = normalize(&key);
+                let value = match self.job.store.get(&key) {
+                    None => 0,
+                    Some(entry) => integer(&entry.value)?,
+                };
+                let sum = value.checked_add(by).ok_or(Fault::IncrementOverflow { value, increment: by })?;
+                let text = Bytes::from(sum.to_string());
+                self.put(key, text.clone(), text)
+            }
+            Command::Delete { scope: _, key } => {
+                let keys = self.job.store.delete(&normalize(&key));
+                Ok(Answer::Deleted { keys })
+            }
+        }
+    }
+
+    fn put(&mut self, key: Key, value: Bytes, told: Bytes) -> Reply {
+        let index = self.context.index;
+        let version = self.job.store.put(key.clone(), value, index)?;
+        self.effect(Effect::KeyWritten { job: self.job.id, key: key.clone() });
+        Ok(Answer::Value { key, value: told, version, modified: index })
+    }
+}
+
+/// The value as decimal text, blanks around it allowed as upstream allows them.
+fn integer(value: &Bytes) -> Result<i64, Fault> {
+    std::str::from_utf8(value).ok().and_then(|text| text.trim_ascii().parse().ok()).ok_or_else(|| {
+        // Four bytes are the longest character, so this prefix holds everything that is shown.
+        let head = &value[..value.len().min(4 * SHOWN_CHARS_MAX)];
+        let shown = String::from_utf8_lossy(head).chars().take(SHOWN_CHARS_MAX).collect();
+        Fault::NotAnInteger { value: shown }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_decimal_and_64_bits_wide() {
+        for (text, value) in [("0", 0), ("-7", -7), ("+7", 7), (" 12\n", 12), ("2999999997", 2_999_999_997)] {
+            assert_eq!(integer(&Bytes::from_static(text.as_bytes())), Ok(value));
+        }
+        for text in ["", "x", "1x", "0x10", "1.0", "9223372036854775808"] {
+            let refused = integer(&Bytes::from_static(text.as_bytes()));
+            assert_eq!(refused, Err(Fault::NotAnInteger { value: text.to_owned() }));
+        }
+    }
+
+    #[test]
+    fn an_error_repeats_only_the_beginning_of_a_value() {
+        let Err(Fault::NotAnInteger { value }) = integer(&Bytes::from(vec![b'x'; 1 << 20])) else {
+            panic!("a row of letters is no number");
+        };
+        assert_eq!(value.len(), SHOWN_CHARS_MAX);
+        assert!(integer(&Bytes::from(vec![0xff; 1 << 20])).is_err());
+    }
+}

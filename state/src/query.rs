@@ -1,0 +1,155 @@
+//! Reads. Whether what they show is fresh is the caller's business.
+
+use std::ops::Bound;
+
+use crate::command::Scope;
+use crate::fault::Fault;
+use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, TaskId, TimeMs};
+use crate::kv::store;
+use crate::state::{Entry, OpenBarrier, State};
+use crate::task::Phase;
+use crate::{job, kv, member, task};
+
+impl State {
+    /// The latest leader stamp seen.
+    #[must_use]
+    pub fn now_ms(&self) -> TimeMs {
+        self.now_ms
+    }
+
+    /// What to say to a heartbeat that arrives at `now_ms` (the leader's clock).
+    #[must_use]
+    pub fn heartbeat(
+        &self,
+        scope: Scope,
+        task: TaskId,
+        incarnation: Incarnation,
+        now_ms: TimeMs,
+    ) -> task::Beat {
+        match self.jobs.scoped(scope) {
+            Ok(job) => job.beat(scope, task, incarnation, now_ms),
+            Err(fault) => task::Beat::Refused(fault),
+        }
+    }
+
+    /// The heartbeat timeout of a job.
+    #[must_use]
+    pub fn heartbeat_timeout(&self, job: JobId) -> Option<DurationMs> {
+        self.jobs.get(job).map(|job| job.spec.heartbeat_timeout_ms)
+    }
+
+    /// A key's value now; [`Fault::KeyMissing`] if there is none. The key in the answer is normalised.
+    ///
+    /// # Errors
+    /// The scope's faults, or that the key does not exist.
+    pub fn get(&self, scope: Scope, asked: &str) -> Result<Entry, Fault> {
+        let job = self.jobs.scoped(scope)?;
+        let key = kv::normalize(asked);
+        match job.store.get(&key) {
+            Some(found) => Ok(entry((&key, found))),
+            None => Err(Fault::KeyMissing { asked: asked.to_owned() }),
+        }
+    }
+
+    /// Every key under `normalized(asked) + "/"`, in byte order; upstream's directory listing.
+    ///
+    /// # Errors
+    /// The scope's faults.
+    pub fn directory(&self, scope: Scope, asked: &str) -> Result<Vec<Entry>, Fault> {
+        let job = self.jobs.scoped(scope)?;
+        Ok(job.store.under(&kv::normalize(asked)).map(entry).collect())
+    }
+
+    /// At most `limit` keys whose text begins with `prefix`, after `after`, in byte order.
+    ///
+    /// # Errors
+    /// The scope's faults.
+    pub fn list(
+        &self,
+        scope: Scope,
+        prefix: &str,
+        after: Option<&Key>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Fault> {
+        let job = self.jobs.scoped(scope)?;
+        let from = match after {
+            Some(after) if after.as_str() >= prefix => Bound::Excluded(after.as_str()),
+            _ => Bound::Included(prefix),
+        };
+        let matching = job.store.range(from).take_while(|(key, _)| key.as_str().starts_with(prefix));
+        Ok(matching.take(limit).map(entry).collect())
+    }
+
+    /// The states of the given tasks, or of all if the list is empty.
+    ///
+    /// # Errors
+    /// The scope's faults, or an unknown task.
+    pub fn tasks(&self, scope: Scope, tasks: &[TaskId]) -> Result<task::Report, Fault> {
+        self.jobs.scoped(scope)?.report(tasks)
+    }
+
+    /// The job of that name.
+    #[must_use]
+    pub fn job_named(&self, name: &str) -> Option<JobId> {
+        self.jobs.named(name)
+    }
+
+    /// A job as listings show it.
+    #[must_use]
+    pub fn job(&self, job: JobId) -> Option<job::Summary> {
+        self.jobs.get(job).map(job::record::Job::summary)
+    }
+
+    /// Every job, by id.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<job::Summary> {
+        self.jobs.iter().map(job::record::Job::summary).collect()
+    }
+
+    /// Which job listens in which slot.
+    #[must_use]
+    pub fn job_slots(&self) -> Vec<(JobSlot, JobId, JobName)> {
+        let named = |(slot, id)| Some((slot, id, self.jobs.get(id)?.name.clone()));
+        self.jobs.slots().filter_map(named).collect()
+    }
+
+    /// Where the nodes listen.
+    #[must_use]
+    pub fn members(&self) -> Vec<(NodeId, member::Addresses)> {
+        self.members.iter().map(|(node, addresses)| (*node, addresses.clone())).collect()
+    }
+
+    /// Every connected task and its job's heartbeat timeout: what a new leader must watch.
+    #[must_use]
+    pub fn connected_tasks(&self) -> Vec<(JobId, TaskId, Incarnation, DurationMs)> {
+        let mut connected = Vec::new();
+        for job in self.jobs.iter() {
+            let timeout = job.spec.heartbeat_timeout_ms;
+            let tasks = job.tasks.records().filter(|(_, task)| task.phase() == Phase::Connected);
+            connected.extend(tasks.map(|(id, task)| (job.id, *id, task.incarnation, timeout)));
+        }
+        connected
+    }
+
+    /// Every open barrier instance: what a new leader must time.
+    #[must_use]
+    pub fn open_barriers(&self) -> Vec<OpenBarrier> {
+        let mut open = Vec::new();
+        for job in self.jobs.iter() {
+            for name in job.barriers.open() {
+                let instance = &job.barriers.get(name).expect("open barriers are known").current;
+                open.push(OpenBarrier {
+                    job: job.id,
+                    barrier: name.clone(),
+                    counter: instance.counter,
+                    timeout: instance.timeout,
+                });
+            }
+        }
+        open
+    }
+}
+
+fn entry((key, entry): (&Key, &store::Entry)) -> Entry {
+    Entry { key: key.clone(), value: entry.value.clone(), version: entry.version, modified: entry.modified }
+}

@@ -1,0 +1,208 @@
+//! Records as a state.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::barrier::instance::{Barrier, Instance};
+use crate::fault::Fault;
+use crate::ids::{Sequence, SessionId, TimeMs};
+use crate::job::record::{Job, Polls};
+use crate::session::table::Session;
+use crate::snapshot::Malformed;
+use crate::snapshot::record::{
+    BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, TaskRecord,
+};
+use crate::state::State;
+use crate::task::record::{Life, Task};
+
+impl State {
+    /// The state that [`Self::records`] came from. Reads up to the end record.
+    ///
+    /// # Errors
+    /// [`Malformed`] when a record is out of place, missing or one too many.
+    pub fn from_records(records: impl Iterator<Item = Record>) -> Result<Self, Malformed> {
+        Reader { records, position: 0 }.state()
+    }
+}
+
+struct Reader<I> {
+    records: I,
+    /// Records read so far.
+    position: u64,
+}
+
+impl<I: Iterator<Item = Record>> Reader<I> {
+    fn state(mut self) -> Result<State, Malformed> {
+        let mut state = State::default();
+        let Piece::Header { now_ms, jobs, sessions, members } = self.next()? else {
+            return self.refuse("not a header");
+        };
+        state.now_ms = now_ms;
+        for _ in 0..members {
+            let Piece::Member { node, addresses } = self.next()? else { return self.refuse("not a member") };
+            self.check(state.members.get_max().is_none_or(|(last, _)| *last < node))?;
+            state.members.insert(node, addresses);
+        }
+        for _ in 0..sessions {
+            let Piece::Session { id, last_used, floor, replies } = self.next()? else {
+                return self.refuse("not a session");
+            };
+            let session = self.session(last_used, floor, replies)?;
+            self.restore_session(&mut state, id, session)?;
+        }
+        for _ in 0..jobs {
+            let Piece::Job(head) = self.next()? else { return self.refuse("not a job") };
+            let job = self.job(*head)?;
+            let ascending = state.jobs.iter().last().is_none_or(|last| last.id < job.id);
+            self.check(ascending && state.jobs.add(job))?;
+        }
+        let Piece::End = self.next()? else { return self.refuse("not the end") };
+        match self.records.next() {
+            None => Ok(state),
+            Some(_) => self.refuse("behind the end"),
+        }
+    }
+
+    fn session(&mut self, last_used: TimeMs, floor: Sequence, replies: u64) -> Result<Session, Malformed> {
+        let mut session = Session { last_used, floor, replies: OrdMap::new() };
+        for _ in 0..replies {
+            let Piece::Reply { sequence, reply } = self.next()? else { return self.refuse("not a reply") };
+            let last = session.replies.get_max().map(|(last, _)| *last);
+            self.check(sequence >= floor && last.is_none_or(|last| last < sequence))?;
+            session.replies.insert(sequence, reply);
+        }
+        Ok(session)
+    }
+
+    fn restore_session(
+        &mut self,
+        state: &mut State,
+        id: SessionId,
+        session: Session,
+    ) -> Result<(), Malformed> {
+        let ascending = state.sessions.restore(id, session);
+        self.check(ascending)
+    }
+
+    fn job(&mut self, head: JobRecord) -> Result<Job, Malformed> {
+        let mut job = Job::new(head.id, head.name, head.slot, head.service, head.spec);
+        job.tasks.restore_version(head.version);
+        job.polls = Polls { asked: head.polls_asked, latched: head.latched.map(Arc::new) };
+        self.tasks(&mut job, head.tasks)?;
+        for _ in 0..head.barriers {
+            let Piece::Barrier(head) = self.next()? else { return self.refuse("not a barrier") };
+            self.barrier(&mut job, *head)?;
+        }
+        for _ in 0..head.alive_open {
+            let Piece::AliveGroup { id, set, called } = self.next()? else {
+                return self.refuse("not a group");
+            };
+            let mut callers = OrdSet::new();
+            for _ in 0..called {
+                let Piece::AliveCall { task } = self.next()? else {
+                    return self.refuse("not a group's call");
+                };
+                self.check(callers.get_max().is_none_or(|last| *last < task))?;
+                callers.insert(task);
+            }
+            let ascending = job.alive.restore_open(set, id, callers, &job.tasks);
+            self.check(ascending)?;
+        }
+        for _ in 0..head.alive_answered {
+            let Piece::Alive(record) = self.next()? else { return self.refuse("not a group's answer") };
+            let ascending = job.alive.restore_answered(record.id, record.answer);
+            self.check(ascending)?;
+        }
+        for _ in 0..head.keys {
+            let Piece::Key { key, entry } = self.next()? else { return self.refuse("not a key") };
+            let ascending = job.store.restore(key, entry);
+            self.check(ascending)?;
+        }
+        Ok(job)
+    }
+
+    fn tasks(&mut self, job: &mut Job, count: u64) -> Result<(), Malformed> {
+        let mut error = None;
+        for _ in 0..count {
+            let mut record = self.next()?;
+            if let Piece::Error { fault } = record {
+                error = Some(Arc::new(fault));
+                record = self.next()?;
+            }
+            let Piece::Task(record) = record else { return self.refuse("not a task") };
+            let id = record.id;
+            let task = self.task(*record, error.as_ref())?;
+            let fits = job.tasks.restore(id, task);
+            self.check(fits)?;
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, record: TaskRecord, error: Option<&Arc<Fault>>) -> Result<Task, Malformed> {
+        let life = match (record.life, error) {
+            (LifeRecord::Disconnected { grace_until }, _) => Life::Disconnected { grace_until },
+            (LifeRecord::Connected, _) => Life::Connected,
+            (LifeRecord::Error, Some(fault)) => Life::Error(Arc::clone(fault)),
+            (LifeRecord::Error, None) => return self.refuse("a failed task without its error"),
+        };
+        Ok(Task {
+            life,
+            incarnation: record.incarnation,
+            recoverable: record.recoverable,
+            registering: record.registering,
+            poll: record.poll,
+            devices: record.devices.map(Arc::new),
+        })
+    }
+
+    fn barrier(&mut self, job: &mut Job, head: BarrierRecord) -> Result<(), Malformed> {
+        let current = self.instance(head.current)?;
+        let previous = match head.previous {
+            Some(record) => Some(Arc::new(self.instance(record)?)),
+            None => None,
+        };
+        let ascending = job.barriers.restore(head.name, Barrier { members: head.members, current, previous });
+        self.check(ascending)
+    }
+
+    fn instance(&mut self, record: InstanceRecord) -> Result<Instance, Malformed> {
+        let mut instance = Instance::new(record.counter, record.opened, record.first, record.timeout);
+        instance.end = record.end;
+        for _ in 0..record.arrived {
+            let Piece::Arrived { task, call } = self.next()? else { return self.refuse("not an arrival") };
+            self.check(instance.arrived.get_max().is_none_or(|(last, _)| *last < task))?;
+            instance.arrived.insert(task, call);
+        }
+        for _ in 0..record.voided {
+            let Piece::Voided { task, voided } = self.next()? else {
+                return self.refuse("not an ended call");
+            };
+            self.check(instance.voided.get_max().is_none_or(|(last, _)| *last < task))?;
+            instance.voided.insert(task, voided);
+        }
+        Ok(instance)
+    }
+
+    fn next(&mut self) -> Result<Piece, Malformed> {
+        match self.records.next() {
+            Some(Record(piece)) => {
+                self.position += 1;
+                Ok(piece)
+            }
+            None => {
+                Err(Malformed { position: self.position, problem: "missing: the stream ends early".into() })
+            }
+        }
+    }
+
+    /// Judges the record that was read last.
+    fn check(&self, in_place: bool) -> Result<(), Malformed> {
+        if in_place { Ok(()) } else { self.refuse("out of order or a duplicate") }
+    }
+
+    /// Refuses the record that was read last.
+    fn refuse<T>(&self, problem: &str) -> Result<T, Malformed> {
+        Err(Malformed { position: self.position.saturating_sub(1), problem: problem.to_owned() })
+    }
+}

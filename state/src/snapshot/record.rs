@@ -1,0 +1,141 @@
+//! The pieces of a snapshot. What can be derived from them is not in them.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::barrier::instance::{End, Voided};
+use crate::barrier::members::Members;
+use crate::command::Reply;
+use crate::fault::Fault;
+use crate::ids::{
+    BarrierCounter, BarrierName, CallId, DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId,
+    Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
+};
+use crate::kv::store::Entry;
+use crate::task::alive::Answered;
+use crate::task::record::Poll;
+use crate::{job, member};
+
+/// One record of a snapshot. Whoever stores it does not look inside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record(pub(crate) Piece);
+
+/// What a record holds.
+///
+/// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
+/// barriers, groups and keys; the end. Every head tells how many records follow it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Piece {
+    Header {
+        now_ms: TimeMs,
+        jobs: u64,
+        sessions: u64,
+        members: u64,
+    },
+    Member {
+        node: NodeId,
+        addresses: member::Addresses,
+    },
+    Session {
+        id: SessionId,
+        last_used: TimeMs,
+        floor: Sequence,
+        replies: u64,
+    },
+    Reply {
+        sequence: Sequence,
+        reply: Reply,
+    },
+    Job(Box<JobRecord>),
+    /// The error of the tasks that follow, until the next one.
+    Error {
+        fault: Fault,
+    },
+    Task(Box<TaskRecord>),
+    Barrier(Box<BarrierRecord>),
+    Arrived {
+        task: TaskId,
+        call: CallId,
+    },
+    Voided {
+        task: TaskId,
+        voided: Voided,
+    },
+    AliveGroup {
+        id: CallId,
+        set: Members,
+        called: u64,
+    },
+    AliveCall {
+        task: TaskId,
+    },
+    Alive(AliveRecord),
+    Key {
+        key: Key,
+        entry: Entry,
+    },
+    End,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JobRecord {
+    pub(crate) id: JobId,
+    pub(crate) name: JobName,
+    pub(crate) slot: Option<JobSlot>,
+    pub(crate) service: ServiceIncarnation,
+    pub(crate) spec: job::Spec,
+    pub(crate) version: TaskVersion,
+    pub(crate) polls_asked: bool,
+    pub(crate) latched: Option<Fault>,
+    pub(crate) tasks: u64,
+    pub(crate) barriers: u64,
+    pub(crate) alive_open: u64,
+    pub(crate) alive_answered: u64,
+    pub(crate) keys: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TaskRecord {
+    pub(crate) id: TaskId,
+    pub(crate) life: LifeRecord,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) recoverable: bool,
+    pub(crate) registering: Option<CallId>,
+    pub(crate) poll: Option<Poll>,
+    pub(crate) devices: Option<Vec<Bytes>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum LifeRecord {
+    Disconnected {
+        grace_until: Option<TimeMs>,
+    },
+    Connected,
+    /// With the fault of the last [`Piece::Error`].
+    Error,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BarrierRecord {
+    pub(crate) name: BarrierName,
+    pub(crate) members: Option<Members>,
+    pub(crate) current: InstanceRecord,
+    pub(crate) previous: Option<InstanceRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InstanceRecord {
+    pub(crate) counter: BarrierCounter,
+    pub(crate) opened: CallId,
+    pub(crate) first: TaskId,
+    pub(crate) timeout: DurationMs,
+    pub(crate) end: Option<End>,
+    pub(crate) arrived: u64,
+    pub(crate) voided: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AliveRecord {
+    pub(crate) id: CallId,
+    pub(crate) answer: Answered,
+}

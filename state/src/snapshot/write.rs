@@ -1,0 +1,142 @@
+//! A state as records.
+
+use std::sync::Arc;
+
+use crate::barrier::instance::{Barrier, Instance};
+use crate::fault::Fault;
+use crate::ids::BarrierName;
+use crate::job::record::Job;
+use crate::snapshot::record::{
+    AliveRecord, BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, TaskRecord,
+};
+use crate::state::State;
+use crate::task::record::{Life, Task};
+
+impl State {
+    /// Every record of this state, in order. Cloning a state is O(1), so this can run elsewhere
+    /// while the original goes on.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        let header = Piece::Header {
+            now_ms: self.now_ms,
+            jobs: self.jobs.len() as u64,
+            sessions: self.sessions.len() as u64,
+            members: self.members.len() as u64,
+        };
+        let members = self
+            .members
+            .iter()
+            .map(|(node, addresses)| Piece::Member { node: *node, addresses: addresses.clone() });
+        let sessions = self.sessions.iter().flat_map(|(id, session)| {
+            let head = Piece::Session {
+                id: *id,
+                last_used: session.last_used,
+                floor: session.floor,
+                replies: session.replies.len() as u64,
+            };
+            let replies = session.replies.iter();
+            let replies =
+                replies.map(|(sequence, reply)| Piece::Reply { sequence: *sequence, reply: reply.clone() });
+            std::iter::once(head).chain(replies)
+        });
+        std::iter::once(header)
+            .chain(members)
+            .chain(sessions)
+            .chain(self.jobs.iter().flat_map(job_records))
+            .chain(std::iter::once(Piece::End))
+            .map(Record)
+    }
+}
+
+fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
+    let head = Piece::Job(Box::new(JobRecord {
+        id: job.id,
+        name: job.name.clone(),
+        slot: job.slot,
+        service: job.service,
+        spec: job.spec.clone(),
+        version: job.tasks.version(),
+        polls_asked: job.polls.asked,
+        latched: job.polls.latched.as_deref().cloned(),
+        tasks: job.tasks.record_count() as u64,
+        barriers: job.barriers.len() as u64,
+        alive_open: job.alive.open().len() as u64,
+        alive_answered: job.alive.answered().len() as u64,
+        keys: job.store.keys(),
+    }));
+    let answered = job.alive.answered().iter();
+    let answered = answered.map(|(id, answer)| Piece::Alive(AliveRecord { id: *id, answer: answer.clone() }));
+    let groups = job.alive.open().iter().flat_map(|(set, group)| {
+        let called = group.called.len() as u64;
+        let head = Piece::AliveGroup { id: group.id, set: set.clone(), called };
+        std::iter::once(head).chain(group.called.iter().map(|task| Piece::AliveCall { task: *task }))
+    });
+    let keys = job.store.iter();
+    let keys = keys.map(|(key, entry)| Piece::Key { key: key.clone(), entry: entry.clone() });
+    std::iter::once(head)
+        .chain(task_records(job))
+        .chain(job.barriers.iter().flat_map(|(name, barrier)| barrier_records(name, barrier)))
+        .chain(groups)
+        .chain(answered)
+        .chain(keys)
+}
+
+/// Tasks, each error once before the tasks that share it: one long text can stop a whole job.
+fn task_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
+    let mut shared: Option<Arc<Fault>> = None;
+    job.tasks.records().flat_map(move |(id, task)| {
+        let mut error = None;
+        if let Life::Error(fault) = &task.life
+            && shared.as_ref() != Some(fault)
+        {
+            shared = Some(Arc::clone(fault));
+            error = Some(Piece::Error { fault: Fault::clone(fault) });
+        }
+        error.into_iter().chain(std::iter::once(Piece::Task(Box::new(TaskRecord {
+            id: *id,
+            life: life_record(task),
+            incarnation: task.incarnation,
+            recoverable: task.recoverable,
+            registering: task.registering,
+            poll: task.poll,
+            devices: task.devices.as_deref().cloned(),
+        }))))
+    })
+}
+
+fn life_record(task: &Task) -> LifeRecord {
+    match task.life {
+        Life::Disconnected { grace_until } => LifeRecord::Disconnected { grace_until },
+        Life::Connected => LifeRecord::Connected,
+        Life::Error(_) => LifeRecord::Error,
+    }
+}
+
+fn barrier_records<'a>(name: &'a BarrierName, barrier: &'a Barrier) -> impl Iterator<Item = Piece> + 'a {
+    let head = Piece::Barrier(Box::new(BarrierRecord {
+        name: name.clone(),
+        members: barrier.members.clone(),
+        current: instance_record(&barrier.current),
+        previous: barrier.previous.as_deref().map(instance_record),
+    }));
+    let previous = barrier.previous.as_deref().into_iter().flat_map(call_records);
+    std::iter::once(head).chain(call_records(&barrier.current)).chain(previous)
+}
+
+fn instance_record(instance: &Instance) -> InstanceRecord {
+    InstanceRecord {
+        counter: instance.counter,
+        opened: instance.opened,
+        first: instance.first,
+        timeout: instance.timeout,
+        end: instance.end.clone(),
+        arrived: instance.arrived.len() as u64,
+        voided: instance.voided.len() as u64,
+    }
+}
+
+fn call_records(instance: &Instance) -> impl Iterator<Item = Piece> + '_ {
+    let arrived = instance.arrived.iter().map(|(task, call)| Piece::Arrived { task: *task, call: *call });
+    let voided =
+        instance.voided.iter().map(|(task, voided)| Piece::Voided { task: *task, voided: voided.clone() });
+    arrived.chain(voided)
+}

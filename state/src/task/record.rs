@@ -1,0 +1,77 @@
+//! One task.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+use crate::ids::{CallId, Incarnation, TimeMs};
+use crate::task::Phase;
+
+/// What a job knows of one task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Task {
+    pub(crate) life: Life,
+    /// Of the last registration, even before the register barrier lets it pass.
+    pub(crate) incarnation: Incarnation,
+    /// The per-task wish of old dialect-T clients.
+    pub(crate) recoverable: bool,
+    /// The registration that waits for the register barrier.
+    pub(crate) registering: Option<CallId>,
+    pub(crate) poll: Option<Poll>,
+    /// What it handed in at its first device exchange.
+    pub(crate) devices: Option<Arc<Vec<Bytes>>>,
+}
+
+/// Where a task stands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Life {
+    /// Who left is in grace for a while: its heartbeats and polls are still accepted, the last
+    /// millisecond included. Who never came has no grace.
+    Disconnected {
+        grace_until: Option<TimeMs>,
+    },
+    Connected,
+    Error(Arc<Fault>),
+}
+
+/// The last poll of a task that was held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Poll {
+    pub(crate) call: CallId,
+    /// The task left while nothing had been latched.
+    pub(crate) left: bool,
+}
+
+/// A task that nobody has heard of yet.
+pub(crate) static ABSENT: Task = Task {
+    life: Life::Disconnected { grace_until: None },
+    incarnation: Incarnation(0),
+    recoverable: false,
+    registering: None,
+    poll: None,
+    devices: None,
+};
+
+impl Task {
+    pub(crate) fn phase(&self) -> Phase {
+        match self.life {
+            Life::Disconnected { .. } => Phase::Disconnected,
+            Life::Connected => Phase::Connected,
+            Life::Error(_) => Phase::Error,
+        }
+    }
+
+    pub(crate) fn error(&self) -> Option<&Fault> {
+        match &self.life {
+            Life::Error(fault) => Some(fault),
+            Life::Disconnected { .. } | Life::Connected => None,
+        }
+    }
+
+    /// Whether it left, or never came, and nothing is accepted from it any more.
+    pub(crate) fn gone(&self, now: TimeMs) -> bool {
+        matches!(self.life, Life::Disconnected { grace_until } if grace_until.is_none_or(|until| now > until))
+    }
+}

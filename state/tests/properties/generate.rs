@@ -1,0 +1,209 @@
+//! Random commands over few names, so that they meet.
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tripod_state::barrier::REGISTER_BARRIER;
+use tripod_state::ids::{
+    BarrierCounter, BarrierName, DurationMs, Incarnation, JobId, NodeId, Sequence, ServiceIncarnation,
+    SessionId, TaskId, TimeMs,
+};
+use tripod_state::job::{Poll, Spec};
+use tripod_state::limits::{BARRIER_NAME_BYTES_MAX, KEY_BYTES_MAX, REPORT_BYTES_MAX};
+use tripod_state::{Command, Scope, Stamp, barrier, job, kv, member, session, task};
+
+const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
+
+/// One entry of a log.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) after_ms: u64,
+    pub(crate) stamp: Option<Stamp>,
+    pub(crate) command: Command,
+}
+
+/// Two jobs (1 and 2) and a session (3) to begin with.
+pub(crate) fn prologue() -> Vec<Command> {
+    vec![create("a", spec(3, false, Poll::Hold)), create("b", spec(2, true, Poll::Hold)), open()]
+}
+
+pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    vec(step(), 1..=most)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let stamp = prop_oneof![4 => Just(None), 1 => stamp().prop_map(Some)];
+    (select(vec![0, 0, 0, 100, 6_000]), stamp, command()).prop_map(|(after_ms, stamp, command)| Step {
+        after_ms,
+        stamp,
+        command,
+    })
+}
+
+fn stamp() -> impl Strategy<Value = Stamp> {
+    (3_u64..5, 0_u64..12, 0_u64..8).prop_map(|(session, sequence, acknowledged)| Stamp {
+        session: SessionId(session),
+        sequence: Sequence(sequence),
+        acknowledged_below: Sequence(acknowledged),
+    })
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        12 => tasks().prop_map(Command::Task),
+        8 => barriers().prop_map(Command::Barrier),
+        4 => keys().prop_map(Command::Kv),
+        1 => jobs(),
+        1 => sessions().prop_map(Command::Session),
+        1 => (1_u64..3, "[ab]").prop_map(|(node, client)| announce(node, client)),
+    ]
+}
+
+/// Mostly job 1, so that its story is long.
+fn scope() -> impl Strategy<Value = Scope> {
+    let job = prop_oneof![6 => Just(1_u64), 3 => Just(2), 1 => 3_u64..12];
+    let service =
+        prop_oneof![8 => Just(None), 4 => Just(Some(SERVICE)), 1 => Just(Some(ServiceIncarnation(1)))];
+    (job, service).prop_map(|(job, service)| Scope { job: JobId(job), service })
+}
+
+fn task() -> impl Strategy<Value = TaskId> {
+    prop_oneof![20 => (0..3).prop_map(TaskId), 1 => select(vec![TaskId(-1), TaskId(7)])]
+}
+
+fn incarnation() -> impl Strategy<Value = Incarnation> {
+    prop_oneof![6 => Just(Incarnation(1)), 1 => Just(Incarnation(2))]
+}
+
+fn list() -> impl Strategy<Value = Vec<TaskId>> {
+    prop_oneof![3 => Just(Vec::new()), 3 => Just(vec![TaskId(0), TaskId(1)]), 1 => vec(task(), 1..4)]
+}
+
+fn tasks() -> impl Strategy<Value = task::Command> {
+    use task::Command as C;
+    let text =
+        prop_oneof![9 => Just(1_usize), 1 => Just(REPORT_BYTES_MAX + 1)].prop_map(|size| "x".repeat(size));
+    prop_oneof![
+        9 => (scope(), task(), incarnation(), any::<bool>(), any::<bool>()).prop_map(|(scope, task, incarnation, a, b)| {
+            C::Register { scope, task, incarnation, recoverable: a && b }
+        }),
+        2 => (scope(), task()).prop_map(|(scope, task)| C::Shutdown { scope, task }),
+        2 => (scope(), task()).prop_map(|(scope, task)| C::Reset { scope, task }),
+        1 => (scope(), task(), select(vec![0, 1, 5, 14]), text)
+            .prop_map(|(scope, task, code, message)| C::ReportError { scope, task, code, message }),
+        3 => (scope(), task()).prop_map(|(scope, task)| C::Poll { scope, task }),
+        3 => (scope(), task(), list()).prop_map(|(scope, task, tasks)| C::Alive { scope, task, tasks }),
+        1 => (scope(), task()).prop_map(|(scope, task)| {
+            C::ExchangeDevices { scope, task, devices: vec![Bytes::from(format!("device of {task}"))] }
+        }),
+        1 => (scope(), vec((task(), incarnation()), 0..3))
+            .prop_map(|(scope, silent)| C::Expire { job: scope.job, silent }),
+        1 => (scope(), task(), incarnation())
+            .prop_map(|(scope, task, incarnation)| C::RefuseBeat { scope, task, incarnation }),
+    ]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        12 => select(vec!["x", "y"]).prop_map(str::to_owned),
+        2 => select(vec![REGISTER_BARRIER, "Shutdown::99", "WaitForAllTasks::99"]).prop_map(str::to_owned),
+        1 => Just("n".repeat(BARRIER_NAME_BYTES_MAX + 1)),
+    ]
+}
+
+fn counter() -> impl Strategy<Value = BarrierCounter> {
+    prop_oneof![6 => Just(0), 4 => Just(1), 2 => Just(2), 1 => select(vec![-1, 3, i64::MAX, i64::MIN])]
+        .prop_map(BarrierCounter)
+}
+
+fn barriers() -> impl Strategy<Value = barrier::Command> {
+    use barrier::Command as C;
+    let timeout = select(vec![1_000, 0, -1, i64::MAX]);
+    prop_oneof![
+        8 => (scope(), name(), counter(), timeout, list(), task()).prop_map(
+            |(scope, barrier, counter, timeout_ms, tasks, task)| {
+                C::Arrive { scope, barrier, counter, timeout_ms, tasks, task }
+            }
+        ),
+        1 => (scope(), name(), counter(), task())
+            .prop_map(|(scope, barrier, counter, task)| C::Cancel { scope, barrier, counter, task }),
+        1 => (scope(), name(), counter()).prop_map(|(scope, barrier, counter)| {
+            C::Expire { job: scope.job, barrier: BarrierName::from(barrier.as_str()), counter }
+        }),
+    ]
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        12 => select(vec!["a", "a/b", "//a/b/", "a/b/c", "b", ""]).prop_map(str::to_owned),
+        1 => Just("k".repeat(KEY_BYTES_MAX + 1)),
+    ]
+}
+
+fn keys() -> impl Strategy<Value = kv::Command> {
+    use kv::Command as C;
+    let value =
+        || select(vec!["1", "9223372036854775807", "x"]).prop_map(|text| Bytes::from_static(text.as_bytes()));
+    prop_oneof![
+        (scope(), key(), value(), any::<bool>()).prop_map(|(scope, key, value, overwrite)| C::Insert {
+            scope,
+            key,
+            value,
+            overwrite
+        }),
+        (scope(), key(), value(), 0_u64..3).prop_map(|(scope, key, value, expected)| C::CompareAndSet {
+            scope,
+            key,
+            value,
+            expected
+        }),
+        (scope(), key(), select(vec![1, -1, i64::MAX, i64::MIN])).prop_map(|(scope, key, by)| C::Increment {
+            scope,
+            key,
+            by
+        }),
+        (scope(), key()).prop_map(|(scope, key)| C::Delete { scope, key }),
+    ]
+}
+
+fn jobs() -> impl Strategy<Value = Command> {
+    let names = select(vec!["a", "b", "c", "default", "Bad"]);
+    let spec = (0_u32..4, any::<bool>(), select(vec![Poll::Hold, Poll::Release]))
+        .prop_map(|(tasks, recoverable, poll)| spec(tasks, recoverable, poll));
+    prop_oneof![
+        5 => (names.clone(), spec).prop_map(|(name, spec)| create(name, spec)),
+        1 => names.prop_map(|name| Command::Job(job::Command::Delete { name: name.to_owned() })),
+    ]
+}
+
+fn sessions() -> impl Strategy<Value = session::Command> {
+    prop_oneof![
+        3 => Just(session::Command::Open),
+        1 => (3_u64..6).prop_map(|session| session::Command::Close { session: SessionId(session) }),
+        1 => (0_u64..20_000).prop_map(|before| session::Command::ExpireIdle { before_ms: TimeMs(before) }),
+    ]
+}
+
+fn create(name: &str, spec: Spec) -> Command {
+    Command::Job(job::Command::Create { name: name.to_owned(), spec, service: SERVICE })
+}
+
+fn spec(tasks: u32, recoverable: bool, poll: Poll) -> Spec {
+    Spec { heartbeat_timeout_ms: DurationMs(5_000), recoverable, poll, ..Spec::of_tasks(tasks) }
+}
+
+fn open() -> Command {
+    Command::Session(session::Command::Open)
+}
+
+fn announce(node: u64, client: String) -> Command {
+    let addresses = member::Addresses {
+        client,
+        http: String::new(),
+        job_host: String::new(),
+        job_port_first: 1,
+        job_port_count: 1,
+    };
+    Command::Member(member::Command::Announce { node: NodeId(node), addresses })
+}

@@ -1,0 +1,101 @@
+//! Nothing grows without end.
+
+use bytes::Bytes;
+use tripod_state::barrier::REGISTER_BARRIER;
+use tripod_state::ids::{Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId};
+use tripod_state::job::Command as JobCommand;
+use tripod_state::limits::{DEVICES_BYTES_MAX, JOB_SLOTS_MAX, SESSION_WINDOW, SESSIONS_MAX};
+use tripod_state::{Answer, Command, Fault, Stamp, kv, session, task};
+
+use crate::support::{Machine, SCOPE};
+
+#[test]
+fn job_slots_are_used_again_from_the_lowest() {
+    let mut machine = Machine::default();
+    for job in 0..JOB_SLOTS_MAX {
+        machine.create(&format!("job-{job}"), 1).expect("there is a slot");
+    }
+    assert_eq!(machine.create("one-more", 1), Err(Fault::JobSlotsTaken { slots: JOB_SLOTS_MAX }));
+    machine.create("default", 1).expect("it needs no slot");
+    for name in ["job-70", "job-7"] {
+        machine.apply(Command::Job(JobCommand::Delete { name: name.to_owned() })).expect("it is there");
+    }
+    let Ok(Answer::Job(job)) = machine.create("one-more", 1) else { panic!("there are free slots") };
+    assert_eq!(job.slot, Some(JobSlot(7)));
+    assert_eq!(machine.state.job_slots().len(), usize::from(JOB_SLOTS_MAX) - 1);
+}
+
+#[test]
+fn sessions_are_counted() {
+    let mut machine = Machine::default();
+    for _ in 0..SESSIONS_MAX {
+        machine.apply(Command::Session(session::Command::Open)).expect("there is room");
+    }
+    let refused = machine.apply(Command::Session(session::Command::Open));
+    assert!(matches!(refused, Err(Fault::LimitExceeded { .. })));
+    machine.apply(Command::Session(session::Command::Close { session: SessionId(1) })).expect("it is open");
+    machine.apply(Command::Session(session::Command::Open)).expect("there is room again");
+}
+
+#[test]
+fn a_session_remembers_no_more_than_its_window() {
+    let mut machine = Machine::with_tasks(1);
+    let Ok(Answer::Session(session)) = machine.apply(Command::Session(session::Command::Open)) else {
+        panic!("there is room");
+    };
+    let increment = || {
+        let key = "n".to_owned();
+        Command::Kv(kv::Command::Increment { scope: SCOPE, key, by: 1 })
+    };
+    let stamp = |sequence, acknowledged_below| {
+        let acknowledged_below = Sequence(acknowledged_below);
+        Some(Stamp { session, sequence: Sequence(sequence), acknowledged_below })
+    };
+    for sequence in 1..=SESSION_WINDOW {
+        machine.apply_stamped(stamp(sequence, 1), increment()).expect("within the window");
+    }
+    let ahead = machine.apply_stamped(stamp(SESSION_WINDOW + 1, 1), increment());
+    assert_eq!(ahead, Err(Fault::SessionWindow { limit: SESSION_WINDOW }));
+    machine.apply_stamped(stamp(SESSION_WINDOW + 1, 2), increment()).expect("one reply fewer is kept");
+    let value = machine.state.get(SCOPE, "n").expect("it was written").value;
+    assert_eq!(value, Bytes::from((SESSION_WINDOW + 1).to_string()));
+}
+
+#[test]
+fn devices_are_bounded() {
+    let mut machine = Machine::with_tasks(1);
+    let before = machine.state.clone();
+    let devices = vec![Bytes::from(vec![0; DEVICES_BYTES_MAX]), Bytes::from_static(b"x")];
+    let refused = machine.task(task::Command::ExchangeDevices { scope: SCOPE, task: TaskId(0), devices });
+    assert!(matches!(refused, Err(Fault::LimitExceeded { .. })));
+    assert!(machine.state == before);
+}
+
+/// Two tasks could make each error cite the other's by opening the register barrier again and again.
+#[test]
+fn a_chain_of_errors_does_not_grow_for_ever() {
+    let mut machine = Machine::with_tasks(2);
+    let silent = vec![(TaskId(0), Incarnation(1)), (TaskId(1), Incarnation(1))];
+    machine.task(task::Command::Expire { job: JobId(1), silent }).expect("it always works");
+    for round in 1..200_i32 {
+        let task = TaskId(round % 2);
+        machine.task(task::Command::Reset { scope: SCOPE, task }).expect("it is in error");
+        machine
+            .arrive(REGISTER_BARRIER, i64::from(round), round % 2)
+            .expect_err("the other task is in error");
+    }
+    let report = machine.state.tasks(SCOPE, &[]).expect("the job is there");
+    for info in report.tasks {
+        let mut fault = info.error.as_ref().expect("both are in error");
+        let mut depth = 0;
+        while let Some(cause) = fault.cause() {
+            fault = cause;
+            depth += 1;
+        }
+        assert!(depth < 20, "{depth} faults cite each other");
+        assert!(matches!(
+            fault,
+            Fault::HeartbeatTimeout { .. } | Fault::Unheard { .. } | Fault::TasksUnhealthy { .. }
+        ));
+    }
+}

@@ -1,0 +1,6 @@
+//! Rules that transcripts cannot show well: late looks, bounds, damaged snapshots.
+
+mod bounds;
+mod slow_waiters;
+mod snapshots;
+mod support;

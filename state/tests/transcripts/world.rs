@@ -1,0 +1,275 @@
+//! A state machine, and clients that wait on it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use tripod_state::ids::{
+    BarrierCounter, BarrierName, DurationMs, Incarnation, JobId, Key, LogIndex, NodeId, Sequence,
+    ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
+};
+use tripod_state::job::{Poll, Spec};
+use tripod_state::task::Beat;
+use tripod_state::{
+    Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, kv,
+    member, session, task,
+};
+
+use crate::script::Line;
+use crate::show;
+
+/// The service incarnation of a transcript's jobs.
+const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
+
+/// A state, a clock, and the calls that wait, by number.
+#[derive(Default)]
+pub(crate) struct World {
+    state: State,
+    now: u64,
+    index: u64,
+    job: JobId,
+    calls: u64,
+    waiting: BTreeMap<u64, Ticket>,
+    /// What the last command's effects wake.
+    topics: Vec<Topic>,
+}
+
+impl World {
+    /// Executes one line and tells what came of it, ended waits included.
+    pub(crate) fn step(&mut self, text: &str, place: &str) -> String {
+        let mut text = text;
+        if let Some(rest) = text.strip_prefix("at ") {
+            let (time, rest) = rest.split_once(' ').unwrap_or_else(|| panic!("{place}: nothing happens"));
+            self.now = time.parse().unwrap_or_else(|_| panic!("{place}: {time} is no time"));
+            text = rest;
+        }
+        let line = Line::parse(text, place);
+        let before = self.calls;
+        let mut said = self.act(&line);
+        let (state, topics) = (&self.state, &self.topics);
+        self.waiting.retain(|number, ticket| match state.resolve(ticket) {
+            None => true,
+            Some(reply) => {
+                let woken = topics.contains(&ticket.topic()) || topics.contains(&Topic::Jobs);
+                assert!(woken || *number > before, "{place}: nobody woke #{number}");
+                writeln!(said, "  #{number} {}", show::reply(&reply)).expect("a string takes all");
+                false
+            }
+        });
+        self.check_snapshot(place);
+        said
+    }
+
+    fn act(&mut self, line: &Line<'_>) -> String {
+        if let Some(said) = self.read(line) {
+            return said + "\n";
+        }
+        let command = match line.word(0) {
+            "insert" | "cas" | "increment" | "erase" => Command::Kv(self.kv(line)),
+            "arrive" | "cancel" | "deadline" => Command::Barrier(self.barrier(line)),
+            "create" | "delete" => Command::Job(self.job(line)),
+            "session" | "close" | "idle" => Command::Session(self.session(line)),
+            "announce" => Command::Member(announce(line)),
+            _ => Command::Task(self.task(line)),
+        };
+        self.apply(command, line)
+    }
+
+    fn apply(&mut self, command: Command, line: &Line<'_>) -> String {
+        self.index += 1;
+        let stamp = line.option("stamp").map(|stamp| {
+            let numbers: Vec<u64> = stamp.split('/').map(|part| line.number(part)).collect();
+            Stamp {
+                session: SessionId(numbers[0]),
+                sequence: Sequence(numbers[1]),
+                acknowledged_below: Sequence(numbers[2]),
+            }
+        });
+        let context = ApplyContext { index: LogIndex(self.index), term: Term(1), now_ms: TimeMs(self.now) };
+        let outcome = self.state.apply(&context, Envelope { stamp, command });
+        let mut said = match outcome.reply {
+            Ok(Answer::Waiting(ticket)) => self.wait(ticket),
+            reply => {
+                if let Ok(Answer::Job(job)) = &reply {
+                    self.job = job.id;
+                }
+                show::reply(&reply)
+            }
+        };
+        said.push('\n');
+        self.topics = outcome.effects.iter().filter_map(Effect::topic).collect();
+        for effect in outcome.effects {
+            writeln!(said, "  {}", show::plain(&effect)).expect("a string takes all");
+        }
+        said
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> String {
+        self.calls += 1;
+        self.waiting.insert(self.calls, ticket);
+        format!("waits #{}", self.calls)
+    }
+
+    /// Lines that only look.
+    fn read(&mut self, line: &Line<'_>) -> Option<String> {
+        let scope = self.scope(line);
+        Some(match line.word(0) {
+            "beat" => return self.beat(line),
+            "get" => show::plain(&self.state.get(scope, &line.text(1))),
+            "wait" => self.wait(Ticket::Key { scope, asked: line.text(1) }),
+            "watch" => self.wait(Ticket::Tasks { scope, seen: TaskVersion(line.or("seen", -1)) }),
+            "tasks" => show::plain(&self.state.tasks(scope, &line.tasks("of"))),
+            "directory" => keys(self.state.directory(scope, &line.text(1))),
+            "list" => {
+                let after = line.option("after").map(Key::from);
+                keys(self.state.list(scope, &line.text(1), after.as_ref(), line.or("limit", 10)))
+            }
+            "job" => show::plain(&self.state.job(self.job)),
+            "slots" => show::plain(&self.state.job_slots()),
+            "members" => show::plain(&self.state.members()),
+            "timers" => {
+                let connected = self.state.connected_tasks();
+                show::plain(&(connected, self.state.open_barriers()))
+            }
+            _ => return None,
+        })
+    }
+
+    /// A heartbeat as the leader treats it: a verdict, which may be a command to propose.
+    fn beat(&mut self, line: &Line<'_>) -> Option<String> {
+        let incarnation = Incarnation(line.or("incarnation", 0));
+        let beat = self.state.heartbeat(self.scope(line), line.task(1), incarnation, TimeMs(self.now));
+        Some(match beat {
+            Beat::Propose(command) => {
+                let said = self.apply(Command::Task(command), line);
+                format!("proposed, then {}", said.trim_end())
+            }
+            verdict => show::plain(&verdict),
+        })
+    }
+
+    fn scope(&self, line: &Line<'_>) -> Scope {
+        let job = line.get("job").map_or(self.job, JobId);
+        Scope { job, service: line.get("service").map(ServiceIncarnation) }
+    }
+
+    fn kv(&self, line: &Line<'_>) -> kv::Command {
+        let (scope, key) = (self.scope(line), line.text(1));
+        let value = || Bytes::from(line.text(2).replace('_', " "));
+        match line.word(0) {
+            "insert" => kv::Command::Insert { scope, key, value: value(), overwrite: line.flag("overwrite") },
+            "cas" => {
+                kv::Command::CompareAndSet { scope, key, value: value(), expected: line.or("expected", 0) }
+            }
+            "increment" => kv::Command::Increment { scope, key, by: line.or("by", 1) },
+            _ => kv::Command::Delete { scope, key },
+        }
+    }
+
+    fn barrier(&self, line: &Line<'_>) -> barrier::Command {
+        let (scope, barrier) = (self.scope(line), line.text(1));
+        let counter = BarrierCounter(line.or("counter", 0));
+        match line.word(0) {
+            "arrive" => barrier::Command::Arrive {
+                scope,
+                barrier,
+                counter,
+                timeout_ms: line.or("timeout", 5000),
+                tasks: line.tasks("of"),
+                task: line.task(2),
+            },
+            "cancel" => barrier::Command::Cancel { scope, barrier, counter, task: line.task(2) },
+            _ => barrier::Command::Expire {
+                job: scope.job,
+                barrier: BarrierName::from(barrier.as_str()),
+                counter,
+            },
+        }
+    }
+
+    fn job(&self, line: &Line<'_>) -> job::Command {
+        let name = line.text(1);
+        if line.word(0) == "delete" {
+            return job::Command::Delete { name };
+        }
+        let spec = Spec {
+            heartbeat_timeout_ms: DurationMs(line.or("heartbeat", 10_000)),
+            shutdown_timeout_ms: DurationMs(line.or("shutdown", 20_000)),
+            register_timeout_ms: DurationMs(line.or("register", 30_000)),
+            recoverable: line.flag("recoverable"),
+            shutdown_barrier: !line.flag("alone"),
+            poll: if line.flag("release") { Poll::Release } else { Poll::Hold },
+            ..Spec::of_tasks(line.or("tasks", 2))
+        };
+        job::Command::Create { name, spec, service: SERVICE }
+    }
+
+    fn session(&self, line: &Line<'_>) -> session::Command {
+        match line.word(0) {
+            "session" => session::Command::Open,
+            "close" => session::Command::Close { session: SessionId(line.number(line.word(1))) },
+            _ => session::Command::ExpireIdle { before_ms: TimeMs(line.number(line.word(1))) },
+        }
+    }
+
+    fn task(&self, line: &Line<'_>) -> task::Command {
+        let scope = self.scope(line);
+        let incarnation = Incarnation(line.or("incarnation", 0));
+        if line.word(0) == "silent" {
+            return task::Command::Expire { job: scope.job, silent: silent(line) };
+        }
+        let task = line.task(1);
+        match line.word(0) {
+            "register" => {
+                let recoverable = line.flag("recoverable");
+                task::Command::Register { scope, task, incarnation, recoverable }
+            }
+            "shutdown" => task::Command::Shutdown { scope, task },
+            "reset" => task::Command::Reset { scope, task },
+            "report" => {
+                let message = line.option("text").unwrap_or("").to_owned();
+                task::Command::ReportError { scope, task, code: line.or("code", 5), message }
+            }
+            "poll" => task::Command::Poll { scope, task },
+            "alive" => task::Command::Alive { scope, task, tasks: line.tasks("of") },
+            "devices" => {
+                let list = line.option("list").unwrap_or("");
+                let devices = list.split(',').map(|device| Bytes::from(device.to_owned())).collect();
+                task::Command::ExchangeDevices { scope, task, devices }
+            }
+            "refuse" => task::Command::RefuseBeat { scope, task, incarnation },
+            _ => line.unknown(),
+        }
+    }
+
+    /// Whatever happens, a snapshot holds it.
+    fn check_snapshot(&self, place: &str) {
+        let restored =
+            State::from_records(self.state.records()).unwrap_or_else(|error| panic!("{place}: {error}"));
+        assert!(restored == self.state, "{place}: the snapshot differs");
+        assert_eq!(restored.digest(), self.state.digest(), "{place}");
+    }
+}
+
+fn silent(line: &Line<'_>) -> Vec<(TaskId, Incarnation)> {
+    let pair = |text: &str| {
+        let (task, incarnation) = text.split_once(':').expect("silent tasks are written as task:incarnation");
+        (TaskId(line.number(task)), Incarnation(line.number(incarnation)))
+    };
+    line.word(1).split(',').map(pair).collect()
+}
+
+fn announce(line: &Line<'_>) -> member::Command {
+    let addresses = member::Addresses {
+        client: line.text(2),
+        http: line.text(3),
+        job_host: "h".to_owned(),
+        job_port_first: 8000,
+        job_port_count: 100,
+    };
+    member::Command::Announce { node: NodeId(line.number(line.word(1))), addresses }
+}
+
+fn keys(entries: Result<Vec<tripod_state::state::Entry>, tripod_state::Fault>) -> String {
+    show::plain(&entries.map(|entries| entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()))
+}
