@@ -1,0 +1,121 @@
+//! The adapter around an accepted connection.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tonic::transport::server::Connected;
+
+use super::mender::Mender;
+
+/// Bytes to make room for before a read.
+const READ_BYTES: usize = 16 << 10;
+
+/// A connection whose authority values h2 can parse. Writing is not touched.
+pub struct Mended<S> {
+    inner: S,
+    /// Gone as soon as the connection has turned out to be an ordinary one.
+    filter: Option<Box<Filter>>,
+}
+
+struct Filter {
+    mender: Mender,
+    /// Read and not judged yet.
+    input: BytesMut,
+    /// Judged and not given to h2 yet.
+    output: BytesMut,
+}
+
+impl<S> Mended<S> {
+    /// Adapts a connection from which nothing has been read yet.
+    pub fn new(inner: S) -> Self {
+        let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
+        Self { inner, filter: Some(Box::new(filter)) }
+    }
+}
+
+impl Filter {
+    /// Reads until there is something to give, or the client has ended.
+    fn fill<S: AsyncRead + Unpin>(
+        &mut self,
+        inner: &mut S,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.output.is_empty() {
+            self.input.reserve(READ_BYTES);
+            // The future keeps nothing between two polls, so it may be made anew each time.
+            let read = ready!(pin!(inner.read_buf(&mut self.input)).poll(context))?;
+            if read == 0 {
+                self.mender.end(&mut self.input, &mut self.output);
+                return Poll::Ready(Ok(()));
+            }
+            self.mender
+                .feed(&mut self.input, &mut self.output)
+                .map_err(|malformed| io::Error::new(io::ErrorKind::InvalidData, malformed))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Mended<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { inner, filter } = &mut *self;
+        let Some(active) = filter else {
+            return Pin::new(inner).poll_read(context, buffer);
+        };
+        if active.output.is_empty() && active.mender.is_passing() {
+            *filter = None;
+            return Pin::new(inner).poll_read(context, buffer);
+        }
+        ready!(active.fill(inner, context))?;
+        let given = active.output.len().min(buffer.remaining());
+        buffer.put_slice(&active.output[..given]);
+        active.output.advance(given);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+impl<S: Connected> Connected for Mended<S> {
+    type ConnectInfo = S::ConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.inner.connect_info()
+    }
+}

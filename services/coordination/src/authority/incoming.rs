@@ -1,0 +1,171 @@
+//! Listeners, and the stream of connections that they accept.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::time::Sleep;
+use tokio_stream::Stream;
+use tonic::transport::server::Connected;
+
+use super::connection::Mended;
+
+/// How long to wait after a failed accept: without open file descriptors to spare, the next one
+/// fails too.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A bound socket.
+#[derive(Debug)]
+pub enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+impl From<UnixListener> for Listener {
+    fn from(listener: UnixListener) -> Self {
+        Self::Unix(listener)
+    }
+}
+
+impl Listener {
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Socket>> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = ready!(listener.poll_accept(context))?;
+                // Small replies must not wait for an acknowledgement of the one before.
+                stream.set_nodelay(true)?;
+                Poll::Ready(Ok(Socket::Tcp(stream)))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = ready!(listener.poll_accept(context))?;
+                Poll::Ready(Ok(Socket::Unix(stream)))
+            }
+        }
+    }
+}
+
+/// An accepted connection.
+#[derive(Debug)]
+pub enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Who is at the other end; every request carries it among its extensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// `None` on a Unix socket.
+    pub address: Option<SocketAddr>,
+}
+
+impl Connected for Socket {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        match self {
+            Self::Tcp(stream) => Peer { address: stream.peer_addr().ok() },
+            Self::Unix(_) => Peer { address: None },
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => stream.is_write_vectored(),
+            Self::Unix(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
+
+/// The connections of a listener, adapted. It never ends, and it yields no errors: a failed accept
+/// concerns one connection, or will be over when descriptors are free again.
+pub struct MendedIncoming {
+    listener: Listener,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl MendedIncoming {
+    /// Accepts from `listener` for as long as it is polled.
+    #[must_use]
+    pub fn new(listener: Listener) -> Self {
+        Self { listener, pause: None }
+    }
+}
+
+impl Stream for MendedIncoming {
+    type Item = io::Result<Mended<Socket>>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(pause) = &mut this.pause {
+                ready!(pause.as_mut().poll(context));
+                this.pause = None;
+            }
+            match ready!(this.listener.poll_accept(context)) {
+                Ok(socket) => return Poll::Ready(Some(Ok(Mended::new(socket)))),
+                Err(error) => {
+                    tracing::warn!(%error, "accept failed");
+                    this.pause = Some(Box::pin(tokio::time::sleep(ACCEPT_PAUSE)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The one table from the domain's refusals and the cluster's outages to what a client is told:
+//! code, text and payloads. The codes are those of absl, which are gRPC's.
+//!
+//! Source of codes and payloads: openxla/xla `xla/pjrt/distributed/coordination/`
+//! (`coordination_service.cc`, `coordination_service_rpc_handler.cc`); the texts are in
+//! [`crate::text`].
+
+use tonic::{Code, Status};
+use tripod_gateway::Outage;
+use tripod_state::{BarrierFault, Fault};
+
+use crate::dialect::Dialect;
+use crate::payload::{Payload, container};
+use crate::text;
+
+/// Bytes of a message that upstream sends; the rest is cut off.
+const MESSAGE_BYTES_MAX: usize = 3072;
+/// What stands for the rest.
+const CUT_MARK: &str = " ... [truncated]";
+
+/// A refusal as a client of one dialect sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rendered {
+    /// As a task reported it, or a gRPC code. A watch shows it raw.
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    pub(crate) payloads: Vec<Payload>,
+}
+
+impl Rendered {
+    pub(crate) fn of(fault: &Fault, dialect: Dialect) -> Self {
+        Self { code: code(fault), message: text::of(fault, dialect), payloads: payloads(fault) }
+    }
+
+    /// As absl prints a status inside another one's text.
+    pub(crate) fn print(&self, dialect: Dialect) -> String {
+        let mut text = format!("{}: {}", code_name(self.code), self.message);
+        for payload in &self.payloads {
+            text.push_str(&payload.print(dialect));
+        }
+        text
+    }
+}
+
+/// What the caller is answered.
+pub(crate) fn of_fault(fault: &Fault, dialect: Dialect) -> Status {
+    let rendered = Rendered::of(fault, dialect);
+    let code = match fault {
+        Fault::Reported { code, .. } => propagated(*code),
+        _ => Code::from_i32(rendered.code),
+    };
+    Status::with_details(code, cut(rendered.message), container(&rendered.payloads, dialect))
+}
+
+/// What the caller is answered when the cluster could not decide. There is no payload: that is how
+/// a client tells a failed transport, which it may repeat, from an error of the service.
+pub(crate) fn of_outage(outage: &Outage) -> Status {
+    let code = match outage {
+        Outage::NoLeader { .. } | Outage::Unknown(_) | Outage::Stopping => Code::Unavailable,
+        Outage::Overloaded(_) => Code::ResourceExhausted,
+    };
+    Status::new(code, outage.to_string())
+}
+
+/// The code with which a task's own error reaches the others. CANCELLED would tell them that
+/// polling is over and nothing is wrong, so it becomes ABORTED.
+fn propagated(reported: i32) -> Code {
+    match Code::from_i32(reported) {
+        Code::Cancelled => Code::Aborted,
+        code => code,
+    }
+}
+
+fn code(fault: &Fault) -> i32 {
+    let code = match fault {
+        Fault::Reported { code, .. } => return *code,
+        Fault::Barrier { fault, .. } => barrier_code(fault),
+        Fault::PollReplaced | Fault::PollerLeft | Fault::PollReleased | Fault::ArrivalReplaced { .. } => {
+            Code::Cancelled
+        }
+        Fault::TaskUnknown { .. }
+        | Fault::BeatUnregistered { .. }
+        | Fault::ReportWithoutCode
+        | Fault::NotInAliveSet { .. }
+        | Fault::VersionAhead { .. }
+        | Fault::JobNameInvalid { .. }
+        | Fault::JobSpecInvalid { .. } => Code::InvalidArgument,
+        Fault::JobUnknown { .. } | Fault::KeyMissing { .. } => Code::NotFound,
+        Fault::RegistrationReplaced | Fault::KeyExists { .. } | Fault::JobExists { .. } => {
+            Code::AlreadyExists
+        }
+        Fault::JobSlotsTaken { .. } | Fault::SessionWindow { .. } | Fault::LimitExceeded { .. } => {
+            Code::ResourceExhausted
+        }
+        Fault::AlreadyDisconnected { .. }
+        | Fault::ReporterNotConnected
+        | Fault::PollUnregistered { .. }
+        | Fault::PollInError { .. }
+        | Fault::NotAnInteger { .. }
+        | Fault::IncrementOverflow { .. }
+        | Fault::SessionExpired
+        | Fault::ReplyForgotten => Code::FailedPrecondition,
+        Fault::RegisteredInError { .. }
+        | Fault::Restarted { .. }
+        | Fault::BeatInError { .. }
+        | Fault::BeatOfOtherLife { .. }
+        | Fault::VersionMismatch { .. } => Code::Aborted,
+        Fault::ServiceMismatch { .. }
+        | Fault::RegistrationFailed { .. }
+        | Fault::Unheard { .. }
+        | Fault::ShutdownFailed { .. } => Code::Internal,
+        Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => Code::Unavailable,
+    };
+    code as i32
+}
+
+fn barrier_code(fault: &BarrierFault) -> Code {
+    match fault {
+        BarrierFault::TimedOut { .. } => Code::DeadlineExceeded,
+        BarrierFault::UnknownMember { .. }
+        | BarrierFault::ConflictingTasks
+        | BarrierFault::ListMissing
+        | BarrierFault::NotAMember { .. } => Code::InvalidArgument,
+        BarrierFault::MemberInError { .. }
+        | BarrierFault::MemberLost { .. }
+        | BarrierFault::CounterMismatch { .. } => Code::Internal,
+        BarrierFault::Cancelled { .. } | BarrierFault::StaleArrival { .. } => Code::Cancelled,
+        BarrierFault::CancelOfOtherInstance { .. } | BarrierFault::CancelAfterEnd { .. } => {
+            Code::FailedPrecondition
+        }
+    }
+}
+
+/// Most errors carry the plain mark; the exceptions are upstream's.
+fn payloads(fault: &Fault) -> Vec<Payload> {
+    match fault {
+        Fault::KeyExists { .. } | Fault::NotInAliveSet { .. } | Fault::ArrivalReplaced { .. } => Vec::new(),
+        Fault::Reported { task, .. } => {
+            vec![Payload::Coordination { reported: true, source: Some(*task) }]
+        }
+        Fault::RegisteredInError { task, .. } | Fault::Restarted { task } => {
+            vec![Payload::Coordination { reported: false, source: Some(*task) }]
+        }
+        Fault::Barrier { barrier, counter, .. } => {
+            vec![Payload::MARK, Payload::Barrier { barrier: barrier.clone(), counter: *counter }]
+        }
+        Fault::ServiceMismatch { current, .. } => {
+            vec![Payload::MARK, Payload::ServiceMismatch { current: *current }]
+        }
+        _ => vec![Payload::MARK],
+    }
+}
+
+/// Cuts a message to upstream's length, at a character's end.
+fn cut(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES_MAX {
+        let end = (0..=MESSAGE_BYTES_MAX).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+        message.truncate(end);
+        message.push_str(CUT_MARK);
+    }
+    message
+}
+
+/// The number of a result's code; no fault is OK.
+pub(crate) fn code_number(result: Option<&Fault>) -> i32 {
+    result.map_or(Code::Ok as i32, code)
+}
+
+/// absl's name of a code. A number that is no code has an empty name there.
+fn code_name(code: i32) -> &'static str {
+    const NAMES: [&str; 17] = [
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    ];
+    usize::try_from(code).ok().and_then(|code| NAMES.get(code)).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::TaskId;
+
+    use super::*;
+
+    fn reported(code: i32, message: &str) -> Fault {
+        Fault::Reported { task: TaskId(1), code, message: message.to_owned() }
+    }
+
+    #[test]
+    fn a_nested_status_is_printed_as_absl_does() {
+        let print = |fault: &Fault, dialect| Rendered::of(fault, dialect).print(dialect);
+        let key = crate::payload::COORDINATION_KEY;
+        assert_eq!(
+            print(&reported(5, "boom"), Dialect::N),
+            format!("NOT_FOUND: boom [{key}='\\x18\\x01 \\x01']")
+        );
+        assert_eq!(
+            print(&reported(99, ""), Dialect::T),
+            format!(":  [{key}='\\x18\\x01\\\"\\x02\\x10\\x01']")
+        );
+        let restarted = Fault::Restarted { task: TaskId(0) };
+        assert!(print(&restarted, Dialect::T).ends_with(&format!(" [{key}='\\\"\\x00']")));
+    }
+
+    #[test]
+    fn a_reported_code_is_told_without_doing_harm() {
+        let told = |code| of_fault(&reported(code, "stop"), Dialect::N).code();
+        assert_eq!(told(5), Code::NotFound);
+        assert_eq!(told(1), Code::Aborted, "CANCELLED would say that nothing is wrong");
+        assert_eq!(told(99), Code::Unknown);
+        assert_eq!(told(-1), Code::Unknown);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_where_upstream_cuts_it() {
+        assert_eq!(cut("x".repeat(3072)).len(), 3072);
+        assert_eq!(cut("x".repeat(3073)), format!("{} ... [truncated]", "x".repeat(3072)));
+        let cut = cut("\u{e4}".repeat(3000) + "x");
+        assert!(cut.starts_with('\u{e4}') && cut.len() == 3072 + CUT_MARK.len());
+    }
+
+    #[test]
+    fn an_outage_carries_no_payload() {
+        let outage = Outage::NoLeader { waited_ms: 5, last: "gone".to_owned() };
+        assert_eq!(of_outage(&outage).code(), Code::Unavailable);
+        assert!(of_outage(&outage).details().is_empty());
+        assert_eq!(of_outage(&Outage::Overloaded("full".to_owned())).code(), Code::ResourceExhausted);
+    }
+}

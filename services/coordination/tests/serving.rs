@@ -1,0 +1,228 @@
+//! What the port does beside answering calls: authorities, sizes, streams, outages, stopping.
+
+mod support;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use support::frames::{Frames, message};
+use support::schema::Schema;
+use support::{DEADLINE, SERVICE, Served, until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tonic::codec::CompressionEncoding;
+use tonic::{Code, Status};
+use tripod_coordination::{COORDINATION_KEY, JobBinding, MESSAGE_BYTES_MAX, routes, serve};
+use tripod_gateway::Options;
+use tripod_proto::xla::coordination as pb;
+use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as Client;
+use tripod_state::ids::DurationMs;
+use tripod_state::job;
+
+const TRY_GET: &str = "/xla.coordination.CoordinationService/TryGetKeyValue";
+const LISTS: [&str; 3] = ["10.0.0.1:7700,10.0.0.2:7700", "%2Ftmp%2Ftripod.sock", "localhost:7700"];
+
+fn incarnations() -> Option<pb::Incarnations> {
+    Some(pb::Incarnations { service_incarnation: SERVICE, ..Default::default() })
+}
+
+fn get(key: &str) -> pb::GetKeyValueRequest {
+    pb::GetKeyValueRequest { incarnations: incarnations(), key: key.to_owned() }
+}
+
+fn try_get(key: &str) -> pb::TryGetKeyValueRequest {
+    pb::TryGetKeyValueRequest { incarnations: incarnations(), key: key.to_owned() }
+}
+
+fn beat() -> pb::HeartbeatRequest {
+    pb::HeartbeatRequest { incarnations: incarnations(), incarnation: 17, source_task_id: 0 }
+}
+
+fn register() -> pb::RegisterTaskRequest {
+    pb::RegisterTaskRequest { incarnation: 17, source_task_id: 0 }
+}
+
+fn has_mark(status: &Status) -> bool {
+    status.details().windows(COORDINATION_KEY.len()).any(|part| part == COORDINATION_KEY.as_bytes())
+}
+
+/// Two calls on one connection: the second one's header block leans on the first one's.
+async fn ask_twice<S>(socket: S, authority: &'static str)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let mut client = Frames::open(socket, authority).await;
+    for _ in 0..2 {
+        let answer = client.call(TRY_GET, &message(0, b"")).await;
+        assert_eq!(answer.0, "13", "{authority}: {}", answer.1);
+        assert!(answer.1.starts_with("wrong%20service%20incarnation"), "{}", answer.1);
+    }
+}
+
+#[tokio::test]
+async fn every_target_form_reaches_the_service() {
+    let served = Served::with_tasks(1).await;
+    for authority in LISTS {
+        ask_twice(TcpStream::connect(served.address).await.expect("a connection"), authority).await;
+    }
+}
+
+#[tokio::test]
+async fn a_unix_socket_reaches_the_service() {
+    let served = Served::with_tasks(1).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let routes = routes(&served.gateway, &JobBinding::Named("job".to_owned()));
+    let serving = tokio::spawn(serve(listener, routes, std::future::pending()));
+    for authority in LISTS {
+        ask_twice(UnixStream::connect(&path).await.expect("a connection"), authority).await;
+    }
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_limit_is_too_large() {
+    let served = Served::with_tasks(1).await;
+    let socket = TcpStream::connect(served.address).await.expect("a connection");
+    let claimed = u32::try_from(MESSAGE_BYTES_MAX + 1).expect("32 bits");
+    let answer = Frames::open(socket, LISTS[2]).await.call(TRY_GET, &message(claimed, b"x")).await;
+    assert_eq!(answer.0, (Code::ResourceExhausted as i32).to_string(), "{}", answer.1);
+}
+
+#[tokio::test]
+async fn a_damaged_message_is_refused_and_the_connection_lives() {
+    let served = Served::with_tasks(1).await;
+    let socket = TcpStream::connect(served.address).await.expect("a connection");
+    let mut client = Frames::open(socket, LISTS[0]).await;
+    // Field 2 claims nine bytes and has one.
+    let damaged = client.call(TRY_GET, &message(3, b"\x12\x09a")).await;
+    assert_eq!(damaged.0, (Code::Internal as i32).to_string(), "{}", damaged.1);
+    let whole = client.call(TRY_GET, &message(0, b"")).await;
+    assert!(whole.1.starts_with("wrong%20service%20incarnation"), "{}", whole.1);
+}
+
+#[tokio::test]
+async fn garbage_ends_its_own_connection_only() {
+    let served = Served::with_tasks(1).await;
+    let mut socket = TcpStream::connect(served.address).await.expect("a connection");
+    socket.write_all(&[0xfe; 4096]).await.expect("a connection");
+    let end = tokio::time::timeout(DEADLINE, socket.read_to_end(&mut Vec::new())).await;
+    drop(end.expect("the connection is ended"));
+    let mut client = Client::new(served.connect().await);
+    client.register_task(register()).await.expect("another connection is served");
+}
+
+#[tokio::test]
+async fn blocked_calls_do_not_stop_heartbeats() {
+    const BLOCKED: u64 = 300;
+    let served = Served::with_tasks(1).await;
+    let mut client = Client::new(served.connect().await);
+    client.register_task(register()).await.expect("registered");
+    for place in 0..BLOCKED {
+        let mut client = client.clone();
+        tokio::spawn(async move { client.get_key_value(get(&format!("missing/{place}"))).await });
+    }
+    until("all gets wait", || served.gateway.waiting_calls() >= BLOCKED).await;
+    for _ in 0..10 {
+        let reply = tokio::time::timeout(Duration::from_secs(5), client.heartbeat(beat())).await;
+        assert_eq!(reply.expect("in time").expect("alive").into_inner().service_incarnation, SERVICE);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_no_waiting_call() {
+    let served = Served::with_tasks(1).await;
+    let mut client = Client::new(served.connect().await);
+    let call = tokio::spawn(async move { client.get_key_value(get("missing")).await });
+    until("the get waits", || served.gateway.waiting_calls() == 1).await;
+    call.abort();
+    until("it is gone", || served.gateway.waiting_calls() == 0).await;
+}
+
+#[tokio::test]
+async fn compressed_calls_are_understood() {
+    let served = Served::with_tasks(1).await;
+    let mut client = Client::new(served.connect().await).send_compressed(CompressionEncoding::Gzip);
+    let kv = Some(pb::KeyValueEntry { key: "k".repeat(2000), value: Bytes::from(vec![b'v'; 100_000]) });
+    let request = pb::InsertKeyValueRequest { incarnations: incarnations(), kv, allow_overwrite: false };
+    client.insert_key_value(request).await.expect("stored");
+    let found = client.try_get_key_value(try_get(&"k".repeat(2000))).await.expect("found");
+    assert_eq!(found.into_inner().kv.expect("a value").value.len(), 100_000);
+}
+
+#[tokio::test]
+async fn a_large_value_passes() {
+    let served = Served::with_tasks(1).await;
+    let mut client = Client::new(served.connect().await).max_decoding_message_size(usize::MAX);
+    let value = Bytes::from(vec![7; 8 << 20]);
+    let kv = Some(pb::KeyValueEntry { key: "big".to_owned(), value: value.clone() });
+    let request = pb::InsertKeyValueRequest { incarnations: incarnations(), kv, allow_overwrite: false };
+    client.insert_key_value(request).await.expect("stored");
+    let found = client.get_key_value(get("big")).await.expect("found").into_inner();
+    assert_eq!(found.kv.expect("a value").value, value);
+}
+
+#[tokio::test]
+async fn an_unknown_job_names_the_command_that_creates_it() {
+    let served = Served::start(Options::default()).await;
+    let mut client = Client::new(served.connect().await);
+    let refused = client.register_task(register()).await.expect_err("there is no job");
+    assert_eq!(refused.code(), Code::NotFound);
+    assert!(refused.message().contains("tripod job create job --tasks"), "{}", refused.message());
+    served.create(job::Spec::of_tasks(1)).await;
+    client.register_task(register()).await.expect("now there is");
+}
+
+#[tokio::test]
+async fn without_a_leader_only_polls_are_released() {
+    let options = Options { hold: Duration::from_millis(50), ..Options::default() };
+    let served = Served::start(options).await;
+    // A heartbeat is held for a part of the timeout while there is no leader.
+    let heartbeat_timeout_ms = DurationMs(2000);
+    let spec = job::Spec { poll: job::Poll::Hold, heartbeat_timeout_ms, ..job::Spec::of_tasks(1) };
+    served.create(spec).await;
+    let mut client = Client::new(served.connect().await);
+    client.register_task(register()).await.expect("registered");
+    served.backend.depose();
+
+    let poll = pb::PollForErrorRequest { incarnations: incarnations(), source_task_id: 0 };
+    let released = client.poll_for_error(poll).await.expect_err("never OK");
+    assert_eq!(released.code(), Code::Cancelled, "every other code ends the client's process");
+
+    let refused = client.try_get_key_value(try_get("k")).await.expect_err("no leader");
+    assert_eq!(refused.code(), Code::Unavailable);
+    assert!(!has_mark(&refused), "a client must take it for a failed transport");
+
+    let alive = client.heartbeat(beat()).await.expect("never an error for want of a leader");
+    assert_eq!(alive.into_inner().service_incarnation, SERVICE);
+}
+
+#[tokio::test]
+async fn stopping_does_not_wait_for_held_calls() {
+    let served = Served::with_tasks(1).await;
+    let mut client = Client::new(served.connect().await);
+    let held = tokio::spawn(async move { client.get_key_value(get("missing")).await });
+    until("the get waits", || served.gateway.waiting_calls() == 1).await;
+    served.stop().await;
+    held.abort();
+}
+
+#[test]
+fn the_readme_has_every_call() {
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("a README");
+    let ours = ["xla.coordination.CoordinationService/", "tensorflow.CoordinationService/"];
+    for (service, letter) in ours.iter().zip(["N", "T"]) {
+        let schema = Schema::load();
+        let methods: Vec<&str> =
+            schema.methods.keys().filter_map(|path| path.strip_prefix(service)).collect();
+        assert!(methods.len() >= 15, "the descriptors have the service");
+        for method in methods {
+            let row = readme.lines().find(|line| line.starts_with(&format!("| `{method}` |")));
+            let row = row.unwrap_or_else(|| panic!("README.md has no row for {method}"));
+            let dialects = row.split('|').nth(2).expect("a column of dialects");
+            assert!(dialects.contains(letter), "{method}: dialect {letter} is missing in its row");
+        }
+    }
+}
