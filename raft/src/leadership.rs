@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tripod_state::ids::{NodeId, Term};
 
 use crate::handle::Leadership;
-use crate::types::{LogId, Metrics, Raft};
+use crate::types::{LogId, Raft, ServerMetrics};
 
 /// Reads the leadership of the cluster. Clones watch the same.
 #[derive(Debug, Clone)]
@@ -47,11 +47,11 @@ async fn follow(
     mut applied: watch::Receiver<Option<LogId>>,
     sender: watch::Sender<Leadership>,
 ) {
+    // What is read must be what is waited on: openraft publishes its several metrics one after the
+    // other, and a view read from another one may be older than the wake-up, with none to follow.
     let mut metrics = raft.server_metrics();
-    let all = raft.metrics();
     loop {
-        let _ = metrics.borrow_and_update();
-        let next = leadership(node, &all.borrow_watched(), *applied.borrow_and_update());
+        let next = leadership(node, &metrics.borrow_and_update(), *applied.borrow_and_update());
         sender.send_if_modified(|current| {
             let changed = *current != next;
             *current = next;
@@ -79,7 +79,8 @@ async fn follow(
 
 /// What openraft's view amounts to. The first entry of a leader's term is its own blank one, so a
 /// leader whose last applied entry is of its own term has applied all of earlier terms.
-fn leadership(node: u64, metrics: &Metrics, applied: Option<LogId>) -> Leadership {
+fn leadership(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Leadership {
+    let term = metrics.vote.leader_id.term;
     let leads = metrics.state == ServerState::Leader;
     let leader = match metrics.current_leader {
         Some(leader) if leader == node && !leads => None,
@@ -88,6 +89,6 @@ fn leadership(node: u64, metrics: &Metrics, applied: Option<LogId>) -> Leadershi
     let ready_here = leads
         && leader == Some(node)
         && applied
-            .is_some_and(|id| id.leader_id.term == metrics.current_term && id.leader_id.node_id == node);
-    Leadership { leader: leader.map(NodeId), term: Term(metrics.current_term), ready_here }
+            .is_some_and(|id| id.leader_id.term == term && id.leader_id.node_id == node);
+    Leadership { leader: leader.map(NodeId), term: Term(term), ready_here }
 }

@@ -26,6 +26,8 @@ pub(crate) type LogId = alias::LogIdOf<Types>;
 pub(crate) type Membership = alias::StoredMembershipOf<Types>;
 pub(crate) type SnapshotMeta = alias::SnapshotMetaOf<Types>;
 pub(crate) type Snapshot = alias::SnapshotOf<Types, SnapshotFile>;
+/// The part of the metrics that changes with elections only.
+pub(crate) type ServerMetrics = openraft::metrics::RaftServerMetrics<Types>;
 pub(crate) type Metrics = openraft::RaftMetrics<Types>;
 
 /// What an ordinary log entry holds.
