@@ -1,1 +1,106 @@
-fn main() {}
+//! `cargo xtask`: the project's own automation. Knows cargo, files and Python environments; knows
+//! nothing of Tripod's protocols.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `stage` | named steps with progress and a summary |
+//! | `verify` | what can be said without running anything: `tidy`, `edges`, fmt, clippy, doc |
+//! | `test` | verify, build, Rust tests, real clients |
+//! | `clients` | Python environments with pinned releases of jaxlib |
+//! | `cargo` | running cargo and others |
+
+mod cargo;
+mod clients;
+mod edges;
+mod stage;
+mod test;
+mod tidy;
+mod verify;
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// The project's automation.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check the tree without changing it: tidy, edges, fmt, clippy, doc.
+    Verify {
+        /// Run only this stage.
+        #[arg(long)]
+        only: Option<String>,
+    },
+    /// Verify, build, run all Rust tests, then real JAX clients against a real cluster.
+    Test(test::Options),
+    /// Format, and apply what clippy can repair by itself.
+    Fix,
+    /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
+    Bench {
+        /// Passed to `tripod-chaos bench`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The chain alone: a backtrace of this program helps nobody to mend the tree.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    match task {
+        Task::Verify { only } => stage::run_all("verify", only.as_deref(), verify::stages()),
+        Task::Test(options) => test::run(&options),
+        Task::Fix => fix(),
+        Task::Bench { arguments } => bench(&arguments),
+    }
+}
+
+fn fix() -> Result<()> {
+    cargo::run(cargo::cargo(&[
+        "clippy",
+        "--fix",
+        "--allow-dirty",
+        "--allow-staged",
+        "--workspace",
+        "--all-targets",
+    ]))?;
+    cargo::run(cargo::cargo(&["fmt", "--all"]))
+}
+
+/// One build of both programs: the benchmark starts the `tripod` that lies beside it.
+fn bench(arguments: &[String]) -> Result<()> {
+    cargo::run(cargo::cargo(&["build", "--release", "-p", "tripod", "-p", "tripod-chaos"]))?;
+    let program = cargo::target_dir()?.join("release").join("tripod-chaos");
+    let mut command = Command::new(program);
+    command.arg("bench").args(arguments).current_dir(cargo::root());
+    cargo::run(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+        let parsed = Arguments::parse_from(["xtask", "bench", "kv", "--vs-etcd", "--rounds", "2"]);
+        let Task::Bench { arguments } = parsed.task else { panic!("not a benchmark") };
+        assert_eq!(arguments, ["kv", "--vs-etcd", "--rounds", "2"]);
+    }
+}

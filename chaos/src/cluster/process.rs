@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use tokio::time::Instant;
 
@@ -107,7 +108,15 @@ impl NodeProcess {
     /// # Errors
     /// The process has ended.
     pub fn pause(&self) -> anyhow::Result<()> {
-        self.signal(Signal::SIGSTOP)
+        self.signal(Signal::SIGSTOP)?;
+        // The signal is sent, but threads on other processors run on for a moment. WNOWAIT leaves the
+        // status for whoever waits for the end.
+        let stopped = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        match waitid(Id::Pid(self.nix_pid()?), stopped) {
+            Ok(WaitStatus::Stopped(..)) => Ok(()),
+            Ok(_) => bail!("{} ended instead of pausing", self.name),
+            Err(error) => Err(error).with_context(|| format!("cannot wait for {} to pause", self.name)),
+        }
     }
 
     /// SIGCONT, after [`Self::pause`].
@@ -138,9 +147,12 @@ impl NodeProcess {
     }
 
     fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        let pid = i32::try_from(self.pid()).context("process id out of range")?;
         // The child has not been waited for, or try_wait would have said so: the id is still its own.
-        kill(Pid::from_raw(pid), signal).with_context(|| format!("cannot send {signal} to {}", self.name))
+        kill(self.nix_pid()?, signal).with_context(|| format!("cannot send {signal} to {}", self.name))
+    }
+
+    fn nix_pid(&self) -> anyhow::Result<Pid> {
+        i32::try_from(self.pid()).map(Pid::from_raw).context("process id out of range")
     }
 }
 

@@ -1,1 +1,44 @@
-//! (to be written)
+//! The Rust client of `tripod.v1`.
+//!
+//! A [`Client`] knows the client addresses of a cluster's nodes, connects when it first needs to, and
+//! moves on to the next node when one cannot answer. Writes go through a session: every one carries a
+//! stamp, so that repeating it after a lost answer never applies it twice.
+//!
+//! What this crate does not know: how the state machine works, how nodes agree, or who leads. It only
+//! sees the wire types of [`wire`].
+//!
+//! Invariants:
+//! * A write is repeated only with the stamp of its first attempt, and never under a new one once an
+//!   earlier attempt may have been executed.
+//! * No call outlives the configured time-out by more than one scheduling delay.
+//! * Every error names the endpoint, the phase, the cause and what to do next.
+//!
+//! | module | what |
+//! |---|---|
+//! | `config` | addresses and the time-out, checked |
+//! | `client` | the entry point |
+//! | `endpoint` | one node's address and its cached connection |
+//! | `call` | the loop over nodes with back-off |
+//! | `session` | stamps and the acknowledged floor |
+//! | `kv`, `jobs`, `cluster` | the calls |
+//! | `error` | what can go wrong, by who can act |
+
+mod call;
+mod client;
+mod cluster;
+mod config;
+mod endpoint;
+mod error;
+mod jobs;
+mod kv;
+mod session;
+
+pub use client::Client;
+pub use cluster::NodeAnswer;
+pub use config::Config;
+pub use error::{Attempt, Error, Phase};
+pub use jobs::Jobs;
+pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
+
+/// The messages of `tripod.v1`, for answers that are passed on as they are.
+pub use tripod_proto::tripod::v1 as wire;

@@ -1,1 +1,32 @@
-//! (to be written)
+//! `tripod.v1`: our own API for the command line, the SDK and agents.
+//!
+//! Every call is decode, gateway, encode. The crate holds no state and no rule of the domain.
+//!
+//! What this crate does not know: how commands are replicated (that is behind
+//! [`tripod_gateway::Gateway`]), and on which port it is served (the binary adds it to the routes of
+//! the client port).
+//!
+//! Invariants:
+//! * Every [`tripod_state::Fault`] and every [`tripod_gateway::Outage`] has one code, one reason word and
+//!   one text; the compiler checks that none is forgotten.
+//! * `UNAVAILABLE` means that the call was not executed. A call that may have been is answered with the
+//!   reason `outcome-unknown`.
+//! * `Cluster.Status` is answered from memory and never waits for a leader.
+//!
+//! | module | what |
+//! |---|---|
+//! | `service` | the four services |
+//! | `decode` | requests to commands, bounded |
+//! | `encode` | answers to messages, job addresses |
+//! | `resolve` | job names to job ids |
+//! | `status` | faults and outages to codes and reasons |
+//! | `text` | faults in words |
+
+mod decode;
+mod encode;
+mod resolve;
+mod service;
+mod status;
+mod text;
+
+pub use service::add_to;

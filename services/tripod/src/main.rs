@@ -1,1 +1,62 @@
-fn main() {}
+//! `tripod`: the one binary. Server, local cluster, and the command line.
+//!
+//! This crate only puts the others together: it knows ports, signals, file paths, processes and how
+//! things are printed. It knows no rule of the domain, nothing of consensus, and no wire format.
+//!
+//! Invariants:
+//! * Data goes to standard output, everything else to standard error.
+//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached.
+//! * Every failure is one line that says what failed, why, and what to do next.
+//! * A process that this one starts ends with it, even if this one is killed.
+//!
+//! | module | what |
+//! |---|---|
+//! | `cli` | the command line, with its help |
+//! | `cmd` | one file a command |
+//! | `args` | values of flags that several commands take |
+//! | `node` | one running node: listeners, job ports, announcement, stop |
+//! | `dev` | a cluster of processes on this machine |
+//! | `view` | what is printed, as data |
+//! | `output`, `failure`, `logging` | printing, exit codes, logs |
+
+mod args;
+mod cli;
+mod cmd;
+mod dev;
+mod failure;
+mod logging;
+mod node;
+mod output;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+
+/// The allocator of the C library keeps far more memory than a state of many small values needs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start(cli.command.runs_nodes());
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(cmd::run(cli));
+    // Calls that are still held, and a read of standard input, would keep the process alive.
+    runtime.shutdown_background();
+    result
+}

@@ -1,1 +1,23 @@
-//! (to be written)
+//! Health and status over HTTP, for probes and people with a browser.
+//!
+//! | path | answers |
+//! |---|---|
+//! | `/livez` | 200 for as long as the process runs its requests |
+//! | `/readyz` | 200 when a leader is known or a linearizable read works, else 503 with the reason |
+//! | `/status` | this node's view of itself and the cluster, as JSON |
+//!
+//! What this crate does not know: the command line, gRPC, and how a node finds its leader.
+//!
+//! Invariants:
+//! * Liveness never depends on the quorum: restarting a node that only lost its leader helps nobody.
+//! * Nothing here changes the state.
+//!
+//! | module | what |
+//! |---|---|
+//! | `router` | the paths and the server |
+//! | `view` | the JSON |
+
+mod router;
+mod view;
+
+pub use router::serve;

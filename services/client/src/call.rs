@@ -1,0 +1,206 @@
+//! One call, tried at one node after the other until it is answered or time is up.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+use tonic::transport::Channel;
+use tonic::{Code, Response, Status};
+
+use crate::config::Config;
+use crate::endpoint::Node;
+use crate::error::{Attempt, Error, Phase};
+
+/// Metadata key of the server's machine-readable word for a refusal.
+const REASON: &str = "tripod-reason";
+/// The reason of an answer whose command may have been executed.
+const OUTCOME_UNKNOWN: &str = "outcome-unknown";
+/// How long one node may keep a call that another node could answer: a stopped process still accepts
+/// connections.
+const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// Rest after all nodes failed; doubled each round.
+const PAUSE_MIN: Duration = Duration::from_millis(25);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Whether a call may be sent again after an attempt that may have been executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Executing it twice changes nothing that matters: reads.
+    Freely,
+    /// The second execution is recognised by its stamp, but that it happened at all must be told.
+    SameStamp,
+    /// Only after attempts that certainly were not executed.
+    IfNotExecuted,
+}
+
+/// What came of one attempt that brought no answer.
+struct Failure {
+    attempt: Attempt,
+    maybe_executed: bool,
+}
+
+/// What is known of a call that has not been answered yet.
+struct Progress {
+    what: &'static str,
+    repeat: Repeat,
+    begun: Instant,
+    deadline: Instant,
+    /// The last attempt at each node.
+    attempts: Vec<Attempt>,
+    maybe_executed: bool,
+}
+
+/// The nodes, and which of them answered last.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    nodes: Vec<Node>,
+    preferred: AtomicUsize,
+    timeout: Duration,
+}
+
+impl Caller {
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+        let nodes =
+            config.targets()?.into_iter().map(|(address, target)| Node::new(address, target)).collect();
+        Ok(Self { nodes, preferred: AtomicUsize::new(0), timeout: config.timeout })
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Sends until a node answers.
+    ///
+    /// # Errors
+    /// [`Error`], with the last attempt at each node.
+    pub(crate) async fn call<T, F, Fut>(
+        &self,
+        what: &'static str,
+        repeat: Repeat,
+        send: F,
+    ) -> Result<T, Error>
+    where
+        F: Fn(Channel) -> Fut,
+        Fut: Future<Output = Result<Response<T>, Status>>,
+    {
+        let mut progress = Progress::new(what, repeat, self.timeout);
+        let mut pause = PAUSE_MIN;
+        loop {
+            let first = self.preferred.load(Ordering::Relaxed);
+            for offset in 0..self.nodes.len() {
+                let place = (first + offset) % self.nodes.len();
+                let node = &self.nodes[place];
+                match attempt(node, &send, self.attempt_limit(&progress)).await {
+                    Ok(Ok(answer)) => {
+                        self.preferred.store(place, Ordering::Relaxed);
+                        return Ok(answer);
+                    }
+                    Ok(Err(status)) => return Err(progress.refused(node, &status)),
+                    Err(failure) => progress = progress.after(failure)?,
+                }
+            }
+            tokio::time::sleep_until((Instant::now() + pause).min(progress.deadline)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// When to give up on one node: with the whole call if asking another would help nothing.
+    fn attempt_limit(&self, progress: &Progress) -> Instant {
+        if self.nodes.len() == 1 || progress.repeat == Repeat::IfNotExecuted {
+            return progress.deadline;
+        }
+        progress.deadline.min(Instant::now() + ATTEMPT_MAX)
+    }
+}
+
+impl Progress {
+    fn new(what: &'static str, repeat: Repeat, timeout: Duration) -> Self {
+        let begun = Instant::now();
+        let deadline = begun + timeout;
+        Self { what, repeat, begun, deadline, attempts: Vec::new(), maybe_executed: false }
+    }
+
+    /// Notes a failed attempt, and ends the call if it must not or cannot go on.
+    fn after(mut self, failure: Failure) -> Result<Self, Error> {
+        let Failure { attempt, maybe_executed } = failure;
+        tracing::debug!(endpoint = %attempt.endpoint, phase = %attempt.phase, cause = %attempt.cause, "attempt failed");
+        self.maybe_executed |= maybe_executed;
+        match self.attempts.iter_mut().find(|kept| kept.endpoint == attempt.endpoint) {
+            Some(kept) => *kept = attempt,
+            None => self.attempts.push(attempt),
+        }
+        let out_of_time = Instant::now() >= self.deadline;
+        let untold = match self.repeat {
+            Repeat::Freely => false,
+            Repeat::SameStamp => self.maybe_executed && out_of_time,
+            Repeat::IfNotExecuted => self.maybe_executed,
+        };
+        if untold {
+            return Err(Error::OutcomeUnknown { what: self.what, attempts: self.attempts });
+        }
+        if out_of_time {
+            let waited = self.begun.elapsed();
+            return Err(Error::Unavailable { what: self.what, waited, attempts: self.attempts });
+        }
+        Ok(self)
+    }
+
+    fn refused(self, node: &Node, status: &Status) -> Error {
+        Error::Refused {
+            what: self.what,
+            endpoint: node.address.clone(),
+            code: status.code(),
+            reason: reason(status).to_owned(),
+            message: status.message().to_owned(),
+            after_unknown: self.maybe_executed,
+        }
+    }
+}
+
+/// One attempt at one node. The inner result is the cluster's answer, yes or no; the outer error means
+/// that this node had none.
+async fn attempt<T, F, Fut>(node: &Node, send: &F, limit: Instant) -> Result<Result<T, Status>, Failure>
+where
+    F: Fn(Channel) -> Fut,
+    Fut: Future<Output = Result<Response<T>, Status>>,
+{
+    let failed = |phase, cause: &str, maybe_executed| Failure {
+        attempt: Attempt { endpoint: node.address.clone(), phase, cause: cause.to_owned() },
+        maybe_executed,
+    };
+    let channel = match timeout_at(limit, node.channel()).await {
+        Ok(Ok(channel)) => channel,
+        Ok(Err(attempt)) => return Err(Failure { attempt, maybe_executed: false }),
+        Err(_) => return Err(failed(Phase::Connect, "no connection in time", false)),
+    };
+    let status = match timeout_at(limit, send(channel)).await {
+        Ok(Ok(response)) => return Ok(Ok(response.into_inner())),
+        Ok(Err(status)) => status,
+        Err(_) => {
+            node.disconnect();
+            return Err(failed(Phase::Call, "no answer in time", true));
+        }
+    };
+    if let Some(cause) = std::error::Error::source(&status) {
+        // The connection broke, before or after the node received the call.
+        node.disconnect();
+        return Err(Failure { attempt: node.failed(Phase::Call, cause), maybe_executed: true });
+    }
+    if reason(&status) == OUTCOME_UNKNOWN {
+        return Err(failed(Phase::Call, status.message(), true));
+    }
+    match status.code() {
+        // The node says that it did nothing.
+        Code::Unavailable => Err(failed(Phase::Call, status.message(), false)),
+        // Nobody of ours answers so; something between us and the node did, or the stream was reset.
+        Code::Cancelled | Code::DeadlineExceeded | Code::Unknown => {
+            Err(failed(Phase::Call, status.message(), true))
+        }
+        _ => Ok(Err(status)),
+    }
+}
+
+fn reason(status: &Status) -> &str {
+    status.metadata().get(REASON).and_then(|value| value.to_str().ok()).unwrap_or("")
+}

@@ -1,0 +1,89 @@
+//! The entry point.
+
+use std::sync::Arc;
+
+use tonic::transport::Channel;
+
+use crate::call::{Caller, Repeat};
+use crate::config::Config;
+use crate::error::Error;
+use crate::jobs::Jobs;
+use crate::kv::Kv;
+use crate::session::{Session, Ticket};
+use crate::wire;
+
+/// A cluster as its clients see it. Cheap to clone; clones share connections and the session.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    caller: Caller,
+    session: Session,
+}
+
+impl Client {
+    /// A client of the nodes in `config`. Connects with the first call.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub fn new(config: &Config) -> Result<Self, Error> {
+        Ok(Self { inner: Arc::new(Inner { caller: Caller::new(config)?, session: Session::default() }) })
+    }
+
+    /// The keys of a job; an empty name means `default`.
+    #[must_use]
+    pub fn kv(&self, job: &str) -> Kv {
+        Kv::new(self.clone(), job)
+    }
+
+    /// The jobs of the cluster.
+    #[must_use]
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(self.clone())
+    }
+
+    /// Ends the session, so that the cluster may forget it now and not when it is found idle.
+    ///
+    /// # Errors
+    /// [`Error`]; the session then ends by itself later.
+    pub async fn close(&self) -> Result<(), Error> {
+        let Some(session) = self.inner.session.id() else { return Ok(()) };
+        self.inner.session.lost(session);
+        let close = move |channel: Channel| async move {
+            let request = wire::CloseSessionRequest { session };
+            wire::sessions_client::SessionsClient::new(channel).close(request).await
+        };
+        self.caller().call("session close", Repeat::Freely, close).await.map(|_| ())
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.inner.caller
+    }
+
+    /// A fresh stamp, of a session that is opened if there is none.
+    pub(crate) async fn stamp(&self) -> Result<Ticket<'_>, Error> {
+        loop {
+            if let Some(ticket) = self.inner.session.stamp() {
+                return Ok(ticket);
+            }
+            let _right = self.inner.session.opening().await;
+            if self.inner.session.id().is_some() {
+                continue;
+            }
+            let open = |channel: Channel| async move {
+                wire::sessions_client::SessionsClient::new(channel).open(wire::OpenSessionRequest {}).await
+            };
+            // A session that was opened by an attempt without an answer is found idle later.
+            let opened = self.caller().call("session open", Repeat::Freely, open).await?;
+            self.inner.session.opened(opened.session);
+        }
+    }
+
+    /// Forgets a session that the cluster no longer knows.
+    pub(crate) fn session_lost(&self, session: u64) {
+        self.inner.session.lost(session);
+    }
+}

@@ -1,0 +1,73 @@
+//! What the nodes say of themselves, and handing over leadership.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::call::{Caller, Repeat};
+use crate::client::Client;
+use crate::config::Config;
+use crate::error::{Attempt, Error, Phase};
+use crate::wire;
+use crate::wire::cluster_client::ClusterClient;
+
+/// What came of asking one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeAnswer {
+    pub endpoint: String,
+    pub status: Result<wire::StatusResponse, Attempt>,
+}
+
+impl Client {
+    /// Asks every endpoint at the same time what it knows; waits at most `limit` for the slowest. The
+    /// answers are in the order of the endpoints.
+    pub async fn status(&self, limit: Duration, digest: bool) -> Vec<NodeAnswer> {
+        let mut asked = JoinSet::new();
+        for place in 0..self.caller().nodes().len() {
+            let client = self.clone();
+            asked.spawn(async move { (place, client.status_of(place, limit, digest).await) });
+        }
+        let mut answers = asked.join_all().await;
+        answers.sort_by_key(|(place, _)| *place);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    async fn status_of(&self, place: usize, limit: Duration, digest: bool) -> NodeAnswer {
+        let node = &self.caller().nodes()[place];
+        let ask = async {
+            let channel = node.channel().await?;
+            let request = wire::StatusRequest { digest };
+            ClusterClient::new(channel).status(request).await.map_err(|status| {
+                node.disconnect();
+                attempt_of(&node.address, &status)
+            })
+        };
+        let status = match tokio::time::timeout(limit, ask).await {
+            Ok(answer) => answer.map(tonic::Response::into_inner),
+            Err(_) => Err(Attempt {
+                endpoint: node.address.clone(),
+                phase: Phase::Call,
+                cause: format!("no answer within {:.1} s", limit.as_secs_f64()),
+            }),
+        };
+        NodeAnswer { endpoint: node.address.clone(), status }
+    }
+
+    /// Hands leadership to node `to`, or to the one that is furthest. The node at `leader` must lead.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when it does not lead or nobody took over, else as any call.
+    pub async fn transfer_leader(leader: &str, to: Option<u64>, timeout: Duration) -> Result<(), Error> {
+        let caller = Caller::new(&Config { endpoints: vec![leader.to_owned()], timeout })?;
+        let request = wire::TransferLeaderRequest { to: to.unwrap_or(0) };
+        let transfer =
+            |channel: Channel| async move { ClusterClient::new(channel).transfer_leader(request).await };
+        caller.call("leader transfer", Repeat::IfNotExecuted, transfer).await.map(|_| ())
+    }
+}
+
+fn attempt_of(endpoint: &str, status: &Status) -> Attempt {
+    Attempt { endpoint: endpoint.to_owned(), phase: Phase::Call, cause: status.message().to_owned() }
+}

@@ -1,0 +1,46 @@
+//! One node's address and the connection to it.
+
+use parking_lot::Mutex;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::error::{Attempt, Phase};
+
+/// A node that calls can be sent to.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) address: String,
+    target: Endpoint,
+    /// Dropped when a call fails in transport, so that the next one connects afresh.
+    channel: Mutex<Option<Channel>>,
+}
+
+impl Node {
+    pub(crate) fn new(address: String, target: Endpoint) -> Self {
+        Self { address, target, channel: Mutex::new(None) }
+    }
+
+    /// The connection, made if there is none. Two callers may connect at the same time; the second
+    /// connection takes the first one's place.
+    pub(crate) async fn channel(&self) -> Result<Channel, Attempt> {
+        if let Some(channel) = self.channel.lock().clone() {
+            return Ok(channel);
+        }
+        let made = self.target.connect().await.map_err(|error| self.failed(Phase::Connect, &error))?;
+        *self.channel.lock() = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Forgets the connection.
+    pub(crate) fn disconnect(&self) {
+        *self.channel.lock() = None;
+    }
+
+    /// Describes a failed attempt by its root cause: the outer texts only say "transport error".
+    pub(crate) fn failed(&self, phase: Phase, error: &(dyn std::error::Error + 'static)) -> Attempt {
+        let mut root = error;
+        while let Some(source) = root.source() {
+            root = source;
+        }
+        Attempt { endpoint: self.address.clone(), phase, cause: root.to_string() }
+    }
+}

@@ -1,0 +1,81 @@
+//! Creating, showing and deleting jobs.
+
+use tonic::Code;
+use tonic::transport::Channel;
+
+use crate::call::Repeat;
+use crate::client::Client;
+use crate::error::Error;
+use crate::wire;
+use crate::wire::jobs_client::JobsClient;
+
+/// The jobs of a cluster.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    client: Client,
+}
+
+impl Jobs {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Creates a job.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the name is taken or illegal, or a parameter is out of bounds, else as
+    /// any call. [`Error::OutcomeUnknown`] when the job may exist now.
+    pub async fn create(&self, name: &str, spec: &wire::JobSpec) -> Result<wire::Job, Error> {
+        let request = wire::CreateJobRequest { name: name.to_owned(), spec: Some(*spec) };
+        let create = |channel: Channel| {
+            let request = request.clone();
+            async move { JobsClient::new(channel).create(request).await }
+        };
+        self.client.caller().call("job create", Repeat::IfNotExecuted, create).await
+    }
+
+    /// A job with its tasks, or `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn get(&self, name: &str) -> Result<Option<wire::Job>, Error> {
+        let request = wire::GetJobRequest { name: name.to_owned() };
+        let get = |channel: Channel| {
+            let request = request.clone();
+            async move { JobsClient::new(channel).max_decoding_message_size(usize::MAX).get(request).await }
+        };
+        match self.client.caller().call("job show", Repeat::Freely, get).await {
+            Ok(job) => Ok(Some(job)),
+            Err(Error::Refused { code: Code::NotFound, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every job, without its tasks.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn list(&self) -> Result<Vec<wire::Job>, Error> {
+        let list = |channel: Channel| async move {
+            JobsClient::new(channel)
+                .max_decoding_message_size(usize::MAX)
+                .list(wire::ListJobsRequest {})
+                .await
+        };
+        Ok(self.client.caller().call("job list", Repeat::Freely, list).await?.jobs)
+    }
+
+    /// Deletes a job and everything in it.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such job, else as any call. [`Error::OutcomeUnknown`] when
+    /// the job may be gone now.
+    pub async fn delete(&self, name: &str) -> Result<(), Error> {
+        let request = wire::DeleteJobRequest { name: name.to_owned() };
+        let delete = |channel: Channel| {
+            let request = request.clone();
+            async move { JobsClient::new(channel).delete(request).await }
+        };
+        self.client.caller().call("job delete", Repeat::IfNotExecuted, delete).await.map(|_| ())
+    }
+}

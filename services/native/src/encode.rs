@@ -1,0 +1,255 @@
+//! From what the state knows to messages.
+
+use tonic::Status as Refusal;
+use tripod_gateway::{MemberStatus, Role, Status};
+use tripod_proto::tripod::v1 as wire;
+use tripod_state::ids::NodeId;
+use tripod_state::job::{Poll, Summary};
+use tripod_state::member::Addresses;
+use tripod_state::state::Entry;
+use tripod_state::task::{Phase, Report};
+use tripod_state::{Answer, job};
+
+use crate::{status, text};
+
+/// Bytes of keys and values of one page: listings of large values must not build messages that clients
+/// refuse to decode.
+const PAGE_BYTES_MAX: usize = 3 << 20;
+
+/// Where the nodes listen, by id.
+pub(crate) type Members = [(NodeId, Addresses)];
+
+/// A node's view of itself and the cluster.
+pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> wire::StatusResponse {
+    wire::StatusResponse {
+        cluster_id: status.cluster_id.clone(),
+        node_id: status.node.0,
+        role: role(status.role).to_owned(),
+        term: status.term.0,
+        leader_id: status.leader.map_or(0, |leader| leader.0),
+        last_log_index: status.last_log.0,
+        committed_index: status.committed.0,
+        applied_index: status.applied.0,
+        snapshot_index: status.snapshot.0,
+        purged_index: status.purged.0,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        members: status.members.iter().map(|member| self::member(member, announced)).collect(),
+        digest: 0,
+        jobs: jobs.len() as u64,
+        keys: jobs.iter().map(|job| job.keys).sum(),
+        waiting_calls: 0,
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Leader => "leader",
+        Role::Follower => "follower",
+        Role::Candidate => "candidate",
+        Role::Learner => "learner",
+        Role::Stopped => "stopped",
+    }
+}
+
+fn member(member: &MemberStatus, announced: &Members) -> wire::Member {
+    let addresses = announced.iter().find(|(node, _)| *node == member.node).map(|(_, addresses)| addresses);
+    wire::Member {
+        node_id: member.node.0,
+        peer_address: member.peer.clone(),
+        client_address: addresses.map_or_else(String::new, |known| known.client.clone()),
+        http_address: addresses.map_or_else(String::new, |known| known.http.clone()),
+        voter: member.voter,
+        matched_index: member.matched.map_or(0, |index| index.0),
+    }
+}
+
+/// A job without its tasks.
+pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
+    wire::Job {
+        name: summary.name.as_str().to_owned(),
+        id: summary.id.0,
+        spec: Some(spec(&summary.spec)),
+        service_incarnation: summary.service.0,
+        addresses: members.iter().filter_map(|(node, at)| address(*node, at, summary)).collect(),
+        tasks_connected: summary.tasks_connected,
+        tasks_in_error: summary.tasks_in_error,
+        keys: summary.keys,
+        key_bytes: summary.key_bytes,
+        barriers_open: summary.barriers_open,
+        tasks: Vec::new(),
+    }
+}
+
+/// A job and every task of it.
+pub(crate) fn job_with_tasks(summary: &Summary, members: &Members, report: &Report) -> wire::Job {
+    let tasks = report.tasks.iter().map(|task| wire::TaskState {
+        task_id: task.task.0,
+        state: phase(task.phase).to_owned(),
+        incarnation: task.incarnation.0,
+        error: task.error.as_ref().map_or_else(String::new, text::of),
+    });
+    wire::Job { tasks: tasks.collect(), ..job(summary, members) }
+}
+
+/// The job's address on one node: a port of its own, or the client port for the job without a slot.
+/// `None` when the node's range of job ports does not reach that far.
+fn address(node: NodeId, at: &Addresses, job: &Summary) -> Option<wire::JobAddress> {
+    let address = match job.slot {
+        None => at.client.clone(),
+        Some(slot) if slot.0 < at.job_port_count => {
+            format!("{}:{}", at.job_host, at.job_port_first.checked_add(slot.0)?)
+        }
+        Some(_) => return None,
+    };
+    Some(wire::JobAddress { node_id: node.0, address })
+}
+
+fn spec(spec: &job::Spec) -> wire::JobSpec {
+    let poll = match spec.poll {
+        Poll::Hold => wire::PollMode::Hold,
+        Poll::Release => wire::PollMode::Release,
+    };
+    wire::JobSpec {
+        tasks: spec.tasks,
+        heartbeat_timeout_ms: spec.heartbeat_timeout_ms.0,
+        register_timeout_ms: spec.register_timeout_ms.0,
+        shutdown_timeout_ms: Some(spec.shutdown_timeout_ms.0),
+        recoverable: spec.recoverable,
+        shutdown_barrier: Some(spec.shutdown_barrier),
+        poll: poll.into(),
+    }
+}
+
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Disconnected => "disconnected",
+        Phase::Connected => "connected",
+        Phase::Error => "error",
+    }
+}
+
+/// The acknowledgement of a write.
+pub(crate) fn put(answer: &Answer) -> Result<wire::PutResponse, Refusal> {
+    match answer {
+        Answer::Value { version, modified, .. } => {
+            Ok(wire::PutResponse { version: *version, index: modified.0 })
+        }
+        other => Err(status::unexpected(other)),
+    }
+}
+
+/// A key that exists.
+pub(crate) fn found(entry: Entry) -> wire::GetResponse {
+    wire::GetResponse {
+        found: true,
+        key: entry.key.as_str().to_owned(),
+        value: entry.value,
+        version: entry.version,
+        modified_index: entry.modified.0,
+    }
+}
+
+/// A key that does not exist.
+pub(crate) fn missing(asked: &str) -> wire::GetResponse {
+    wire::GetResponse { found: false, key: asked.to_owned(), ..Default::default() }
+}
+
+/// A page of at most `limit` keys and about [`PAGE_BYTES_MAX`] bytes, but never an empty one when there
+/// are keys.
+pub(crate) fn list(entries: Vec<Entry>, limit: usize, keys_only: bool) -> wire::ListResponse {
+    let total = entries.len();
+    let mut bytes = 0;
+    let mut keys = Vec::with_capacity(total.min(limit));
+    for entry in entries.into_iter().take(limit) {
+        bytes += entry.key.as_str().len() + if keys_only { 0 } else { entry.value.len() };
+        if bytes > PAGE_BYTES_MAX && !keys.is_empty() {
+            break;
+        }
+        keys.push(wire::ListedKey {
+            key: entry.key.as_str().to_owned(),
+            value: if keys_only { Default::default() } else { entry.value },
+            version: entry.version,
+            modified_index: entry.modified.0,
+        });
+    }
+    let more = keys.len() < total;
+    wire::ListResponse { keys, more }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tripod_state::ids::{JobId, JobName, JobSlot, Key, LogIndex, ServiceIncarnation};
+
+    use super::*;
+
+    fn summary(slot: Option<u16>) -> Summary {
+        Summary {
+            id: JobId(4),
+            name: JobName::from("train"),
+            slot: slot.map(JobSlot),
+            service: ServiceIncarnation(9),
+            spec: job::Spec::of_tasks(2),
+            tasks_connected: 0,
+            tasks_in_error: 0,
+            keys: 0,
+            key_bytes: 0,
+            barriers_open: 0,
+        }
+    }
+
+    fn node(id: u64, first: u16, count: u16) -> (NodeId, Addresses) {
+        let addresses = Addresses {
+            client: format!("127.0.0.1:770{id}"),
+            http: String::new(),
+            job_host: "127.0.0.1".into(),
+            job_port_first: first,
+            job_port_count: count,
+        };
+        (NodeId(id), addresses)
+    }
+
+    fn addresses(slot: Option<u16>) -> Vec<String> {
+        let members = [node(1, 8000, 100), node(2, 8100, 2)];
+        job(&summary(slot), &members).addresses.into_iter().map(|at| at.address).collect()
+    }
+
+    #[test]
+    fn a_job_listens_at_its_slot_of_every_range_that_reaches_so_far() {
+        assert_eq!(addresses(Some(1)), ["127.0.0.1:8001", "127.0.0.1:8101"]);
+        assert_eq!(addresses(Some(2)), ["127.0.0.1:8002"]);
+    }
+
+    #[test]
+    fn the_job_without_a_slot_lives_on_the_client_ports() {
+        assert_eq!(addresses(None), ["127.0.0.1:7701", "127.0.0.1:7702"]);
+    }
+
+    fn entries(count: usize, value_bytes: usize) -> Vec<Entry> {
+        let entry = |number: usize| Entry {
+            key: Key::from(format!("k{number:03}").as_str()),
+            value: Bytes::from(vec![7; value_bytes]),
+            version: 1,
+            modified: LogIndex(1),
+        };
+        (0..count).map(entry).collect()
+    }
+
+    #[test]
+    fn a_page_says_that_there_is_more_only_when_there_is() {
+        let full = list(entries(3, 1), 3, false);
+        assert_eq!((full.keys.len(), full.more), (3, false));
+        let cut = list(entries(3, 1), 2, false);
+        assert_eq!((cut.keys.len(), cut.more), (2, true));
+    }
+
+    #[test]
+    fn a_page_of_large_values_is_cut_by_bytes_but_never_empty() {
+        let cut = list(entries(10, 1 << 20), 100, false);
+        assert_eq!((cut.keys.len(), cut.more), (2, true));
+        let one = list(entries(1, 8 << 20), 100, false);
+        assert_eq!((one.keys.len(), one.more), (1, false));
+        let names = list(entries(10, 1 << 20), 100, true);
+        assert_eq!((names.keys.len(), names.more), (10, false));
+    }
+}

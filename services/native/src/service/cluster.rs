@@ -1,0 +1,68 @@
+//! `tripod.v1.Cluster`.
+
+use tonic::{Request, Response, Status};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::tripod::v1::cluster_server::Cluster;
+use tripod_proto::tripod::v1::{
+    StatusRequest, StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
+};
+use tripod_state::State;
+use tripod_state::ids::NodeId;
+
+use crate::{encode, status};
+
+pub(super) struct Service {
+    gateway: Gateway,
+}
+
+impl Service {
+    pub(super) fn new(gateway: Gateway) -> Self {
+        Self { gateway }
+    }
+
+    /// The digest of this node's state and nothing newer or older than `applied`: the state is forked in
+    /// no time, and hashed where it disturbs nobody.
+    async fn digest(&self) -> Result<(u64, u64), Status> {
+        loop {
+            let before = self.gateway.applied_index();
+            let fork = self.local(State::clone).await?;
+            if self.gateway.applied_index() == before {
+                let digest = tokio::task::spawn_blocking(move || fork.digest()).await;
+                return digest
+                    .map(|digest| (before.0, digest))
+                    .map_err(|_| Status::internal("digest was cut"));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn local<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T, Status> {
+        self.gateway.read(Consistency::Local, look).await.map_err(|outage| status::of_outage(&outage))
+    }
+}
+
+#[tonic::async_trait]
+impl Cluster for Service {
+    async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
+        let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
+        let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
+        response.waiting_calls = self.gateway.waiting_calls();
+        if request.into_inner().digest {
+            (response.applied_index, response.digest) = self.digest().await?;
+        }
+        Ok(Response::new(response))
+    }
+
+    async fn transfer_leader(
+        &self,
+        request: Request<TransferLeaderRequest>,
+    ) -> Result<Response<TransferLeaderResponse>, Status> {
+        let to = Some(request.into_inner().to).filter(|to| *to != 0).map(NodeId);
+        match self.gateway.transfer_leadership(to).await {
+            Ok(()) => Ok(Response::new(TransferLeaderResponse {})),
+            Err(error) => Err(Status::failed_precondition(format!(
+                "leadership was not handed over: {error}; see who leads with `tripod status`"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `tripod.v1.Jobs`.
+
+use tonic::{Request, Response, Status};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::tripod::v1::jobs_server::Jobs;
+use tripod_proto::tripod::v1::{
+    CreateJobRequest, DeleteJobRequest, DeleteJobResponse, GetJobRequest, Job, ListJobsRequest,
+    ListJobsResponse,
+};
+use tripod_state::{Answer, Command, State, job};
+
+use crate::{decode, encode, resolve, status};
+
+pub(super) struct Service {
+    gateway: Gateway,
+}
+
+impl Service {
+    pub(super) fn new(gateway: Gateway) -> Self {
+        Self { gateway }
+    }
+
+    async fn submit(&self, command: job::Command) -> Result<Answer, Status> {
+        status::answer(self.gateway.submit(Command::Job(command)).await)
+    }
+
+    async fn read<T>(&self, look: impl Fn(&State) -> T) -> Result<T, Status> {
+        let read = self.gateway.read(Consistency::Linearizable, look).await;
+        read.map_err(|outage| status::of_outage(&outage))
+    }
+}
+
+#[tonic::async_trait]
+impl Jobs for Service {
+    async fn create(&self, request: Request<CreateJobRequest>) -> Result<Response<Job>, Status> {
+        let answer = self.submit(decode::create_job(request.into_inner())?).await?;
+        let Answer::Job(summary) = answer else { return Err(status::unexpected(&answer)) };
+        let members = self.read(State::members).await?;
+        Ok(Response::new(encode::job(&summary, &members)))
+    }
+
+    async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
+        let name = request.into_inner().name;
+        let found = self.read(|state| {
+            let id = resolve::in_state(state, &name)?;
+            let tasks = state.tasks(resolve::scope(id), &[])?;
+            Ok((state.job(id), tasks, state.members()))
+        });
+        let (summary, tasks, members) = found.await?.map_err(|fault| status::of_fault(&fault))?;
+        let summary = summary.ok_or_else(|| status::of_fault(&resolve::unknown(&name)))?;
+        Ok(Response::new(encode::job_with_tasks(&summary, &members, &tasks)))
+    }
+
+    async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
+        let (jobs, members) = self.read(|state| (state.jobs(), state.members())).await?;
+        let jobs = jobs.iter().map(|summary| encode::job(summary, &members)).collect();
+        Ok(Response::new(ListJobsResponse { jobs }))
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteJobRequest>,
+    ) -> Result<Response<DeleteJobResponse>, Status> {
+        self.submit(job::Command::Delete { name: request.into_inner().name }).await?;
+        Ok(Response::new(DeleteJobResponse {}))
+    }
+}

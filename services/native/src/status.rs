@@ -1,0 +1,174 @@
+//! Faults and outages to gRPC codes, with a machine-readable reason word in metadata.
+
+use tonic::metadata::MetadataValue;
+use tonic::{Code, Status};
+use tripod_gateway::Outage;
+use tripod_state::{Answer, BarrierFault, Fault, Reply};
+
+use crate::text;
+
+/// Metadata key of the reason word. Clients decide by it, not by texts.
+const REASON: &str = "tripod-reason";
+
+/// The answer in a reply, or the refusal as a status.
+pub(crate) fn answer(outcome: Result<Reply, Outage>) -> Result<Answer, Status> {
+    outcome.map_err(|outage| of_outage(&outage))?.map_err(|fault| of_fault(&fault))
+}
+
+/// A refusal by the state machine.
+pub(crate) fn of_fault(fault: &Fault) -> Status {
+    let (code, reason) = meaning(fault);
+    with_reason(code, reason, text::of(fault))
+}
+
+/// Why the cluster could not answer.
+pub(crate) fn of_outage(outage: &Outage) -> Status {
+    match outage {
+        Outage::NoLeader { waited_ms, last } => with_reason(
+            Code::Unavailable,
+            "no-leader",
+            format!(
+                "no leader for {waited_ms} ms ({last}); a majority of the nodes must be up: `tripod status`"
+            ),
+        ),
+        Outage::Unknown(why) => with_reason(
+            Code::Unavailable,
+            "outcome-unknown",
+            format!("the call may have taken effect: {why}; look before sending it again"),
+        ),
+        Outage::Overloaded(what) => with_reason(
+            Code::ResourceExhausted,
+            "overloaded",
+            format!("this node is overloaded: {what}; send less, or ask another node"),
+        ),
+        Outage::Stopping => {
+            with_reason(Code::Unavailable, "stopping", "this node is stopping; ask another node".to_owned())
+        }
+    }
+}
+
+/// The job of that name is another one than when the call began; the call was not executed.
+pub(crate) fn job_replaced(name: &str) -> Status {
+    let text =
+        format!("job `{name}` was replaced while the call was under way; send it again as a new write");
+    with_reason(Code::Aborted, "job-replaced", text)
+}
+
+/// The state machine answered with something that does not belong to the command: a defect of ours.
+pub(crate) fn unexpected(answer: &Answer) -> Status {
+    tracing::error!(?answer, "answer does not belong to the command");
+    Status::internal("the answer does not belong to the command; please report this")
+}
+
+fn with_reason(code: Code, reason: &'static str, text: String) -> Status {
+    let mut status = Status::new(code, text);
+    status.metadata_mut().insert(REASON, MetadataValue::from_static(reason));
+    status
+}
+
+/// Every refusal's code and reason word. Those of the coordination domains cannot be met through this
+/// API today, but the match is exhaustive so that a new one is never forgotten.
+fn meaning(fault: &Fault) -> (Code, &'static str) {
+    match fault {
+        Fault::JobUnknown { .. } => (Code::NotFound, "job-unknown"),
+        Fault::JobExists { .. } => (Code::AlreadyExists, "job-exists"),
+        Fault::JobNameInvalid { .. } => (Code::InvalidArgument, "job-name-invalid"),
+        Fault::JobSpecInvalid { .. } => (Code::InvalidArgument, "job-spec-invalid"),
+        Fault::JobSlotsTaken { .. } => (Code::ResourceExhausted, "job-slots-taken"),
+        Fault::ServiceMismatch { .. } => (Code::FailedPrecondition, "service-mismatch"),
+
+        Fault::KeyExists { .. } => (Code::AlreadyExists, "key-exists"),
+        Fault::KeyMissing { .. } => (Code::NotFound, "key-missing"),
+        Fault::NotAnInteger { .. } => (Code::FailedPrecondition, "not-an-integer"),
+        Fault::IncrementOverflow { .. } => (Code::OutOfRange, "increment-overflow"),
+        Fault::VersionMismatch { .. } => (Code::FailedPrecondition, "version-mismatch"),
+        Fault::LimitExceeded { .. } => (Code::ResourceExhausted, "limit-exceeded"),
+
+        Fault::SessionExpired => (Code::FailedPrecondition, "session-expired"),
+        Fault::ReplyForgotten => (Code::FailedPrecondition, "reply-forgotten"),
+        Fault::SessionWindow { .. } => (Code::ResourceExhausted, "session-window"),
+
+        Fault::TaskUnknown { .. } => (Code::InvalidArgument, "task-unknown"),
+        Fault::NotInAliveSet { .. } | Fault::ReportWithoutCode => (Code::InvalidArgument, "task-argument"),
+        Fault::VersionAhead { .. } => (Code::OutOfRange, "version-ahead"),
+        Fault::RegistrationReplaced
+        | Fault::Restarted { .. }
+        | Fault::RegisteredInError { .. }
+        | Fault::RegistrationFailed { .. } => (Code::Aborted, "registration"),
+        Fault::BeatInError { .. } | Fault::BeatOfOtherLife { .. } | Fault::BeatUnregistered { .. } => {
+            (Code::Aborted, "heartbeat")
+        }
+        Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => (Code::Aborted, "task-silent"),
+        Fault::AlreadyDisconnected { .. } | Fault::ReporterNotConnected => {
+            (Code::FailedPrecondition, "task-not-connected")
+        }
+        Fault::Reported { .. } | Fault::Unheard { .. } | Fault::ShutdownFailed { .. } => {
+            (Code::Aborted, "task-error")
+        }
+        Fault::PollUnregistered { .. }
+        | Fault::PollInError { .. }
+        | Fault::PollReplaced
+        | Fault::PollerLeft
+        | Fault::PollReleased => (Code::Aborted, "poll-ended"),
+
+        Fault::ArrivalReplaced { .. } => (Code::Aborted, "arrival-replaced"),
+        Fault::Barrier { fault, .. } => barrier_meaning(fault),
+    }
+}
+
+fn barrier_meaning(fault: &BarrierFault) -> (Code, &'static str) {
+    match fault {
+        BarrierFault::TimedOut { .. } => (Code::DeadlineExceeded, "barrier-timed-out"),
+        BarrierFault::UnknownMember { .. }
+        | BarrierFault::ConflictingTasks
+        | BarrierFault::ListMissing
+        | BarrierFault::NotAMember { .. } => (Code::InvalidArgument, "barrier-members"),
+        BarrierFault::MemberInError { .. } | BarrierFault::MemberLost { .. } => {
+            (Code::Aborted, "barrier-member-lost")
+        }
+        BarrierFault::CounterMismatch { .. } | BarrierFault::CancelOfOtherInstance { .. } => {
+            (Code::FailedPrecondition, "barrier-counter")
+        }
+        BarrierFault::Cancelled { .. } => (Code::Aborted, "barrier-cancelled"),
+        BarrierFault::CancelAfterEnd { .. } => (Code::FailedPrecondition, "barrier-ended"),
+        BarrierFault::StaleArrival { .. } => (Code::Aborted, "barrier-stale-arrival"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::{JobName, Key};
+
+    use super::*;
+
+    fn reason(status: &Status) -> &str {
+        status.metadata().get(REASON).and_then(|value| value.to_str().ok()).expect("a reason")
+    }
+
+    #[test]
+    fn a_refusal_has_code_reason_and_a_next_step() {
+        let status = of_fault(&Fault::JobUnknown { name: Some(JobName::from("train")) });
+        assert_eq!((status.code(), reason(&status)), (Code::NotFound, "job-unknown"));
+        assert_eq!(
+            status.message(),
+            "there is no job `train`; see the jobs with `tripod job list`, or create it with \
+             `tripod job create train --tasks N`"
+        );
+    }
+
+    #[test]
+    fn only_certainly_unexecuted_calls_are_plainly_unavailable() {
+        let none = of_outage(&Outage::NoLeader { waited_ms: 5, last: "election".into() });
+        assert_eq!((none.code(), reason(&none)), (Code::Unavailable, "no-leader"));
+        let unknown = of_outage(&Outage::Unknown("leader lost".into()));
+        assert_eq!(reason(&unknown), "outcome-unknown");
+    }
+
+    #[test]
+    fn clients_can_tell_a_lost_race_from_a_wrong_request() {
+        let raced = of_fault(&Fault::VersionMismatch { key: Key::from("k"), expected: 1, current: 2 });
+        assert_eq!((raced.code(), reason(&raced)), (Code::FailedPrecondition, "version-mismatch"));
+        let wrong = of_fault(&Fault::JobNameInvalid { name: "A b".into() });
+        assert_eq!((wrong.code(), reason(&wrong)), (Code::InvalidArgument, "job-name-invalid"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `tripod.v1` over a real connection and a gateway in memory, through our own client.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::Code;
+use tonic::service::Routes;
+use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
+use tripod_gateway::{Gateway, MemoryBackend, Mishap};
+use tripod_state::ids::NodeId;
+use tripod_state::{Command, member};
+
+struct Service {
+    client: Client,
+    backend: Arc<MemoryBackend>,
+    gateway: Gateway,
+    endpoint: String,
+}
+
+/// A served gateway with one announced node and job `default`.
+async fn serve() -> Service {
+    let (gateway, backend) = Gateway::in_memory();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let endpoint = listener.local_addr().expect("bound").to_string();
+    let routes = tripod_native::add_to(Routes::default(), &gateway);
+    let incoming = TcpListenerStream::new(listener);
+    tokio::spawn(tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(incoming));
+    let addresses = member::Addresses {
+        client: endpoint.clone(),
+        http: "127.0.0.1:1".into(),
+        job_host: "127.0.0.1".into(),
+        job_port_first: 8000,
+        job_port_count: 100,
+    };
+    let announce = member::Command::Announce { node: NodeId(1), addresses };
+    gateway.submit(Command::Member(announce)).await.expect("no outage").expect("not refused");
+    let client = Client::new(&Config::new(vec![endpoint.clone()])).expect("a good address");
+    client.jobs().create("default", &spec(2)).await.expect("created");
+    Service { client, backend, gateway, endpoint }
+}
+
+fn spec(tasks: u32) -> wire::JobSpec {
+    wire::JobSpec { tasks, ..Default::default() }
+}
+
+fn refusal<T: std::fmt::Debug>(outcome: Result<T, Error>) -> (Code, String, String) {
+    match outcome {
+        Err(Error::Refused { code, reason, message, .. }) => (code, reason, message),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn keys_are_written_read_listed_and_deleted() {
+    let kv = serve().await.client.kv("");
+    let first = kv.put("/a//b/", Bytes::from("1"), Condition::Always).await.expect("written");
+    let second = kv.put("a/b", Bytes::from("2"), Condition::Version(1)).await.expect("written");
+    assert_eq!((first.version, second.version), (1, 2));
+    assert!(second.index > first.index);
+    kv.put("a/c", Bytes::from("3"), Condition::CreateOnly).await.expect("written");
+
+    let read = kv.get("a/b", Consistency::Linearizable).await.expect("read").expect("found");
+    assert_eq!((read.value.as_ref(), read.version, read.modified_index), (&b"2"[..], 2, second.index));
+    assert_eq!(kv.get("a/d", Consistency::Local).await.expect("read"), None);
+
+    let page = kv.list("a/", "", 1, false).await.expect("listed");
+    assert_eq!((page.entries.len(), page.more), (1, true));
+    let rest = kv.list("a/", &page.entries[0].key, 0, true).await.expect("listed");
+    assert_eq!((rest.entries[0].key.as_str(), rest.entries[0].value.len(), rest.more), ("a/c", 0, false));
+    assert_eq!(kv.delete("a").await.expect("deleted"), 2);
+}
+
+#[tokio::test]
+async fn conditions_that_do_not_hold_are_refused_with_their_reason() {
+    let kv = serve().await.client.kv("default");
+    kv.put("k", Bytes::from("1"), Condition::Always).await.expect("written");
+    let (code, reason, _) = refusal(kv.put("k", Bytes::new(), Condition::CreateOnly).await);
+    assert_eq!((code, reason.as_str()), (Code::AlreadyExists, "key-exists"));
+    let (code, reason, message) = refusal(kv.put("k", Bytes::new(), Condition::Version(5)).await);
+    assert_eq!((code, reason.as_str()), (Code::FailedPrecondition, "version-mismatch"));
+    assert_eq!(message, "key `k` has version 1, not 5; read it again and decide anew");
+}
+
+#[tokio::test]
+async fn jobs_do_not_see_each_others_keys() {
+    let service = serve().await;
+    let job = service.client.jobs().create("train", &spec(3)).await.expect("created");
+    assert_eq!(job.addresses.len(), 1);
+    assert_eq!(job.addresses[0].address, "127.0.0.1:8000");
+    assert_ne!(job.service_incarnation, 0);
+    let train = service.client.kv("train");
+    train.put("k", Bytes::from("mine"), Condition::Always).await.expect("written");
+    assert_eq!(service.client.kv("").get("k", Consistency::Linearizable).await.expect("read"), None);
+
+    let default = service.client.jobs().get("default").await.expect("asked").expect("exists");
+    assert_eq!(default.addresses[0].address, service.endpoint, "job default lives on the client port");
+    assert_eq!(default.tasks.len(), 2);
+    assert_eq!(service.client.jobs().list().await.expect("listed").len(), 2);
+
+    service.client.jobs().delete("train").await.expect("deleted");
+    let (code, reason, _) = refusal(train.get("k", Consistency::Linearizable).await);
+    assert_eq!((code, reason.as_str()), (Code::NotFound, "job-unknown"));
+}
+
+#[tokio::test]
+async fn bad_jobs_are_refused_and_change_nothing() {
+    let service = serve().await;
+    let jobs = service.client.jobs();
+    // Not the digest: the refusals themselves are remembered, for callers that ask again.
+    let known = || service.backend.state().jobs();
+    let before = known();
+    for (name, tasks, wanted) in [
+        ("Bad Name", 1, "job-name-invalid"),
+        ("", 1, "job-name-invalid"),
+        ("none", 0, "job-spec-invalid"),
+        ("default", 1, "job-exists"),
+    ] {
+        let (_, reason, _) = refusal(jobs.create(name, &spec(tasks)).await);
+        assert_eq!(reason, wanted, "{name:?} with {tasks} tasks");
+    }
+    assert_eq!(jobs.get("nobody").await.expect("asked"), None);
+    assert_eq!(known(), before);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_executed_once() {
+    let service = serve().await;
+    let kv = service.client.kv("");
+    kv.put("n", Bytes::from("0"), Condition::Always).await.expect("written");
+    let told = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&told);
+    service.backend.set_mishaps(move |_| {
+        if count.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+            Mishap::UnknownButApplied
+        } else {
+            Mishap::Success
+        }
+    });
+    for version in 1..=50 {
+        let put = kv.put("n", Bytes::from("x"), Condition::Version(version)).await;
+        assert_eq!(put.expect("written once").version, version + 1);
+    }
+    assert!(told.load(Ordering::Relaxed) >= 100, "no answer was lost");
+}
+
+#[tokio::test]
+async fn a_closed_session_is_replaced_without_the_caller_noticing() {
+    let service = serve().await;
+    let kv = service.client.kv("");
+    kv.put("a", Bytes::from("1"), Condition::Always).await.expect("written");
+    service.client.close().await.expect("closed");
+    kv.put("b", Bytes::from("2"), Condition::Always).await.expect("written");
+    let page = kv.list("", "", 0, false).await.expect("listed");
+    assert_eq!(page.entries.len(), 2);
+}
+
+#[tokio::test]
+async fn status_needs_no_leader_but_writes_do() {
+    let service = serve().await;
+    service.backend.depose();
+    let answers = service.client.status(Duration::from_secs(5), true).await;
+    let status = answers[0].status.as_ref().expect("answered");
+    assert_eq!(status.jobs, 1);
+    assert_eq!(status.digest, service.backend.state().digest());
+    assert_eq!(service.gateway.status().cluster_id, status.cluster_id);
+
+    let hurried = Config { endpoints: vec![service.endpoint.clone()], timeout: Duration::from_millis(300) };
+    let hurried = Client::new(&hurried).expect("a good address");
+    let read = hurried.kv("").get("k", Consistency::Linearizable).await;
+    assert!(matches!(read, Err(Error::Unavailable { .. })), "{read:?}");
+    assert_eq!(hurried.kv("").get("k", Consistency::Local).await.expect("read"), None);
+}

@@ -1,0 +1,127 @@
+//! The command line, with its help.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::args::seconds::Seconds;
+use crate::cmd;
+use crate::output::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  tripod dev --tasks 3                    three nodes on this machine, for a job of three tasks
+  tripod status                           who leads, who is there
+  tripod job create train --tasks 8       a job with its own port on every node
+  tripod kv put greeting hello            write a key of job `default`
+  tripod kv get greeting                  read it back, through any node
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no node could be reached.
+Logs: TRIPOD_LOG=debug (or info, warn, or one level a crate) on standard error.";
+
+/// A coordinator for distributed ML jobs without a single point of failure.
+#[derive(Debug, Parser)]
+#[command(name = "tripod", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command understands.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Client addresses of the nodes, tried in this order
+    #[arg(
+        long,
+        global = true,
+        env = "TRIPOD_ENDPOINTS",
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:7700,127.0.0.1:7701,127.0.0.1:7702"
+    )]
+    pub(crate) endpoints: Vec<String>,
+
+    /// How data is printed
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) output: Format,
+
+    /// The same as `-o json`
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// How long a call may take, all attempts together
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "10")]
+    pub(crate) timeout: Seconds,
+}
+
+impl Global {
+    /// How data is printed, whichever way it was asked for.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.output }
+    }
+
+    /// A client of the cluster that the flags name.
+    pub(crate) fn client(&self) -> Result<tripod_client::Client, tripod_client::Error> {
+        tripod_client::Client::new(&tripod_client::Config {
+            endpoints: self.endpoints.clone(),
+            timeout: self.timeout.duration(),
+        })
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a whole cluster on this machine, each node a process of its own
+    Dev(cmd::dev::DevArgs),
+    /// Run one node
+    Server(Box<cmd::server::ServerArgs>),
+    /// Show the cluster: who leads, who is there, how far everyone is
+    Status(cmd::status::StatusArgs),
+    /// Create, list, show and delete jobs
+    #[command(subcommand)]
+    Job(cmd::job::JobCommand),
+    /// Read and write keys of a job
+    #[command(subcommand)]
+    Kv(cmd::kv::KvCommand),
+    /// Move leadership
+    #[command(subcommand)]
+    Leader(cmd::leader::LeaderCommand),
+    /// Measure a running cluster
+    #[command(subcommand)]
+    Bench(tripod_load::cli::BenchArgs),
+}
+
+impl Command {
+    /// Whether this process runs nodes, itself or as children.
+    pub(crate) fn runs_nodes(&self) -> bool {
+        matches!(self, Self::Dev(_) | Self::Server(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn json_can_be_asked_for_in_two_ways() {
+        let format = |line: &[&str]| Cli::try_parse_from(line).expect("legal").global.format();
+        assert_eq!(format(&["tripod", "status"]), Format::Table);
+        assert_eq!(format(&["tripod", "status", "--json"]), Format::Json);
+        assert_eq!(format(&["tripod", "job", "list", "-o", "json"]), Format::Json);
+    }
+
+    #[test]
+    fn endpoints_are_a_list() {
+        let cli = Cli::try_parse_from(["tripod", "status", "--endpoints", "a:1,b:2"]).expect("legal");
+        assert_eq!(cli.global.endpoints, ["a:1", "b:2"]);
+    }
+}

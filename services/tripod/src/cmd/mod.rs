@@ -1,0 +1,26 @@
+//! One file a command: its flags, and what it puts together.
+
+pub(crate) mod bench;
+pub(crate) mod dev;
+pub(crate) mod job;
+pub(crate) mod kv;
+pub(crate) mod leader;
+pub(crate) mod server;
+pub(crate) mod status;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+
+/// Runs the command of this process.
+pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
+    let global = cli.global;
+    match cli.command {
+        Command::Dev(args) => dev::run(args, &global).await,
+        Command::Server(args) => server::run(*args).await,
+        Command::Status(args) => status::run(&args, &global).await,
+        Command::Job(command) => job::run(command, &global).await,
+        Command::Kv(command) => kv::run(command, &global).await,
+        Command::Leader(command) => leader::run(command, &global).await,
+        Command::Bench(args) => bench::run(args, global).await,
+    }
+}

@@ -1,0 +1,183 @@
+//! `tripod server`: one production node.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tripod_raft::Timing;
+use tripod_state::ids::{DurationMs, NodeId};
+
+use crate::args::initial::InitialMembers;
+use crate::args::job_flags::JobFlags;
+use crate::args::port_range::PortRange;
+use crate::failure::Failure;
+use crate::node;
+
+const EXAMPLES: &str = "\
+Example, the first of three nodes (the others differ in --node and their addresses):
+  tripod server --node 1 --data /var/lib/tripod \\
+      --client 10.0.0.1:7700 --peer 10.0.0.1:7800 --http 10.0.0.1:7900 \\
+      --initial 1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800 --tasks 8
+
+Every node is given the same --initial and the same --job-ports. A node that was started before keeps
+its identity in --data. SIGTERM hands over leadership and ends the node.";
+
+/// Flags of `server`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServerArgs {
+    /// This node's id, from 1, one of those in --initial
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u64).range(1..))]
+    node: u64,
+
+    /// Directory of the log, snapshots and identity; made if it is missing
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// Where clients connect
+    #[arg(long, value_name = "HOST:PORT")]
+    client: String,
+
+    /// Where the other nodes connect
+    #[arg(long, value_name = "HOST:PORT")]
+    peer: String,
+
+    /// Where health and status are served over HTTP
+    #[arg(long, value_name = "HOST:PORT")]
+    http: String,
+
+    /// The voters of the first start, the same list on every node
+    #[arg(long, value_name = "ID=HOST:PORT,...")]
+    initial: InitialMembers,
+
+    /// Name of the cluster, the same on every node [default: derived from --initial]
+    #[arg(long, value_name = "NAME")]
+    cluster_id: Option<String>,
+
+    /// The host that clients are told to connect to [default: that of --client]
+    #[arg(long, value_name = "HOST")]
+    advertise: Option<String>,
+
+    /// Ports on which jobs are served, the same range on every production node
+    #[arg(long, value_name = "FIRST-LAST", default_value = "8000-8099")]
+    job_ports: PortRange,
+
+    /// Also serve clients on this unix socket
+    #[arg(long, value_name = "PATH")]
+    client_socket: Option<PathBuf>,
+
+    /// Number of tasks of job `default`, which lives on the client port
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: u32,
+
+    #[command(flatten)]
+    job: JobFlags,
+
+    /// How often the leader tells the others that it lives
+    #[arg(long, value_name = "MS", default_value_t = Timing::default().heartbeat.0)]
+    raft_heartbeat_ms: u64,
+
+    /// A node that has not heard the leader for a random time between this ...
+    #[arg(long, value_name = "MS", default_value_t = Timing::default().election_min.0)]
+    election_min_ms: u64,
+
+    /// ... and this stands for election
+    #[arg(long, value_name = "MS", default_value_t = Timing::default().election_max.0)]
+    election_max_ms: u64,
+
+    /// End gracefully when standard input ends, that is, when the process that started this one does
+    #[arg(long)]
+    exit_with_parent: bool,
+}
+
+/// Runs the node until it is told to stop.
+pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
+    node::run(config(args)?).await
+}
+
+fn config(args: ServerArgs) -> Result<node::Config, Failure> {
+    let node = NodeId(args.node);
+    if args.initial.peer(node).is_none() {
+        return Err(Failure::Usage(format!(
+            "node {node} is not in --initial {}; name every voter there, this one too",
+            args.initial.to_flag()
+        )));
+    }
+    let timing = Timing {
+        heartbeat: DurationMs(args.raft_heartbeat_ms),
+        election_min: DurationMs(args.election_min_ms),
+        election_max: DurationMs(args.election_max_ms),
+    };
+    check_timing(timing)?;
+    Ok(node::Config {
+        node,
+        cluster_id: args.cluster_id.unwrap_or_else(|| args.initial.cluster_id()),
+        data: args.data,
+        client: args.client,
+        peer: args.peer,
+        http: args.http,
+        initial: args.initial,
+        advertise: args.advertise,
+        job_ports: args.job_ports,
+        client_socket: args.client_socket,
+        default_job: args.job.to_spec(args.tasks),
+        timing,
+        exit_with_parent: args.exit_with_parent,
+    })
+}
+
+fn check_timing(timing: Timing) -> Result<(), Failure> {
+    let Timing { heartbeat, election_min, election_max } = timing;
+    if heartbeat.0 == 0 || election_min <= heartbeat || election_max <= election_min {
+        return Err(Failure::Usage(format!(
+            "timing must rise: --raft-heartbeat-ms {heartbeat} < --election-min-ms {election_min} < \
+             --election-max-ms {election_max}"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ServerArgs,
+    }
+
+    fn parse(more: &[&str]) -> Result<node::Config, Failure> {
+        let least = ["tripod", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3"];
+        let line = least.iter().chain(more).copied();
+        config(Line::try_parse_from(line).expect("well-formed").args)
+    }
+
+    fn refusal(more: &[&str]) -> String {
+        match parse(more) {
+            Err(Failure::Usage(text)) => text,
+            other => panic!("not refused as wrong usage: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_node_must_be_one_of_the_initial_voters() {
+        let text = refusal(&["--node=4", "--initial=1=a:2,2=b:2"]);
+        assert_eq!(text, "node 4 is not in --initial 1=a:2,2=b:2; name every voter there, this one too");
+    }
+
+    #[test]
+    fn elections_must_be_slower_than_heartbeats() {
+        let text = refusal(&["--node=1", "--initial=1=a:2", "--election-min-ms=100"]);
+        assert!(text.starts_with("timing must rise"), "{text}");
+    }
+
+    #[test]
+    fn the_cluster_id_is_derived_unless_it_is_given() {
+        let derived = parse(&["--node=1", "--initial=1=a:2"]).expect("legal");
+        assert_eq!(derived.cluster_id, "1=a:2".parse::<InitialMembers>().expect("legal").cluster_id());
+        let given = parse(&["--node=1", "--initial=1=a:2", "--cluster-id=prod"]).expect("legal");
+        assert_eq!(given.cluster_id, "prod");
+    }
+}

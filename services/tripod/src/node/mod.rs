@@ -1,0 +1,186 @@
+//! One running node: opens its ports, starts replication, and keeps going until it is told to stop or
+//! cannot go on.
+
+mod announce;
+mod default_job;
+mod job_ports;
+mod listen;
+mod retry;
+mod stop;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tripod_coordination::JobBinding;
+use tripod_gateway::Gateway;
+use tripod_raft::{Handle, Options, Timing};
+use tripod_state::ids::NodeId;
+use tripod_state::job;
+
+use crate::args::initial::InitialMembers;
+use crate::args::port_range::PortRange;
+use crate::failure::Failure;
+use crate::node::announce::Addresses;
+pub(crate) use crate::node::stop::Stop;
+
+/// The job on the client port.
+pub(crate) const DEFAULT_JOB: &str = "default";
+/// A snapshot after this many entries: some seconds of full load.
+const SNAPSHOT_EVERY_ENTRIES: u64 = 100_000;
+/// Entries kept behind a snapshot, so that a node that was away for seconds needs no snapshot.
+const KEEP_ENTRIES: u64 = 20_000;
+/// How long handing over leadership and closing the storage may take at the end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long calls under way may take after that; held ones are cut.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// What a node is started with.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) node: NodeId,
+    pub(crate) cluster_id: String,
+    pub(crate) data: PathBuf,
+    pub(crate) client: String,
+    pub(crate) peer: String,
+    pub(crate) http: String,
+    pub(crate) initial: InitialMembers,
+    /// The host that clients are told; absent: that of the client address.
+    pub(crate) advertise: Option<String>,
+    pub(crate) job_ports: PortRange,
+    pub(crate) client_socket: Option<PathBuf>,
+    pub(crate) default_job: job::Spec,
+    pub(crate) timing: Timing,
+    pub(crate) exit_with_parent: bool,
+}
+
+/// The open ports of a node.
+struct Listeners {
+    client: TcpListener,
+    http: TcpListener,
+    socket: Option<UnixListener>,
+}
+
+/// The tasks of a node, and the word that ends them.
+struct Tasks {
+    running: JoinSet<()>,
+    stopping: watch::Sender<bool>,
+}
+
+/// Runs a node until it is told to stop.
+pub(crate) async fn run(config: Config) -> Result<(), Failure> {
+    default_job::check(&config.default_job)?;
+    let stop = Stop::listen(config.exit_with_parent)?;
+    let listeners = Listeners::open(&config).await?;
+    let addresses = Addresses::of(&config, &listeners)?;
+    let (gateway, handle) = replicate(&config).await?;
+    let mut tasks = Tasks::new();
+    tasks.serve(listeners, &gateway);
+    tasks.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
+    tasks.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
+    let stopping = tasks.stopping.subscribe();
+    tasks.spawn(job_ports::run(gateway, config.client.clone(), config.job_ports, stopping));
+    tracing::info!(
+        node = config.node.0,
+        cluster = %config.cluster_id,
+        client = %addresses.client(),
+        peer = %config.peer,
+        http = %addresses.http(),
+        "node is up"
+    );
+    tokio::select! {
+        reason = stop.wait() => {
+            tracing::info!(reason, "node is stopping");
+            end(&handle, tasks).await;
+            Ok(())
+        }
+        reason = handle.failed() => {
+            tracing::error!(reason, "node cannot go on");
+            Err(Failure::Failed(format!("node {} cannot go on: {reason}", config.node)))
+        }
+    }
+}
+
+/// Starts replication and what front ends stand on.
+async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
+    let options = Options {
+        node: config.node,
+        cluster_id: config.cluster_id.clone(),
+        data: config.data.clone(),
+        peer_listen: config.peer.clone(),
+        initial: config.initial.as_slice().to_vec(),
+        timing: config.timing,
+        snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
+        keep_entries: KEEP_ENTRIES,
+    };
+    let parts = tripod_gateway::Parts::new(tripod_gateway::Options::default());
+    let handle = Handle::start(options, parts.hooks())
+        .await
+        .map_err(|error| Failure::Failed(format!("node {} did not start: {error}", config.node)))?;
+    Ok((Gateway::start(handle.clone(), parts), handle))
+}
+
+/// Hands over leadership while calls are still served, then closes the ports.
+async fn end(handle: &Handle, mut tasks: Tasks) {
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, handle.shutdown()).await.is_err() {
+        tracing::warn!("replication did not end in time");
+    }
+    tasks.stopping.send_replace(true);
+    let drained = async { while tasks.running.join_next().await.is_some() {} };
+    if tokio::time::timeout(DRAIN_TIMEOUT, drained).await.is_err() {
+        tracing::info!("calls that are held were cut");
+    }
+}
+
+impl Listeners {
+    async fn open(config: &Config) -> Result<Self, Failure> {
+        Ok(Self {
+            client: listen::tcp("--client", &config.client).await?,
+            http: listen::tcp("--http", &config.http).await?,
+            socket: config.client_socket.as_deref().map(listen::unix).transpose()?,
+        })
+    }
+}
+
+impl Tasks {
+    fn new() -> Self {
+        Self { running: JoinSet::new(), stopping: watch::channel(false).0 }
+    }
+
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(task);
+    }
+
+    /// Serves the client port, the unix socket and the http port.
+    fn serve(&mut self, listeners: Listeners, gateway: &Gateway) {
+        let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
+        let routes = || tripod_native::add_to(tripod_coordination::routes(gateway, &binding), gateway);
+        let client = tripod_coordination::serve(listeners.client, routes(), self.stopped());
+        self.spawn(async move { report("client", client.await) });
+        if let Some(socket) = listeners.socket {
+            let socket = tripod_coordination::serve(socket, routes(), self.stopped());
+            self.spawn(async move { report("socket", socket.await) });
+        }
+        let http = tripod_web::serve(listeners.http, gateway.clone(), self.stopped());
+        self.spawn(async move { report("http", http.await) });
+    }
+
+    /// Resolves when the node stops.
+    fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        stopped(self.stopping.subscribe())
+    }
+}
+
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // A dropped sender means that the node is gone, which is a stop too.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+fn report(port: &'static str, served: Result<(), impl std::fmt::Display>) {
+    if let Err(error) = served {
+        tracing::error!(port, %error, "port failed");
+    }
+}

@@ -1,0 +1,246 @@
+//! The cluster as all its nodes together tell it.
+
+use serde::Serialize;
+use tripod_client::{NodeAnswer, wire};
+
+use crate::output::Table;
+
+/// What `status` prints. A contract: fields may be added, never renamed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ClusterView {
+    /// `null` when no node answered.
+    cluster_id: Option<String>,
+    leader: Option<u64>,
+    term: u64,
+    nodes: Vec<NodeView>,
+}
+
+/// One node.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct NodeView {
+    /// `null` for an endpoint that did not answer and that no node knows.
+    id: Option<u64>,
+    /// leader, follower, candidate, learner, stopped; unknown.
+    role: String,
+    /// ok; no-leader: it answered but knows no leader; unreachable.
+    state: &'static str,
+    address: String,
+    applied_index: Option<u64>,
+    committed_index: Option<u64>,
+    last_log_index: Option<u64>,
+    snapshot_index: Option<u64>,
+    term: Option<u64>,
+    voter: Option<bool>,
+    version: Option<String>,
+    jobs: Option<u64>,
+    keys: Option<u64>,
+    waiting_calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    /// Why it is unreachable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl ClusterView {
+    /// Puts the answers together. The node with the highest term that knows a leader is believed.
+    pub(crate) fn of(answers: &[NodeAnswer], with_digest: bool) -> Self {
+        let told: Vec<_> = answers.iter().filter_map(|answer| answer.status.as_ref().ok()).collect();
+        let leader = told.iter().filter(|status| status.leader_id != 0).max_by_key(|status| status.term);
+        let mut nodes: Vec<_> =
+            answers.iter().map(|answer| NodeView::of(answer, &told, with_digest)).collect();
+        nodes.sort_by_key(|node| (node.id.unwrap_or(u64::MAX), node.address.clone()));
+        Self {
+            cluster_id: told.first().map(|status| status.cluster_id.clone()),
+            leader: leader.map(|status| status.leader_id),
+            term: told.iter().map(|status| status.term).max().unwrap_or(0),
+            nodes,
+        }
+    }
+
+    pub(crate) fn anybody_answered(&self) -> bool {
+        self.cluster_id.is_some()
+    }
+
+    /// Why each node did not answer.
+    pub(crate) fn reasons(&self) -> String {
+        let reasons = self.nodes.iter().filter_map(|node| node.why.clone());
+        reasons.collect::<Vec<_>>().join("; ")
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let text = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let leader = self.leader.map_or_else(|| "none known".to_owned(), |leader| format!("node {leader}"));
+        let name = self.cluster_id.as_deref().unwrap_or("unknown");
+        let mut table =
+            Table::new(&["NODE", "ROLE", "STATE", "ADDRESS", "TERM", "APPLIED", "VERSION", "WHY"]);
+        for node in &self.nodes {
+            table.row(vec![
+                text(node.id),
+                node.role.clone(),
+                node.state.to_owned(),
+                node.address.clone(),
+                text(node.term),
+                text(node.applied_index),
+                node.version.clone().unwrap_or_else(|| "-".to_owned()),
+                node.why.clone().unwrap_or_default(),
+            ]);
+        }
+        format!("cluster {name}  leader {leader}  term {}\n{}", self.term, table.render())
+    }
+}
+
+impl NodeView {
+    fn of(answer: &NodeAnswer, told: &[&wire::StatusResponse], with_digest: bool) -> Self {
+        match &answer.status {
+            Ok(status) => Self::alive(&answer.endpoint, status, with_digest),
+            Err(attempt) => {
+                let members = told.iter().flat_map(|status| &status.members);
+                let known = members.into_iter().find(|member| member.client_address == answer.endpoint);
+                Self::dead(&answer.endpoint, known, &attempt.to_string())
+            }
+        }
+    }
+
+    fn alive(address: &str, status: &wire::StatusResponse, with_digest: bool) -> Self {
+        let own = status.members.iter().find(|member| member.node_id == status.node_id);
+        Self {
+            id: Some(status.node_id),
+            role: status.role.clone(),
+            state: if status.leader_id == 0 { "no-leader" } else { "ok" },
+            address: address.to_owned(),
+            applied_index: Some(status.applied_index),
+            committed_index: Some(status.committed_index),
+            last_log_index: Some(status.last_log_index),
+            snapshot_index: Some(status.snapshot_index),
+            term: Some(status.term),
+            voter: own.map(|member| member.voter),
+            version: Some(status.version.clone()),
+            jobs: Some(status.jobs),
+            keys: Some(status.keys),
+            waiting_calls: Some(status.waiting_calls),
+            digest: with_digest.then(|| format!("{:016x}", status.digest)),
+            why: None,
+        }
+    }
+
+    fn dead(address: &str, known: Option<&wire::Member>, why: &str) -> Self {
+        Self {
+            id: known.map(|member| member.node_id),
+            role: "unknown".to_owned(),
+            state: "unreachable",
+            address: address.to_owned(),
+            applied_index: None,
+            committed_index: None,
+            last_log_index: None,
+            snapshot_index: None,
+            term: None,
+            voter: known.map(|member| member.voter),
+            version: None,
+            jobs: None,
+            keys: None,
+            waiting_calls: None,
+            digest: None,
+            why: Some(why.to_owned()),
+        }
+    }
+}
+
+/// The client addresses of members that were not among those asked.
+pub(crate) fn not_asked(answers: &[NodeAnswer]) -> Vec<String> {
+    let mut more = Vec::new();
+    for status in answers.iter().filter_map(|answer| answer.status.as_ref().ok()) {
+        for address in status.members.iter().map(|member| &member.client_address) {
+            let known = address.is_empty()
+                || more.contains(address)
+                || answers.iter().any(|answer| answer.endpoint == *address);
+            if !known {
+                more.push(address.clone());
+            }
+        }
+    }
+    more
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tripod_client::{Attempt, Phase};
+
+    use super::*;
+
+    fn member(id: u64) -> wire::Member {
+        wire::Member {
+            node_id: id,
+            client_address: format!("127.0.0.1:770{}", id - 1),
+            voter: true,
+            ..Default::default()
+        }
+    }
+
+    fn alive(id: u64, term: u64, leader: u64) -> NodeAnswer {
+        let status = wire::StatusResponse {
+            cluster_id: "dev-1".into(),
+            node_id: id,
+            role: if id == leader { "leader" } else { "follower" }.into(),
+            term,
+            leader_id: leader,
+            applied_index: 40 + id,
+            version: "0.1.0".into(),
+            members: (1..=3).map(member).collect(),
+            ..Default::default()
+        };
+        NodeAnswer { endpoint: format!("127.0.0.1:770{}", id - 1), status: Ok(status) }
+    }
+
+    fn dead(id: u64) -> NodeAnswer {
+        let endpoint = format!("127.0.0.1:770{}", id - 1);
+        let attempt =
+            Attempt { endpoint: endpoint.clone(), phase: Phase::Connect, cause: "Connection refused".into() };
+        NodeAnswer { endpoint, status: Err(attempt) }
+    }
+
+    #[test]
+    fn a_dead_node_keeps_its_id_and_says_why() {
+        let view = ClusterView::of(&[dead(1), alive(2, 7, 3), alive(3, 7, 3)], false);
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["cluster_id"], "dev-1");
+        assert_eq!(json["leader"], 3);
+        assert_eq!(json["term"], 7);
+        assert_eq!(json["nodes"][0]["id"], 1);
+        assert_eq!(json["nodes"][0]["state"], "unreachable");
+        assert_eq!(json["nodes"][0]["why"], "127.0.0.1:7700: connect: Connection refused");
+        assert_eq!(json["nodes"][0]["applied_index"], json!(null));
+        assert_eq!(json["nodes"][2]["role"], "leader");
+        assert_eq!(json["nodes"][2]["address"], "127.0.0.1:7702");
+        assert_eq!(json["nodes"][2]["applied_index"], 43);
+    }
+
+    #[test]
+    fn the_highest_term_is_believed_about_the_leader() {
+        let view = ClusterView::of(&[alive(1, 4, 1), alive(2, 5, 2), alive(3, 5, 2)], false);
+        assert_eq!((view.leader, view.term), (Some(2), 5));
+    }
+
+    #[test]
+    fn without_a_leader_the_field_is_null_and_nodes_say_so() {
+        let view = ClusterView::of(&[alive(1, 9, 0), dead(2), dead(3)], false);
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["leader"], json!(null));
+        assert_eq!(json["nodes"][0]["state"], "no-leader");
+        assert!(view.anybody_answered());
+    }
+
+    #[test]
+    fn nobody_answering_is_told_with_every_reason() {
+        let view = ClusterView::of(&[dead(1), dead(2)], false);
+        assert!(!view.anybody_answered());
+        assert_eq!(view.reasons().matches("Connection refused").count(), 2);
+    }
+
+    #[test]
+    fn members_that_were_not_asked_are_found_once() {
+        assert_eq!(not_asked(&[alive(1, 1, 1)]), ["127.0.0.1:7701", "127.0.0.1:7702"]);
+        assert!(not_asked(&[alive(1, 1, 1), alive(2, 1, 1), dead(3)]).is_empty());
+    }
+}

@@ -1,0 +1,213 @@
+//! A job as it is printed.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use tripod_client::wire;
+
+use crate::output::Table;
+
+/// What `job create` prints. A contract: fields may be added, never renamed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct JobView {
+    job: String,
+    /// The port on the first node.
+    port: Option<u16>,
+    /// One for each node, in order of node id.
+    addresses: Vec<String>,
+    /// What a gRPC client is given to reach the job through every node.
+    target: String,
+    #[serde(flatten)]
+    state: Option<JobState>,
+}
+
+/// What `job show` and `job list` print besides.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct JobState {
+    id: u64,
+    /// In decimal text: it may not fit the numbers of every JSON reader.
+    service_incarnation: String,
+    tasks: u32,
+    tasks_connected: u32,
+    tasks_in_error: u32,
+    keys: u64,
+    key_bytes: u64,
+    barriers_open: u32,
+    heartbeat_timeout_ms: u64,
+    register_timeout_ms: u64,
+    shutdown_timeout_ms: u64,
+    recoverable: bool,
+    shutdown_barrier: bool,
+    poll: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    task_states: Vec<TaskView>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct TaskView {
+    task: i32,
+    state: String,
+    incarnation: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    error: String,
+}
+
+impl JobView {
+    /// Where the job is.
+    pub(crate) fn place(job: &wire::Job) -> Self {
+        let mut addresses = job.addresses.clone();
+        addresses.sort_by_key(|address| address.node_id);
+        let addresses: Vec<_> = addresses.into_iter().map(|address| address.address).collect();
+        let port = addresses.first().and_then(|first| first.rsplit_once(':')?.1.parse().ok());
+        Self { job: job.name.clone(), port, target: target(&addresses), addresses, state: None }
+    }
+
+    /// Where the job is and how it is.
+    pub(crate) fn full(job: &wire::Job) -> Self {
+        Self { state: Some(JobState::of(job)), ..Self::place(job) }
+    }
+
+    pub(crate) fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let mut text = format!("job {}\ntarget {}", self.job, self.target);
+        if let Some(state) = &self.state {
+            text.push_str(&state.render());
+        }
+        text
+    }
+}
+
+impl JobState {
+    fn of(job: &wire::Job) -> Self {
+        let spec = job.spec.unwrap_or_default();
+        let tasks = job.tasks.iter().map(|task| TaskView {
+            task: task.task_id,
+            state: task.state.clone(),
+            incarnation: task.incarnation.to_string(),
+            error: task.error.clone(),
+        });
+        Self {
+            id: job.id,
+            service_incarnation: job.service_incarnation.to_string(),
+            tasks: spec.tasks,
+            tasks_connected: job.tasks_connected,
+            tasks_in_error: job.tasks_in_error,
+            keys: job.keys,
+            key_bytes: job.key_bytes,
+            barriers_open: job.barriers_open,
+            heartbeat_timeout_ms: spec.heartbeat_timeout_ms,
+            register_timeout_ms: spec.register_timeout_ms,
+            shutdown_timeout_ms: spec.shutdown_timeout_ms.unwrap_or(0),
+            recoverable: spec.recoverable,
+            shutdown_barrier: spec.shutdown_barrier.unwrap_or(false),
+            poll: if spec.poll == i32::from(wire::PollMode::Hold) { "hold" } else { "release" },
+            task_states: tasks.collect(),
+        }
+    }
+
+    fn render(&self) -> String {
+        let mut text = format!(
+            "\ntasks {} connected, {} in error, of {}   keys {} ({} bytes)   barriers {} open",
+            self.tasks_connected,
+            self.tasks_in_error,
+            self.tasks,
+            self.keys,
+            self.key_bytes,
+            self.barriers_open
+        );
+        if self.task_states.is_empty() {
+            return text;
+        }
+        let mut table = Table::new(&["TASK", "STATE", "INCARNATION", "ERROR"]);
+        for task in &self.task_states {
+            let cells =
+                [task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.error.clone()];
+            table.row(cells.to_vec());
+        }
+        text.push('\n');
+        text.push_str(&table.render());
+        text
+    }
+}
+
+/// Every job, one a line.
+pub(crate) fn list(jobs: &[wire::Job]) -> String {
+    let mut table = Table::new(&["JOB", "TASKS", "CONNECTED", "ERROR", "KEYS", "BARRIERS", "TARGET"]);
+    for job in jobs {
+        table.row(vec![
+            job.name.clone(),
+            job.spec.map_or(0, |spec| spec.tasks).to_string(),
+            job.tasks_connected.to_string(),
+            job.tasks_in_error.to_string(),
+            job.keys.to_string(),
+            job.barriers_open.to_string(),
+            JobView::place(job).target,
+        ]);
+    }
+    table.render()
+}
+
+/// gRPC takes a list of addresses only when they are numeric; a name stands for itself.
+pub(crate) fn target(addresses: &[String]) -> String {
+    let parsed: Option<Vec<SocketAddr>> = addresses.iter().map(|address| address.parse().ok()).collect();
+    let all = addresses.join(",");
+    match parsed {
+        Some(parsed) if parsed.is_empty() => String::new(),
+        Some(parsed) if parsed.iter().all(SocketAddr::is_ipv4) => format!("ipv4:{all}"),
+        Some(parsed) if parsed.iter().all(SocketAddr::is_ipv6) => format!("ipv6:{all}"),
+        _ => format!("dns:///{}", addresses.first().map_or("", String::as_str)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn job() -> wire::Job {
+        let address =
+            |node_id: u64| wire::JobAddress { node_id, address: format!("127.0.0.1:8{}00", node_id - 1) };
+        wire::Job {
+            name: "train".into(),
+            id: 5,
+            spec: Some(wire::JobSpec { tasks: 2, poll: wire::PollMode::Hold.into(), ..Default::default() }),
+            service_incarnation: u64::MAX,
+            addresses: [3, 1, 2].map(address).to_vec(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn created_jobs_print_the_contract() {
+        let json = serde_json::to_value(JobView::place(&job())).expect("JSON");
+        let expected = json!({
+            "job": "train",
+            "port": 8000,
+            "addresses": ["127.0.0.1:8000", "127.0.0.1:8100", "127.0.0.1:8200"],
+            "target": "ipv4:127.0.0.1:8000,127.0.0.1:8100,127.0.0.1:8200",
+        });
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn shown_jobs_print_the_same_and_the_state() {
+        let json = serde_json::to_value(JobView::full(&job())).expect("JSON");
+        assert_eq!(json["port"], 8000);
+        assert_eq!(json["tasks"], 2);
+        assert_eq!(json["poll"], "hold");
+        assert_eq!(json["service_incarnation"], u64::MAX.to_string());
+    }
+
+    #[test]
+    fn targets_fit_the_kind_of_address() {
+        let target = |list: &[&str]| target(&list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        assert_eq!(target(&["10.0.0.1:1", "10.0.0.2:1"]), "ipv4:10.0.0.1:1,10.0.0.2:1");
+        assert_eq!(target(&["[::1]:1", "[::1]:2"]), "ipv6:[::1]:1,[::1]:2");
+        assert_eq!(target(&["node-1:1", "node-2:1"]), "dns:///node-1:1");
+        assert_eq!(target(&[]), "");
+    }
+}

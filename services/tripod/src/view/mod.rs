@@ -1,0 +1,5 @@
+//! What is printed, as data: pure functions from answers of the cluster to JSON and tables.
+
+pub(crate) mod cluster;
+pub(crate) mod job;
+pub(crate) mod key;

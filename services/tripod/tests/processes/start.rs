@@ -1,0 +1,108 @@
+//! What keeps a node from starting: each reason is one clear line, and the exit code is right.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Output;
+
+use crate::support::{Dev, free_port, stderr, tripod};
+
+/// Tries to start a node alone, on ports from `port` on.
+fn server(port: u16, data: &Path, flags: &[&str]) -> Output {
+    let address = |offset: u16| format!("127.0.0.1:{}", port + offset);
+    let mut command = tripod();
+    // Without a parent's pipe the node would stop at once, which is right for a test of starting.
+    command.args(["server", "--exit-with-parent", "--data"]).arg(data).args([
+        &format!("--client={}", address(0)),
+        &format!("--peer={}", address(100)),
+        &format!("--http={}", address(200)),
+        &format!("--initial=1={},2={}", address(100), address(101)),
+    ]);
+    command.args(flags).output().expect("runs")
+}
+
+#[test]
+fn a_port_in_use_is_named_with_its_flag() {
+    let port = free_port();
+    let data = tempfile::tempdir().expect("a directory");
+    for (flag, offset) in [("--client", 0), ("--http", 200)] {
+        let taken = TcpListener::bind(("127.0.0.1", port + offset)).expect("free");
+        let output = server(port, &data.path().join("d"), &["--node=1"]);
+        assert_eq!(output.status.code(), Some(1));
+        let expected = format!("cannot listen on {flag} 127.0.0.1:{}: ", port + offset);
+        assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+        drop(taken);
+    }
+    let _taken = TcpListener::bind(("127.0.0.1", port + 100)).expect("free");
+    let output = server(port, &data.path().join("d"), &["--node=1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(&format!("127.0.0.1:{}", port + 100)), "{}", stderr(&output));
+}
+
+#[test]
+fn a_data_directory_of_another_cluster_or_node_is_refused() {
+    let port = free_port();
+    let data = tempfile::tempdir().expect("a directory");
+    let own = server(port, data.path(), &["--node=1", "--cluster-id=one"]);
+    assert!(own.status.success(), "{}", stderr(&own));
+
+    let other = server(port, data.path(), &["--node=1", "--cluster-id=two"]);
+    assert_eq!(other.status.code(), Some(1));
+    let text = stderr(&other);
+    assert!(text.contains("one") && text.contains("two"), "both clusters are not named: {text}");
+
+    let other = server(port, data.path(), &["--node=2", "--cluster-id=one"]);
+    assert_eq!(other.status.code(), Some(1), "{}", stderr(&other));
+
+    let again = server(port, data.path(), &["--node=1", "--cluster-id=one"]);
+    assert!(again.status.success(), "the refusals left a trace: {}", stderr(&again));
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_made_is_named() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let data = file.path().join("below-a-file");
+    let output = server(free_port(), &data, &["--node=1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(&data.display().to_string()), "{}", stderr(&output));
+}
+
+#[test]
+fn a_directory_that_is_in_use_is_refused() {
+    let data = tempfile::tempdir().expect("a directory");
+    let dev = Dev::start(free_port(), data.path(), &[]);
+    let id = dev.json(&["status", "--json"])["cluster_id"].as_str().expect("an id").to_owned();
+    let flags = ["--node=1", &format!("--cluster-id={id}")];
+    let output = server(free_port(), &data.path().join("node-1").join("data"), &flags);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(dev.json(&["status", "--json"])["nodes"][0]["state"], "ok");
+    dev.end();
+}
+
+#[test]
+fn wrong_usage_exits_with_two() {
+    let cases: [&[&str]; 7] = [
+        &["frobnicate"],
+        &["dev", "--nodes", "0"],
+        &["dev", "--port", "65000"],
+        &["status", "--endpoints", "nowhere"],
+        &["job", "create", "x", "--tasks", "1", "--heartbeat-timeout", "-1"],
+        &["dev", "--tasks", "0"],
+        &["server", "--node=3", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3", "--initial=1=a:2"],
+    ];
+    for arguments in cases {
+        let output = tripod().args(arguments).output().expect("runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn nobody_listening_exits_with_three() {
+    let port = free_port();
+    let endpoint = format!("127.0.0.1:{port}");
+    let cases: [&[&str]; 3] = [&["status"], &["kv", "get", "k", "--timeout", "0.3"], &["leader", "transfer"]];
+    for arguments in cases {
+        let output = tripod().args(arguments).args(["--endpoints", &endpoint]).output().expect("runs");
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
+    }
+}

@@ -1,0 +1,186 @@
+//! Clusters of real processes for the tests of this crate: started on free ports, ended by process id.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// How long anything may take on a machine that runs other things too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Ports of one cluster of three nodes, from its first client port on.
+const PORTS: u16 = 600;
+
+/// The binary under test.
+pub(crate) fn tripod() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tripod"));
+    command.env_remove("TRIPOD_ENDPOINTS").env_remove("TRIPOD_LOG").stdin(Stdio::null());
+    command
+}
+
+/// A base port whose client, peer and http ports are free now. Two tests of one process never get the
+/// same; two processes begin at different places.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + u16::try_from(std::process::id() % 16).expect("below 16") * PORTS;
+    for _ in 0..30 {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) * PORTS;
+        let free = |offset: u16| TcpListener::bind(("127.0.0.1", port + offset)).is_ok();
+        let needed = [0, 1, 2, 100, 101, 102, 200, 201, 202, 300, 400, 500];
+        // Above it begin the ports that the kernel gives to outgoing connections.
+        if port + PORTS < 32_768 && needed.into_iter().all(free) {
+            return port;
+        }
+    }
+    panic!("no free range of ports from {first} on");
+}
+
+/// A `tripod dev` and what it printed.
+pub(crate) struct Dev {
+    process: Child,
+    lines: mpsc::Receiver<Value>,
+    pub(crate) port: u16,
+    /// Process ids by node, from node 1 on.
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) leader: u64,
+}
+
+impl Dev {
+    /// Starts three nodes and waits until they are ready.
+    pub(crate) fn start(port: u16, data: &Path, flags: &[&str]) -> Self {
+        let mut process = tripod()
+            .args(["dev", "--json", "--port", &port.to_string(), "--data"])
+            .arg(data)
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("dev starts");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).expect("dev prints JSON only");
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut dev = Self { process, lines, port, nodes: Vec::new(), leader: 0 };
+        loop {
+            let line = dev.line();
+            if line["ready"] == true {
+                dev.leader = line["leader"].as_u64().expect("a leader");
+                return dev;
+            }
+            dev.nodes.push(pid(&line));
+        }
+    }
+
+    /// The next line that dev prints.
+    pub(crate) fn line(&self) -> Value {
+        self.lines.recv_timeout(PATIENCE).expect("dev goes on printing")
+    }
+
+    /// Client addresses, the given node's first.
+    pub(crate) fn endpoints(&self, first: u16) -> String {
+        let address = |place: u16| format!("127.0.0.1:{}", self.port + (first - 1 + place) % 3);
+        (0..3).map(address).collect::<Vec<_>>().join(",")
+    }
+
+    /// Runs a command against this cluster.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let output = tripod().args(arguments).env("TRIPOD_ENDPOINTS", self.endpoints(1)).output();
+        output.expect("the command runs")
+    }
+
+    /// What a command prints that must succeed.
+    pub(crate) fn text(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// The JSON that a command prints that must succeed.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.text(arguments)).expect("JSON")
+    }
+
+    /// The leader that the nodes know now.
+    pub(crate) fn current_leader(&self) -> u64 {
+        let leader = || self.json(&["status", "--json"])["leader"].as_u64();
+        wait_for("a leader", leader)
+    }
+
+    /// Kills a node, without giving it time for anything.
+    pub(crate) fn kill(&self, node: u64) {
+        let place = usize::try_from(node - 1).expect("a small id");
+        signal(self.nodes[place], Signal::SIGKILL);
+    }
+
+    /// Kills dev itself; its nodes must notice.
+    pub(crate) fn kill_parent(mut self) -> Vec<u32> {
+        signal(self.process.id(), Signal::SIGKILL);
+        self.process.wait().expect("waited");
+        self.nodes.clone()
+    }
+
+    /// Ends the cluster as a user does, and checks that dev ends well and leaves nobody behind.
+    pub(crate) fn end(mut self) {
+        signal(self.process.id(), Signal::SIGTERM);
+        let status = wait_for("the end of dev", || self.process.try_wait().expect("waited"));
+        assert!(status.success(), "dev ended with {status}");
+        for pid in &self.nodes {
+            assert!(!is_alive(*pid), "process {pid} is still there");
+        }
+    }
+}
+
+impl Drop for Dev {
+    /// A failed test must not leave processes behind either: the nodes end with their parent.
+    fn drop(&mut self) {
+        if matches!(self.process.try_wait(), Ok(None)) {
+            signal(self.process.id(), Signal::SIGKILL);
+            // There is nobody to tell when even this fails.
+            let _ = self.process.wait();
+        }
+    }
+}
+
+/// The process id in a line of dev.
+pub(crate) fn pid(line: &Value) -> u32 {
+    line["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("a process id")
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Waits until `look` finds something.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a process that is not our child runs. A zombie of somebody else's counts as ended.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).expect("a process id"));
+    kill(pid, signal).expect("the process is there");
+}

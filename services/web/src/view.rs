@@ -1,0 +1,65 @@
+//! A node's status as JSON. The field names are those of the command line's `status`.
+
+use serde::Serialize;
+use tripod_gateway::{Role, Status};
+
+/// What `/status` answers.
+#[derive(Debug, Serialize)]
+pub(crate) struct View {
+    cluster_id: String,
+    id: u64,
+    role: &'static str,
+    term: u64,
+    leader: Option<u64>,
+    last_log_index: u64,
+    committed_index: u64,
+    applied_index: u64,
+    snapshot_index: u64,
+    purged_index: u64,
+    waiting_calls: u64,
+    members: Vec<MemberView>,
+}
+
+#[derive(Debug, Serialize)]
+struct MemberView {
+    id: u64,
+    peer: String,
+    voter: bool,
+    /// Known on the leader only.
+    matched_index: Option<u64>,
+}
+
+impl View {
+    pub(crate) fn of(status: &Status, waiting_calls: u64) -> Self {
+        let members = status.members.iter().map(|member| MemberView {
+            id: member.node.0,
+            peer: member.peer.clone(),
+            voter: member.voter,
+            matched_index: member.matched.map(|index| index.0),
+        });
+        Self {
+            cluster_id: status.cluster_id.clone(),
+            id: status.node.0,
+            role: role(status.role),
+            term: status.term.0,
+            leader: status.leader.map(|leader| leader.0),
+            last_log_index: status.last_log.0,
+            committed_index: status.committed.0,
+            applied_index: status.applied.0,
+            snapshot_index: status.snapshot.0,
+            purged_index: status.purged.0,
+            waiting_calls,
+            members: members.collect(),
+        }
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Leader => "leader",
+        Role::Follower => "follower",
+        Role::Candidate => "candidate",
+        Role::Learner => "learner",
+        Role::Stopped => "stopped",
+    }
+}

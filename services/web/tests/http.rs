@@ -1,0 +1,48 @@
+//! The http port over a gateway in memory, with requests as a probe sends them.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tripod_gateway::Gateway;
+
+/// Status line and body of a GET.
+async fn get(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).await.expect("connected");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.expect("answered");
+    let (head, body) = text.split_once("\r\n\r\n").expect("an answer of HTTP");
+    (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+}
+
+async fn serve(gateway: Gateway) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    tokio::spawn(tripod_web::serve(listener, gateway, std::future::pending()));
+    address
+}
+
+#[tokio::test]
+async fn a_node_with_a_leader_is_live_ready_and_tells_its_status() {
+    let (gateway, _backend) = Gateway::in_memory();
+    let address = serve(gateway).await;
+    assert_eq!(get(&address, "/livez").await.0, "HTTP/1.1 200 OK");
+    assert_eq!(get(&address, "/readyz").await.0, "HTTP/1.1 200 OK");
+    let (head, body) = get(&address, "/status").await;
+    assert_eq!(head, "HTTP/1.1 200 OK");
+    let status: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!((&status["id"], &status["role"]), (&1.into(), &"leader".into()));
+}
+
+#[tokio::test]
+async fn a_node_without_a_leader_is_live_but_not_ready() {
+    let (gateway, backend) = Gateway::in_memory();
+    backend.depose();
+    let address = serve(gateway).await;
+    assert_eq!(get(&address, "/livez").await.0, "HTTP/1.1 200 OK");
+    let (head, body) = get(&address, "/readyz").await;
+    assert_eq!(head, "HTTP/1.1 503 Service Unavailable");
+    assert!(body.starts_with("not ready: no leader is known"), "{body}");
+    backend.elect();
+    assert_eq!(get(&address, "/readyz").await.0, "HTTP/1.1 200 OK");
+}

@@ -1,0 +1,78 @@
+"""A client process started by a test: its steps, its log, its end."""
+
+import atexit
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# How often a waiting test looks again, in seconds.
+_POLL = 0.05
+
+
+class Process:
+    """A script of this directory with its output in files, so that a waiting parent never blocks it."""
+
+    def __init__(self, script, *arguments, name, logs, python=None):
+        self.out = pathlib.Path(logs) / f"{name}.out"
+        self.err = pathlib.Path(logs) / f"{name}.err"
+        environment = dict(os.environ, JAX_PLATFORMS="cpu", PYTHONUNBUFFERED="1")
+        with self.out.open("w") as out, self.err.open("w") as err:
+            self._child = subprocess.Popen(
+                [python or sys.executable, "-u", str(HERE / script), *map(str, arguments)],
+                stdout=out,
+                stderr=err,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+            )
+        atexit.register(self.kill)
+
+    def steps(self):
+        """Every complete step so far."""
+        found = []
+        for line in self.out.read_text().splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:  # a line that is still being written, or somebody else's output
+                continue
+        return found
+
+    def has_step(self, name):
+        """Whether that step was emitted."""
+        return any(step.get("step") == name for step in self.steps())
+
+    def wait_step(self, name, timeout=60):
+        """Wait until a step of that name, or the end of the process, or the timeout in seconds."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            ended = self._child.poll() is not None
+            if self.has_step(name):
+                return True
+            if ended:
+                return False
+            time.sleep(_POLL)
+        return False
+
+    def wait(self, timeout):
+        """The exit status (negative: the signal), or a text if the process had to be ended."""
+        try:
+            return self._child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return f"killed by the test after {timeout} s"
+
+    def kill(self):
+        """SIGKILL, if it still runs."""
+        if self._child.poll() is None:
+            self._child.kill()
+            self._child.wait()
+
+    def fatal(self):
+        """The text with which jaxlib ended the process, without its stack trace, or None."""
+        log = self.err.read_text(errors="replace")
+        begin = log.find("Terminating process")
+        return None if begin < 0 else log[begin:].split("*** Check failure")[0].strip()

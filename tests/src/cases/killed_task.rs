@@ -1,0 +1,89 @@
+//! A task that dies takes its job along, and everybody is told which task it was.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use tripod_tests::jobs::{self, Poll};
+use tripod_tests::python::{Ending, Script};
+
+use crate::settings::Settings;
+
+const TASKS: u32 = 3;
+const VICTIM: u32 = 2;
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Registration of all tasks on a busy machine.
+const READY_LIMIT: Duration = Duration::from_secs(90);
+/// With released polls a survivor hears of it by its next heartbeat. Those go out every half timeout,
+/// so the promised time can be used up to its end, and jaxlib then rests for 1 s after a heartbeat that
+/// failed before it ends its process.
+const AFTER_A_HEARTBEAT: Duration = Duration::from_secs(2);
+/// What jaxlib does to its process when it learns of an error.
+const SIGABRT: i32 = 6;
+
+/// Kills one of three idle tasks and watches the others.
+pub(super) async fn run(
+    settings: &Settings,
+    release: &str,
+    poll: Poll,
+    endpoints: &[String],
+) -> Result<String> {
+    let name = format!("killed-task-{release}-{}", format!("{poll:?}").to_lowercase());
+    let client = jobs::client(endpoints)?;
+    let addresses = jobs::create(&client, &name, TASKS, HEARTBEAT, poll).await?;
+    let folder = settings.results.join(&name);
+    let mut tasks = Vec::new();
+    for task in 0..TASKS {
+        tasks.push(start(settings, release, &addresses.join(","), task, &folder)?);
+    }
+    for task in &mut tasks {
+        task.wait_for_step(READY_LIMIT, |step| step["step"] == "ready").await?;
+    }
+
+    let mut victim = tasks.remove(usize::try_from(VICTIM)?);
+    victim.kill()?;
+    let killed = Instant::now();
+    let allowed = match poll {
+        Poll::Hold => HEARTBEAT + HEARTBEAT / 2,
+        Poll::Release => HEARTBEAT + HEARTBEAT / 2 + AFTER_A_HEARTBEAT,
+    };
+    let mut slowest = Duration::ZERO;
+    for task in &mut tasks {
+        let ending = task.finish(allowed.saturating_sub(killed.elapsed())).await?;
+        slowest = slowest.max(killed.elapsed());
+        ensure!(ending == Ending::Signal(SIGABRT), "a survivor ended with {ending:?}:\n{}", task.output());
+        let told = format!(
+            "absl::Status: UNAVAILABLE: The following tasks are unhealthy (stopped sending \
+             heartbeats):\n{VICTIM}\nThe tasks have crashed."
+        );
+        ensure!(task.output().contains(&told), "a survivor was not told who died:\n{}", task.output());
+    }
+    client.jobs().delete(&name).await?;
+    Ok(format!("the last survivor ended after {:.1} s", slowest.as_secs_f64()))
+}
+
+fn start(
+    settings: &Settings,
+    release: &str,
+    target: &str,
+    task: u32,
+    folder: &std::path::Path,
+) -> Result<Script> {
+    let (tasks, task, heartbeat) = (TASKS.to_string(), task.to_string(), HEARTBEAT.as_secs().to_string());
+    let target = format!("ipv4:{target}");
+    let arguments = [
+        "idle",
+        "--address",
+        &target,
+        "-n",
+        &tasks,
+        "--id",
+        &task,
+        "--heartbeat-timeout",
+        &heartbeat,
+        "--init-timeout",
+        "60",
+        "--secs",
+        "150",
+    ];
+    Script::start(settings.python(release)?, "worker.py", &arguments, &[], folder, &format!("task-{task}"))
+}

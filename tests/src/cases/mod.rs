@@ -1,0 +1,99 @@
+//! The tests, by name.
+
+mod conformance;
+mod killed_task;
+mod program;
+mod raw;
+mod scripts;
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tripod_tests::jobs::Poll;
+
+use crate::settings::Settings;
+use program::Fault;
+use raw::Dialect;
+
+/// One test.
+pub(crate) enum Case {
+    /// The comparison of outcomes finds what it must find.
+    Comparison,
+    /// Every API scenario with that release gives upstream's outcome.
+    Conformance { release: String },
+    /// Every raw call of that dialect gives upstream's answer.
+    Raw { dialect: Dialect },
+    /// A killed task ends the others with an error that names it.
+    KilledTask { release: String, poll: Poll },
+    /// A whole program finishes although nodes are killed.
+    Program { release: String, fault: Fault },
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Comparison => write!(f, "comparison"),
+            Self::Conformance { release } => write!(f, "conformance {release}"),
+            Self::Raw { dialect } => write!(f, "raw calls {}", dialect.name),
+            Self::KilledTask { release, poll: Poll::Hold } => write!(f, "killed task {release} poll hold"),
+            Self::KilledTask { release, poll: Poll::Release } => {
+                write!(f, "killed task {release} poll release")
+            }
+            Self::Program { release, fault } => write!(f, "program {release} {fault}"),
+        }
+    }
+}
+
+/// The cases that share a cluster, and those that need one each; only those that the filter picks.
+pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
+    let mut together = vec![Case::Comparison];
+    let mut alone = Vec::new();
+    let given = |dialect: &Dialect| settings.releases.iter().any(|release| release == dialect.release);
+    together.extend(Dialect::ALL.into_iter().filter(given).map(|dialect| Case::Raw { dialect }));
+    for (position, release) in settings.releases.iter().enumerate() {
+        together.push(Case::Conformance { release: release.clone() });
+        for poll in [Poll::Release, Poll::Hold] {
+            together.push(Case::KilledTask { release: release.clone(), poll });
+        }
+        if position == 0 || settings.all_clients {
+            alone.extend(Fault::ALL.map(|fault| Case::Program { release: release.clone(), fault }));
+        }
+    }
+    let picked = |case: &Case| settings.filter.as_ref().is_none_or(|text| case.to_string().contains(text));
+    together.retain(picked);
+    alone.retain(picked);
+    (together, alone)
+}
+
+impl Case {
+    /// Runs it; `endpoints` are those of the shared cluster. The answer is a remark for the report.
+    pub(crate) async fn run_bounded(&self, settings: &Settings, endpoints: &[String]) -> Result<String> {
+        let limit = self.limit();
+        match tokio::time::timeout(limit, self.run(settings, endpoints)).await {
+            Ok(outcome) => outcome,
+            Err(_) => bail!("not finished within {limit:?}"),
+        }
+    }
+
+    /// Longer than every limit inside, which say better what was late.
+    fn limit(&self) -> Duration {
+        match self {
+            Self::Comparison => Duration::from_secs(60),
+            Self::Conformance { .. } => Duration::from_secs(900),
+            Self::Raw { .. } => Duration::from_secs(400),
+            Self::KilledTask { .. } => Duration::from_secs(180),
+            Self::Program { .. } => Duration::from_secs(400),
+        }
+    }
+
+    async fn run(&self, settings: &Settings, endpoints: &[String]) -> Result<String> {
+        match self {
+            Self::Comparison => scripts::comparison(settings).await,
+            Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
+            Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,
+            Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,
+            Self::Program { release, fault } => program::run(settings, release, *fault).await,
+        }
+    }
+}

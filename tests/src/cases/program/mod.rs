@@ -1,0 +1,53 @@
+//! A whole JAX program of three processes: it finishes although nodes are killed.
+
+mod faults;
+mod training;
+
+use std::fmt;
+
+use anyhow::Result;
+
+use crate::settings::Settings;
+
+/// What happens to the cluster while the program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// The leader is killed while no client is attached to it.
+    Leader,
+    /// The node that all clients are attached to is killed.
+    Attached,
+    /// All nodes are killed at once and started again.
+    All,
+    /// Five times: a node is killed and started again, then another one.
+    Rolling,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 5] = [Self::None, Self::Leader, Self::Attached, Self::All, Self::Rolling];
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "undisturbed",
+            Self::Leader => "leader killed",
+            Self::Attached => "attached node killed",
+            Self::All => "all nodes killed",
+            Self::Rolling => "nodes killed in turn",
+        })
+    }
+}
+
+/// Runs the program with that fault; the remark tells how many calls were cut.
+pub(super) async fn run(settings: &Settings, release: &str, fault: Fault) -> Result<String> {
+    let folder = settings.results.join(format!("program-{release}-{fault:?}").to_lowercase());
+    let python = settings.python(release)?;
+    match fault {
+        Fault::None => faults::undisturbed(python, &folder).await,
+        Fault::Leader => faults::leader_killed(python, &folder).await,
+        Fault::Attached => faults::attached_killed(python, &folder).await,
+        Fault::All => faults::all_killed(python, &folder).await,
+        Fault::Rolling => faults::killed_in_turn(python, &folder).await,
+    }
+}

@@ -1,0 +1,57 @@
+//! Single calls of one dialect, byte for byte compared with upstream's own service.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tripod_chaos::cluster::find_tripod;
+use tripod_tests::python::{Ending, Script, scripts};
+
+use crate::settings::Settings;
+
+const PROBE_LIMIT: Duration = Duration::from_secs(300);
+const COMPARE_LIMIT: Duration = Duration::from_secs(30);
+
+/// A dialect and the release whose service its golden was recorded from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) name: &'static str,
+    pub(crate) release: &'static str,
+}
+
+impl Dialect {
+    pub(crate) const ALL: [Self; 2] =
+        [Self { name: "n", release: "0.12.0.1" }, Self { name: "t", release: "0.9.2" }];
+}
+
+/// Plays the probe against jobs of the cluster and compares.
+pub(super) async fn run(settings: &Settings, dialect: Dialect, endpoints: &[String]) -> Result<String> {
+    let folder = settings.results.join(format!("raw-{}", dialect.name));
+    let python = settings.python(dialect.release)?;
+    let (probe, ours) = ("raw/raw_probe.py", folder.join("outcome.json"));
+    let new_job = format!(
+        "{} {} --job-cmd '{} --endpoints {} job' --tasks {{n}} --heartbeat-timeout {{hb}} \
+         --shutdown-timeout {{sd}} --register-timeout {{rt}} {{recoverable}}",
+        text(python)?,
+        text(&scripts().join("new_job.py"))?,
+        text(&find_tripod()?)?,
+        endpoints.join(","),
+    );
+    let arguments = ["run", "--dialect", dialect.name, "--out", text(&ours)?, "--address-cmd", &new_job];
+    let mut script = Script::start(python, probe, &arguments, &[], &folder, "probe")?;
+    script.succeed(PROBE_LIMIT).await?;
+
+    let golden = scripts().join(format!("raw/golden_{}.json", dialect.release));
+    let arguments = ["compare", text(&golden)?, text(&ours)?];
+    let mut compare = Script::start(python, probe, &arguments, &[], &folder, "compare")?;
+    let ending = compare.finish(COMPARE_LIMIT).await?;
+    let report = compare.output();
+    if ending != Ending::Exit(0) {
+        bail!("{report}");
+    }
+    Ok(report.lines().last().unwrap_or_default().to_owned())
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("{} is no text", path.display()))
+}

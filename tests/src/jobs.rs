@@ -1,0 +1,73 @@
+//! Jobs for clients under test.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tripod_client::{Client, Config, wire};
+
+/// How long a call may take while nodes are killed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How clients learn of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Poll {
+    /// Polls are answered at once; errors come with heartbeats.
+    Release,
+    /// Polls are held, as jaxlib's own service does.
+    Hold,
+}
+
+/// A client of the nodes at `endpoints`.
+///
+/// # Errors
+/// An endpoint is no `HOST:PORT`.
+pub fn client(endpoints: &[String]) -> Result<Client> {
+    let mut config = Config::new(endpoints.to_vec());
+    config.timeout = PATIENCE;
+    Ok(Client::new(&config)?)
+}
+
+/// Creates a job and gives its addresses in the order of node ids.
+///
+/// # Errors
+/// The cluster refused, or not every node has announced itself in time.
+pub async fn create(
+    client: &Client,
+    name: &str,
+    tasks: u32,
+    heartbeat: Duration,
+    poll: Poll,
+) -> Result<Vec<String>> {
+    let poll = match poll {
+        Poll::Release => wire::PollMode::Release,
+        Poll::Hold => wire::PollMode::Hold,
+    };
+    let spec = wire::JobSpec {
+        tasks,
+        heartbeat_timeout_ms: u64::try_from(heartbeat.as_millis()).context("heartbeat timeout")?,
+        poll: poll.into(),
+        ..wire::JobSpec::default()
+    };
+    let job = client.jobs().create(name, &spec).await?;
+    let mut addresses = job.addresses;
+    addresses.sort_by_key(|address| address.node_id);
+    Ok(addresses.into_iter().map(|address| address.address).collect())
+}
+
+/// The job's service incarnation, which must never change.
+///
+/// # Errors
+/// There is no such job, or no answer.
+pub async fn incarnation(client: &Client, name: &str) -> Result<u64> {
+    let job = client.jobs().get(name).await?.with_context(|| format!("job {name} is gone"))?;
+    Ok(job.service_incarnation)
+}
+
+/// The port of `HOST:PORT`.
+///
+/// # Errors
+/// The text is something else.
+pub fn port_of(address: &str) -> Result<u16> {
+    let (_, port) = address.rsplit_once(':').with_context(|| format!("{address} is no HOST:PORT"))?;
+    port.parse().with_context(|| format!("{address} is no HOST:PORT"))
+}

@@ -1,0 +1,150 @@
+//! A client script: a Python process that prints one JSON object per step.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use tripod_chaos::cluster::NodeProcess;
+
+use crate::wait;
+
+/// A running script. Dropping it kills it.
+pub struct Script {
+    name: String,
+    process: NodeProcess,
+    log: PathBuf,
+}
+
+impl Script {
+    /// Starts `tests/clients/FILE` with its output in `FOLDER/NAME.log`.
+    ///
+    /// # Errors
+    /// The interpreter cannot be started, or the log not be written.
+    pub fn start<S: AsRef<str>>(
+        python: &Path,
+        file: &str,
+        arguments: &[S],
+        variables: &[(&str, &str)],
+        folder: &Path,
+        name: &str,
+    ) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let log = folder.join(format!("{name}.log"));
+        // Logs of an earlier run would be taken for steps of this one.
+        fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
+        let mut command = Command::new(python);
+        command.arg("-u").arg(scripts().join(file)).args(arguments.iter().map(AsRef::as_ref));
+        command.env("JAX_PLATFORMS", "cpu").env("PYTHONDONTWRITEBYTECODE", "1");
+        command.envs(variables.iter().copied());
+        let process = NodeProcess::spawn(name, command, &log)?;
+        Ok(Self { name: name.to_owned(), process, log })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Everything that it has written so far.
+    #[must_use]
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Every step so far. Other programs' lines between them are left out.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Value> {
+        let output = self.output();
+        let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|value| value["step"].is_string()).collect()
+    }
+
+    /// Waits until a step fits.
+    ///
+    /// # Errors
+    /// Not within `limit`, or the script ended before.
+    pub async fn wait_for_step(
+        &mut self,
+        limit: Duration,
+        mut fits: impl FnMut(&Value) -> bool,
+    ) -> Result<Value> {
+        let what = format!("a step of {}", self.name);
+        wait::until(&what, limit, || {
+            // Looked at first, or the last step before the end could be missed.
+            let running = self.process.is_running();
+            let found = self.steps().into_iter().find(|step| fits(step));
+            if found.is_none() && !running {
+                bail!("{} ended before the step that was waited for:\n{}", self.name, self.tail());
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// It still runs after `limit`; it is then asked to end, so that it can end its own children.
+    pub async fn finish(&mut self, limit: Duration) -> Result<Ending> {
+        match self.process.wait(limit).await {
+            Ok(status) => Ok(Ending::of(status)),
+            Err(late) => {
+                // Whatever comes of it, the wait has failed already.
+                let _ = self.process.terminate(Duration::from_secs(5)).await;
+                Err(late.context(format!("the end of its output:\n{}", self.tail())))
+            }
+        }
+    }
+
+    /// Waits for its end, which must be exit status 0.
+    ///
+    /// # Errors
+    /// As [`Self::finish`], or another ending.
+    pub async fn succeed(&mut self, limit: Duration) -> Result<()> {
+        match self.finish(limit).await? {
+            Ending::Exit(0) => Ok(()),
+            other => bail!("{} ended with {other:?}:\n{}", self.name, self.tail()),
+        }
+    }
+
+    /// SIGKILL.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill().map(|_| ())
+    }
+
+    fn tail(&self) -> String {
+        let output = self.output();
+        let lines: Vec<&str> = output.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Exit(i32),
+    Signal(i32),
+}
+
+impl Ending {
+    fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exit(code),
+            (None, signal) => Self::Signal(signal.unwrap_or_default()),
+        }
+    }
+}
+
+/// Where the client scripts lie.
+#[must_use]
+pub fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
+}

@@ -1,0 +1,63 @@
+//! What the driver is told, checked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+
+/// Real JAX clients against real clusters.
+#[derive(Parser)]
+pub(crate) struct Arguments {
+    /// An interpreter with that release of jaxlib; several times for several releases, the one for
+    /// the whole-program scenarios first.
+    #[arg(long, value_name = "VERSION=PATH", required = true)]
+    python: Vec<String>,
+    /// Directory for outcomes and logs; kept.
+    #[arg(long)]
+    results: PathBuf,
+    /// Run the whole-program scenarios with every release, not only with the first one.
+    #[arg(long)]
+    all_clients: bool,
+    /// Run only the tests whose name contains this text.
+    #[arg(long)]
+    filter: Option<String>,
+}
+
+/// Checked arguments.
+pub(crate) struct Settings {
+    /// Releases in the order given.
+    pub(crate) releases: Vec<String>,
+    pub(crate) all_clients: bool,
+    pub(crate) results: PathBuf,
+    pub(crate) filter: Option<String>,
+    pythons: BTreeMap<String, PathBuf>,
+}
+
+impl Settings {
+    /// Checks the arguments and makes the directory for results.
+    pub(crate) fn new(arguments: Arguments) -> Result<Self> {
+        let mut releases = Vec::new();
+        let mut pythons = BTreeMap::new();
+        for text in arguments.python {
+            let Some((release, path)) = text.split_once('=') else { bail!("`{text}` is no VERSION=PATH") };
+            releases.push(release.to_owned());
+            pythons.insert(release.to_owned(), PathBuf::from(path));
+        }
+        fs::create_dir_all(&arguments.results)
+            .with_context(|| format!("cannot make {}", arguments.results.display()))?;
+        Ok(Self {
+            releases,
+            all_clients: arguments.all_clients,
+            results: arguments.results,
+            filter: arguments.filter,
+            pythons,
+        })
+    }
+
+    /// The interpreter with that release.
+    pub(crate) fn python(&self, release: &str) -> Result<&PathBuf> {
+        self.pythons.get(release).with_context(|| format!("no interpreter was given for jaxlib {release}"))
+    }
+}

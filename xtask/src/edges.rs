@@ -1,0 +1,269 @@
+//! Which crate may depend on which. The table is the policy: a new edge is a change of its own.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// What a crate of the workspace may depend on among the crates of the workspace.
+struct Ours {
+    package: &'static str,
+    may: &'static [&'static str],
+    /// And these in its tests.
+    dev: &'static [&'static str],
+    because: &'static str,
+}
+
+const FRONT_END: &[&str] = &["tripod-gateway", "tripod-proto", "tripod-state"];
+
+const OURS: &[Ours] = &[
+    Ours { package: "tripod-proto", may: &[], dev: &[], because: "messages on the wire know no logic" },
+    Ours { package: "tripod-state", may: &[], dev: &[], because: "the state machine sees nothing of ours" },
+    Ours {
+        package: "tripod-raft",
+        may: &["tripod-proto", "tripod-state"],
+        dev: &[],
+        because: "raft carries the state",
+    },
+    Ours {
+        package: "tripod-gateway",
+        may: &["tripod-proto", "tripod-raft", "tripod-state"],
+        dev: &[],
+        because: "the gateway is the only door to raft for front ends",
+    },
+    Ours { package: "tripod-coordination", may: FRONT_END, dev: &[], because: "front ends never see raft" },
+    Ours {
+        package: "tripod-native",
+        may: FRONT_END,
+        dev: &["tripod-client"],
+        because: "front ends never see raft",
+    },
+    Ours { package: "tripod-web", may: FRONT_END, dev: &[], because: "front ends never see raft" },
+    Ours {
+        package: "tripod-client",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "a client knows only the wire",
+    },
+    Ours {
+        package: "tripod-load",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "a load generator is a client",
+    },
+    Ours {
+        package: "tripod",
+        may: &[
+            "tripod-client",
+            "tripod-coordination",
+            "tripod-gateway",
+            "tripod-load",
+            "tripod-native",
+            "tripod-proto",
+            "tripod-raft",
+            "tripod-state",
+            "tripod-web",
+        ],
+        dev: &[],
+        because: "the binary composes everything and nothing builds on it",
+    },
+    Ours {
+        package: "tripod-chaos",
+        may: &["tripod-client", "tripod-load", "tripod-proto", "tripod-state"],
+        dev: &[],
+        because: "faults hit processes from outside, through the wire",
+    },
+    Ours {
+        package: "tripod-tests",
+        may: &["tripod-chaos", "tripod-client", "tripod-proto", "tripod-state"],
+        dev: &[],
+        because: "whole programs are tested through the wire",
+    },
+    Ours { package: "xtask", may: &[], dev: &[], because: "checks must build when nothing else does" },
+];
+
+/// Who may depend on a crate that is not ours.
+struct Theirs {
+    crates: &'static [&'static str],
+    normal: &'static [&'static str],
+    /// These may use it in their tests.
+    dev: &'static [&'static str],
+    because: &'static str,
+}
+
+const THEIRS: &[Theirs] = &[
+    Theirs {
+        crates: &["openraft", "sled"],
+        normal: &["tripod-raft"],
+        dev: &["tripod-raft"],
+        because: "one crate knows how the log is replicated and stored",
+    },
+    Theirs {
+        crates: &["bincode"],
+        normal: &["tripod-raft"],
+        dev: &["tripod-raft", "tripod-state"],
+        because: "the codec stays behind one file with a version byte",
+    },
+    Theirs {
+        crates: &["prost", "prost-types", "tonic", "tonic-prost", "tonic-prost-build", "protox"],
+        normal: &[
+            "tripod",
+            "tripod-chaos",
+            "tripod-client",
+            "tripod-coordination",
+            "tripod-gateway",
+            "tripod-load",
+            "tripod-native",
+            "tripod-proto",
+            "tripod-raft",
+            "tripod-tests",
+            "tripod-web",
+        ],
+        dev: &[
+            "tripod-chaos",
+            "tripod-client",
+            "tripod-coordination",
+            "tripod-native",
+            "tripod-raft",
+            "tripod-tests",
+        ],
+        because: "the wire ends where the domain begins",
+    },
+];
+
+/// Everything that the state machine may be built from.
+const STATE_MAY: &[&str] = &["bytes", "imbl", "serde", "thiserror", "xxhash-rust"];
+
+/// One dependency of one crate of the workspace.
+struct Edge<'a> {
+    from: &'a str,
+    to: &'a str,
+    dev: bool,
+}
+
+/// Checks `cargo metadata` against the tables.
+///
+/// # Errors
+/// Every edge that the tables do not allow, each with its reason.
+pub(crate) fn check(metadata: &Value) -> Result<()> {
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    let names: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let edges: Vec<Edge<'_>> = packages.iter().flat_map(edges_of).collect();
+    let mut wrong: Vec<String> = names
+        .iter()
+        .filter(|name| OURS.iter().all(|ours| ours.package != **name))
+        .map(|name| {
+            format!("{name} is not in the table of xtask/src/edges.rs: say there what it may depend on")
+        })
+        .collect();
+    for edge in &edges {
+        if names.contains(edge.to) {
+            wrong.extend(check_ours(edge));
+        } else {
+            wrong.extend(check_theirs(edge));
+        }
+    }
+    if !wrong.is_empty() {
+        bail!("dependencies against the layout:\n  {}", wrong.join("\n  "));
+    }
+    Ok(())
+}
+
+fn edges_of(package: &Value) -> Vec<Edge<'_>> {
+    let from = package["name"].as_str().unwrap_or_default();
+    let dependencies = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    dependencies
+        .iter()
+        .filter_map(|dependency| {
+            let to = dependency["name"].as_str()?;
+            Some(Edge { from, to, dev: dependency["kind"].as_str() == Some("dev") })
+        })
+        .collect()
+}
+
+fn check_ours(edge: &Edge<'_>) -> Option<String> {
+    let ours = OURS.iter().find(|ours| ours.package == edge.from)?;
+    let may = ours.may.contains(&edge.to) || (edge.dev && ours.dev.contains(&edge.to));
+    (!may).then(|| format!("{} -> {}: {}", edge.from, edge.to, ours.because))
+}
+
+fn check_theirs(edge: &Edge<'_>) -> Option<String> {
+    if edge.from == "tripod-state" && !edge.dev && !STATE_MAY.contains(&edge.to) {
+        return Some(format!("tripod-state -> {}: the state machine is pure; {STATE_MAY:?} is all", edge.to));
+    }
+    let theirs = THEIRS.iter().find(|theirs| theirs.crates.contains(&edge.to))?;
+    let may = if edge.dev { theirs.dev } else { theirs.normal };
+    (!may.contains(&edge.from)).then(|| format!("{} -> {}: {}", edge.from, edge.to, theirs.because))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(from: &str, to: &str, kind: Option<&str>) -> Value {
+        let mut packages: Vec<Value> = OURS
+            .iter()
+            .filter(|ours| ours.package != from)
+            .map(|ours| json!({"name": ours.package, "dependencies": []}))
+            .collect();
+        packages.push(json!({"name": from, "dependencies": [{"name": to, "kind": kind}]}));
+        json!({ "packages": packages })
+    }
+
+    fn refused(from: &str, to: &str, kind: Option<&str>) {
+        let error = check(&one(from, to, kind)).expect_err(&format!("{from} -> {to} must be refused"));
+        assert!(error.to_string().contains(&format!("{from} -> {to}")), "{error}");
+    }
+
+    fn allowed(from: &str, to: &str, kind: Option<&str>) {
+        check(&one(from, to, kind)).unwrap();
+    }
+
+    #[test]
+    fn front_ends_and_clients_never_see_raft() {
+        for package in ["tripod-coordination", "tripod-native", "tripod-web", "tripod-client"] {
+            refused(package, "tripod-raft", None);
+            refused(package, "tripod-raft", Some("dev"));
+        }
+        allowed("tripod-gateway", "tripod-raft", None);
+        refused("tripod-client", "tripod-gateway", None);
+        refused("tripod-native", "tripod-client", None);
+        allowed("tripod-native", "tripod-client", Some("dev"));
+    }
+
+    #[test]
+    fn nothing_builds_on_the_binary() {
+        for package in ["tripod-native", "tripod-chaos", "tripod-tests"] {
+            refused(package, "tripod", None);
+        }
+    }
+
+    #[test]
+    fn storage_and_codec_stay_in_raft() {
+        for library in ["openraft", "sled", "bincode"] {
+            refused("tripod-gateway", library, None);
+            refused("tripod-tests", library, Some("dev"));
+            allowed("tripod-raft", library, None);
+        }
+        allowed("tripod-state", "bincode", Some("dev"));
+        refused("tripod-state", "bincode", None);
+    }
+
+    #[test]
+    fn state_is_pure() {
+        for library in ["tokio", "rand", "tonic", "tracing", "sled"] {
+            refused("tripod-state", library, None);
+        }
+        refused("tripod-state", "tripod-proto", Some("dev"));
+        refused("xtask", "tonic", None);
+        allowed("tripod-state", "imbl", None);
+    }
+
+    #[test]
+    fn an_unknown_crate_must_enter_the_table() {
+        let error = check(&json!({"packages": [{"name": "tripod-new", "dependencies": []}]})).unwrap_err();
+        assert!(error.to_string().contains("tripod-new is not in the table"), "{error}");
+    }
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask test`: everything that this repository can show, from a clone and nothing beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::cargo::{self, cargo, root, target_dir};
+use crate::clients::{self, SKIP_VARIABLE};
+use crate::stage::{self, Stage};
+use crate::verify;
+
+/// What to test.
+#[derive(Args, Clone)]
+pub(crate) struct Options {
+    /// Run the whole-program scenarios with every release of jaxlib, not only with the newest one.
+    #[arg(long)]
+    all_clients: bool,
+    /// Leave the verify stages out.
+    #[arg(long)]
+    skip_verify: bool,
+    /// Run only this stage: one of verify's, build, rust, doctest, clients.
+    #[arg(long)]
+    only: Option<String>,
+    /// Run only client tests whose name contains this text.
+    #[arg(long)]
+    filter: Option<String>,
+}
+
+/// Runs the stages.
+///
+/// # Errors
+/// The first stage that failed.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut stages = if options.skip_verify { Vec::new() } else { verify::stages() };
+    stages.push(Stage::new("build", build));
+    stages.push(Stage::new("rust", rust_tests));
+    stages.push(Stage::new("doctest", || cargo::run(cargo(&["test", "--quiet", "--workspace", "--doc"]))));
+    let clients = options.clone();
+    stages.push(Stage::new("clients", move || client_tests(&clients)));
+    stage::run_all("test", options.only.as_deref(), stages)
+}
+
+/// The same flags as the test runners use, so that nothing is compiled twice.
+fn build() -> Result<()> {
+    cargo::run(cargo(&["build", "--workspace", "--all-targets"]))
+}
+
+fn rust_tests() -> Result<()> {
+    let mut probe = cargo(&["nextest", "--version"]);
+    let has_nextest = probe.output().is_ok_and(|output| output.status.success());
+    if has_nextest {
+        return cargo::run(cargo(&["nextest", "run", "--workspace"]));
+    }
+    eprintln!("  cargo-nextest is not installed: running the same tests by cargo test, one binary at a time");
+    cargo::run(cargo(&["test", "--workspace", "--all-targets"]))
+}
+
+fn client_tests(options: &Options) -> Result<()> {
+    if std::env::var(SKIP_VARIABLE).is_ok_and(|value| value == "1") {
+        eprintln!("warning: {SKIP_VARIABLE}=1: no real client was run");
+        return Ok(());
+    }
+    let built = target_dir()?;
+    let environments = clients::prepare(&built.join("clients"))?;
+    let program = driver(&built)?;
+    let mut command = Command::new(program);
+    command.current_dir(root()).arg("--results").arg(built.join("clients/results"));
+    for (release, python) in environments {
+        command.arg("--python").arg(format!("{}={}", release.jaxlib, python.display()));
+    }
+    if options.all_clients {
+        command.arg("--all-clients");
+    }
+    if let Some(filter) = &options.filter {
+        command.arg("--filter").arg(filter);
+    }
+    cargo::run(command)
+}
+
+/// The driver of the client tests, which the build stage made.
+fn driver(built: &Path) -> Result<PathBuf> {
+    let program = built.join("debug").join("tripod-clients");
+    program.canonicalize().with_context(|| {
+        format!("{} is missing; to build it: cargo xtask test --only build", program.display())
+    })
+}
