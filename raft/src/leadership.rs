@@ -88,7 +88,6 @@ fn leadership(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Lea
     };
     let ready_here = leads
         && leader == Some(node)
-        && applied
-            .is_some_and(|id| id.leader_id.term == term && id.leader_id.node_id == node);
+        && applied.is_some_and(|id| id.leader_id.term == term && id.leader_id.node_id == node);
     Leadership { leader: leader.map(NodeId), term: Term(term), ready_here }
 }
