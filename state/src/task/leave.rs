@@ -74,7 +74,6 @@ impl Turn<'_> {
 pub(crate) fn shutdown_reply(verdict: &Verdict) -> Reply {
     match verdict.as_ref().map_err(Arc::as_ref) {
         Ok(()) => Ok(Answer::Done),
-        Err(fault @ Fault::AlreadyDisconnected { .. }) => Err(fault.clone()),
         Err(fault) => Err(Fault::ShutdownFailed { cause: fault.cited() }),
     }
 }

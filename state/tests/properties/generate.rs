@@ -49,13 +49,14 @@ fn stamp() -> impl Strategy<Value = Stamp> {
     })
 }
 
+/// Boxed: the whole tree by value is larger than a test's stack in an unoptimised build.
 fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
-        12 => tasks().prop_map(Command::Task),
-        8 => barriers().prop_map(Command::Barrier),
-        4 => keys().prop_map(Command::Kv),
-        1 => jobs(),
-        1 => sessions().prop_map(Command::Session),
+        12 => tasks().prop_map(Command::Task).boxed(),
+        8 => barriers().prop_map(Command::Barrier).boxed(),
+        4 => keys().prop_map(Command::Kv).boxed(),
+        1 => jobs().boxed(),
+        1 => sessions().prop_map(Command::Session).boxed(),
         1 => (1_u64..3, "[ab]").prop_map(|(node, client)| announce(node, client)),
     ]
 }

@@ -42,7 +42,8 @@ pub(super) async fn run(settings: &Settings, dialect: Dialect, endpoints: &[Stri
     script.succeed(PROBE_LIMIT).await?;
 
     let golden = scripts().join(format!("raw/golden_{}.json", dialect.release));
-    let arguments = ["compare", text(&golden)?, text(&ours)?];
+    let intended = scripts().join("raw/intended.txt");
+    let arguments = ["compare", text(&golden)?, text(&ours)?, "--intended", text(&intended)?];
     let mut compare = Script::start(python, probe, &arguments, &[], &folder, "compare")?;
     let ending = compare.finish(COMPARE_LIMIT).await?;
     let report = compare.output();
