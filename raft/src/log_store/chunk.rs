@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 /// Bytes of a part's body. A sled leaf holds up to about twenty values and is written as one
 /// message; with this bound and [`super::sled_disk`]'s segment size it never goes to a blob file,
 /// which sled would not make durable.
-pub(crate) const PART_BYTES: usize = 60 << 10;
+pub(crate) const PART_BYTES: usize = 15 << 10;
 /// Version and number of parts.
 const PART_HEADER: usize = 3;
 /// Length and checksum.
@@ -78,7 +78,7 @@ fn checksum(length: [u8; 4], bytes: &[u8]) -> u32 {
 
 fn finish(first: u64, last: u64, body: &[u8]) -> Chunk {
     let bodies: Vec<&[u8]> = body.chunks(PART_BYTES).collect();
-    let count = u16::try_from(bodies.len()).expect("an entry is below 65,535 parts of 60 KiB");
+    let count = u16::try_from(bodies.len()).expect("an entry is below 65,535 parts of 15 KiB");
     let parts = bodies
         .into_iter()
         .map(|piece| {

@@ -20,11 +20,12 @@ use crate::log_store::disk::{Change, Disk, DiskError, Loaded, OldEntries};
 use crate::log_store::keyspace::{ChunkKey, MetaKey};
 use crate::types::{Entry, LogId, entry_bytes};
 
-/// Bytes of sled's page cache. The log is read back only for slow followers.
-const CACHE_BYTES: u64 = 32 << 20;
 /// Bytes of a segment of sled's file. A message above a quarter of it goes to a file of its own,
-/// which sled never syncs; a full leaf of chunk parts stays below that.
-const SEGMENT_BYTES: usize = 8 << 20;
+/// which sled never syncs; a full leaf (17 chunk parts) stays below that. sled holds several buffers
+/// of this size, so it is no larger than it must be.
+const SEGMENT_BYTES: usize = 2 << 20;
+/// Bytes of sled's page cache. The log is read back only for slow followers.
+const CACHE_BYTES: u64 = 8 << 20;
 
 /// How long the lock may be held by an owner that is ending: sled lets go of it only when its own
 /// background threads have dropped the last of their garbage, and a process may be told to restart

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tripod_state::ids::TimeMs;
+use tripod_state::ids::{DurationMs, TimeMs};
 
 /// Tells the time of day. Only grace periods are judged by it; every timer runs on a monotonic clock.
 pub type Clock = Arc<dyn Fn() -> TimeMs + Send + Sync>;
@@ -17,4 +17,9 @@ pub(crate) fn wall() -> TimeMs {
 /// Whole milliseconds, at most what fits.
 pub(crate) fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// So many hundredths of a length.
+pub(crate) fn percent(length: DurationMs, hundredths: u64) -> DurationMs {
+    DurationMs(length.0.saturating_mul(hundredths) / 100)
 }

@@ -53,7 +53,8 @@ impl Gateway {
         keeper.start(&backend);
         let submitter = Submitter::new(Arc::clone(&backend), Arc::clone(&calls), options.hold);
         let submitter = Arc::new(submitter);
-        let pulse = Pulse::start(Arc::clone(&backend), Arc::clone(&submitter), clock);
+        let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
+        let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
         Self { backend, hub, calls, submitter, pulse: Arc::new(pulse) }
     }
 
@@ -130,8 +131,8 @@ impl Gateway {
         Ok(self.look(look))
     }
 
-    /// A heartbeat: told to the leader, or held while there is none, but answered before the client
-    /// gives up on it.
+    /// A heartbeat: told to the leader, or held while there is none or while another task of the job
+    /// may be about to be given up, but answered before the client gives up on it.
     ///
     /// # Errors
     /// [`Outage::Stopping`], and only for a task that is not alive by this node's own state.

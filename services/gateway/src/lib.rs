@@ -12,6 +12,8 @@
 //! * A waiter listens before it looks, so no wake-up is lost; what it waits for is resolved from the
 //!   replicated state, so a change of leaders does not end a wait.
 //! * A heartbeat is never answered with an error for a reason of the cluster's own.
+//! * A beat is answered before its client gives up on it, whatever is suspected of other tasks; held
+//!   or not, it does not bring its own task nearer to its deadline.
 //! * Timers only propose. A new leader starts all of them anew, and a pause of this process puts all
 //!   of them off.
 //!

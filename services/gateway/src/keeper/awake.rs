@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tripod_state::ids::DurationMs;
 
+use crate::clock::millis;
+
 /// A tick that comes later than this after its predecessor means that the process did not run.
 const GAP: Duration = Duration::from_secs(1);
 
@@ -50,6 +52,16 @@ impl Moment {
     /// This moment plus `length`, at the end of time if that is beyond it.
     pub(super) fn plus(self, length: DurationMs) -> Self {
         Self(self.0.saturating_add(Duration::from_millis(length.0)))
+    }
+
+    /// This moment less `length`, at the start if that is before it.
+    pub(super) fn minus(self, length: DurationMs) -> Self {
+        Self(self.0.saturating_sub(Duration::from_millis(length.0)))
+    }
+
+    /// How long after `earlier` this is; zero if it is not.
+    pub(super) fn since(self, earlier: Self) -> DurationMs {
+        DurationMs(millis(self.0.saturating_sub(earlier.0)))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The leader's memory: who was last heard when, and which barriers are open. Nothing here is
 //! replicated and nothing here decides: a timer that runs out *proposes* an expiry, and apply checks
-//! whether it still holds. A new leader starts every timer anew, so a change of leaders can only give
-//! a task more time, never less.
+//! whether it still holds; a task that missed a beat is a *suspect*, for which answers may wait. A new
+//! leader starts every timer anew, so a change of leaders can only give a task more time, never less.
 
 mod awake;
 mod barriers;
 mod run;
+mod suspects;
 mod tasks;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tripod_raft::AskHandler;
-use tripod_state::ids::{DurationMs, ServiceIncarnation, Term, TimeMs};
+use tripod_state::ids::{DurationMs, LogIndex, ServiceIncarnation, Term, TimeMs};
 use tripod_state::task::Beat as Opinion;
 use tripod_state::{Effect, State};
 
@@ -22,9 +23,14 @@ use self::awake::{Awake, Moment};
 use self::barriers::BarrierTimers;
 use self::tasks::{Connected, TaskTimers};
 use crate::backend::{Backend, Future, look};
-use crate::clock::Clock;
+use crate::clock::{Clock, percent};
 use crate::options::Options;
-use crate::pulse::{Beat, decode_beats, encode_verdicts};
+use crate::pulse::{Beat, Suspicion, Verdict, decode_beats, encode_verdicts};
+
+/// What must lie between two beats of a task, in percent of its job's heartbeat timeout, for the
+/// second one to be told of a suspicion. A client gives up on a beat as soon as the next one would be
+/// due, so one that beats faster than the job asks has less patience too, and is not to be held.
+const RHYTHM_PERCENT: u64 = 48;
 
 /// Keeps the timers of the jobs while this node leads.
 pub(crate) struct Keeper {
@@ -96,17 +102,9 @@ impl Keeper {
         });
         // Read after the look, so that a node that has applied this much sees what was seen here.
         let applied = backend.applied_index();
-        let mut memory = self.memory.lock();
-        if memory.reign.is_some() {
-            let heard = memory.awake.now();
-            for (beat, judged) in beats.iter().zip(&judged) {
-                if let Some(timeout) = judged.heard {
-                    memory.tasks.heard(beat.connected(), heard.plus(timeout));
-                }
-            }
-        }
-        drop(memory);
-        Ok(encode_verdicts(judged.iter().map(|judged| judged.service), applied))
+        let suspects = self.memory.lock().hear(&beats, &judged);
+        let verdicts = judged.iter().zip(suspects).map(|(judged, within)| judged.verdict(within, applied));
+        Ok(encode_verdicts(verdicts))
     }
 }
 
@@ -133,9 +131,38 @@ impl Judged {
             Opinion::Refused(_) | Opinion::Propose(_) => Self { service: None, heard: None },
         }
     }
+
+    /// `within`: how soon another task of the job may be given up; `applied`: the index of the state
+    /// that was asked.
+    fn verdict(&self, within: Option<DurationMs>, applied: LogIndex) -> Verdict {
+        match self.service {
+            Some(service) => {
+                let suspicion = within.map(|within| Suspicion { within, seen: applied });
+                Verdict::Alive { service, suspicion }
+            }
+            None => Verdict::Look(applied),
+        }
+    }
 }
 
 impl Memory {
+    /// Remembers who gave a sign of life. Gives for each beat how soon another task of its job may be
+    /// given up, if the caller should wait for that.
+    fn hear(&mut self, beats: &[Beat], judged: &[Judged]) -> Vec<Option<DurationMs>> {
+        if self.reign.is_none() {
+            return vec![None; beats.len()];
+        }
+        let now = self.awake.now();
+        // All are heard before any is told, so that nobody is told of one who is in the same batch.
+        let hear = |(beat, judged): (&Beat, &Judged)| {
+            let timeout = judged.heard?;
+            let before = self.tasks.heard(beat.connected(), now, timeout)?;
+            (before.plus(percent(timeout, RHYTHM_PERCENT)) <= now).then_some(beat.scope.job)
+        };
+        let patient: Vec<_> = beats.iter().zip(judged).map(hear).collect();
+        patient.into_iter().map(|job| self.tasks.suspect(job?, now)).collect()
+    }
+
     fn note(&mut self, effect: &Effect) {
         match effect {
             Effect::TaskConnected { job, task, incarnation } => {

@@ -9,12 +9,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 use tripod_raft::Leadership;
 use tripod_state::ids::{Incarnation, JobId, TaskId, Term, TimeMs};
+use tripod_state::job::Poll;
 use tripod_state::task::Phase;
 use tripod_state::{Command, Envelope, Scope, State, barrier, session, task};
 
 use super::awake::Awake;
 use super::barriers::{Instance, instance};
-use super::tasks::{Connected, Silent};
+use super::tasks::{Connected, Due, Silent};
 use super::{Keeper, Memory};
 use crate::backend::{Backend, look};
 use crate::clock::millis;
@@ -40,7 +41,7 @@ pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Lea
         let now = *leadership.borrow_and_update();
         let Some(reign) = keeper.follow(backend.as_ref(), now) else { continue };
         keeper.arm_fresh(backend.as_ref());
-        keeper.expire_tasks(&backend, reign);
+        keeper.look_at_tasks(&backend, reign);
         keeper.expire_barriers(&backend, reign);
         if Instant::now() >= sessions_due {
             sessions_due = Instant::now() + SESSIONS_EVERY;
@@ -78,7 +79,7 @@ impl Keeper {
         let now = memory.awake.now();
         for (job, task, incarnation, timeout) in tasks {
             let deadline = now.plus(timeout).plus(self.options.grace);
-            memory.tasks.arm(Connected { job, task, incarnation }, deadline);
+            memory.tasks.arm(Connected { job, task, incarnation }, deadline, timeout);
         }
         for open in barriers {
             let deadline = now.plus(open.timeout);
@@ -112,26 +113,41 @@ impl Keeper {
         for ((who, connected), timeout) in fresh.into_iter().zip(timeouts) {
             // Without a timeout the job is gone again.
             if let Some(timeout) = timeout {
-                memory.tasks.heard(who, connected.plus(timeout));
+                memory.tasks.heard(who, connected, timeout);
             }
         }
     }
 
-    fn expire_tasks(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
-        let silent = {
+    /// Suspects the tasks that missed a beat, and proposes the end of those whose time is up.
+    fn look_at_tasks(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+        let due = {
             let mut memory = self.memory.lock();
             let now = memory.awake.now();
-            memory.tasks.take_silent(now)
+            memory.tasks.take_due(now)
         };
-        if silent.is_empty() {
+        if due == Due::default() {
             return;
         }
-        for (job, silent) in look(backend.as_ref(), |state| still_connected(state, silent)) {
+        let (overdue, silent, told) = look(backend.as_ref(), |state| {
+            let jobs = due.overdue.keys().chain(due.silent.keys());
+            let told: BTreeSet<JobId> = jobs.copied().filter(|job| tells(state, *job)).collect();
+            (still_connected(state, &due.overdue), still_connected(state, &due.silent), told)
+        });
+        let mut memory = self.memory.lock();
+        if memory.reign == Some(reign) {
+            memory.suspect(&due, &overdue, &silent, &told);
+        }
+        drop(memory);
+        for (job, silent) in silent {
             tracing::info!(job = job.0, tasks = silent.len(), "heartbeat timeout");
             let command = Command::Task(task::Command::Expire { job, silent: silent.clone() });
-            self.propose(backend, reign, command, move |memory| {
-                let now = memory.awake.now();
-                memory.tasks.put_back(job, &silent, now);
+            self.propose(backend, reign, command, move |memory, replied| {
+                if replied {
+                    memory.tasks.acquit(job, &silent);
+                } else {
+                    let now = memory.awake.now();
+                    memory.tasks.put_back(job, &silent, now);
+                }
             });
         }
     }
@@ -153,9 +169,11 @@ impl Keeper {
         for due in due.into_iter().filter(|due| open.contains(due)) {
             let (job, barrier, counter) = due.clone();
             let command = Command::Barrier(barrier::Command::Expire { job, barrier, counter });
-            self.propose(backend, reign, command, move |memory| {
-                let now = memory.awake.now();
-                memory.barriers.put_back(due, now);
+            self.propose(backend, reign, command, move |memory, replied| {
+                if !replied {
+                    let now = memory.awake.now();
+                    memory.barriers.put_back(due, now);
+                }
             });
         }
     }
@@ -164,39 +182,60 @@ impl Keeper {
         let before_ms = TimeMs((self.clock)().0.saturating_sub(SESSION_IDLE_MS));
         let command = Command::Session(session::Command::ExpireIdle { before_ms });
         // The next round is soon enough.
-        self.propose(backend, reign, command, |_| {});
+        self.propose(backend, reign, command, |_, _| {});
     }
 
-    /// Proposes once, unstamped: apply checks whether the reason still holds. `failed` runs if there
-    /// was no reply, unless the reign has ended meanwhile.
+    /// Proposes once, unstamped: apply checks whether the reason still holds. `settle` learns whether
+    /// there was a reply, unless the reign has ended meanwhile.
     fn propose(
         self: &Arc<Self>,
         backend: &Arc<dyn Backend>,
         reign: Term,
         command: Command,
-        failed: impl FnOnce(&mut Memory) + Send + 'static,
+        settle: impl FnOnce(&mut Memory, bool) + Send + 'static,
     ) {
         let proposal = backend.propose(Envelope { stamp: None, command });
         let keeper = Arc::clone(self);
         tokio::spawn(async move {
             let error = match tokio::time::timeout(PROPOSAL_TIMEOUT, proposal).await {
-                Ok(Ok(_)) => return,
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => "no answer in time".into(),
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some("no answer in time".into()),
             };
-            tracing::debug!(error, "expiry not proposed");
+            if let Some(error) = &error {
+                tracing::debug!(error, "expiry not proposed");
+            }
             let mut memory = keeper.memory.lock();
             if memory.reign == Some(reign) {
-                failed(&mut memory);
+                settle(&mut memory, error.is_none());
             }
         });
     }
 }
 
-/// Those of the silent tasks that the state still holds for connected: the others left in peace, and
-/// need no command.
-fn still_connected(state: &State, silent: Silent) -> Silent {
-    let connected = |job: JobId, silent: Vec<(TaskId, Incarnation)>| {
+impl Memory {
+    /// Suspects those of the due tasks that are still connected (`overdue`, `silent`), in the jobs
+    /// whose tasks are `told`.
+    fn suspect(&mut self, due: &Due, overdue: &Silent, silent: &Silent, told: &BTreeSet<JobId>) {
+        let now = self.awake.now();
+        for (job, tasks) in &due.silent {
+            self.tasks.acquit(*job, tasks);
+        }
+        for job in told {
+            if let Some(tasks) = overdue.get(job) {
+                self.tasks.accuse(*job, tasks);
+            }
+            if let Some(tasks) = silent.get(job) {
+                self.tasks.convict(*job, tasks, now);
+            }
+        }
+    }
+}
+
+/// Those of the tasks that the state still holds for connected: the others left in peace, and need no
+/// command.
+fn still_connected(state: &State, silent: &Silent) -> Silent {
+    let connected = |job: JobId, silent: &[(TaskId, Incarnation)]| {
         let ids: Vec<TaskId> = silent.iter().map(|(task, _)| *task).collect();
         // A fault means that the job is gone.
         let report = state.tasks(Scope { job, service: None }, &ids).ok()?;
@@ -206,8 +245,13 @@ fn still_connected(state: &State, silent: Silent) -> Silent {
             .filter(|info| info.phase == Phase::Connected)
             .map(|info| (info.task, info.incarnation))
             .collect();
-        let silent: Vec<_> = silent.into_iter().filter(|who| alive.contains(who)).collect();
+        let silent: Vec<_> = silent.iter().copied().filter(|who| alive.contains(who)).collect();
         (!silent.is_empty()).then_some((job, silent))
     };
-    silent.into_iter().filter_map(|(job, silent)| connected(job, silent)).collect()
+    silent.iter().filter_map(|(job, silent)| connected(*job, silent)).collect()
+}
+
+/// Whether the tasks of the job learn from the replies to their beats that one of them has died.
+fn tells(state: &State, job: JobId) -> bool {
+    state.job(job).is_some_and(|job| job.spec.poll == Poll::Release && !job.spec.recoverable)
 }

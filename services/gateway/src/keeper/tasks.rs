@@ -1,11 +1,18 @@
-//! When each connected task was last heard, and which have been silent for too long.
+//! When each connected task was last heard, which have missed a beat, and which have been silent for
+//! too long.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-use tripod_state::ids::{Incarnation, JobId, TaskId};
+use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
 
 use super::awake::Moment;
+use super::suspects::Suspects;
+use crate::clock::percent;
+
+/// How long before its deadline a task is overdue, in percent of the heartbeat timeout. Clients beat
+/// at 50, so at 45 before the end a beat is late by 5.
+const OVERDUE_PERCENT: u64 = 45;
 
 /// One life of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,103 +25,194 @@ pub(super) struct Connected {
 /// The silent tasks of each job, in ascending order.
 pub(super) type Silent = BTreeMap<JobId, Vec<(TaskId, Incarnation)>>;
 
-/// The heartbeat timers. A beat only moves a deadline; the heap learns of it when the old deadline
-/// comes up, so that a beat costs no heap operation.
+/// What a look at the timers has found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Due {
+    /// Became overdue; they are still armed.
+    pub(super) overdue: Silent,
+    /// Their time is up; they are armed no more.
+    pub(super) silent: Silent,
+}
+
+/// The heartbeat timers. A beat only moves a deadline; the heap learns of it when the old time comes
+/// up, so that a beat costs no heap operation.
 #[derive(Default)]
 pub(super) struct TaskTimers {
     armed: HashMap<(JobId, TaskId), Armed>,
-    /// One entry an armed task, keyed by a deadline that may since have moved; entries of another
-    /// generation are void.
+    /// One entry an armed task, keyed by when to look at it, which may since have moved; entries of
+    /// another generation are void.
     heap: BinaryHeap<Reverse<(Moment, Connected, u64)>>,
     generation: u64,
+    suspects: Suspects,
 }
 
 struct Armed {
     incarnation: Incarnation,
+    /// When this node last heard the task, if it has.
+    heard: Option<Moment>,
     deadline: Moment,
+    timeout: DurationMs,
+    /// Whether [`Due`] has told that the task is overdue, and it has not been heard since.
+    overdue: bool,
     /// Which entry of the heap is this task's.
     generation: u64,
 }
 
 impl TaskTimers {
-    /// Starts a task's timer, in place of any that it has.
-    pub(super) fn arm(&mut self, who: Connected, deadline: Moment) {
-        self.generation += 1;
-        let generation = self.generation;
-        let armed = Armed { incarnation: who.incarnation, deadline, generation };
-        self.armed.insert((who.job, who.task), armed);
-        self.heap.push(Reverse((deadline, who, generation)));
+    /// Starts the timer of a task that this node has not heard yet, in place of any that it has.
+    pub(super) fn arm(&mut self, who: Connected, deadline: Moment, timeout: DurationMs) {
+        self.insert(who, Armed::new(who.incarnation, None, deadline, timeout));
     }
 
-    /// A sign of life: the task has until `deadline`, or longer if it already had.
-    pub(super) fn heard(&mut self, who: Connected, deadline: Moment) {
+    /// A sign of life: the task has the whole of its timeout again, or longer if it already had. Gives
+    /// the sign of life before this one, if this node heard it.
+    pub(super) fn heard(&mut self, who: Connected, now: Moment, timeout: DurationMs) -> Option<Moment> {
+        let deadline = now.plus(timeout);
         match self.armed.get_mut(&(who.job, who.task)) {
             Some(armed) if armed.incarnation == who.incarnation => {
                 armed.deadline = armed.deadline.max(deadline);
+                armed.timeout = timeout;
+                if std::mem::take(&mut armed.overdue) {
+                    self.suspects.remove(who.job, who.task);
+                }
+                armed.heard.replace(now)
             }
             // The state knows this life of the task, so its effect was missed or is still to come.
-            _ => self.arm(who, deadline),
+            _ => {
+                self.insert(who, Armed::new(who.incarnation, Some(now), deadline, timeout));
+                None
+            }
         }
     }
 
-    /// Takes out every task whose time is up.
-    pub(super) fn take_silent(&mut self, now: Moment) -> Silent {
-        let mut silent = Silent::new();
+    /// Tells of every task that became overdue, and takes out every task whose time is up.
+    pub(super) fn take_due(&mut self, now: Moment) -> Due {
+        let mut found = Due::default();
         while let Some(&Reverse((due, who, generation))) = self.heap.peek() {
             if due > now {
                 break;
             }
             self.heap.pop();
-            let Some(armed) = self.armed.get(&(who.job, who.task)) else { continue };
+            let Some(armed) = self.armed.get_mut(&(who.job, who.task)) else { continue };
             if armed.generation != generation {
                 continue;
             }
-            if armed.deadline > now {
-                self.heap.push(Reverse((armed.deadline, who, generation)));
+            if armed.deadline <= now {
+                self.armed.remove(&(who.job, who.task));
+                found.silent.entry(who.job).or_default().push((who.task, who.incarnation));
                 continue;
             }
-            self.armed.remove(&(who.job, who.task));
-            silent.entry(who.job).or_default().push((who.task, who.incarnation));
+            if !armed.overdue && armed.overdue_at() <= now {
+                armed.overdue = true;
+                found.overdue.entry(who.job).or_default().push((who.task, who.incarnation));
+            }
+            self.heap.push(Reverse((armed.next_look(), who, generation)));
         }
-        for tasks in silent.values_mut() {
+        for tasks in found.silent.values_mut().chain(found.overdue.values_mut()) {
             tasks.sort_unstable();
         }
-        silent
+        found
+    }
+
+    /// Lets the others of the job be told of these overdue tasks, except those that were heard
+    /// meanwhile.
+    pub(super) fn accuse(&mut self, job: JobId, overdue: &[(TaskId, Incarnation)]) {
+        for &(task, incarnation) in overdue {
+            let armed = self.armed.get(&(job, task));
+            if let Some(armed) = armed.filter(|armed| armed.overdue && armed.incarnation == incarnation) {
+                self.suspects.add(job, task, armed.deadline);
+            }
+        }
+    }
+
+    /// Lets the others of the job be told of these silent tasks while their end is being proposed,
+    /// except those that were heard meanwhile.
+    pub(super) fn convict(&mut self, job: JobId, silent: &[(TaskId, Incarnation)], now: Moment) {
+        for &(task, _) in silent {
+            if !self.armed.contains_key(&(job, task)) {
+                self.suspects.add(job, task, now);
+            }
+        }
+    }
+
+    /// Nobody need be told of these tasks any more.
+    pub(super) fn acquit(&mut self, job: JobId, tasks: &[(TaskId, Incarnation)]) {
+        for &(task, _) in tasks {
+            self.suspects.remove(job, task);
+        }
+    }
+
+    /// How long until the time of the first overdue task of the job is up.
+    pub(super) fn suspect(&self, job: JobId, now: Moment) -> Option<DurationMs> {
+        self.suspects.soonest(job).map(|deadline| deadline.since(now))
     }
 
     /// Takes tasks back whose expiry could not be proposed: they are due again at once, unless they
-    /// were armed anew meanwhile.
+    /// were armed anew meanwhile. The others of the job are still told of them.
     pub(super) fn put_back(&mut self, job: JobId, silent: &[(TaskId, Incarnation)], now: Moment) {
         for &(task, incarnation) in silent {
             if !self.armed.contains_key(&(job, task)) {
-                self.arm(Connected { job, task, incarnation }, now);
+                let armed = Armed::new(incarnation, None, now, DurationMs(0));
+                self.push(Connected { job, task, incarnation }, Armed { overdue: true, ..armed });
             }
         }
     }
 
     pub(super) fn forget_job(&mut self, job: JobId) {
         self.armed.retain(|(of, _), _| *of != job);
+        self.suspects.forget_job(job);
     }
 
     pub(super) fn clear(&mut self) {
         self.armed.clear();
         self.heap.clear();
+        self.suspects.clear();
     }
 
     pub(super) fn len(&self) -> usize {
         self.armed.len()
     }
+
+    /// Arms a task that is under no suspicion.
+    fn insert(&mut self, who: Connected, armed: Armed) {
+        self.suspects.remove(who.job, who.task);
+        self.push(who, armed);
+    }
+
+    fn push(&mut self, who: Connected, mut armed: Armed) {
+        self.generation += 1;
+        armed.generation = self.generation;
+        self.heap.push(Reverse((armed.next_look(), who, self.generation)));
+        self.armed.insert((who.job, who.task), armed);
+    }
+}
+
+impl Armed {
+    fn new(incarnation: Incarnation, heard: Option<Moment>, deadline: Moment, timeout: DurationMs) -> Self {
+        Self { incarnation, heard, deadline, timeout, overdue: false, generation: 0 }
+    }
+
+    fn overdue_at(&self) -> Moment {
+        self.deadline.minus(percent(self.timeout, OVERDUE_PERCENT))
+    }
+
+    /// When the timer says something new, if the task is not heard before. A beat only puts it off:
+    /// even for an overdue task, the next time is later than the deadline that it had.
+    fn next_look(&self) -> Moment {
+        if self.overdue { self.deadline } else { self.overdue_at() }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tripod_state::ids::DurationMs;
-
     use super::super::awake::Awake;
     use super::*;
 
+    const JOB: JobId = JobId(1);
+    const TIMEOUT: DurationMs = DurationMs(1000);
+
     fn who(task: i32, incarnation: u64) -> Connected {
-        Connected { job: JobId(1), task: TaskId(task), incarnation: Incarnation(incarnation) }
+        Connected { job: JOB, task: TaskId(task), incarnation: Incarnation(incarnation) }
     }
 
     fn silent(tasks: &[(i32, u64)]) -> Silent {
@@ -122,72 +220,186 @@ mod tests {
             return Silent::new();
         }
         let tasks = tasks.iter().map(|&(task, incarnation)| (TaskId(task), Incarnation(incarnation)));
-        BTreeMap::from([(JobId(1), tasks.collect())])
+        BTreeMap::from([(JOB, tasks.collect())])
     }
 
-    /// `after` milliseconds from a fixed start.
-    fn at(start: Moment, after: u64) -> Moment {
-        start.plus(DurationMs(after))
+    /// Timers with a start from which tests count.
+    struct Scene {
+        start: Moment,
+        timers: TaskTimers,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self { start: Awake::default().now(), timers: TaskTimers::default() }
+        }
+
+        /// `after` milliseconds from the start.
+        fn at(&self, after: u64) -> Moment {
+            self.start.plus(DurationMs(after))
+        }
+
+        fn arm(&mut self, task: i32, incarnation: u64, deadline: u64) {
+            self.timers.arm(who(task, incarnation), self.at(deadline), TIMEOUT);
+        }
+
+        fn heard(&mut self, task: i32, incarnation: u64, now: u64) -> Option<Moment> {
+            self.timers.heard(who(task, incarnation), self.at(now), TIMEOUT)
+        }
+
+        fn due(&mut self, now: u64) -> Due {
+            self.timers.take_due(self.at(now))
+        }
+
+        /// Who is silent, whoever is overdue.
+        fn silent(&mut self, now: u64) -> Silent {
+            self.due(now).silent
+        }
+
+        fn accuse(&mut self, overdue: &Silent) {
+            self.timers.accuse(JOB, &overdue[&JOB]);
+        }
+
+        fn convict(&mut self, silent: &Silent, now: u64) {
+            self.timers.convict(JOB, &silent[&JOB], self.at(now));
+        }
+
+        fn suspect(&self, now: u64) -> Option<u64> {
+            self.timers.suspect(JOB, self.at(now)).map(|within| within.0)
+        }
     }
 
     #[test]
     fn a_task_that_is_heard_in_time_is_never_silent() {
-        let start = Awake::default().now();
-        let mut timers = TaskTimers::default();
-        timers.arm(who(0, 7), at(start, 1000));
-        timers.arm(who(1, 8), at(start, 1000));
+        let mut scene = Scene::new();
+        scene.arm(0, 7, 1000);
+        scene.arm(1, 8, 1000);
 
-        timers.heard(who(0, 7), at(start, 1900));
+        assert_eq!(scene.heard(0, 7, 900), None);
 
-        assert_eq!(timers.take_silent(at(start, 999)), silent(&[]));
-        assert_eq!(timers.take_silent(at(start, 1000)), silent(&[(1, 8)]));
-        assert_eq!(timers.take_silent(at(start, 1899)), silent(&[]));
-        assert_eq!(timers.take_silent(at(start, 1900)), silent(&[(0, 7)]));
-        assert_eq!(timers.len(), 0);
+        assert_eq!(scene.silent(999), silent(&[]));
+        assert_eq!(scene.silent(1000), silent(&[(1, 8)]));
+        assert_eq!(scene.heard(0, 7, 901), Some(scene.at(900)));
+        assert_eq!(scene.silent(1900), silent(&[]));
+        assert_eq!(scene.silent(1901), silent(&[(0, 7)]));
+        assert_eq!(scene.timers.len(), 0);
     }
 
     #[test]
     fn silent_tasks_of_one_moment_come_together_in_order() {
-        let start = Awake::default().now();
-        let mut timers = TaskTimers::default();
+        let mut scene = Scene::new();
         for task in [2, 0, 1] {
-            timers.arm(who(task, 7), at(start, 10 - task as u64));
+            scene.arm(task, 7, 10 - task as u64);
         }
-        assert_eq!(timers.take_silent(at(start, 10)), silent(&[(0, 7), (1, 7), (2, 7)]));
+        assert_eq!(scene.silent(10), silent(&[(0, 7), (1, 7), (2, 7)]));
     }
 
     #[test]
     fn a_new_life_voids_the_timer_of_the_old_one() {
-        let start = Awake::default().now();
-        let mut timers = TaskTimers::default();
-        timers.arm(who(0, 7), at(start, 10));
-        timers.arm(who(0, 8), at(start, 20));
+        let mut scene = Scene::new();
+        scene.arm(0, 7, 10);
+        scene.arm(0, 8, 20);
 
-        assert_eq!(timers.take_silent(at(start, 15)), silent(&[]));
-        assert_eq!(timers.take_silent(at(start, 20)), silent(&[(0, 8)]));
-        assert_eq!(timers.take_silent(at(start, 99)), silent(&[]), "once");
+        assert_eq!(scene.silent(15), silent(&[]));
+        assert_eq!(scene.silent(20), silent(&[(0, 8)]));
+        assert_eq!(scene.silent(99), silent(&[]), "once");
     }
 
     #[test]
     fn a_task_that_could_not_be_expired_is_due_again() {
-        let start = Awake::default().now();
-        let mut timers = TaskTimers::default();
-        timers.arm(who(0, 7), at(start, 10));
-        let taken = timers.take_silent(at(start, 10));
-        timers.put_back(JobId(1), &taken[&JobId(1)], at(start, 10));
-        assert_eq!(timers.take_silent(at(start, 10)), taken);
+        let mut scene = Scene::new();
+        scene.arm(0, 7, 10);
+        let taken = scene.silent(10);
+        scene.timers.put_back(JOB, &taken[&JOB], scene.at(10));
+        assert_eq!(scene.silent(10), taken);
 
-        timers.arm(who(0, 8), at(start, 50));
-        timers.put_back(JobId(1), &taken[&JobId(1)], at(start, 11));
-        assert_eq!(timers.take_silent(at(start, 49)), silent(&[]), "a newer life has its own time");
+        scene.arm(0, 8, 50);
+        scene.timers.put_back(JOB, &taken[&JOB], scene.at(11));
+        assert_eq!(scene.silent(49), silent(&[]), "a newer life has its own time");
     }
 
     #[test]
-    fn a_deleted_job_has_no_timers() {
-        let start = Awake::default().now();
-        let mut timers = TaskTimers::default();
-        timers.arm(who(0, 7), at(start, 10));
-        timers.forget_job(JobId(1));
-        assert_eq!(timers.take_silent(at(start, 99)), silent(&[]));
+    fn a_deleted_job_has_no_timers_and_no_suspects() {
+        let mut scene = Scene::new();
+        scene.arm(0, 7, 1000);
+        let overdue = scene.due(600).overdue;
+        scene.accuse(&overdue);
+        scene.timers.forget_job(JOB);
+        assert_eq!(scene.suspect(600), None);
+        scene.accuse(&overdue);
+        assert_eq!(scene.suspect(600), None, "too late");
+        assert_eq!(scene.due(9999), Due::default());
+    }
+
+    #[test]
+    fn a_task_is_overdue_once_before_it_is_silent() {
+        let mut scene = Scene::new();
+        scene.heard(0, 7, 0);
+        assert_eq!(scene.due(549), Due::default());
+        assert_eq!(scene.due(550), Due { overdue: silent(&[(0, 7)]), silent: silent(&[]) });
+        assert_eq!(scene.suspect(550), None, "nobody has accused it");
+        assert_eq!(scene.due(999), Due::default());
+        assert_eq!(scene.due(1000), Due { overdue: silent(&[]), silent: silent(&[(0, 7)]) });
+    }
+
+    #[test]
+    fn a_suspect_that_is_heard_is_none_and_may_become_one_again() {
+        let mut scene = Scene::new();
+        scene.heard(0, 7, 0);
+        scene.heard(1, 8, 100);
+        for now in [550, 650] {
+            let overdue = scene.due(now).overdue;
+            scene.accuse(&overdue);
+        }
+        assert_eq!(scene.suspect(700), Some(300), "the first one's deadline");
+
+        scene.heard(0, 7, 700);
+        assert_eq!(scene.suspect(700), Some(400), "the other's");
+        scene.heard(1, 8, 800);
+        assert_eq!(scene.suspect(800), None);
+
+        assert_eq!(scene.due(1249), Due::default());
+        assert_eq!(scene.due(1250).overdue, silent(&[(0, 7)]));
+        assert_eq!(scene.due(1350).overdue, silent(&[(1, 8)]));
+    }
+
+    #[test]
+    fn who_was_heard_meanwhile_is_not_accused() {
+        let mut scene = Scene::new();
+        scene.heard(0, 7, 0);
+        let overdue = scene.due(550).overdue;
+        scene.heard(0, 7, 551);
+        scene.accuse(&overdue);
+        assert_eq!(scene.suspect(552), None);
+    }
+
+    #[test]
+    fn the_silent_are_told_of_until_their_end_is_settled() {
+        let mut scene = Scene::new();
+        scene.heard(0, 7, 0);
+        let gone = scene.silent(1000);
+        scene.convict(&gone, 1000);
+        assert_eq!(scene.suspect(1010), Some(0), "while the expiry is proposed");
+
+        scene.timers.put_back(JOB, &gone[&JOB], scene.at(1020));
+        assert_eq!(scene.suspect(1020), Some(0), "while it waits to be proposed again");
+        assert_eq!(scene.silent(1020), gone);
+
+        scene.timers.acquit(JOB, &gone[&JOB]);
+        assert_eq!(scene.suspect(1030), None);
+    }
+
+    #[test]
+    fn a_task_that_comes_back_while_its_end_is_proposed_is_no_suspect() {
+        let mut scene = Scene::new();
+        scene.heard(0, 7, 0);
+        let gone = scene.silent(1000);
+        scene.convict(&gone, 1000);
+        scene.timers.put_back(JOB, &gone[&JOB], scene.at(1005));
+
+        scene.heard(0, 7, 1010);
+
+        assert_eq!(scene.suspect(1010), None);
+        assert_eq!(scene.silent(2009), silent(&[]));
     }
 }

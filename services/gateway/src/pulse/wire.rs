@@ -4,9 +4,9 @@ use bytes::Bytes;
 use prost::Message as _;
 use tripod_proto::tripod::peer::v1 as pb;
 use tripod_state::Scope;
-use tripod_state::ids::{Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId};
+use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId};
 
-use super::{Beat, Verdict};
+use super::{Beat, Suspicion, Verdict};
 
 pub(super) fn encode_beats(beats: impl Iterator<Item = Beat>) -> Bytes {
     let beats = beats
@@ -32,15 +32,17 @@ pub(crate) fn decode_beats(batch: Bytes) -> Result<Vec<Beat>, String> {
     Ok(beats.collect())
 }
 
-/// `applied` is the index of the state that was asked.
-pub(crate) fn encode_verdicts(
-    services: impl Iterator<Item = Option<ServiceIncarnation>>,
-    applied: LogIndex,
-) -> Bytes {
-    let verdicts = services
-        .map(|service| pb::HeartbeatVerdict {
-            service: service.map(|service| service.0),
-            applied_index: applied.0,
+pub(crate) fn encode_verdicts(verdicts: impl Iterator<Item = Verdict>) -> Bytes {
+    let verdicts = verdicts
+        .map(|verdict| match verdict {
+            Verdict::Alive { service, suspicion } => pb::HeartbeatVerdict {
+                service: Some(service.0),
+                applied_index: suspicion.map_or(0, |suspicion| suspicion.seen.0),
+                suspect_ms: suspicion.map(|suspicion| suspicion.within.0),
+            },
+            Verdict::Look(applied) => {
+                pb::HeartbeatVerdict { service: None, applied_index: applied.0, suspect_ms: None }
+            }
         })
         .collect();
     pb::HeartbeatVerdicts { verdicts }.encode_to_vec().into()
@@ -55,9 +57,11 @@ pub(super) fn decode_verdicts(verdicts: Bytes, expected: usize) -> Result<Vec<Ve
     if verdicts.len() != expected {
         return Err(format!("heartbeat verdicts: {} for {expected} beats", verdicts.len()));
     }
-    let verdicts = verdicts.into_iter().map(|verdict| match verdict.service {
-        Some(service) => Verdict::Alive(ServiceIncarnation(service)),
-        None => Verdict::Look(LogIndex(verdict.applied_index)),
+    let verdicts = verdicts.into_iter().map(|verdict| {
+        let seen = LogIndex(verdict.applied_index);
+        let Some(service) = verdict.service.map(ServiceIncarnation) else { return Verdict::Look(seen) };
+        let within = verdict.suspect_ms.map(DurationMs);
+        Verdict::Alive { service, suspicion: within.map(|within| Suspicion { within, seen }) }
     });
     Ok(verdicts.collect())
 }
@@ -85,19 +89,21 @@ mod tests {
 
     #[test]
     fn verdicts_round_trip() {
-        let services = [Some(ServiceIncarnation(0)), None];
-        let bytes = encode_verdicts(services.into_iter(), LogIndex(12));
-        assert_eq!(
-            decode_verdicts(bytes, 2).unwrap(),
-            [Verdict::Alive(ServiceIncarnation(0)), Verdict::Look(LogIndex(12))]
-        );
+        let service = ServiceIncarnation(0);
+        let suspicion = Suspicion { within: DurationMs(0), seen: LogIndex(7) };
+        let verdicts = [
+            Verdict::Alive { service, suspicion: None },
+            Verdict::Alive { service, suspicion: Some(suspicion) },
+            Verdict::Look(LogIndex(12)),
+        ];
+        assert_eq!(decode_verdicts(encode_verdicts(verdicts.into_iter()), 3).unwrap(), verdicts);
     }
 
     #[test]
     fn refuses_garbage_and_a_wrong_number_of_verdicts() {
         assert!(decode_beats(Bytes::from_static(&[0xff; 9])).is_err());
         assert!(decode_verdicts(Bytes::from_static(&[0xff; 9]), 1).is_err());
-        let one = encode_verdicts([None].into_iter(), LogIndex(1));
+        let one = encode_verdicts([Verdict::Look(LogIndex(1))].into_iter());
         assert!(decode_verdicts(one, 2).is_err());
     }
 }

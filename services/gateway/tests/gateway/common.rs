@@ -17,8 +17,16 @@ pub(crate) struct Job {
 
 /// A job of `tasks` tasks with a heartbeat timeout of [`HEARTBEAT_MS`].
 pub(crate) async fn job(gateway: &Gateway, tasks: u32) -> Job {
-    let spec = job::Spec { heartbeat_timeout_ms: DurationMs(HEARTBEAT_MS), ..job::Spec::of_tasks(tasks) };
-    let create = job::Command::Create { name: "test".into(), spec, service: SERVICE };
+    job_of(gateway, "test", spec(tasks)).await
+}
+
+/// What [`job`] asks for.
+pub(crate) fn spec(tasks: u32) -> job::Spec {
+    job::Spec { heartbeat_timeout_ms: DurationMs(HEARTBEAT_MS), ..job::Spec::of_tasks(tasks) }
+}
+
+pub(crate) async fn job_of(gateway: &Gateway, name: &str, spec: job::Spec) -> Job {
+    let create = job::Command::Create { name: name.into(), spec, service: SERVICE };
     match gateway.submit(Command::Job(create)).await.unwrap() {
         Ok(Answer::Job(summary)) => {
             let scope = Scope { job: summary.id, service: Some(SERVICE) };

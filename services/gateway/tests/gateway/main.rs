@@ -6,4 +6,5 @@ mod common;
 mod exactly_once;
 mod follower;
 mod heartbeats;
+mod suspicion;
 mod waiting;
