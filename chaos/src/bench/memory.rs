@@ -19,11 +19,17 @@ const RESIDENT_GOAL: Goal = Goal::AtMost(200.0);
 /// Of every restart, in seconds.
 const RESTART_GOAL: Goal = Goal::AtMost(3.0);
 
+/// When memory is looked at again after a restart.
+const SETTLED: Duration = Duration::from_secs(5);
+
 struct Measured {
     name: &'static str,
     /// By node, after the fill.
     resident_mb: Vec<f64>,
-    /// By node, after all of them were killed and restarted.
+    /// By node, after all of them were killed and restarted, at the moment when the last one serves:
+    /// what recovery used and has not given back yet is in it.
+    resident_serving_mb: Vec<f64>,
+    /// The same, [`SETTLED`] later.
     resident_after_mb: Vec<f64>,
     /// A follower alone.
     one: Duration,
@@ -80,7 +86,9 @@ async fn measure(options: ClusterOptions) -> anyhow::Result<Measured> {
     for address in cluster.endpoints() {
         all = all.max(until_serving(&system, &address, &last_key, started).await?);
     }
-    Ok(Measured { name, resident_mb, resident_after_mb: resident(&cluster)?, one, all })
+    let resident_serving_mb = resident(&cluster)?;
+    tokio::time::sleep(SETTLED).await;
+    Ok(Measured { name, resident_mb, resident_serving_mb, resident_after_mb: resident(&cluster)?, one, all })
 }
 
 fn resident(cluster: &Cluster) -> anyhow::Result<Vec<f64>> {
@@ -99,7 +107,8 @@ fn table(measured: &[Measured]) -> String {
     for (position, system) in measured.iter().enumerate() {
         let rows = [
             ("resident MB after writing", largest(&system.resident_mb), RESIDENT_GOAL, ""),
-            ("resident MB after a restart", largest(&system.resident_after_mb), RESIDENT_GOAL, ""),
+            ("resident MB at the end of a restart", largest(&system.resident_serving_mb), RESIDENT_GOAL, ""),
+            ("resident MB 5 s after a restart", largest(&system.resident_after_mb), RESIDENT_GOAL, ""),
             ("s from start to serving, one follower", system.one.as_secs_f64(), RESTART_GOAL, " s"),
             ("s from start to serving, all nodes at once", system.all.as_secs_f64(), RESTART_GOAL, " s"),
         ];

@@ -36,7 +36,7 @@ pub(crate) use keyspace::MetaKey;
 pub(crate) use sled_disk::SledDisk;
 
 /// Bytes of entries kept in memory. A follower that lags further is served from disk.
-const TAIL_BYTES_MAX: usize = 128 << 20;
+const TAIL_BYTES_MAX: usize = 8 << 20;
 /// Bytes of one message to a follower: far below the transport's limit, and small enough that a
 /// heartbeat's worth of time does not pass while it is encoded.
 const REPLICATION_BYTES_MAX: usize = 1 << 20;

@@ -85,7 +85,8 @@ impl<'a> Hold<'a> {
         Ok(())
     }
 
-    /// Sleeps until somebody leads; if somebody does, for a pause that grows.
+    /// Sleeps until somebody leads; if somebody does, until another one does or for a pause that grows:
+    /// the leader that does not answer may be the dead one, whose successor must not be kept waiting.
     async fn rest(&mut self, left: Duration) {
         let mut leadership = self.backend.leadership();
         let leaderless = leadership.borrow_and_update().leader.is_none();
@@ -98,7 +99,11 @@ impl<'a> Hold<'a> {
             }
             return;
         }
-        tokio::time::sleep(pause).await;
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        match tokio::time::timeout(pause, leadership.changed()).await {
+            Ok(Ok(())) => self.pause = PAUSE_MIN,
+            // The node is stopping, which the next attempt will say.
+            Ok(Err(_)) => tokio::time::sleep(pause).await,
+            Err(_) => self.pause = (self.pause * 2).min(PAUSE_MAX),
+        }
     }
 }

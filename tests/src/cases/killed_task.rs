@@ -13,10 +13,6 @@ const VICTIM: u32 = 2;
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Registration of all tasks on a busy machine.
 const READY_LIMIT: Duration = Duration::from_secs(90);
-/// With released polls a survivor hears of it by its next heartbeat. Those go out every half timeout,
-/// so the promised time can be used up to its end, and jaxlib then rests for 1 s after a heartbeat that
-/// failed before it ends its process.
-const AFTER_A_HEARTBEAT: Duration = Duration::from_secs(2);
 /// What jaxlib does to its process when it learns of an error.
 const SIGABRT: i32 = 6;
 
@@ -42,10 +38,7 @@ pub(super) async fn run(
     let mut victim = tasks.remove(usize::try_from(VICTIM)?);
     victim.kill()?;
     let killed = Instant::now();
-    let allowed = match poll {
-        Poll::Hold => HEARTBEAT + HEARTBEAT / 2,
-        Poll::Release => HEARTBEAT + HEARTBEAT / 2 + AFTER_A_HEARTBEAT,
-    };
+    let allowed = HEARTBEAT + HEARTBEAT / 2;
     let mut slowest = Duration::ZERO;
     for task in &mut tasks {
         let ending = task.finish(allowed.saturating_sub(killed.elapsed())).await?;

@@ -78,6 +78,21 @@ async fn a_command_is_held_until_there_is_a_leader() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_leader_ends_the_pause_that_a_dead_one_caused() {
+    let (gateway, memory) = Gateway::in_memory();
+    let job = job(&gateway, 1).await;
+    memory.set_mishaps(|_| Mishap::NoLeader);
+    let call = gateway.submit(job.increment_command("n"));
+    tokio::pin!(call);
+    // Long enough for the pauses to have grown to half a second; the last one has just begun.
+    assert!(timeout(Duration::from_millis(1200), &mut call).await.is_err());
+
+    memory.set_mishaps(|_| Mishap::Success);
+    memory.elect();
+    timeout(Duration::from_millis(20), call).await.expect("the pause goes on").unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn patience_ends_with_what_is_known() {
     let hold = Duration::from_secs(3);
     let (gateway, memory) = Gateway::in_memory_with(Options { hold, ..Options::default() });

@@ -30,7 +30,7 @@ pub(crate) use crate::node::stop::Stop;
 /// The job on the client port.
 pub(crate) const DEFAULT_JOB: &str = "default";
 /// A snapshot after this many entries: some seconds of full load.
-const SNAPSHOT_EVERY_ENTRIES: u64 = 100_000;
+const SNAPSHOT_EVERY_ENTRIES: u64 = 65_536;
 /// Entries kept behind a snapshot, so that a node that was away for seconds needs no snapshot.
 const KEEP_ENTRIES: u64 = 20_000;
 /// How long handing over leadership and closing the storage may take at the end.
