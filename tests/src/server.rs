@@ -19,13 +19,15 @@ pub struct Flags {
     pub ports: NodePorts,
     /// The peer port that the initial list names: the node's own, unless the node is to be another.
     pub initial: Vec<(u64, u16)>,
+    /// A unix socket for clients.
+    pub client_socket: Option<PathBuf>,
 }
 
 impl Flags {
     /// Node 1, alone.
     #[must_use]
     pub fn alone(data: &Path, ports: NodePorts) -> Self {
-        Self { node: 1, data: data.to_owned(), ports, initial: vec![(1, ports.peer)] }
+        Self { node: 1, data: data.to_owned(), ports, initial: vec![(1, ports.peer)], client_socket: None }
     }
 
     /// The client address.
@@ -48,6 +50,9 @@ impl Flags {
         command.args(["--http", &format!("127.0.0.1:{}", self.ports.http)]);
         command.args(["--job-ports", &format!("{}-{}", self.ports.jobs.0, self.ports.jobs.1)]);
         command.args(["--initial", &initial.join(",")]).arg("--exit-with-parent");
+        if let Some(socket) = &self.client_socket {
+            command.arg("--client-socket").arg(socket);
+        }
         NodeProcess::spawn(format!("node {}", self.node), command, log)
     }
 

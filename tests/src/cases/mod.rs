@@ -5,6 +5,7 @@ mod killed_task;
 mod program;
 mod raw;
 mod scripts;
+mod unix_socket;
 
 use std::fmt;
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(crate) enum Case {
     Raw { dialect: Dialect },
     /// A killed task ends the others with an error that names it.
     KilledTask { release: String, poll: Poll },
+    /// A client reaches a node through a unix socket.
+    UnixSocket { release: String },
     /// A whole program finishes although nodes are killed.
     Program { release: String, fault: Fault },
 }
@@ -40,6 +43,7 @@ impl fmt::Display for Case {
             Self::KilledTask { release, poll: Poll::Release } => {
                 write!(f, "killed task {release} poll release")
             }
+            Self::UnixSocket { release } => write!(f, "unix socket {release}"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
         }
     }
@@ -56,6 +60,7 @@ pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
         for poll in [Poll::Release, Poll::Hold] {
             together.push(Case::KilledTask { release: release.clone(), poll });
         }
+        together.push(Case::UnixSocket { release: release.clone() });
         if position == 0 || settings.all_clients {
             alone.extend(Fault::ALL.map(|fault| Case::Program { release: release.clone(), fault }));
         }
@@ -82,7 +87,7 @@ impl Case {
             Self::Comparison => Duration::from_secs(60),
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
-            Self::KilledTask { .. } => Duration::from_secs(180),
+            Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
         }
     }
@@ -93,6 +98,7 @@ impl Case {
             Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
             Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,
             Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,
+            Self::UnixSocket { release } => unix_socket::run(settings, release).await,
             Self::Program { release, fault } => program::run(settings, release, *fault).await,
         }
     }
