@@ -1,9 +1,11 @@
 //! The way from a decoded call to the cluster and back, shared by both dialects.
 
+use std::time::Duration;
+
 use tonic::Status;
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_state::ids::{Incarnation, JobId, JobName, TaskId};
-use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
+use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket, Topic};
 
 use crate::dialect::Dialect;
 use crate::status;
@@ -16,6 +18,9 @@ pub enum JobBinding {
     /// The port serves the job that has this name at the time of the call.
     Named(String),
 }
+
+/// How long a call waits for the job that its port is named after to be created.
+const CREATION_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A gateway as one dialect of one port sees it.
 #[derive(Clone)]
@@ -96,6 +101,7 @@ impl Front {
             JobBinding::Fixed(job) => return Ok(Ok(*job)),
             JobBinding::Named(name) => name,
         };
+        let mut jobs = self.gateway.watch(Topic::Jobs);
         // A job that this node knows is found without asking the leader. One that it does not know
         // may have been created a moment ago through another node.
         for consistency in [Consistency::Local, Consistency::Linearizable] {
@@ -103,7 +109,21 @@ impl Front {
                 return Ok(Ok(job));
             }
         }
-        Ok(Err(Fault::JobUnknown { name: Some(JobName::from(name.as_str())) }))
+        // A new cluster's first leader is about to create it. A client that was faster must not be sent
+        // away: to most clients that is final.
+        let created = async {
+            loop {
+                jobs.changed().await;
+                let known = self.gateway.read(Consistency::Local, |state| state.job_named(name)).await;
+                if let Some(job) = known.transpose() {
+                    return job;
+                }
+            }
+        };
+        match tokio::time::timeout(CREATION_PATIENCE, created).await {
+            Ok(job) => job.map(Ok),
+            Err(_) => Ok(Err(Fault::JobUnknown { name: Some(JobName::from(name.as_str())) })),
+        }
     }
 
     fn answer(&self, reply: Result<Reply, Outage>) -> Result<Answer, Status> {

@@ -175,6 +175,18 @@ async fn an_unknown_job_names_the_command_that_creates_it() {
 }
 
 #[tokio::test]
+async fn a_client_faster_than_the_first_leader_finds_its_job() {
+    let served = Served::start(Options::default()).await;
+    let mut client = Client::new(served.connect().await);
+    let early = client.register_task(register());
+    tokio::pin!(early);
+    let refused = tokio::time::timeout(Duration::from_millis(500), &mut early).await;
+    assert!(refused.is_err(), "answered without a job: {refused:?}");
+    served.create(job::Spec::of_tasks(1)).await;
+    early.await.expect("the job came in time");
+}
+
+#[tokio::test]
 async fn without_a_leader_only_polls_are_released() {
     let options = Options { hold: Duration::from_millis(50), ..Options::default() };
     let served = Served::start(options).await;
