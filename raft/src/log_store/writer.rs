@@ -45,7 +45,7 @@ impl Writer {
     /// Starts the thread.
     pub(crate) fn start(disk: Box<dyn Disk>, tail: Arc<RwLock<Tail>>, failure: Failure) -> io::Result<Self> {
         let (queue, jobs) = mpsc::channel();
-        let worker = Worker { disk, tail, failure, cuts: 0 };
+        let worker = Worker { disk, tail, failure, cuts: 0, hint: None };
         let thread = std::thread::Builder::new().name("raft-log".into()).spawn(move || worker.run(&jobs))?;
         Ok(Self { queue, thread: Arc::new(Mutex::new(Some(thread))) })
     }
@@ -73,6 +73,8 @@ struct Worker {
     failure: Failure,
     /// How many truncations are written.
     cuts: u64,
+    /// The latest committed index that is not written yet.
+    hint: Option<Change>,
 }
 
 /// Says that the node failed if the thread ends by a panic: its callers would wait for ever.
@@ -104,6 +106,17 @@ impl Worker {
                     Job::Stop => open = false,
                 }
                 next = if open && changes.len() < GROUP_MAX { jobs.try_recv().ok() } else { None };
+            }
+            // The committed index is a hint for the next start: alone it is not worth a write, which the
+            // next append would have to wait for. It goes with the next group, or with the end.
+            if open && changes.iter().all(|change| matches!(change, Change::Committed(_))) {
+                self.hint = changes.pop();
+                changes.clear();
+                waiters.clear();
+                continue;
+            }
+            if let Some(hint) = self.hint.take() {
+                changes.insert(0, hint);
             }
             let outcome = self.commit(&changes);
             changes.clear();

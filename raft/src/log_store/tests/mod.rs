@@ -267,7 +267,7 @@ async fn a_missing_part_refuses_the_start() {
         tree.remove(ChunkKey { first: 10, part: 1 }.bytes()).unwrap();
     });
     let refusal = refusal.await;
-    let parts = 200_000 / chunk::PART_BYTES + 1;
+    let parts = 200_000 / PART_BYTES + 1;
     assert!(refusal.contains(&format!("entry 10 has {} of {parts} parts", parts - 1)), "{refusal}");
 }
 
