@@ -22,6 +22,12 @@ pub enum JobBinding {
 /// How long a call waits for the job that its port is named after to be created.
 const CREATION_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How much later than anything else that happened with it an error is told to polls. A client that
+/// hears of it ends its process at once; upstream answers the barriers and the callers that ask who is
+/// alive first, on the same connection, and their answers must not be lost here either. Long enough
+/// that whoever was woken together has answered, and shorter than any next call would take.
+const LAST_WORD: Duration = Duration::from_millis(2);
+
 /// A gateway as one dialect of one port sees it.
 #[derive(Clone)]
 pub(crate) struct Front {
@@ -57,6 +63,7 @@ impl Front {
             Ok(Err(fault)) => Ok(Err(fault)),
             Err(outage) => Err(outage),
         };
+        tokio::time::sleep(LAST_WORD).await;
         match reply {
             Ok(Ok(answer)) => unexpected(&answer),
             Ok(Err(fault)) => self.refuse(&fault),

@@ -35,9 +35,11 @@
 //! | `payload` | payload bytes and the trailer that carries them |
 //! | [`authority`] | mends `:authority` values before h2 sees them |
 //! | `overlong` | the answer to messages beyond the decode limit |
+//! | `deadline` | the answer to calls whose time is over |
 //! | `server` | routes, transport settings, serving a listener |
 
 pub mod authority;
+mod deadline;
 mod dialect;
 mod front;
 mod n;

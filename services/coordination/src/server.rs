@@ -12,6 +12,7 @@ use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceSe
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
 
 use crate::authority::{Listener, MendedIncoming};
+use crate::deadline::Expiring;
 use crate::dialect::Dialect;
 use crate::front::{Front, JobBinding};
 use crate::overlong::{MESSAGE_BYTES_MAX, Overlong};
@@ -38,7 +39,7 @@ pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(usize::MAX);
-    Routes::new(Overlong::new(n)).add_service(Overlong::new(t))
+    Routes::new(Expiring::new(Overlong::new(n))).add_service(Expiring::new(Overlong::new(t)))
 }
 
 /// A server with the bounds that these clients need.
