@@ -139,3 +139,32 @@ async fn next_chunk(chunks: &mut Streaming<SnapshotChunk>) -> Result<Option<Snap
     let chunk = tokio::time::timeout(CHUNK_IDLE, chunks.message()).await;
     chunk.map_err(|_| Status::deadline_exceeded("no chunk of the snapshot came in time"))?
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_receiver_that_stops_taking_chunks_is_given_up_after_the_idle_deadline() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("snapshot");
+        std::fs::write(&path, vec![7; 4 * CHUNK_BYTES]).unwrap();
+        let file = tokio::fs::File::open(&path).await.unwrap();
+        let offer = Offer { vote: Vote::new(1, 1), last_log_id: None, bytes: 4 * CHUNK_BYTES as u64 };
+        let (chunks, mut taken) = mpsc::channel(1);
+        let sending = tokio::spawn(push_chunks(file, offer, chunks));
+        // Slow is not idle: each chunk may take nearly the whole deadline.
+        let began = Instant::now();
+        for _ in 0..2 {
+            tokio::time::sleep(CHUNK_IDLE - Duration::from_secs(1)).await;
+            taken.recv().await.unwrap();
+        }
+        let refused = sending.await.unwrap().unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::DeadlineExceeded);
+        assert!(began.elapsed() >= 2 * (CHUNK_IDLE - Duration::from_secs(1)) + CHUNK_IDLE);
+        assert!(began.elapsed() < 4 * CHUNK_IDLE);
+    }
+}

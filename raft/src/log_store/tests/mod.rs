@@ -288,6 +288,48 @@ async fn a_second_opener_is_told_what_to_do() {
     assert!(refusal.starts_with("TRIPOD-LOG-LOCKED"), "{refusal}");
 }
 
+/// A disk that counts the flushes which ran where an async runtime could run tasks.
+struct Watched {
+    inner: SledDisk,
+    in_runtime: Arc<std::sync::atomic::AtomicU64>,
+    flushes: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Disk for Watched {
+    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<disk::Loaded, DiskError> {
+        self.inner.load(each)
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), DiskError> {
+        self.inner.write(changes)
+    }
+
+    fn sync(&mut self) -> Result<(), DiskError> {
+        let inside = u64::from(tokio::runtime::Handle::try_current().is_ok());
+        self.in_runtime.fetch_add(inside, std::sync::atomic::Ordering::Relaxed);
+        self.flushes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.inner.sync()
+    }
+
+    fn reader(&self) -> Arc<dyn OldEntries> {
+        self.inner.reader()
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_flushed_in_a_worker_of_the_runtime() {
+    let directory = TempDir::new().unwrap();
+    let inner = SledDisk::open(&directory.path().join("log")).unwrap();
+    let (in_runtime, flushes) = (Arc::default(), Arc::default());
+    let disk = Watched { inner, in_runtime: Arc::clone(&in_runtime), flushes: Arc::clone(&flushes) };
+    let mut store = LogStore::open(disk, Failure::new()).unwrap();
+    append(&mut store, entries(1, 0..10, 100)).await;
+    store.save_vote(&Vote::new(2, 1)).await.unwrap();
+    store.close();
+    assert!(flushes.load(std::sync::atomic::Ordering::Relaxed) >= 2);
+    assert_eq!(in_runtime.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
 /// A disk whose flushes fail from some moment on.
 struct Failing {
     inner: SledDisk,
