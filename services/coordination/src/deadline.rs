@@ -86,6 +86,31 @@ fn given(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    /// A service that never answers.
+    struct Silent;
+
+    impl Service<Request<Body>> for Silent {
+        type Response = Response<Body>;
+        type Error = Infallible;
+        type Future = std::future::Pending<Result<Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<Body>) -> Self::Future {
+            std::future::pending()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_runs_out_of_time_exceeds_its_deadline() {
+        let request = Request::builder().header("grpc-timeout", "50m").body(Body::empty()).unwrap();
+        let response = Expiring::new(Silent).call(request).await.unwrap();
+        let status = Status::from_header_map(response.headers()).unwrap();
+        assert_eq!((status.code(), status.message()), (tonic::Code::DeadlineExceeded, TEXT));
+    }
+
     fn of(text: &str) -> Option<Duration> {
         let mut headers = HeaderMap::new();
         headers.insert("grpc-timeout", text.parse().unwrap());
