@@ -20,15 +20,10 @@ import time
 
 import new_job
 from process import HERE, Process
+from reserved_port import ReservedPort
 
 # Longest time that one scenario may take, in seconds.
 _SCENARIO_LIMIT = 90
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _wait_port(port, timeout=30):
@@ -53,8 +48,8 @@ class Service:
                 self._job_cmd, tasks, heartbeat, shutdown, register, recoverable
             )
             return
-        port = _free_port()
-        self.address = f"127.0.0.1:{port}"
+        self._port = ReservedPort()
+        self.address = self._port.address
         command = [run.options.python, str(HERE / "serve_jaxlib.py"), "--bind", self.address]
         command += ["-n", str(tasks), "--heartbeat-timeout", str(heartbeat)]
         command += ["--shutdown-timeout", str(shutdown), "--register-timeout", str(register)]
@@ -62,7 +57,7 @@ class Service:
             command.append("--recoverable")
         with (run.logs / "service.err").open("a") as log:
             self._child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-        _wait_port(port)
+        _wait_port(self._port.number)
 
     def __enter__(self):
         return self
@@ -73,6 +68,7 @@ class Service:
         if self._child is not None:
             self._child.kill()
             self._child.wait()
+            self._port.close()
 
 
 class Run:
@@ -221,11 +217,8 @@ def _register_one(run, name, service, tasks, task, init_timeout):
 
 def register_no_server(run):
     """A registration where nobody listens."""
-
-    class Nobody:
-        address = f"127.0.0.1:{_free_port()}"
-
-    _register_one(run, "register_no_server", Nobody, 1, 0, 4)
+    with ReservedPort() as nobody:
+        _register_one(run, "register_no_server", nobody, 1, 0, 4)
 
 
 def soft(run):

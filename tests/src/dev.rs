@@ -1,14 +1,13 @@
 //! A cluster as `tripod dev` starts it: what a user has on a laptop.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
-use tripod_chaos::cluster::{NodeProcess, find_tripod};
+use tripod_chaos::cluster::{NodeProcess, ReservedPorts, find_tripod};
 
 use crate::wait;
 
@@ -18,13 +17,12 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// Ports that `tripod dev` may use, from its `--port` on.
 const SPAN: u16 = 600;
-/// Below the range from which Linux takes ports of outgoing connections.
-const BASES: std::ops::Range<u16> = 12_000..31_000;
 
 /// A running `tripod dev` with three nodes.
 pub struct Dev {
+    // Fields drop in this order: the ports are given back when the process is gone.
     process: NodeProcess,
-    port: u16,
+    ports: ReservedPorts,
     nodes: Vec<u32>,
 }
 
@@ -37,9 +35,9 @@ impl Dev {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let log = folder.join("dev.log");
         fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
-        let port = free_base()?;
+        let ports = ReservedPorts::reserve(SPAN)?;
         let mut command = Command::new(find_tripod()?);
-        command.args(["dev", "--json", "--port", &port.to_string()]);
+        command.args(["dev", "--json", "--port", &ports.first().to_string()]);
         command.arg("--data").arg(folder.join("data")).args(arguments);
         let mut process = NodeProcess::spawn("tripod dev", command, &log)?;
         let lines = wait::until("tripod dev", READY_LIMIT, || {
@@ -53,13 +51,13 @@ impl Dev {
         })
         .await?;
         let nodes = lines.iter().filter_map(|line| u32::try_from(line["pid"].as_u64()?).ok()).collect();
-        Ok(Self { process, port, nodes })
+        Ok(Self { process, ports, nodes })
     }
 
     /// Client addresses in the order of node ids.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
-        (0..3).map(|node| format!("127.0.0.1:{}", self.port + node)).collect()
+        (0..3).map(|node| format!("127.0.0.1:{}", self.ports.first() + node)).collect()
     }
 
     /// Ends it by SIGTERM, which must end its nodes too.
@@ -82,20 +80,4 @@ fn json_lines(log: &Path) -> Vec<Value> {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect()
-}
-
-/// A port such that everything `tripod dev --port` needs is free.
-///
-/// # Errors
-/// There is none.
-pub fn free_base() -> Result<u16> {
-    let count = (BASES.end - BASES.start) / SPAN;
-    // Processes that look at the same time begin at different places.
-    let first = u16::try_from(std::process::id() % u32::from(count)).unwrap_or_default();
-    let bases = (0..count).map(|i| BASES.start + (first + i) % count * SPAN);
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    bases
-        .into_iter()
-        .find(|base| (*base..*base + SPAN).all(is_free))
-        .with_context(|| format!("no {SPAN} free ports in a row on 127.0.0.1"))
 }

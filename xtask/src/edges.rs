@@ -64,7 +64,7 @@ const OURS: &[Ours] = &[
             "tripod-state",
             "tripod-web",
         ],
-        dev: &[],
+        dev: &["tripod-chaos"],
         because: "the binary composes everything and nothing builds on it",
     },
     Ours {
@@ -238,6 +238,7 @@ mod tests {
         for package in ["tripod-native", "tripod-chaos", "tripod-tests"] {
             refused(package, "tripod", None);
         }
+        refused("tripod", "tripod-chaos", None);
     }
 
     #[test]

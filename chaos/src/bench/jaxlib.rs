@@ -1,6 +1,5 @@
 //! jaxlib's own in-memory coordination service, as the peer of the barrier.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::Instant;
 
-use crate::cluster::NodeProcess;
+use crate::cluster::{NodeProcess, ReservedPorts};
 
 const SCRIPT: &str = include_str!("serve_jaxlib.py");
 /// Importing jaxlib reads a hundred megabytes.
@@ -20,14 +19,17 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct JaxlibService {
     pub(super) address: String,
     pub(super) version: String,
+    // Fields drop in this order: the port is given back when the process is gone.
     _process: NodeProcess,
     _directory: tempfile::TempDir,
+    _port: ReservedPorts,
 }
 
 impl JaxlibService {
     /// Starts a service for a job of `tasks` tasks.
     pub(super) async fn start(python: &Path, tasks: usize) -> anyhow::Result<Self> {
-        let address = free_address()?;
+        let port = ReservedPorts::reserve(1)?;
+        let address = format!("127.0.0.1:{}", port.first());
         let directory = tempfile::tempdir().context("temporary directory")?;
         let mut command = Command::new(python);
         command.args(["-c", SCRIPT, &address, &tasks.to_string()]);
@@ -39,7 +41,7 @@ impl JaxlibService {
             let log = process.log_tail();
             if let Some(version) = log.lines().find_map(|line| line.strip_prefix("serving ")) {
                 let version = version.to_owned();
-                return Ok(Self { address, version, _process: process, _directory: directory });
+                return Ok(Self { address, version, _process: process, _directory: directory, _port: port });
             }
             anyhow::ensure!(
                 process.is_running() && Instant::now() < deadline,
@@ -72,11 +74,6 @@ fn version_of(python: &Path) -> Vec<u64> {
     text.split(|character: char| !character.is_ascii_digit())
         .filter_map(|number| number.parse().ok())
         .collect()
-}
-
-fn free_address() -> anyhow::Result<String> {
-    let probe = TcpListener::bind("127.0.0.1:0").context("no free port")?;
-    Ok(probe.local_addr()?.to_string())
 }
 
 #[cfg(test)]

@@ -21,9 +21,11 @@ mod launch;
 mod options;
 mod ports;
 mod process;
+mod reservation;
 mod running;
 
 pub use options::{ClusterOptions, Kind, find_etcd, find_tripod};
 pub use ports::{NodePorts, PortBlock};
 pub use process::NodeProcess;
+pub use reservation::ReservedPorts;
 pub use running::Cluster;

@@ -1,16 +1,9 @@
-//! Blocks of free ports on loopback that stay ours between a node's death and its restart.
-
-use std::net::TcpListener;
+//! The ports of a cluster's nodes.
 
 use anyhow::Context as _;
-use rand::RngExt as _;
 
-/// Ports of one block.
-const BLOCK: u16 = 128;
-/// Blocks begin here, above what services commonly use.
-const LOWEST: u16 = 12_000;
-/// Blocks end here: Linux takes the ports of outgoing connections from 32,768 up.
-const HIGHEST: u16 = 32_000;
+use super::reservation::ReservedPorts;
+
 /// Ports that each kind of listener has in a block; also the most nodes that a block serves.
 const NODES_MAX: u16 = 6;
 const PEER_OFFSET: u16 = 8;
@@ -18,18 +11,13 @@ const HTTP_OFFSET: u16 = 16;
 const JOB_OFFSET: u16 = 24;
 /// Job ports of a node.
 const JOB_PORTS: u16 = 16;
-/// Random blocks tried before we give up.
-const ATTEMPTS: u32 = 200;
+/// Ports of one block.
+const BLOCK: u16 = JOB_OFFSET + NODES_MAX * JOB_PORTS;
 
-/// A block of ports, reserved against other users of this type in any process.
-///
-/// Its last port is held open for as long as the block lives: whoever looks for a block tries to
-/// bind all its ports, so two tests that run at the same time never share one, not even while the
-/// nodes of one of them are dead.
+/// Reserved ports for the nodes of one cluster, which stay its own while nodes are dead.
 #[derive(Debug)]
 pub struct PortBlock {
-    first: u16,
-    _guard: TcpListener,
+    ports: ReservedPorts,
 }
 
 /// The ports of one node.
@@ -48,14 +36,7 @@ impl PortBlock {
     /// # Errors
     /// No free block was found.
     pub fn reserve() -> anyhow::Result<Self> {
-        for _ in 0..ATTEMPTS {
-            let blocks = (HIGHEST - LOWEST) / BLOCK;
-            let first = LOWEST + rand::rng().random_range(0..blocks) * BLOCK;
-            if let Some(block) = Self::try_at(first) {
-                return Ok(block);
-            }
-        }
-        anyhow::bail!("no {BLOCK} free ports in a row between {LOWEST} and {HIGHEST} on 127.0.0.1")
+        Ok(Self { ports: ReservedPorts::reserve(BLOCK)? })
     }
 
     /// The ports of node `id` (1 and up).
@@ -67,22 +48,14 @@ impl PortBlock {
         let position = position
             .filter(|position| *position < NODES_MAX)
             .with_context(|| format!("node {id} is not among 1 to {NODES_MAX}"))?;
-        let first_job = self.first + JOB_OFFSET + position * JOB_PORTS;
+        let first = self.ports.first();
+        let first_job = first + JOB_OFFSET + position * JOB_PORTS;
         Ok(NodePorts {
-            client: self.first + position,
-            peer: self.first + PEER_OFFSET + position,
-            http: self.first + HTTP_OFFSET + position,
+            client: first + position,
+            peer: first + PEER_OFFSET + position,
+            http: first + HTTP_OFFSET + position,
             jobs: (first_job, first_job + JOB_PORTS - 1),
         })
-    }
-
-    fn try_at(first: u16) -> Option<Self> {
-        // The guard comes first: of two processes that try the same block, one fails here.
-        let guard = TcpListener::bind(("127.0.0.1", first + BLOCK - 1)).ok()?;
-        for port in first..first + BLOCK - 1 {
-            TcpListener::bind(("127.0.0.1", port)).ok()?;
-        }
-        Some(Self { first, _guard: guard })
     }
 }
 
@@ -93,30 +66,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reserved_block_is_not_given_twice() {
-        let block = PortBlock::reserve().unwrap();
-        assert!(PortBlock::try_at(block.first).is_none());
-    }
-
-    #[test]
-    fn a_block_with_a_port_in_use_is_not_given() {
-        let block = PortBlock::reserve().unwrap();
-        let first = block.first;
-        let _taken = TcpListener::bind(("127.0.0.1", first + 40)).unwrap();
-        drop(block);
-        assert!(PortBlock::try_at(first).is_none());
-    }
-
-    #[test]
     fn no_two_listeners_of_a_block_share_a_port() {
         let block = PortBlock::reserve().unwrap();
-        let mut seen = BTreeSet::from([block.first + BLOCK - 1]);
+        let mut seen = BTreeSet::new();
         for id in 1..=u64::from(NODES_MAX) {
             let ports = block.node(id).unwrap();
             for port in [ports.client, ports.peer, ports.http].into_iter().chain(ports.jobs.0..=ports.jobs.1)
             {
                 assert!(seen.insert(port), "port {port} of node {id} is used twice");
-                assert!(port < block.first + BLOCK);
+                assert!(block.ports.range().contains(&port), "port {port} of node {id} is not reserved");
             }
         }
         assert!(block.node(0).is_err());

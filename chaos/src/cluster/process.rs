@@ -13,6 +13,9 @@ use tokio::time::Instant;
 
 /// Pause between two looks at a process that is to end.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
+/// The kernel's unit of processor time in `/proc`: USER_HZ, which is 100 on every architecture that Rust's
+/// standard library runs on.
+const TICK: Duration = Duration::from_millis(10);
 /// Lines of a log that an error quotes.
 const TAIL_LINES: usize = 12;
 
@@ -137,6 +140,18 @@ impl NodeProcess {
         parse_resident_kib(&status).map(|kib| kib * 1024).with_context(|| format!("no VmRSS in {path}"))
     }
 
+    /// Processor time that all threads of the process have used so far, to 10 ms. Other load on the machine
+    /// does not add to it.
+    ///
+    /// # Errors
+    /// The process has ended, or the kernel does not tell (not Linux).
+    pub fn cpu_time(&self) -> anyhow::Result<Duration> {
+        let path = format!("/proc/{}/stat", self.pid());
+        let stat = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let ticks = parse_cpu_ticks(&stat).with_context(|| format!("no processor time in {path}"))?;
+        Ok(TICK * ticks)
+    }
+
     /// The last lines of the log, for error texts.
     #[must_use]
     pub fn log_tail(&self) -> String {
@@ -171,6 +186,14 @@ fn open_log(path: &Path) -> anyhow::Result<File> {
 fn parse_resident_kib(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// User and system time, fields 14 and 15 of proc(5). The name in field 2 may hold anything, blanks and
+/// brackets too.
+fn parse_cpu_ticks(stat: &str) -> Option<u32> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut times = after_name.split_whitespace().skip(11).map(str::parse::<u32>);
+    times.next()?.ok()?.checked_add(times.next()?.ok()?)
 }
 
 #[cfg(test)]
@@ -235,5 +258,12 @@ mod tests {
     fn resident_memory_is_read_from_the_kernels_text() {
         assert_eq!(parse_resident_kib("Name:\tx\nVmRSS:\t    1232 kB\nThreads: 1\n"), Some(1232));
         assert_eq!(parse_resident_kib("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn processor_time_is_read_whatever_the_process_is_called() {
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 120 34 0 0 20 0 9";
+        assert_eq!(parse_cpu_ticks(stat), Some(154));
+        assert_eq!(parse_cpu_ticks("7 (a) S 1 2"), None);
     }
 }

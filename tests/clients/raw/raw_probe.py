@@ -11,13 +11,17 @@ Needs grpcio; `--jaxlib` needs jaxlib too. Exit status: 0 equal, 1 different, 2 
 import argparse
 import contextlib
 import json
+import pathlib
 import re
 import shlex
-import socket
 import subprocess
 import sys
 
+# Behind this folder, which has a `steps` of its own.
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+
 from probe import Probe
+from reserved_port import ReservedPort
 from steps import of_dialect
 
 TASKS = 2
@@ -25,28 +29,40 @@ DEFAULTS = {"heartbeat": 60, "shutdown": 20, "register": 30, "recoverable": Fals
 
 
 @contextlib.contextmanager
-def jaxlib_job(job):
+def jaxlib_job(dialect, job):
     """Hosts jaxlib's service in a child process: it cannot be run twice in one."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    child = subprocess.Popen([sys.executable, __file__, "host", address, json.dumps(job)],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        child.stdout.readline()
-        yield address
-    finally:
-        child.kill()
-        child.wait()
+    with ReservedPort() as port:
+        child = subprocess.Popen([sys.executable, __file__, "host", dialect, port.address, json.dumps(job)],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            child.stdout.readline()
+            yield port.address
+        finally:
+            child.kill()
+            child.wait()
 
 
-def host(address, job):
-    """The child of `jaxlib_job`: serves until it is killed."""
+def coordination_service(address, job):
     from jaxlib import _jax
 
-    service = _jax.get_distributed_runtime_service(
+    return _jax.get_distributed_runtime_service(
         address, TASKS, heartbeat_timeout=job["heartbeat"], shutdown_timeout=job["shutdown"],
         cluster_register_timeout=job["register"], recoverable=job["recoverable"])
+
+
+def legacy_service(address, job):
+    """Only jaxlib 0.4.13 has it, and is to be had."""
+    from jaxlib import xla_extension
+
+    return xla_extension.get_distributed_runtime_service(
+        address, TASKS, False, heartbeat_interval=1, max_missing_heartbeats=job["heartbeat"],
+        shutdown_timeout=job["shutdown"], enumerate_devices_timeout=job["register"])
+
+
+def host(dialect, address, job):
+    """The child of `jaxlib_job`: serves until it is killed."""
+    serve = legacy_service if dialect == "l" else coordination_service
+    service = serve(address, job)
     print("serving", flush=True)
     # The parent holds the other end and never writes: this returns when the parent is gone.
     sys.stdin.read()
@@ -67,7 +83,8 @@ def run(arguments):
         if arguments.only and name not in arguments.only.split(","):
             continue
         job = DEFAULTS | changes
-        with jaxlib_job(job) if arguments.jaxlib else commanded_job(arguments.address_cmd, job) as address:
+        ours = None if arguments.jaxlib else commanded_job(arguments.address_cmd, job)
+        with ours or jaxlib_job(arguments.dialect, job) as address:
             probe = Probe(address, arguments.dialect)
             try:
                 scenario(probe)
@@ -126,7 +143,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser("run")
-    run_parser.add_argument("--dialect", choices=["n", "t"], required=True)
+    run_parser.add_argument("--dialect", choices=["n", "t", "l"], required=True)
     run_parser.add_argument("--out", required=True)
     run_parser.add_argument("--only")
     source = run_parser.add_mutually_exclusive_group(required=True)
@@ -137,13 +154,14 @@ def main():
     compare_parser.add_argument("ours")
     compare_parser.add_argument("--intended")
     host_parser = commands.add_parser("host")
+    host_parser.add_argument("dialect")
     host_parser.add_argument("address")
     host_parser.add_argument("job", type=json.loads)
     arguments = parser.parse_args()
     if arguments.command == "run":
         run(arguments)
     elif arguments.command == "host":
-        host(arguments.address, arguments.job)
+        host(arguments.dialect, arguments.address, arguments.job)
     else:
         return compare(arguments.golden, arguments.ours, intended_steps(arguments.intended))
     return 0

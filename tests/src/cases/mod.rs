@@ -21,6 +21,8 @@ use raw::Dialect;
 pub(crate) enum Case {
     /// The comparison of outcomes finds what it must find.
     Comparison,
+    /// The scripts and these tests do not give each other's ports away.
+    ReservedPorts,
     /// Every API scenario with that release gives upstream's outcome.
     Conformance { release: String },
     /// Every raw call of that dialect gives upstream's answer.
@@ -37,6 +39,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Comparison => write!(f, "comparison"),
+            Self::ReservedPorts => write!(f, "reserved ports"),
             Self::Conformance { release } => write!(f, "conformance {release}"),
             Self::Raw { dialect } => write!(f, "raw calls {}", dialect.name),
             Self::KilledTask { release, poll: Poll::Hold } => write!(f, "killed task {release} poll hold"),
@@ -51,7 +54,7 @@ impl fmt::Display for Case {
 
 /// The cases that share a cluster, and those that need one each; only those that the filter picks.
 pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
-    let mut together = vec![Case::Comparison];
+    let mut together = vec![Case::Comparison, Case::ReservedPorts];
     let mut alone = Vec::new();
     let given = |dialect: &Dialect| settings.releases.iter().any(|release| release == dialect.release);
     together.extend(Dialect::ALL.into_iter().filter(given).map(|dialect| Case::Raw { dialect }));
@@ -84,7 +87,7 @@ impl Case {
     /// Longer than every limit inside, which say better what was late.
     fn limit(&self) -> Duration {
         match self {
-            Self::Comparison => Duration::from_secs(60),
+            Self::Comparison | Self::ReservedPorts => Duration::from_secs(60),
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
             Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
@@ -95,6 +98,7 @@ impl Case {
     async fn run(&self, settings: &Settings, endpoints: &[String]) -> Result<String> {
         match self {
             Self::Comparison => scripts::comparison(settings).await,
+            Self::ReservedPorts => scripts::reserved_ports(settings).await,
             Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
             Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,
             Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,

@@ -3,16 +3,27 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use tripod_chaos::cluster::ReservedPorts;
 use tripod_tests::python::Script;
 
 use crate::settings::Settings;
 
 /// The comparison's own tests: a comparison that finds nothing would let everything pass.
 pub(super) async fn comparison(settings: &Settings) -> Result<String> {
+    unit_tests(settings, "test_compare", &[]).await
+}
+
+/// Ports that we hold are not given to scripts.
+pub(super) async fn reserved_ports(settings: &Settings) -> Result<String> {
+    let held = ReservedPorts::reserve(1)?;
+    unit_tests(settings, "test_reserved_port", &[held.first().to_string()]).await
+}
+
+async fn unit_tests(settings: &Settings, name: &str, arguments: &[String]) -> Result<String> {
     let release = settings.releases.first().context("no release")?;
-    let folder = settings.results.join("comparison");
-    let python = settings.python(release)?;
-    let mut script = Script::start::<&str>(python, "test_compare.py", &[], &[], &folder, "test_compare")?;
+    let folder = settings.results.join("scripts");
+    let (python, file) = (settings.python(release)?, format!("{name}.py"));
+    let mut script = Script::start(python, &file, arguments, &[], &folder, name)?;
     script.succeed(Duration::from_secs(60)).await?;
     let output = script.output();
     let ran = output.lines().find(|line| line.starts_with("Ran ")).context("no test was run")?;

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Dev, PATIENCE, free_port, is_alive, pid, stderr, tripod, wait_for};
+use crate::support::{Dev, PATIENCE, is_alive, pid, reserve_ports, stderr, tripod, wait_for};
 use serde_json::json;
 
 #[test]
 fn a_cluster_starts_serves_every_command_and_ends() {
     let data = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(free_port(), data.path(), &["--tasks", "2"]);
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &["--tasks", "2"]);
 
     let status = dev.json(&["status", "-o", "json"]);
     assert_eq!(status["nodes"].as_array().expect("nodes").len(), 3);
@@ -53,7 +54,8 @@ fn a_cluster_starts_serves_every_command_and_ends() {
 #[test]
 fn a_killed_leader_is_replaced_and_status_answers_in_time() {
     let data = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(free_port(), data.path(), &[]);
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
     dev.text(&["kv", "put", "before", "1"]);
     let dead = dev.current_leader();
     dev.kill(dead);
@@ -86,14 +88,15 @@ fn a_killed_leader_is_replaced_and_status_answers_in_time() {
 #[test]
 fn the_same_data_is_the_same_cluster_again() {
     let data = tempfile::tempdir().expect("a directory");
-    let port = free_port();
-    let dev = Dev::start(port, data.path(), &["--tasks", "3"]);
+    let ports = reserve_ports();
+    let port = ports.first();
+    let dev = Dev::start(&ports, data.path(), &["--tasks", "3"]);
     dev.text(&["kv", "put", "kept", "yes"]);
     let id = dev.json(&["status", "--json"])["cluster_id"].clone();
     let incarnation = dev.json(&["job", "show", "default", "--json"])["service_incarnation"].clone();
     dev.end();
 
-    let dev = Dev::start(port, data.path(), &["--tasks", "3"]);
+    let dev = Dev::start(&ports, data.path(), &["--tasks", "3"]);
     assert_eq!(dev.json(&["status", "--json"])["cluster_id"], id);
     assert_eq!(dev.json(&["job", "show", "default", "--json"])["service_incarnation"], incarnation);
     assert_eq!(dev.text(&["kv", "get", "kept"]), "yes");
@@ -108,7 +111,8 @@ fn the_same_data_is_the_same_cluster_again() {
 #[test]
 fn a_killed_node_comes_back_with_restart_and_leadership_moves_on_request() {
     let data = tempfile::tempdir().expect("a directory");
-    let mut dev = Dev::start(free_port(), data.path(), &["--restart"]);
+    let ports = reserve_ports();
+    let mut dev = Dev::start(&ports, data.path(), &["--restart"]);
     let old = dev.current_leader();
     let to = old % 3 + 1;
     let moved = dev.json(&["leader", "transfer", "--to", &to.to_string(), "--json"]);
@@ -130,7 +134,8 @@ fn a_killed_node_comes_back_with_restart_and_leadership_moves_on_request() {
 #[test]
 fn nodes_end_with_their_parent_even_when_it_is_killed() {
     let data = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(free_port(), data.path(), &[]);
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
     let nodes = dev.kill_parent();
     assert_eq!(nodes.len(), 3);
     let begun = Instant::now();
@@ -141,7 +146,8 @@ fn nodes_end_with_their_parent_even_when_it_is_killed() {
 #[test]
 fn refused_commands_say_why_and_exit_with_one() {
     let data = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(free_port(), data.path(), &[]);
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
     dev.text(&["job", "create", "taken", "--tasks", "1"]);
     dev.text(&["kv", "put", "k", "v"]);
     let long = "x".repeat(65 << 10);

@@ -4,11 +4,13 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
-use crate::support::{Dev, free_port, stderr, tripod};
+use tripod_chaos::cluster::ReservedPorts;
 
-/// Tries to start a node alone, on ports from `port` on.
-fn server(port: u16, data: &Path, flags: &[&str]) -> Output {
-    let address = |offset: u16| format!("127.0.0.1:{}", port + offset);
+use crate::support::{Dev, reserve_ports, stderr, tripod};
+
+/// Tries to start a node alone on some of `ports`.
+fn server(ports: &ReservedPorts, data: &Path, flags: &[&str]) -> Output {
+    let address = |offset: u16| format!("127.0.0.1:{}", ports.first() + offset);
     let mut command = tripod();
     // Without a parent's pipe the node would stop at once, which is right for a test of starting.
     command.args(["server", "--exit-with-parent", "--data"]).arg(data).args([
@@ -22,38 +24,39 @@ fn server(port: u16, data: &Path, flags: &[&str]) -> Output {
 
 #[test]
 fn a_port_in_use_is_named_with_its_flag() {
-    let port = free_port();
+    let ports = reserve_ports();
+    let port = ports.first();
     let data = tempfile::tempdir().expect("a directory");
     for (flag, offset) in [("--client", 0), ("--http", 200)] {
         let taken = TcpListener::bind(("127.0.0.1", port + offset)).expect("free");
-        let output = server(port, &data.path().join("d"), &["--node=1"]);
+        let output = server(&ports, &data.path().join("d"), &["--node=1"]);
         assert_eq!(output.status.code(), Some(1));
         let expected = format!("cannot listen on {flag} 127.0.0.1:{}: ", port + offset);
         assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
         drop(taken);
     }
     let _taken = TcpListener::bind(("127.0.0.1", port + 100)).expect("free");
-    let output = server(port, &data.path().join("d"), &["--node=1"]);
+    let output = server(&ports, &data.path().join("d"), &["--node=1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(&format!("127.0.0.1:{}", port + 100)), "{}", stderr(&output));
 }
 
 #[test]
 fn a_data_directory_of_another_cluster_or_node_is_refused() {
-    let port = free_port();
+    let ports = reserve_ports();
     let data = tempfile::tempdir().expect("a directory");
-    let own = server(port, data.path(), &["--node=1", "--cluster-id=one"]);
+    let own = server(&ports, data.path(), &["--node=1", "--cluster-id=one"]);
     assert!(own.status.success(), "{}", stderr(&own));
 
-    let other = server(port, data.path(), &["--node=1", "--cluster-id=two"]);
+    let other = server(&ports, data.path(), &["--node=1", "--cluster-id=two"]);
     assert_eq!(other.status.code(), Some(1));
     let text = stderr(&other);
     assert!(text.contains("one") && text.contains("two"), "both clusters are not named: {text}");
 
-    let other = server(port, data.path(), &["--node=2", "--cluster-id=one"]);
+    let other = server(&ports, data.path(), &["--node=2", "--cluster-id=one"]);
     assert_eq!(other.status.code(), Some(1), "{}", stderr(&other));
 
-    let again = server(port, data.path(), &["--node=1", "--cluster-id=one"]);
+    let again = server(&ports, data.path(), &["--node=1", "--cluster-id=one"]);
     assert!(again.status.success(), "the refusals left a trace: {}", stderr(&again));
 }
 
@@ -61,7 +64,7 @@ fn a_data_directory_of_another_cluster_or_node_is_refused() {
 fn a_data_directory_that_cannot_be_made_is_named() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let data = file.path().join("below-a-file");
-    let output = server(free_port(), &data, &["--node=1"]);
+    let output = server(&reserve_ports(), &data, &["--node=1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(&data.display().to_string()), "{}", stderr(&output));
 }
@@ -69,10 +72,11 @@ fn a_data_directory_that_cannot_be_made_is_named() {
 #[test]
 fn a_directory_that_is_in_use_is_refused() {
     let data = tempfile::tempdir().expect("a directory");
-    let dev = Dev::start(free_port(), data.path(), &[]);
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
     let id = dev.json(&["status", "--json"])["cluster_id"].as_str().expect("an id").to_owned();
     let flags = ["--node=1", &format!("--cluster-id={id}")];
-    let output = server(free_port(), &data.path().join("node-1").join("data"), &flags);
+    let output = server(&reserve_ports(), &data.path().join("node-1").join("data"), &flags);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(dev.json(&["status", "--json"])["nodes"][0]["state"], "ok");
     dev.end();
@@ -98,8 +102,8 @@ fn wrong_usage_exits_with_two() {
 
 #[test]
 fn nobody_listening_exits_with_three() {
-    let port = free_port();
-    let endpoint = format!("127.0.0.1:{port}");
+    let ports = reserve_ports();
+    let endpoint = format!("127.0.0.1:{}", ports.first());
     let cases: [&[&str]; 3] = [&["status"], &["kv", "get", "k", "--timeout", "0.3"], &["leader", "transfer"]];
     for arguments in cases {
         let output = tripod().args(arguments).args(["--endpoints", &endpoint]).output().expect("runs");

@@ -1,16 +1,15 @@
 //! Clusters of real processes for the tests of this crate: started on free ports, ended by process id.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use tripod_chaos::cluster::ReservedPorts;
 
 /// How long anything may take on a machine that runs other things too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,21 +24,9 @@ pub(crate) fn tripod() -> Command {
     command
 }
 
-/// A base port whose client, peer and http ports are free now. Two tests of one process never get the
-/// same; two processes begin at different places.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 10_000 + u16::try_from(std::process::id() % 16).expect("below 16") * PORTS;
-    for _ in 0..30 {
-        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) * PORTS;
-        let free = |offset: u16| TcpListener::bind(("127.0.0.1", port + offset)).is_ok();
-        let needed = [0, 1, 2, 100, 101, 102, 200, 201, 202, 300, 400, 500];
-        // Above it begin the ports that the kernel gives to outgoing connections.
-        if port + PORTS < 32_768 && needed.into_iter().all(free) {
-            return port;
-        }
-    }
-    panic!("no free range of ports from {first} on");
+/// Ports for one cluster, which nobody else is given until the value goes.
+pub(crate) fn reserve_ports() -> ReservedPorts {
+    ReservedPorts::reserve(PORTS).expect("free ports")
 }
 
 /// A `tripod dev` and what it printed.
@@ -54,7 +41,8 @@ pub(crate) struct Dev {
 
 impl Dev {
     /// Starts three nodes and waits until they are ready.
-    pub(crate) fn start(port: u16, data: &Path, flags: &[&str]) -> Self {
+    pub(crate) fn start(ports: &ReservedPorts, data: &Path, flags: &[&str]) -> Self {
+        let port = ports.first();
         let mut process = tripod()
             .args(["dev", "--json", "--port", &port.to_string(), "--data"])
             .arg(data)
