@@ -1,12 +1,13 @@
-//! Proposals of a follower travel to the leader, one hop, in batches: what is queued while earlier
-//! batches are under way goes together in the next one.
+//! Proposals of a follower travel to the leader, one hop, in batches. The first goes at once; what is
+//! queued while it is under way goes together in the next one, unless there is so much of it that a
+//! message of its own is worth its cost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
@@ -23,8 +24,12 @@ const WAITING_MAX: usize = 16_384;
 const BATCH_MAX: usize = 1024;
 /// Bytes of one batch, unless a single command is larger.
 const BATCH_BYTES_MAX: usize = 4 << 20;
-/// Batches under way at a time: a lone slow one must not hold up the rest.
+/// Batches under way at a time, so that a busy node need not wait for one commit to begin another.
 const IN_FLIGHT_MAX: usize = 8;
+/// Commands that make a batch worth sending although another is under way. Fewer wait for its answer:
+/// tasks that arrive at a barrier one by one would otherwise cost all nodes a message and a flush each,
+/// and the last of them would pass later.
+const WORTH_A_BATCH: usize = 32;
 /// How long a deposed leader may still answer for what it was sent.
 const DEPOSED_GRACE: Duration = Duration::from_secs(1);
 
@@ -51,6 +56,7 @@ impl Forwarder {
             link,
             connection: None,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)),
+            prompt: Arc::new(Semaphore::new(1)),
         };
         tokio::spawn(task.run());
         Self { queue }
@@ -85,6 +91,8 @@ struct Task {
     link: LeaderLink,
     connection: Option<Connection>,
     in_flight: Arc<Semaphore>,
+    /// The place of the one batch under way that may be small.
+    prompt: Arc<Semaphore>,
 }
 
 impl Task {
@@ -94,11 +102,12 @@ impl Task {
             if self.next.is_empty() && self.jobs.recv_many(&mut self.next, BATCH_MAX).await == 0 {
                 return;
             }
+            let place = self.gather().await;
             let batch = self.take_batch();
             match self.connect().await {
                 Ok(call) => {
                     tokio::spawn(async move {
-                        call.send(batch).await;
+                        call.send(batch, place).await;
                         drop(slot);
                     });
                 }
@@ -110,6 +119,24 @@ impl Task {
                 }
             }
         }
+    }
+
+    /// Takes more jobs from the queue until the prompt batch is answered, whose place the next one gets
+    /// then, or until there are enough for a batch without that place.
+    async fn gather(&mut self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = self.prompt.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        let mut prompt = std::pin::pin!(self.prompt.clone().acquire_owned());
+        while self.next.len() < WORTH_A_BATCH {
+            let room = BATCH_MAX - self.next.len();
+            tokio::select! {
+                biased;
+                place = &mut prompt => return place.ok(),
+                taken = self.jobs.recv_many(&mut self.next, room) => if taken == 0 { break },
+            }
+        }
+        None
     }
 
     /// The longest allowed prefix of what is waiting, without those whose callers are gone.
@@ -148,19 +175,24 @@ struct Call {
 }
 
 impl Call {
-    async fn send(mut self, batch: Vec<Job>) {
+    /// Gives `place` back once there is an answer, or another leader, whose batches need not wait.
+    async fn send(mut self, batch: Vec<Job>, place: Option<OwnedSemaphorePermit>) {
         if batch.is_empty() {
             return;
         }
         let commands = batch.iter().map(|job| job.payload.clone()).collect();
         let request = self.link.caller(self.target.leader).request(ProposeRequest { commands });
+        let link = self.link.clone();
         let leader = self.target.leader;
+        let given_up = async move {
+            link.replaced(leader).await;
+            drop(place);
+            tokio::time::sleep(DEPOSED_GRACE).await;
+        };
         let answer = tokio::select! {
             biased;
             answer = self.client.propose(request) => answer,
-            () = async { self.link.replaced(leader).await; tokio::time::sleep(DEPOSED_GRACE).await } => {
-                Err(Status::aborted("it lost the leadership and did not answer"))
-            }
+            () = given_up => Err(Status::aborted("it lost the leadership and did not answer")),
         };
         let count = batch.len();
         let answers = self.sort(answer, count);

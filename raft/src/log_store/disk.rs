@@ -16,7 +16,7 @@ pub(crate) enum Change {
     Append(Vec<Entry>),
     Vote(Vote),
     /// A hint for the next start. Need not be durable.
-    Committed(Option<LogId>),
+    Committed(LogId),
     /// Drops every entry behind this one; all of them for `None`.
     TruncateAfter(Option<LogId>),
     /// Drops every entry up to this one. Need not be durable.

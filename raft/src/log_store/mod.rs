@@ -155,8 +155,10 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> io::Result<()> {
+        // A hint for the next start, which the writer picks up when it has something to write anyhow:
+        // waking it for every commit would delay the next append.
         self.tail.write().committed = committed;
-        self.writer.send(Change::Committed(committed), Waiter::Nobody)
+        Ok(())
     }
 
     async fn read_committed(&mut self) -> io::Result<Option<LogId>> {

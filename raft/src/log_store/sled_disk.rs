@@ -230,10 +230,7 @@ impl Disk for SledDisk {
             match change {
                 Change::Append(entries) => run.extend(entries),
                 Change::Vote(vote) => batch.insert(&MetaKey::Vote.bytes(), codec::encode(vote)),
-                Change::Committed(Some(id)) => {
-                    batch.insert(&MetaKey::Committed.bytes(), codec::encode(id));
-                }
-                Change::Committed(None) => batch.remove(&MetaKey::Committed.bytes()),
+                Change::Committed(id) => batch.insert(&MetaKey::Committed.bytes(), codec::encode(id)),
                 Change::TruncateAfter(keep) => {
                     self.append(&mut batch, &std::mem::take(&mut run));
                     // A truncation may cut what this very batch appends: that must be in the tree.

@@ -140,6 +140,11 @@ impl Tail {
         }
     }
 
+    /// The committed index, as far as storage has what it speaks of.
+    pub(crate) fn storable_commit(&self) -> Option<LogId> {
+        self.committed.filter(|committed| committed.index < self.written)
+    }
+
     /// Forgets every entry up to `upto`.
     pub(crate) fn purge(&mut self, upto: LogId) {
         while self.first() <= upto.index {

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::failure::Failure;
 use crate::log_store::disk::{Change, Disk, DiskError};
 use crate::log_store::tail::Tail;
-use crate::types::Types;
+use crate::types::{LogId, Types};
 
 /// Most changes that are written as one batch.
 const GROUP_MAX: usize = 4096;
@@ -45,7 +45,7 @@ impl Writer {
     /// Starts the thread.
     pub(crate) fn start(disk: Box<dyn Disk>, tail: Arc<RwLock<Tail>>, failure: Failure) -> io::Result<Self> {
         let (queue, jobs) = mpsc::channel();
-        let worker = Worker { disk, tail, failure, cuts: 0, hint: None };
+        let worker = Worker { disk, tail, failure, cuts: 0, committed: None };
         let thread = std::thread::Builder::new().name("raft-log".into()).spawn(move || worker.run(&jobs))?;
         Ok(Self { queue, thread: Arc::new(Mutex::new(Some(thread))) })
     }
@@ -73,8 +73,8 @@ struct Worker {
     failure: Failure,
     /// How many truncations are written.
     cuts: u64,
-    /// The latest committed index that is not written yet.
-    hint: Option<Change>,
+    /// The committed index as it was written last.
+    committed: Option<LogId>,
 }
 
 /// Says that the node failed if the thread ends by a panic: its callers would wait for ever.
@@ -107,17 +107,7 @@ impl Worker {
                 }
                 next = if open && changes.len() < GROUP_MAX { jobs.try_recv().ok() } else { None };
             }
-            // The committed index is a hint for the next start: alone it is not worth a write, which the
-            // next append would have to wait for. It goes with the next group, or with the end.
-            if open && changes.iter().all(|change| matches!(change, Change::Committed(_))) {
-                self.hint = changes.pop();
-                changes.clear();
-                waiters.clear();
-                continue;
-            }
-            if let Some(hint) = self.hint.take() {
-                changes.insert(0, hint);
-            }
+            self.add_committed(&mut changes);
             let outcome = self.commit(&changes);
             changes.clear();
             for waiter in waiters.drain(..) {
@@ -130,6 +120,16 @@ impl Worker {
             tracing::error!(%error, "last flush of the log failed");
         }
         self.disk.reader().close();
+    }
+
+    /// The committed index is a hint for the next start: alone it is not worth a write. It goes with
+    /// the next group, or with the end.
+    fn add_committed(&mut self, changes: &mut Vec<Change>) {
+        let committed = self.tail.read().storable_commit();
+        if committed != self.committed {
+            changes.extend(committed.map(Change::Committed));
+            self.committed = committed;
+        }
     }
 
     /// Writes one group. The first error is final: after a failed write or flush nobody knows what

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
@@ -23,6 +22,7 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use super::auth::Caller;
 use super::channels::{Channels, Class};
+use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer};
 use crate::codec;
 use crate::snapshot::SnapshotFile;
@@ -30,9 +30,6 @@ use crate::types::{Peer, Snapshot, Types, Vote};
 
 /// How long a stream of appends may take to open, connecting included.
 const OPEN_DEADLINE: Duration = Duration::from_secs(1);
-/// openraft applies its back-off inside the stream of requests, which a transport that fails to
-/// connect never polls: without a wait here a dead follower costs a whole core.
-const OPEN_FAILURE_WAIT: Duration = Duration::from_millis(50);
 /// Between attempts to reach a peer that did not answer.
 const BACKOFF: Duration = Duration::from_millis(100);
 /// How long a follower may owe an answer to an append. Long enough for its disk; pings notice a dead
@@ -138,24 +135,22 @@ impl PeerClient {
         Unreachable::from_string(format!("{}: {action} took longer than {timeout:?}", self.address)).into()
     }
 
-    async fn open_stream<S>(&self, input: S) -> Result<(Streaming<Blob>, Arc<AtomicU64>), RpcError>
+    async fn open_stream<S>(&self, input: S) -> Result<(Streaming<Blob>, Arc<Window>), RpcError>
     where
         S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
     {
-        let owed = Arc::new(AtomicU64::new(0));
-        let counter = owed.clone();
-        let requests = input.map(move |request| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            blob(&request)
-        });
+        let window = Window::new();
+        let requests = window.clone().gate(input).map(|request| blob(&request));
         let mut connection = self.connection(self.class)?;
         let call = connection.stream_append(self.caller.request(requests));
         let failure = match tokio::time::timeout(OPEN_DEADLINE, call).await {
-            Ok(Ok(opened)) => return Ok((opened.into_inner(), owed)),
+            Ok(Ok(opened)) => return Ok((opened.into_inner(), window)),
             Ok(Err(status)) => self.unreachable(&status).into(),
             Err(_) => self.timeout(RPCTypes::AppendEntries, OPEN_DEADLINE),
         };
-        tokio::time::sleep(OPEN_FAILURE_WAIT).await;
+        // openraft applies its back-off inside the request stream, which a transport that fails to
+        // connect never polls: without a wait here a dead follower costs a whole core.
+        tokio::time::sleep(BACKOFF).await;
         Err(failure)
     }
 
@@ -163,22 +158,21 @@ impl PeerClient {
     async fn next_answer(
         &self,
         answers: &mut Streaming<Blob>,
-        owed: &AtomicU64,
+        window: &Window,
     ) -> Option<Result<StreamAppendResult<Types>, RpcError>> {
         loop {
             let answer = match tokio::time::timeout(ANSWER_IDLE, answers.message()).await {
                 Ok(answer) => answer,
-                Err(_) if owed.load(Ordering::Relaxed) == 0 => continue,
+                Err(_) if window.owed() == 0 => continue,
                 Err(_) => return Some(Err(self.timeout(RPCTypes::AppendEntries, ANSWER_IDLE))),
             };
-            owed.fetch_sub(1, Ordering::Relaxed);
             return match answer {
                 Ok(None) => None,
-                Ok(Some(blob)) => Some(
-                    codec::decode::<AppendAnswer>(&blob.data)
-                        .map(Into::into)
-                        .map_err(|error| Unreachable::new(&error).into()),
-                ),
+                Ok(Some(blob)) => {
+                    window.answered();
+                    let answer = codec::decode::<AppendAnswer>(&blob.data);
+                    Some(answer.map(Into::into).map_err(|error| Unreachable::new(&error).into()))
+                }
                 Err(status) => Some(Err(self.unreachable(&status).into())),
             };
         }
@@ -210,12 +204,12 @@ impl RaftNetworkV2<Types> for PeerClient {
             return stream_append_sequential(self, input, option);
         }
         Box::pin(async move {
-            let (answers, owed) = self.open_stream(input).await?;
+            let (answers, window) = self.open_stream(input).await?;
             let client = &*self;
-            let stream = futures::stream::unfold(Some((answers, owed)), move |state| async move {
-                let (mut answers, owed) = state?;
-                let answer = client.next_answer(&mut answers, &owed).await?;
-                let next = answer.is_ok().then_some((answers, owed));
+            let stream = futures::stream::unfold(Some((answers, window)), move |state| async move {
+                let (mut answers, window) = state?;
+                let answer = client.next_answer(&mut answers, &window).await?;
+                let next = answer.is_ok().then_some((answers, window));
                 Some((answer, next))
             });
             Ok(Box::pin(stream) as BoxStream<'s, _>)

@@ -2,8 +2,9 @@
 //!
 //! [`channels`] holds the connections, one per peer and class, so that a large append or a snapshot
 //! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
-//! calls that were meant for somebody else. [`client`] sends, [`server`] answers, [`transfer`] moves
-//! snapshots, [`leader_service`] answers what followers ask of the leader.
+//! calls that were meant for somebody else. [`client`] sends, no further ahead than [`window`] allows,
+//! [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
+//! the leader.
 
 pub(crate) mod auth;
 pub(crate) mod channels;
@@ -11,6 +12,7 @@ pub(crate) mod client;
 pub(crate) mod leader_service;
 pub(crate) mod server;
 pub(crate) mod transfer;
+mod window;
 
 use openraft::raft::{StreamAppendError, StreamAppendResult};
 use serde::{Deserialize, Serialize};

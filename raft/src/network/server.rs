@@ -1,6 +1,5 @@
 //! Answers peers' Raft messages, and runs the port.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -19,6 +18,7 @@ use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk};
 
 use super::auth::Guard;
 use super::leader_service::LeaderService;
+use super::transfer::Received;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
@@ -91,10 +91,11 @@ pub(crate) struct RaftService {
 impl RaftService {
     /// Receives a file and installs it; openraft may find it older than what is here and ignore it.
     async fn receive(&self, chunks: &mut Streaming<SnapshotChunk>) -> Result<Blob, Status> {
-        let part = PartFile(self.snapshots.part_path());
-        let (offer, header) = transfer::receive(chunks, &part.0, &self.cluster_id).await?;
+        let Received { offer, header, part } =
+            transfer::receive(chunks, &self.snapshots, &self.cluster_id).await?;
         tracing::info!(last_log_id = ?offer.last_log_id, bytes = offer.bytes, "snapshot received");
-        let snapshot = Snapshot { meta: header.meta(), snapshot: SnapshotFile { path: part.0.clone() } };
+        let path = part.path().to_owned();
+        let snapshot = Snapshot { meta: header.meta(), snapshot: SnapshotFile { path } };
         let raft = self.raft.clone();
         // In a task of its own: a sender that goes away drops this call, and with it the file, while
         // the state machine may be about to read it.
@@ -105,20 +106,6 @@ impl RaftService {
         });
         let answer = installed.await.map_err(|error| Status::internal(error.to_string()))?;
         Ok(blob(&answer.map_err(stopped)?.vote))
-    }
-}
-
-/// An incoming file. It goes with its owner unless it was installed, and so renamed, before.
-struct PartFile(PathBuf);
-
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        match std::fs::remove_file(&self.0) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(%error, path = %self.0.display(), "incoming snapshot not removed");
-            }
-            _ => {}
-        }
     }
 }
 

@@ -2,23 +2,24 @@
 //! the whole, which may be large, but one for every chunk, on both sides: a peer that went silent
 //! must not hold the leader's task, nor the follower's disk.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
 use tonic::transport::Channel;
-use tonic::{Status, Streaming};
 use tripod_proto::tripod::peer::v1::SnapshotChunk;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use super::auth::Caller;
 use super::unblob;
 use crate::codec;
-use crate::snapshot::{self, Header};
+use crate::snapshot::{self, Header, SnapshotStore};
 use crate::types::{LogId, Snapshot, Vote};
 
 /// Bytes of a chunk.
@@ -92,16 +93,47 @@ async fn push_chunks(
     }
 }
 
-/// Receives a snapshot into `part` and verifies it. The file is complete and durable afterwards.
+/// An incoming file. It goes with its owner unless it was installed, and so renamed, before.
+#[derive(Debug)]
+pub(crate) struct PartFile(PathBuf);
+
+impl PartFile {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        match std::fs::remove_file(&self.0) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(%error, path = %self.0.display(), "incoming snapshot not removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A snapshot that came complete.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) offer: Offer,
+    pub(crate) header: Header,
+    /// Verified and durable.
+    pub(crate) part: PartFile,
+}
+
+/// Receives a snapshot into a file of its own and verifies it. A transfer that fails leaves no file.
 pub(crate) async fn receive(
-    chunks: &mut Streaming<SnapshotChunk>,
-    part: &Path,
+    chunks: &mut (impl Stream<Item = Result<SnapshotChunk, Status>> + Unpin),
+    snapshots: &SnapshotStore,
     cluster_id: &str,
-) -> Result<(Offer, Header), Status> {
+) -> Result<Received, Status> {
     let first = next_chunk(chunks).await?.ok_or_else(|| Status::invalid_argument("the transfer is empty"))?;
     let offer: Offer = codec::decode(&first.meta)
         .map_err(|error| Status::invalid_argument(format!("snapshot offer refused: {error}")))?;
-    let mut file = tokio::fs::File::create(part).await?;
+    let part = PartFile(snapshots.part_path());
+    let mut file = tokio::fs::File::create(part.path()).await?;
     let mut offset = 0;
     while let Some(chunk) = next_chunk(chunks).await? {
         if chunk.offset != offset {
@@ -121,7 +153,7 @@ pub(crate) async fn receive(
         return Err(Status::data_loss(format!("{offset} of {} bytes came", offer.bytes)));
     }
     file.sync_all().await?;
-    let path = part.to_owned();
+    let path = part.path().to_owned();
     let verified = tokio::task::spawn_blocking(move || snapshot::verify(&path)).await;
     let verified = verified.map_err(|error| Status::internal(error.to_string()))?;
     let header = verified.map_err(|error| Status::data_loss(format!("snapshot refused: {error}")))?;
@@ -132,20 +164,94 @@ pub(crate) async fn receive(
     if header.last_log_id != offer.last_log_id {
         return Err(Status::data_loss("the snapshot is not the one that was offered"));
     }
-    Ok((offer, header))
+    Ok(Received { offer, header, part })
 }
 
-async fn next_chunk(chunks: &mut Streaming<SnapshotChunk>) -> Result<Option<SnapshotChunk>, Status> {
-    let chunk = tokio::time::timeout(CHUNK_IDLE, chunks.message()).await;
-    chunk.map_err(|_| Status::deadline_exceeded("no chunk of the snapshot came in time"))?
+async fn next_chunk(
+    chunks: &mut (impl Stream<Item = Result<SnapshotChunk, Status>> + Unpin),
+) -> Result<Option<SnapshotChunk>, Status> {
+    let chunk = tokio::time::timeout(CHUNK_IDLE, chunks.next()).await;
+    chunk.map_err(|_| Status::deadline_exceeded("no chunk of the snapshot came in time"))?.transpose()
 }
 
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
     use tokio::time::Instant;
+    use tripod_state::State;
 
     use super::*;
+    use crate::types::Membership;
+
+    const CLUSTER: &str = "test";
+
+    fn store(directory: &TempDir, name: &str) -> SnapshotStore {
+        SnapshotStore::open(&directory.path().join(name)).unwrap()
+    }
+
+    fn snapshot_of(store: &SnapshotStore) -> Snapshot {
+        let state = State::default();
+        let header = Header {
+            cluster_id: CLUSTER.into(),
+            last_log_id: None,
+            membership: Membership::default(),
+            digest: state.digest(),
+        };
+        store.write(&header, &state).unwrap()
+    }
+
+    /// What a sender of `snapshot` puts on the wire, offer included.
+    async fn chunks_of(snapshot: &Snapshot) -> Vec<SnapshotChunk> {
+        let file = tokio::fs::File::open(&snapshot.snapshot.path).await.unwrap();
+        let bytes = file.metadata().await.unwrap().len();
+        let offer = Offer { vote: Vote::new(1, 1), last_log_id: snapshot.meta.last_log_id, bytes };
+        let (sender, taken) = mpsc::channel(CHUNKS_AHEAD);
+        let (sent, chunks) =
+            tokio::join!(push_chunks(file, offer, sender), ReceiverStream::new(taken).collect());
+        sent.unwrap();
+        chunks
+    }
+
+    fn files(directory: &TempDir, name: &str) -> usize {
+        std::fs::read_dir(directory.path().join(name)).unwrap().count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sender_that_stalls_in_the_middle_is_given_up_and_the_next_one_is_received() {
+        let directory = TempDir::new().unwrap();
+        let snapshots = store(&directory, "receiver");
+        let chunks = chunks_of(&snapshot_of(&store(&directory, "sender"))).await;
+        let (line, mut arriving) = {
+            let (line, arriving) = mpsc::channel(CHUNKS_AHEAD);
+            (line, ReceiverStream::new(arriving))
+        };
+        let began = Instant::now();
+        let stalling = async {
+            // The offer, then half of a chunk's worth, and then nothing; the line stays open.
+            let mut half = chunks[1].clone();
+            half.data = half.data.slice(..half.data.len() / 2);
+            half.crc32c = crc32c::crc32c(&half.data);
+            line.send(Ok(chunks[0].clone())).await.unwrap();
+            tokio::time::sleep(CHUNK_IDLE - Duration::from_secs(1)).await;
+            line.send(Ok(half)).await.unwrap();
+            tokio::time::sleep(CHUNK_IDLE / 2).await;
+            assert_eq!(files(&directory, "receiver"), 1, "the transfer is under way");
+        };
+        let (refused, ()) = tokio::join!(receive(&mut arriving, &snapshots, CLUSTER), stalling);
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::DeadlineExceeded);
+        assert!(refused.message().contains("no chunk of the snapshot came in time"), "{refused}");
+        assert!(began.elapsed() >= 2 * CHUNK_IDLE - Duration::from_secs(1), "slow is not idle");
+        assert!(began.elapsed() < 3 * CHUNK_IDLE);
+        assert_eq!(files(&directory, "receiver"), 0, "nothing of it stays");
+
+        let mut again = futures::stream::iter(chunks.into_iter().map(Ok));
+        let received = receive(&mut again, &snapshots, CLUSTER).await.unwrap();
+        assert_eq!(received.header.cluster_id, CLUSTER);
+        assert!(received.part.path().exists());
+        drop(received);
+        assert_eq!(files(&directory, "receiver"), 0, "nor of one that nobody installed");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_receiver_that_stops_taking_chunks_is_given_up_after_the_idle_deadline() {

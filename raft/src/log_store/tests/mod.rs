@@ -373,3 +373,20 @@ async fn the_first_failed_flush_is_final() {
     let reason = tokio::time::timeout(Duration::from_secs(5), failure.wait()).await.unwrap();
     assert!(reason.contains("planted"), "{reason}");
 }
+
+/// A leader's entries may be committed by the others before this node has stored them.
+#[tokio::test]
+async fn a_committed_index_is_not_stored_before_its_entry() {
+    let directory = TempDir::new().unwrap();
+    let mut store = open(directory.path()).unwrap();
+    append(&mut store, entries(3, 0..10, 10)).await;
+    store.save_committed(Some(id(3, 10))).await.unwrap();
+    assert_eq!(store.read_committed().await.unwrap(), Some(id(3, 10)));
+
+    let mut store = reopened(store, directory.path()).unwrap();
+    assert_eq!(store.read_committed().await.unwrap(), None);
+    append(&mut store, entries(3, 10..11, 10)).await;
+    store.save_committed(Some(id(3, 10))).await.unwrap();
+    let mut store = reopened(store, directory.path()).unwrap();
+    assert_eq!(store.read_committed().await.unwrap(), Some(id(3, 10)));
+}
