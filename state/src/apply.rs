@@ -28,16 +28,21 @@ impl State {
     }
 
     fn execute(&mut self, context: &ApplyContext, command: Command, effects: &mut Vec<Effect>) -> Reply {
+        let (command, retried) = command.unmarked();
         match command {
+            Command::Retried(_) => unreachable!("the mark was taken off"),
             Command::Job(command) => self.jobs.apply(context, command, effects),
             Command::Task(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.task(command))
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.task(command, retried))
             }
             Command::Kv(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.kv(command))
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.kv(command, retried))
             }
             Command::Barrier(command) => {
                 self.jobs.turn(command.scope(), context, effects, |turn| turn.barrier(command))
+            }
+            Command::Runtime(command) => {
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.runtime(command))
             }
             Command::Session(command) => self.sessions.apply(context, &command),
             Command::Member(member::Command::Announce { node, addresses }) => {

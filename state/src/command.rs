@@ -8,7 +8,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId,
 };
 use crate::wait::Ticket;
-use crate::{barrier, job, kv, member, session, task};
+use crate::{barrier, job, kv, member, runtime, session, task};
 
 /// A command as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,21 @@ pub enum Command {
     Barrier(barrier::Command),
     Session(session::Command),
     Member(member::Command),
+    Runtime(runtime::Command),
+    /// A command whose caller's transport says that an earlier attempt of the same call was sent: it may
+    /// have taken effect. Where a domain can recognise that, the reply is the one that was lost.
+    Retried(Box<Command>),
+}
+
+impl Command {
+    /// The command itself, and whether it was marked as a retry.
+    pub(crate) fn unmarked(self) -> (Self, bool) {
+        let (mut command, mut retried) = (self, false);
+        while let Self::Retried(inner) = command {
+            (command, retried) = (*inner, true);
+        }
+        (command, retried)
+    }
 }
 
 /// Which job a call is about, and which life of its service the caller believes in.
@@ -124,4 +139,8 @@ pub enum Effect {
     },
     /// A node announced itself, or its addresses changed.
     MemberChanged,
+    /// Something that calls of the runtime wait for happened.
+    RuntimeChanged {
+        job: JobId,
+    },
 }

@@ -92,6 +92,9 @@ pub enum Fault {
     /// Every job port is taken.
     JobSlotsTaken { slots: u16 },
 
+    /// The runtime of clients older than the coordination service refused.
+    Runtime(crate::runtime::Refusal),
+
     /// The session is unknown or was closed; the command was not executed.
     SessionExpired,
     /// The sequence number was used and its reply is no longer remembered; the command was not

@@ -101,6 +101,10 @@ number! {
     CallId(u64)
 }
 number! {
+    /// One attempt of a process to connect to a job's runtime: 64 random bits of its own.
+    ClientId(u64)
+}
+number! {
     /// A client's session: the log index of the command that opened it.
     SessionId(u64)
 }

@@ -36,6 +36,7 @@
 //! * [`task`]: registration, leaving, errors and whom they concern, heartbeats, polls, the living,
 //!   devices, watches.
 //! * [`barrier`]: instances with counters, their members and their ends.
+//! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, addresses.
 //! * [`snapshot`]: a state as records. [`limits`]: every bound.
 
@@ -51,6 +52,7 @@ pub mod limits;
 pub mod member;
 mod query;
 mod resolve;
+pub mod runtime;
 pub mod session;
 pub mod snapshot;
 pub mod state;

@@ -17,6 +17,8 @@ pub const JOB_TASKS_MAX: u32 = 1_000_000;
 pub const JOB_SLOTS_MAX: u16 = 100;
 /// Characters of a job name: it must fit a DNS label.
 pub const JOB_NAME_CHARS_MAX: usize = 63;
+/// Bytes of a task's address.
+pub const ADDRESS_BYTES_MAX: usize = 512;
 /// Bytes of a barrier id.
 pub const BARRIER_NAME_BYTES_MAX: usize = 4 << 10;
 /// Barrier ids that one job remembers: late calls must still find their result.
@@ -33,6 +35,9 @@ pub const SESSION_WINDOW: u64 = 16_384;
 pub const TIMEOUT_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 /// Answered groups of one set of tasks whose result is kept for callers that were slow to look.
 pub const ALIVE_ANSWERS_KEPT: usize = 8;
+/// Callers of one job whose last increment is remembered, to recognise a retry: one for each task of a
+/// large job.
+pub const INCREMENTS_REMEMBERED: usize = 16_384;
 /// Sets of tasks of one job that callers ask about at a time, and answers kept over all sets.
 pub const ALIVE_SETS_MAX: usize = 4_096;
 

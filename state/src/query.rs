@@ -131,6 +131,18 @@ impl State {
         connected
     }
 
+    /// The connected tasks that are still to be told of their jobs' errors at their own addresses.
+    #[must_use]
+    pub fn untold(&self) -> Vec<task::Untold> {
+        self.jobs.iter().flat_map(job::record::Job::untold).collect()
+    }
+
+    /// What a job's creator decided.
+    #[must_use]
+    pub fn job_spec(&self, job: JobId) -> Option<&job::Spec> {
+        self.jobs.get(job).map(|job| &job.spec)
+    }
+
     /// Every open barrier instance: what a new leader must time.
     #[must_use]
     pub fn open_barriers(&self) -> Vec<OpenBarrier> {

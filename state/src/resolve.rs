@@ -51,6 +51,7 @@ impl State {
                 Ok(()) => job.value(asked).map(Ok),
                 Err(fault) => Some(Err(fault)),
             },
+            Ticket::Runtime { wait, .. } => job.runtime_outcome(wait),
             Ticket::Tasks { scope, seen } => match job.check(*scope) {
                 Ok(()) => job.changed_since(*seen).map(|report| report.map(Answer::Tasks)),
                 Err(fault) => Some(Err(fault)),
@@ -69,7 +70,8 @@ impl Job {
         }
     }
 
-    fn value(&self, asked: &str) -> Option<Answer> {
+    /// A key, normalised or not, as the answer to who asks for it.
+    pub(crate) fn value(&self, asked: &str) -> Option<Answer> {
         let key = kv::normalize(asked);
         let entry = self.store.get(&key)?;
         let (value, version, modified) = (entry.value.clone(), entry.version, entry.modified);

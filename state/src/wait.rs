@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Effect, Scope};
 use crate::ids::{BarrierCounter, BarrierName, CallId, Incarnation, JobId, Key, TaskId, TaskVersion};
+use crate::runtime;
 
 /// What a call waits for. Resolved by [`crate::State::resolve`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub enum Ticket {
     Key { scope: Scope, asked: String },
     /// A change of task states after `seen`; negative: now.
     Tasks { scope: Scope, seen: TaskVersion },
+    /// Something of the job's runtime.
+    Runtime { job: JobId, wait: runtime::Wait },
 }
 
 /// What a waiter is woken by. Several tickets share a topic; a woken waiter looks again.
@@ -35,6 +38,7 @@ pub enum Topic {
     Tasks(JobId),
     Polls(JobId),
     Alive(JobId),
+    Runtime(JobId),
     Jobs,
     Members,
 }
@@ -55,6 +59,7 @@ impl Ticket {
             Self::Alive { job, .. } => Topic::Alive(*job),
             Self::Key { scope, asked } => Topic::Key(scope.job, crate::kv::normalize(asked)),
             Self::Tasks { scope, .. } => Topic::Tasks(scope.job),
+            Self::Runtime { job, .. } => Topic::Runtime(*job),
         }
     }
 
@@ -67,7 +72,8 @@ impl Ticket {
             | Self::Shutdown { job, .. }
             | Self::Devices { job, .. }
             | Self::Poll { job, .. }
-            | Self::Alive { job, .. } => *job,
+            | Self::Alive { job, .. }
+            | Self::Runtime { job, .. } => *job,
             Self::Key { scope, .. } | Self::Tasks { scope, .. } => scope.job,
         }
     }
@@ -86,6 +92,7 @@ impl Effect {
             Self::PollsChanged { job } => Some(Topic::Polls(*job)),
             Self::AliveAnswered { job } => Some(Topic::Alive(*job)),
             Self::MemberChanged => Some(Topic::Members),
+            Self::RuntimeChanged { job } => Some(Topic::Runtime(*job)),
         }
     }
 }

@@ -39,7 +39,7 @@ impl Turn<'_> {
         within("barrier id bytes", text.len() as u64, BARRIER_NAME_BYTES_MAX as u64)?;
         let name = BarrierName::from(text);
         if self.job.barriers.get(&name).is_none() {
-            within("barrier ids of the job", self.job.barriers.len() as u64 + 1, JOB_BARRIERS_MAX as u64)?;
+            within("barrier ids of the job", self.job.barrier_ids() + 1, JOB_BARRIERS_MAX as u64)?;
         }
         Ok(name)
     }

@@ -7,7 +7,7 @@ pub(crate) mod turn;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{DurationMs, JobId, JobName, JobSlot, ServiceIncarnation};
+use crate::ids::{DurationMs, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
 
 /// The job that callers without a job of their own belong to. It has no slot: it is reached at the
 /// nodes' client ports.
@@ -28,6 +28,22 @@ pub enum Command {
     Delete { name: String },
 }
 
+/// Tasks of one job that share a name of their own, as TensorFlow's `worker` and `chief`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Group {
+    pub name: String,
+    /// How many; within the group they are numbered from 0.
+    pub tasks: u32,
+}
+
+/// Where a task listens for errors that are told by calling it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Listener {
+    pub task: TaskId,
+    /// `HOST:PORT`.
+    pub address: String,
+}
+
 /// What a job's creator decides; it never crosses the coordination protocols.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Spec {
@@ -43,6 +59,13 @@ pub struct Spec {
     /// Whether tasks wait for each other at shutdown.
     pub shutdown_barrier: bool,
     pub poll: Poll,
+    /// A task that was lost may come back as another life.
+    pub reconnect: bool,
+    /// The groups, in the order in which their tasks are numbered; empty: one group that answers to any
+    /// name.
+    pub groups: Vec<Group>,
+    /// The tasks that are told of errors by a call to their own address, by task id.
+    pub listeners: Vec<Listener>,
 }
 
 /// How a job tells its tasks of errors.
@@ -67,6 +90,9 @@ impl Spec {
             recoverable: false,
             shutdown_barrier: true,
             poll: Poll::Release,
+            reconnect: false,
+            groups: Vec::new(),
+            listeners: Vec::new(),
         }
     }
 }

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use imbl::OrdSet;
+
 use crate::barrier;
 use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{BarrierName, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
 use crate::job::{Spec, Summary};
+use crate::kv::increments::Increments;
 use crate::kv::store::Store;
+use crate::runtime::record::Runtime;
 use crate::task;
 
 /// A job. No command touches two of them.
@@ -23,6 +27,9 @@ pub(crate) struct Job {
     pub(crate) alive: task::alive::Groups,
     pub(crate) barriers: barrier::table::Table,
     pub(crate) store: Store,
+    pub(crate) increments: Increments,
+    /// Begins with the first call that connects to it.
+    pub(crate) runtime: Option<Box<Runtime>>,
 }
 
 /// What the job's polling tasks are told.
@@ -32,6 +39,8 @@ pub(crate) struct Polls {
     pub(crate) asked: bool,
     /// The first error, for everybody and for ever.
     pub(crate) latched: Option<Arc<Fault>>,
+    /// The tasks at whose own addresses the error was told.
+    pub(crate) pushed: OrdSet<TaskId>,
 }
 
 impl Job {
@@ -53,6 +62,8 @@ impl Job {
             alive: task::alive::Groups::default(),
             barriers: barrier::table::Table::default(),
             store: Store::default(),
+            increments: Increments::default(),
+            runtime: None,
         }
     }
 
@@ -81,7 +92,14 @@ impl Job {
         BarrierName(format!("WaitForAllTasks::{}", self.service).into())
     }
 
+    /// How many barrier ids the job remembers.
+    pub(crate) fn barrier_ids(&self) -> u64 {
+        let of_runtime = self.runtime.as_ref().map_or(0, |runtime| runtime.barriers().len());
+        (self.barriers.len() + of_runtime) as u64
+    }
+
     pub(crate) fn summary(&self) -> Summary {
+        let open_in_runtime = self.runtime.as_ref().map_or(0, |runtime| runtime.barriers_open());
         Summary {
             id: self.id,
             name: self.name.clone(),
@@ -92,7 +110,9 @@ impl Job {
             tasks_in_error: u32::try_from(self.tasks.in_error().len()).unwrap_or(u32::MAX),
             keys: self.store.keys(),
             key_bytes: self.store.bytes(),
-            barriers_open: u32::try_from(self.barriers.open().len()).unwrap_or(u32::MAX),
+            barriers_open: u32::try_from(self.barriers.open().len())
+                .unwrap_or(u32::MAX)
+                .saturating_add(open_in_runtime),
         }
     }
 }

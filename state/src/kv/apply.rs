@@ -4,22 +4,27 @@ use bytes::Bytes;
 
 use crate::command::{Answer, Effect, Reply};
 use crate::fault::Fault;
-use crate::ids::Key;
+use crate::ids::{Incarnation, Key};
 use crate::job::turn::Turn;
+use crate::kv::increments::{Increment, Told};
 use crate::kv::{Command, normalize};
 
 /// Characters of a value that an error repeats; values can be very long.
 const SHOWN_CHARS_MAX: usize = 256;
 
 impl Turn<'_> {
-    pub(crate) fn kv(&mut self, command: Command) -> Reply {
+    pub(crate) fn kv(&mut self, command: Command, retried: bool) -> Reply {
         match command {
             Command::Insert { scope: _, key, value, overwrite } => {
                 let key = normalize(&key);
-                if !overwrite && self.job.store.get(&key).is_some() {
-                    return Err(Fault::KeyExists { key });
+                match self.job.store.get(&key) {
+                    Some(entry) if retried && entry.value == value => {
+                        let (version, modified) = (entry.version, entry.modified);
+                        Ok(Answer::Value { key, value: Bytes::new(), version, modified })
+                    }
+                    Some(_) if !overwrite => Err(Fault::KeyExists { key }),
+                    _ => self.put(key, value, Bytes::new()),
                 }
-                self.put(key, value, Bytes::new())
             }
             Command::CompareAndSet { scope: _, key, value, expected } => {
                 let key = normalize(&key);
@@ -29,15 +34,8 @@ impl Turn<'_> {
                 }
                 self.put(key, value, Bytes::new())
             }
-            Command::Increment { scope: _, key, by } => {
-                let key = normalize(&key);
-                let value = match self.job.store.get(&key) {
-                    None => 0,
-                    Some(entry) => integer(&entry.value)?,
-                };
-                let sum = value.checked_add(by).ok_or(Fault::IncrementOverflow { value, increment: by })?;
-                let text = Bytes::from(sum.to_string());
-                self.put(key, text.clone(), text)
+            Command::Increment { scope: _, key, by, caller } => {
+                self.increment(normalize(&key), by, caller, retried)
             }
             Command::Delete { scope: _, key } => {
                 let keys = self.job.store.delete(&normalize(&key));
@@ -46,7 +44,32 @@ impl Turn<'_> {
         }
     }
 
-    fn put(&mut self, key: Key, value: Bytes, told: Bytes) -> Reply {
+    fn increment(&mut self, key: Key, by: i64, caller: Option<Incarnation>, retried: bool) -> Reply {
+        let now = self.context.now_ms;
+        if retried
+            && let Some(caller) = caller
+            && let Some(answer) = self.job.increments.lost_answer(caller, &key, by, now)
+        {
+            return Ok(answer);
+        }
+        let value = match self.job.store.get(&key) {
+            None => 0,
+            Some(entry) => integer(&entry.value)?,
+        };
+        let sum = value.checked_add(by).ok_or(Fault::IncrementOverflow { value, increment: by })?;
+        let text = Bytes::from(sum.to_string());
+        let reply = self.put(key.clone(), text.clone(), text)?;
+        if let Some(caller) = caller
+            && let Answer::Value { value, version, modified, .. } = &reply
+        {
+            let told = Told { value: value.clone(), version: *version, modified: *modified };
+            self.job.increments.note(caller, Increment { key, by, at: now, told });
+        }
+        Ok(reply)
+    }
+
+    /// Writes a key as it is, and tells `told`.
+    pub(crate) fn put(&mut self, key: Key, value: Bytes, told: Bytes) -> Reply {
         let index = self.context.index;
         let version = self.job.store.put(key.clone(), value, index)?;
         self.effect(Effect::KeyWritten { job: self.job.id, key: key.clone() });

@@ -1,6 +1,7 @@
 //! The key-value store of a job. Keys belong to the job, not to the task that wrote them.
 
 mod apply;
+pub(crate) mod increments;
 mod normalize;
 pub(crate) mod store;
 
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
+use crate::ids::Incarnation;
 
 pub use normalize::normalize;
 
@@ -17,30 +19,21 @@ pub use normalize::normalize;
 /// caller has it, and replies are remembered) except for an increment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    Insert {
-        scope: Scope,
-        key: String,
-        value: Bytes,
-        overwrite: bool,
-    },
+    /// A retry that finds the value it wants to write was executed before.
+    Insert { scope: Scope, key: String, value: Bytes, overwrite: bool },
     /// Writes only if the key's version is `expected` (0: only if it does not exist).
-    CompareAndSet {
-        scope: Scope,
-        key: String,
-        value: Bytes,
-        expected: u64,
-    },
-    /// Adds to a decimal number of 64 bits; an absent key counts as 0. Answers the sum.
+    CompareAndSet { scope: Scope, key: String, value: Bytes, expected: u64 },
+    /// Adds to a decimal number of 64 bits; an absent key counts as 0. Answers the sum. A retry of the
+    /// caller's last increment is answered with that one's sum.
     Increment {
         scope: Scope,
         key: String,
         by: i64,
+        /// The life of the task that calls, where the protocol tells it.
+        caller: Option<Incarnation>,
     },
     /// The key and everything under `key/`. Answers [`crate::Answer::Deleted`].
-    Delete {
-        scope: Scope,
-        key: String,
-    },
+    Delete { scope: Scope, key: String },
 }
 
 impl Command {

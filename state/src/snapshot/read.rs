@@ -6,12 +6,14 @@ use imbl::{OrdMap, OrdSet};
 
 use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
-use crate::ids::{Sequence, SessionId, TimeMs};
+use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
+use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
 use crate::session::table::Session;
 use crate::snapshot::Malformed;
 use crate::snapshot::record::{
-    BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, TaskRecord,
+    BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, RuntimeBarrierRecord, RuntimeRecord,
+    TaskRecord,
 };
 use crate::state::State;
 use crate::task::record::{Life, Task};
@@ -88,7 +90,11 @@ impl<I: Iterator<Item = Record>> Reader<I> {
     fn job(&mut self, head: JobRecord) -> Result<Job, Malformed> {
         let mut job = Job::new(head.id, head.name, head.slot, head.service, head.spec);
         job.tasks.restore_version(head.version);
-        job.polls = Polls { asked: head.polls_asked, latched: head.latched.map(Arc::new) };
+        job.polls = Polls {
+            asked: head.polls_asked,
+            latched: head.latched.map(Arc::new),
+            pushed: head.pushed.into_iter().collect(),
+        };
         self.tasks(&mut job, head.tasks)?;
         for _ in 0..head.barriers {
             let Piece::Barrier(head) = self.next()? else { return self.refuse("not a barrier") };
@@ -119,7 +125,53 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             let ascending = job.store.restore(key, entry);
             self.check(ascending)?;
         }
+        for _ in 0..head.increments {
+            let Piece::Increment { caller, increment } = self.next()? else {
+                return self.refuse("not an increment");
+            };
+            let ascending = job.increments.restore(caller, increment);
+            self.check(ascending)?;
+        }
+        if let Some(head) = head.runtime {
+            job.runtime = Some(Box::new(self.runtime(&job, &head)?));
+        }
         Ok(job)
+    }
+
+    fn runtime(&mut self, job: &Job, head: &RuntimeRecord) -> Result<Runtime, Malformed> {
+        let mut runtime = Runtime::new(head.phase, head.shutdowns, head.departed);
+        for _ in 0..head.members {
+            let Piece::RuntimeMember { task, member } = self.next()? else {
+                return self.refuse("not a member of the runtime");
+            };
+            let ascending = runtime.restore_member(task, member);
+            self.check(ascending && job.tasks.contains(task))?;
+        }
+        for _ in 0..head.barriers {
+            let Piece::RuntimeBarrier { id, barrier } = self.next()? else {
+                return self.refuse("not a barrier of the runtime");
+            };
+            let barrier = match barrier {
+                RuntimeBarrierRecord::Open { arrived } => RuntimeBarrier::Open(self.arrived(arrived)?),
+                RuntimeBarrierRecord::Passed => RuntimeBarrier::Passed,
+                RuntimeBarrierRecord::Spoiled => RuntimeBarrier::Spoiled,
+            };
+            let ascending = runtime.restore_barrier(id, barrier);
+            self.check(ascending)?;
+        }
+        Ok(runtime)
+    }
+
+    fn arrived(&mut self, count: u64) -> Result<OrdSet<TaskId>, Malformed> {
+        let mut arrived = OrdSet::new();
+        for _ in 0..count {
+            let Piece::RuntimeArrived { task } = self.next()? else {
+                return self.refuse("not an arrival in the runtime");
+            };
+            self.check(arrived.get_max().is_none_or(|last| *last < task))?;
+            arrived.insert(task);
+        }
+        Ok(arrived)
     }
 
     fn tasks(&mut self, job: &mut Job, count: u64) -> Result<(), Malformed> {

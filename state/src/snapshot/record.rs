@@ -11,10 +11,13 @@ use crate::ids::{
     BarrierCounter, BarrierName, CallId, DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId,
     Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
 };
+use crate::kv::increments::Increment;
 use crate::kv::store::Entry;
+use crate::runtime::BarrierId;
+use crate::runtime::record::Member;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
-use crate::{job, member};
+use crate::{job, member, runtime};
 
 /// One record of a snapshot. Whoever stores it does not look inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +26,7 @@ pub struct Record(pub(crate) Piece);
 /// What a record holds.
 ///
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
-/// barriers, groups and keys; the end. Every head tells how many records follow it.
+/// barriers, groups, keys, increments and runtime; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -74,7 +77,22 @@ pub(crate) enum Piece {
         key: Key,
         entry: Entry,
     },
+    Increment {
+        caller: Incarnation,
+        increment: Increment,
+    },
     End,
+    RuntimeMember {
+        task: TaskId,
+        member: Member,
+    },
+    RuntimeBarrier {
+        id: BarrierId,
+        barrier: RuntimeBarrierRecord,
+    },
+    RuntimeArrived {
+        task: TaskId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,11 +105,14 @@ pub(crate) struct JobRecord {
     pub(crate) version: TaskVersion,
     pub(crate) polls_asked: bool,
     pub(crate) latched: Option<Fault>,
+    pub(crate) pushed: Vec<TaskId>,
     pub(crate) tasks: u64,
     pub(crate) barriers: u64,
     pub(crate) alive_open: u64,
     pub(crate) alive_answered: u64,
     pub(crate) keys: u64,
+    pub(crate) increments: u64,
+    pub(crate) runtime: Option<RuntimeRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -132,6 +153,22 @@ pub(crate) struct InstanceRecord {
     pub(crate) end: Option<End>,
     pub(crate) arrived: u64,
     pub(crate) voided: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RuntimeRecord {
+    pub(crate) phase: runtime::record::Phase,
+    pub(crate) shutdowns: u32,
+    pub(crate) departed: u32,
+    pub(crate) members: u64,
+    pub(crate) barriers: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) enum RuntimeBarrierRecord {
+    Open { arrived: u64 },
+    Passed,
+    Spoiled,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

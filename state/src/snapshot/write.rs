@@ -6,8 +6,10 @@ use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
 use crate::ids::BarrierName;
 use crate::job::record::Job;
+use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
 use crate::snapshot::record::{
-    AliveRecord, BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, TaskRecord,
+    AliveRecord, BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, RuntimeBarrierRecord,
+    RuntimeRecord, TaskRecord,
 };
 use crate::state::State;
 use crate::task::record::{Life, Task};
@@ -57,11 +59,14 @@ fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
         version: job.tasks.version(),
         polls_asked: job.polls.asked,
         latched: job.polls.latched.as_deref().cloned(),
+        pushed: job.polls.pushed.iter().copied().collect(),
         tasks: job.tasks.record_count() as u64,
         barriers: job.barriers.len() as u64,
         alive_open: job.alive.open().len() as u64,
         alive_answered: job.alive.answered().len() as u64,
         keys: job.store.keys(),
+        increments: job.increments.len() as u64,
+        runtime: job.runtime.as_deref().map(runtime_record),
     }));
     let answered = job.alive.answered().iter();
     let answered = answered.map(|(id, answer)| Piece::Alive(AliveRecord { id: *id, answer: answer.clone() }));
@@ -72,12 +77,44 @@ fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
     });
     let keys = job.store.iter();
     let keys = keys.map(|(key, entry)| Piece::Key { key: key.clone(), entry: entry.clone() });
+    let increments = job.increments.iter();
+    let increments = increments
+        .map(|(caller, increment)| Piece::Increment { caller: *caller, increment: increment.clone() });
     std::iter::once(head)
         .chain(task_records(job))
         .chain(job.barriers.iter().flat_map(|(name, barrier)| barrier_records(name, barrier)))
         .chain(groups)
         .chain(answered)
         .chain(keys)
+        .chain(increments)
+        .chain(job.runtime.as_deref().into_iter().flat_map(runtime_records))
+}
+
+fn runtime_record(runtime: &Runtime) -> RuntimeRecord {
+    RuntimeRecord {
+        phase: runtime.phase,
+        shutdowns: runtime.shutdowns,
+        departed: runtime.departed,
+        members: runtime.members().len() as u64,
+        barriers: runtime.barriers().len() as u64,
+    }
+}
+
+fn runtime_records(runtime: &Runtime) -> impl Iterator<Item = Piece> + '_ {
+    let members = runtime.members().iter();
+    let members = members.map(|(task, member)| Piece::RuntimeMember { task: *task, member: member.clone() });
+    let barriers = runtime.barriers().iter().flat_map(|(id, barrier)| {
+        let (barrier, arrived) = match barrier {
+            RuntimeBarrier::Open(arrived) => {
+                (RuntimeBarrierRecord::Open { arrived: arrived.len() as u64 }, Some(arrived))
+            }
+            RuntimeBarrier::Passed => (RuntimeBarrierRecord::Passed, None),
+            RuntimeBarrier::Spoiled => (RuntimeBarrierRecord::Spoiled, None),
+        };
+        let arrived = arrived.into_iter().flatten().map(|task| Piece::RuntimeArrived { task: *task });
+        std::iter::once(Piece::RuntimeBarrier { id: id.clone(), barrier }).chain(arrived)
+    });
+    members.chain(barriers)
 }
 
 /// Tasks, each error once before the tasks that share it: one long text can stop a whole job.

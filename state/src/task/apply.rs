@@ -5,18 +5,19 @@ use crate::job::turn::Turn;
 use crate::task::Command;
 
 impl Turn<'_> {
-    pub(crate) fn task(&mut self, command: Command) -> Reply {
+    pub(crate) fn task(&mut self, command: Command, retried: bool) -> Reply {
         match command {
             Command::Register { scope: _, task, incarnation, recoverable } => {
                 self.register(task, incarnation, recoverable)
             }
-            Command::Shutdown { scope: _, task } => self.shutdown(task),
+            Command::Shutdown { scope: _, task } => self.shutdown(task, retried),
             Command::Reset { scope: _, task } => self.disconnect(task).map(|()| crate::Answer::Done),
             Command::ReportError { scope: _, task, code, message } => self.report_error(task, code, message),
-            Command::Poll { scope: _, task } => self.poll(task),
+            Command::Poll { scope: _, task, wish } => self.poll(task, wish),
             Command::Alive { scope: _, task, tasks } => self.ask_alive(task, &tasks),
             Command::ExchangeDevices { scope: _, task, devices } => self.exchange_devices(task, devices),
             Command::Expire { job: _, silent } => self.expire_tasks(silent),
+            Command::Pushed { job: _, tasks } => self.pushed(&tasks),
             Command::RefuseBeat { scope, task, incarnation } => self.refuse_beat(scope, task, incarnation),
         }
     }

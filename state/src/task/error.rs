@@ -7,6 +7,7 @@ use crate::fault::{Asked, Fault, Leaving};
 use crate::ids::{Incarnation, TaskId};
 use crate::job::turn::Turn;
 use crate::limits::{REPORT_BYTES_MAX, within};
+use crate::runtime;
 use crate::task::Phase;
 use crate::task::record::Life;
 
@@ -37,7 +38,12 @@ impl Turn<'_> {
         let mut quiet = true;
         for (task, incarnation) in silent {
             let record = self.job.tasks.get(task);
-            if record.phase() == Phase::Connected && record.incarnation == incarnation {
+            if record.phase() != Phase::Connected || record.incarnation != incarnation {
+                continue;
+            }
+            if incarnation == runtime::INCARNATION && self.job.runtime_started() {
+                self.lose_runtime_task(task);
+            } else {
                 quiet &= self.job.recoverable(task);
                 failed.push(task);
                 self.set_error(task, &Arc::new(Fault::HeartbeatTimeout { task }));
@@ -68,13 +74,13 @@ impl Turn<'_> {
     }
 
     /// Tells every polling task of an error, the first one only. If nobody has ever polled, every
-    /// task fails instead and learns of it by its heartbeat. `quiet`: the error is of recoverable
+    /// task fails instead and learns of it by its heartbeat, unless the job tells tasks by calling them. `quiet`: the error is of recoverable
     /// tasks only and concerns nobody else.
     pub(crate) fn propagate(&mut self, fault: &Arc<Fault>, quiet: bool) {
         if quiet || self.job.spec.recoverable {
             return;
         }
-        if !self.job.polls.asked {
+        if !self.job.polls.asked && self.job.spec.listeners.is_empty() {
             self.set_all_error(&Arc::new(Fault::Unheard { cause: fault.cited() }));
         } else if self.job.polls.latched.is_none() {
             self.job.polls.latched = Some(Arc::clone(fault));

@@ -8,11 +8,15 @@ use crate::ids::{Incarnation, TaskId, TimeMs};
 use crate::job::Poll;
 use crate::job::record::Job;
 use crate::job::turn::Turn;
+use crate::runtime;
 use crate::task::{Beat, Command, Phase};
 
 impl Job {
     /// The verdict at `now`; the order of the checks is upstream's.
     pub(crate) fn beat(&self, scope: Scope, task: TaskId, incarnation: Incarnation, now: TimeMs) -> Beat {
+        if incarnation == runtime::INCARNATION {
+            return self.runtime_beat(task);
+        }
         if !self.tasks.contains(task) {
             return Beat::Refused(Fault::TaskUnknown { task, asked: Asked::Heartbeat });
         }
@@ -33,9 +37,14 @@ impl Job {
         if record.phase() == Phase::Disconnected {
             return Beat::Tolerated(self.service);
         }
+        // Where polls are released no poll may be there to tell the task, and where they are held, its
+        // own may have been released.
+        let deaf = match self.spec.poll {
+            Poll::Release => !record.polls(),
+            Poll::Hold => record.poll.is_some_and(|poll| poll.released),
+        };
         match &self.polls.latched {
-            // These tasks hold no poll that could tell them.
-            Some(fault) if self.spec.poll == Poll::Release => Beat::Refused(Fault::clone(fault)),
+            Some(fault) if deaf => Beat::Refused(Fault::clone(fault)),
             _ => Beat::Recorded(self.service),
         }
     }

@@ -14,8 +14,11 @@ use crate::task::record::Life;
 use crate::wait::Ticket;
 
 impl Turn<'_> {
-    pub(crate) fn shutdown(&mut self, task: TaskId) -> Reply {
+    pub(crate) fn shutdown(&mut self, task: TaskId, retried: bool) -> Reply {
         self.known(task, Asked::Disconnect)?;
+        if retried && self.job.tasks.get(task).left() {
+            return Ok(Answer::Done);
+        }
         let spec = &self.job.spec;
         let alone = !spec.shutdown_barrier || spec.shutdown_timeout_ms == DurationMs(0);
         if alone || self.job.recoverable(task) {

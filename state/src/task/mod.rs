@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{Incarnation, JobId, TaskId, TaskVersion};
+use crate::job;
 
 /// What changes tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,15 +26,18 @@ pub enum Command {
     /// Waits for the register barrier: [`crate::Ticket::Register`]; or `Answer::Registered` at once.
     /// `recoverable` is the per-task wish of old dialect-T clients.
     Register { scope: Scope, task: TaskId, incarnation: Incarnation, recoverable: bool },
-    /// Waits for the shutdown barrier: [`crate::Ticket::Shutdown`]; or `Answer::Done` at once.
+    /// Waits for the shutdown barrier: [`crate::Ticket::Shutdown`]; or `Answer::Done` at once. A retry
+    /// of a task that has left is done.
     Shutdown { scope: Scope, task: TaskId },
     /// Leaves at once, without a barrier.
     Reset { scope: Scope, task: TaskId },
     /// The task says that it is broken.
     ReportError { scope: Scope, task: TaskId, code: i32, message: String },
     /// Asks for errors: [`crate::Ticket::Poll`], or a fault at once. Never `Answer::Done`: a client
-    /// that polls and is told OK ends its process.
-    Poll { scope: Scope, task: TaskId },
+    /// that polls and is told OK ends its process. `wish`: whether this one is to be held, if not as
+    /// the job has it: a connection that lasts may hold it, one that is about to end may not. A task
+    /// whose poll was released is told of errors by its heartbeats.
+    Poll { scope: Scope, task: TaskId, wish: Option<job::Poll> },
     /// Asks which tasks of a set are connected. Answers [`crate::Ticket::Alive`] always, even when the
     /// outcome is there at once: it is as long as the set, and replies are remembered.
     Alive { scope: Scope, task: TaskId, tasks: Vec<TaskId> },
@@ -43,6 +47,8 @@ pub enum Command {
     /// Proposed by the leader's timers. Apply re-checks: only tasks that are connected with that
     /// incarnation fail.
     Expire { job: JobId, silent: Vec<(TaskId, Incarnation)> },
+    /// Says that these tasks were told of the job's error at their own addresses.
+    Pushed { job: JobId, tasks: Vec<TaskId> },
     /// Proposed when a heartbeat of another life arrives: see [`Beat::Propose`].
     RefuseBeat { scope: Scope, task: TaskId, incarnation: Incarnation },
 }
@@ -58,7 +64,7 @@ impl Command {
             | Self::Alive { scope, .. }
             | Self::ExchangeDevices { scope, .. }
             | Self::RefuseBeat { scope, .. } => *scope,
-            Self::Expire { job, .. } => Scope { job: *job, service: None },
+            Self::Expire { job, .. } | Self::Pushed { job, .. } => Scope { job: *job, service: None },
         }
     }
 }
@@ -82,6 +88,14 @@ pub enum Beat {
     Refused(Fault),
     /// The beat changes the state: submit this command and give its reply.
     Propose(Command),
+}
+
+/// An error that a connected task is still to be told of at its own address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untold {
+    pub job: JobId,
+    pub listener: job::Listener,
+    pub error: Fault,
 }
 
 /// Every task of a job, in order of task id.

@@ -7,11 +7,12 @@ use crate::job;
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::task::record::Poll;
+use crate::task::{Phase, Untold};
 use crate::wait::Ticket;
 
 impl Turn<'_> {
     /// Asks for errors. From the first time on, errors are told instead of forced on everybody.
-    pub(crate) fn poll(&mut self, task: TaskId) -> Reply {
+    pub(crate) fn poll(&mut self, task: TaskId, wish: Option<job::Poll>) -> Reply {
         self.known(task, Asked::Poll)?;
         self.job.polls.asked = true;
         let record = self.job.tasks.get(task);
@@ -24,22 +25,34 @@ impl Turn<'_> {
         if let Some(fault) = &self.job.polls.latched {
             return Err(Fault::clone(fault));
         }
-        if self.job.spec.poll == job::Poll::Release {
+        let released = wish.unwrap_or(self.job.spec.poll) == job::Poll::Release;
+        if released && wish.is_none() {
             return Err(Fault::PollReleased);
         }
         let call = self.call();
-        let earlier = self.job.tasks.edit(task).poll.replace(Poll { call, left: false });
-        if earlier.is_some_and(|poll| !poll.left) {
+        let held = record.polls();
+        self.job.tasks.edit(task).poll = Some(Poll { call, left: false, released });
+        if held {
             self.polls_changed();
         }
+        if released {
+            return Err(Fault::PollReleased);
+        }
         Ok(Answer::Waiting(Ticket::Poll { job: self.job.id, task, call }))
+    }
+
+    /// These tasks were told at their own addresses.
+    pub(crate) fn pushed(&mut self, tasks: &[TaskId]) -> Reply {
+        let known = tasks.iter().filter(|task| self.job.tasks.contains(**task));
+        self.job.polls.pushed = known.fold(self.job.polls.pushed.clone(), |told, task| told.update(*task));
+        Ok(Answer::Done)
     }
 
     /// The task left: its held poll ends. One that an error has answered stays as it was answered.
     pub(crate) fn end_poll(&mut self, task: TaskId) {
         if self.job.polls.latched.is_none()
+            && self.job.tasks.get(task).polls()
             && let Some(poll) = &mut self.job.tasks.edit(task).poll
-            && !poll.left
         {
             poll.left = true;
             self.polls_changed();
@@ -48,6 +61,23 @@ impl Turn<'_> {
 }
 
 impl Job {
+    /// The connected tasks that are still to be told of the job's error at their own addresses. The
+    /// task that reported it knows, and tasks in error have heard of one.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = Untold> + '_ {
+        let listeners = self.polls.latched.iter().flat_map(|error| {
+            let deaf = |listener: &&job::Listener| {
+                self.tasks.get(listener.task).phase() == Phase::Connected
+                    && !self.polls.pushed.contains(&listener.task)
+            };
+            self.spec.listeners.iter().filter(deaf).map(move |listener| (listener, error))
+        });
+        listeners.map(|(listener, error)| Untold {
+            job: self.id,
+            listener: listener.clone(),
+            error: Fault::clone(error),
+        })
+    }
+
     /// How a held poll ended, or `None` while it is held.
     pub(crate) fn poll_outcome(&self, task: TaskId, call: CallId) -> Option<Fault> {
         match self.tasks.get(task).poll {

@@ -42,6 +42,8 @@ pub(crate) struct Poll {
     pub(crate) call: CallId,
     /// The task left while nothing had been latched.
     pub(crate) left: bool,
+    /// It was not held: errors are told by heartbeats.
+    pub(crate) released: bool,
 }
 
 /// A task that nobody has heard of yet.
@@ -68,6 +70,16 @@ impl Task {
             Life::Error(fault) => Some(fault),
             Life::Disconnected { .. } | Life::Connected => None,
         }
+    }
+
+    /// Whether it was here and left.
+    pub(crate) fn left(&self) -> bool {
+        matches!(self.life, Life::Disconnected { grace_until: Some(_) })
+    }
+
+    /// Whether a poll of it is held.
+    pub(crate) fn polls(&self) -> bool {
+        self.poll.is_some_and(|poll| !poll.left && !poll.released)
     }
 
     /// Whether it left, or never came, and nothing is accepted from it any more.

@@ -22,7 +22,9 @@ impl Turn<'_> {
         let record = self.job.tasks.get(task);
         let refusal = match &record.life {
             Life::Disconnected { .. } => return self.join(task, incarnation),
-            Life::Error(fault) if recoverable && unreachable(fault) => return self.join(task, incarnation),
+            Life::Error(fault) if (recoverable || self.job.spec.reconnect) && unreachable(fault) => {
+                return self.join(task, incarnation);
+            }
             Life::Connected if recoverable || record.incarnation == incarnation => {
                 return Ok(self.connect_again(task, incarnation));
             }
@@ -86,7 +88,7 @@ impl Turn<'_> {
         Answer::Registered { service: self.job.service }
     }
 
-    fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
+    pub(crate) fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
         self.set_life(task, Life::Connected);
         self.task_connected(task, incarnation);
         self.tasks_changed();

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tripod_state::barrier::REGISTER_BARRIER;
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, DurationMs, Incarnation, JobId, NodeId, Sequence, ServiceIncarnation,
-    SessionId, TaskId, TimeMs,
+    BarrierCounter, BarrierName, ClientId, DurationMs, Incarnation, JobId, NodeId, Sequence,
+    ServiceIncarnation, SessionId, TaskId, TimeMs,
 };
-use tripod_state::job::{Poll, Spec};
+use tripod_state::job::{Listener, Poll, Spec};
 use tripod_state::limits::{BARRIER_NAME_BYTES_MAX, KEY_BYTES_MAX, REPORT_BYTES_MAX};
-use tripod_state::{Command, Scope, Stamp, barrier, job, kv, member, session, task};
+use tripod_state::{Command, Scope, Stamp, barrier, job, kv, member, runtime, session, task};
 
 const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
 
@@ -51,10 +51,19 @@ fn stamp() -> impl Strategy<Value = Stamp> {
 
 /// Boxed: the whole tree by value is larger than a test's stack in an unoptimised build.
 fn command() -> impl Strategy<Value = Command> {
+    (select(vec![false, false, false, true]), plain_command()).prop_map(|(retried, command)| {
+        // Sessions are not a matter of any call that could be marked.
+        let markable = !matches!(command, Command::Session(_));
+        if retried && markable { Command::Retried(Box::new(command)) } else { command }
+    })
+}
+
+fn plain_command() -> impl Strategy<Value = Command> {
     prop_oneof![
         12 => tasks().prop_map(Command::Task).boxed(),
-        8 => barriers().prop_map(Command::Barrier).boxed(),
+        10 => barriers().prop_map(Command::Barrier).boxed(),
         4 => keys().prop_map(Command::Kv).boxed(),
+        12 => runtimes().prop_map(Command::Runtime).boxed(),
         1 => jobs().boxed(),
         1 => sessions().prop_map(Command::Session).boxed(),
         1 => (1_u64..3, "[ab]").prop_map(|(node, client)| announce(node, client)),
@@ -74,11 +83,15 @@ fn task() -> impl Strategy<Value = TaskId> {
 }
 
 fn incarnation() -> impl Strategy<Value = Incarnation> {
-    prop_oneof![6 => Just(Incarnation(1)), 1 => Just(Incarnation(2))]
+    prop_oneof![6 => Just(Incarnation(1)), 1 => Just(Incarnation(2)), 2 => Just(runtime::INCARNATION)]
 }
 
 fn list() -> impl Strategy<Value = Vec<TaskId>> {
     prop_oneof![3 => Just(Vec::new()), 3 => Just(vec![TaskId(0), TaskId(1)]), 1 => vec(task(), 1..4)]
+}
+
+fn wish() -> impl Strategy<Value = Option<Poll>> {
+    select(vec![None, None, Some(Poll::Hold), Some(Poll::Release)])
 }
 
 fn tasks() -> impl Strategy<Value = task::Command> {
@@ -93,13 +106,16 @@ fn tasks() -> impl Strategy<Value = task::Command> {
         2 => (scope(), task()).prop_map(|(scope, task)| C::Reset { scope, task }),
         1 => (scope(), task(), select(vec![0, 1, 5, 14]), text)
             .prop_map(|(scope, task, code, message)| C::ReportError { scope, task, code, message }),
-        3 => (scope(), task()).prop_map(|(scope, task)| C::Poll { scope, task }),
+        3 => (scope(), task(), wish()).prop_map(|(scope, task, wish)| C::Poll { scope, task, wish }),
+        1 => (scope(), vec(task(), 0..3)).prop_map(|(scope, tasks)| C::Pushed { job: scope.job, tasks }),
         3 => (scope(), task(), list()).prop_map(|(scope, task, tasks)| C::Alive { scope, task, tasks }),
         1 => (scope(), task()).prop_map(|(scope, task)| {
             C::ExchangeDevices { scope, task, devices: vec![Bytes::from(format!("device of {task}"))] }
         }),
         1 => (scope(), vec((task(), incarnation()), 0..3))
             .prop_map(|(scope, silent)| C::Expire { job: scope.job, silent }),
+        1 => runtime_task()
+            .prop_map(|task| C::Expire { job: JobId(2), silent: vec![(task, runtime::INCARNATION)] }),
         1 => (scope(), task(), incarnation())
             .prop_map(|(scope, task, incarnation)| C::RefuseBeat { scope, task, incarnation }),
     ]
@@ -129,7 +145,7 @@ fn barriers() -> impl Strategy<Value = barrier::Command> {
         ),
         1 => (scope(), name(), counter(), task())
             .prop_map(|(scope, barrier, counter, task)| C::Cancel { scope, barrier, counter, task }),
-        1 => (scope(), name(), counter()).prop_map(|(scope, barrier, counter)| {
+        2 => (scope(), name(), counter()).prop_map(|(scope, barrier, counter)| {
             C::Expire { job: scope.job, barrier: BarrierName::from(barrier.as_str()), counter }
         }),
     ]
@@ -159,19 +175,60 @@ fn keys() -> impl Strategy<Value = kv::Command> {
             value,
             expected
         }),
-        (scope(), key(), select(vec![1, -1, i64::MAX, i64::MIN])).prop_map(|(scope, key, by)| C::Increment {
-            scope,
-            key,
-            by
-        }),
+        (
+            scope(),
+            key(),
+            select(vec![1, 1, -1, i64::MAX, i64::MIN]),
+            select(vec![None, Some(Incarnation(1))])
+        )
+            .prop_map(|(scope, key, by, caller)| C::Increment { scope, key, by, caller }),
         (scope(), key()).prop_map(|(scope, key)| C::Delete { scope, key }),
+    ]
+}
+
+/// Mostly the smaller job: all of its tasks must connect before anything else happens.
+fn runtime_scope() -> impl Strategy<Value = Scope> {
+    let job = prop_oneof![8 => Just(JobId(2)), 1 => Just(JobId(1))];
+    let service = prop_oneof![16 => Just(SERVICE), 1 => Just(ServiceIncarnation(1))];
+    (job, service).prop_map(|(job, service)| Scope { job, service: Some(service) })
+}
+
+fn runtime_task() -> impl Strategy<Value = TaskId> {
+    prop_oneof![20 => (0..2).prop_map(TaskId), 1 => task()]
+}
+
+fn runtimes() -> impl Strategy<Value = runtime::Command> {
+    use runtime::Command as C;
+    let client = || prop_oneof![6 => Just(1), 1 => Just(2)].prop_map(ClientId);
+    let bytes = || select(vec!["x", "", "/a//b/"]).prop_map(|text| Bytes::from_static(text.as_bytes()));
+    let barrier = || {
+        let long = "n".repeat(BARRIER_NAME_BYTES_MAX + 1);
+        prop_oneof![9 => bytes(), 1 => Just(Bytes::from(long))].prop_map(runtime::BarrierId)
+    };
+    let waited_ms = 1000;
+    prop_oneof![
+        8 => (runtime_scope(), runtime_task(), client()).prop_map(|(scope, task, client)| C::Connect { scope, task, client }),
+        1 => (runtime_scope(), runtime_task(), client())
+            .prop_map(move |(scope, task, client)| C::Withdraw { scope, task, client, waited_ms }),
+        3 => (runtime_scope(), runtime_task(), bytes())
+            .prop_map(|(scope, task, topology)| C::Enumerate { scope, task, topology }),
+        6 => (runtime_scope(), barrier(), runtime_task()).prop_map(|(scope, barrier, task)| C::Arrive { scope, barrier, task }),
+        3 => (runtime_scope(), barrier()).prop_map(move |(scope, barrier)| C::GiveUp { scope, barrier, waited_ms }),
+        1 => (runtime_scope(), runtime_task()).prop_map(|(scope, task)| C::Shutdown { scope, task }),
+        1 => runtime_scope().prop_map(move |scope| C::GiveUpShutdown { scope, waited_ms }),
+        2 => (runtime_scope(), bytes(), bytes()).prop_map(|(scope, key, value)| C::Put { scope, key, value }),
     ]
 }
 
 fn jobs() -> impl Strategy<Value = Command> {
     let names = select(vec!["a", "b", "c", "default", "Bad"]);
-    let spec = (0_u32..4, any::<bool>(), select(vec![Poll::Hold, Poll::Release]))
-        .prop_map(|(tasks, recoverable, poll)| spec(tasks, recoverable, poll));
+    let spec = (0_u32..4, any::<bool>(), select(vec![Poll::Hold, Poll::Release]), any::<bool>()).prop_map(
+        |(tasks, recoverable, poll, listening)| {
+            let listener = Listener { task: TaskId(0), address: "h:1".to_owned() };
+            let listeners = listening.then_some(listener).into_iter().collect();
+            Spec { listeners, reconnect: listening, ..spec(tasks, recoverable, poll) }
+        },
+    );
     prop_oneof![
         5 => (names.clone(), spec).prop_map(|(name, spec)| create(name, spec)),
         1 => names.prop_map(|name| Command::Job(job::Command::Delete { name: name.to_owned() })),

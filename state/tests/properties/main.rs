@@ -4,6 +4,7 @@ mod generate;
 
 use proptest::prelude::*;
 use tripod_state::ids::{LogIndex, SessionId, Term, TimeMs};
+use tripod_state::runtime::Refusal;
 use tripod_state::state::Outcome;
 use tripod_state::{
     Answer, ApplyContext, BarrierFault, Command, Effect, Envelope, Fault, Stamp, State, Ticket, Topic,
@@ -67,6 +68,15 @@ fn changes_nothing(fault: &Fault) -> bool {
             | Fault::JobNameInvalid { .. }
             | Fault::JobSpecInvalid { .. }
             | Fault::LimitExceeded { .. }
+            | Fault::Runtime(
+                Refusal::NotInitializing
+                    | Refusal::NotRunning { .. }
+                    | Refusal::TaskUnknown { .. }
+                    | Refusal::Replaced { .. }
+                    | Refusal::Lost { .. }
+                    | Refusal::BarrierUsed
+                    | Refusal::BarrierSpoiled
+            )
             | Fault::Barrier {
                 fault: BarrierFault::CancelOfOtherInstance { .. } | BarrierFault::CancelAfterEnd { .. },
                 ..
@@ -223,7 +233,7 @@ fn the_generated_commands_reach_most_outcomes() {
 
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeSet::new();
-    for _ in 0..200 {
+    for _ in 0..600 {
         let mut replica = Replica::started();
         for step in &steps(120).new_tree(&mut runner).expect("nothing is filtered").current() {
             let reply = replica.step(step).reply;
@@ -245,6 +255,15 @@ fn the_generated_commands_reach_most_outcomes() {
         "Ok(Waiting(Devices",
         "Ok(Registered",
         "Ok(BarrierPassed",
+        "Ok(Waiting(Runtime",
+        "Err(Runtime(NotInitializing))",
+        "Err(Runtime(NotRunning",
+        "Err(Runtime(TaskUnknown",
+        "Err(Runtime(Replaced",
+        "Err(Runtime(Lost",
+        "Err(Runtime(BarrierUsed))",
+        "Err(Runtime(BarrierSpoiled))",
+        "Err(Runtime(TimedOut",
         "Err(RegisteredInError",
         "Err(Restarted",
         "Err(ShutdownFailed",

@@ -4,8 +4,11 @@ use bytes::Bytes;
 use tripod_state::barrier::REGISTER_BARRIER;
 use tripod_state::ids::{Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId};
 use tripod_state::job::Command as JobCommand;
-use tripod_state::limits::{DEVICES_BYTES_MAX, JOB_SLOTS_MAX, SESSION_WINDOW, SESSIONS_MAX};
-use tripod_state::{Answer, Command, Fault, Stamp, kv, session, task};
+use tripod_state::limits::{
+    BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, JOB_SLOTS_MAX, SESSION_WINDOW, SESSIONS_MAX,
+};
+use tripod_state::runtime::BarrierId;
+use tripod_state::{Answer, Command, Fault, Stamp, kv, runtime, session, task};
 
 use crate::support::{Machine, SCOPE};
 
@@ -45,7 +48,7 @@ fn a_session_remembers_no_more_than_its_window() {
     };
     let increment = || {
         let key = "n".to_owned();
-        Command::Kv(kv::Command::Increment { scope: SCOPE, key, by: 1 })
+        Command::Kv(kv::Command::Increment { scope: SCOPE, key, by: 1, caller: None })
     };
     let stamp = |sequence, acknowledged_below| {
         let acknowledged_below = Sequence(acknowledged_below);
@@ -69,6 +72,39 @@ fn devices_are_bounded() {
     let refused = machine.task(task::Command::ExchangeDevices { scope: SCOPE, task: TaskId(0), devices });
     assert!(matches!(refused, Err(Fault::LimitExceeded { .. })));
     assert!(machine.state == before);
+}
+
+#[test]
+fn topologies_and_barrier_ids_of_the_runtime_are_bounded() {
+    let mut machine = Machine::with_tasks(2);
+    machine.connect_runtime(2);
+    let before = machine.state.clone();
+    let topology = Bytes::from(vec![0; DEVICES_BYTES_MAX + 1]);
+    let id = BarrierId(Bytes::from(vec![b'b'; BARRIER_NAME_BYTES_MAX + 1]));
+    for command in [
+        runtime::Command::Enumerate { scope: SCOPE, task: TaskId(0), topology },
+        runtime::Command::Arrive { scope: SCOPE, barrier: id, task: TaskId(0) },
+    ] {
+        let refused = machine.apply(Command::Runtime(command));
+        assert!(matches!(refused, Err(Fault::LimitExceeded { .. })), "{refused:?}");
+        assert!(machine.state == before);
+    }
+}
+
+#[test]
+fn a_job_counts_the_open_barriers_of_its_runtime() {
+    let mut machine = Machine::with_tasks(2);
+    machine.connect_runtime(2);
+    let open = |machine: &Machine| machine.state.job(JobId(1)).map(|job| job.barriers_open);
+    let arrive = |barrier: &'static str, task| runtime::Command::Arrive {
+        scope: SCOPE,
+        barrier: BarrierId(Bytes::from(barrier)),
+        task: TaskId(task),
+    };
+    for (command, count) in [(arrive("b", 0), 1), (arrive("c", 0), 2), (arrive("b", 1), 1)] {
+        machine.apply(Command::Runtime(command)).expect("the runtime runs");
+        assert_eq!(open(&machine), Some(count));
+    }
 }
 
 /// Two tasks could make each error cite the other's by opening the register barrier again and again.

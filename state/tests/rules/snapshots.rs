@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use tripod_state::ids::{Incarnation, JobId, NodeId, Sequence, SessionId, TaskId};
 use tripod_state::limits::REPORT_BYTES_MAX;
+use tripod_state::runtime::BarrierId;
 use tripod_state::snapshot::Record;
-use tripod_state::{Command, Stamp, State, kv, member, session, task};
+use tripod_state::{Command, Stamp, State, kv, member, runtime, session, task};
 
 use crate::support::{Machine, SCOPE, ticket};
 
@@ -20,7 +21,7 @@ fn rich() -> Machine {
     let session = SessionId(machine.index);
     for sequence in 1..3 {
         let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) };
-        let command = kv::Command::Increment { scope: SCOPE, key: "n".to_owned(), by: 1 };
+        let command = kv::Command::Increment { scope: SCOPE, key: "n".to_owned(), by: 1, caller: None };
         machine.apply_stamped(Some(stamp), Command::Kv(command)).expect("it is a number");
     }
     for node in 1..3 {
@@ -45,6 +46,12 @@ fn rich() -> Machine {
     }
     let alone = task::Command::Alive { scope: SCOPE, task: TaskId(0), tasks: vec![TaskId(0)] };
     let _ = ticket(machine.task(alone));
+    machine.connect_runtime(3);
+    for (barrier, task) in [("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2), ("d", 0)] {
+        let barrier = BarrierId(Bytes::from(barrier));
+        let command = runtime::Command::Arrive { scope: SCOPE, barrier, task: TaskId(task) };
+        machine.apply(Command::Runtime(command)).expect("the runtime runs");
+    }
     machine.create("other", 1).expect("the name is free");
     machine
 }

@@ -1,11 +1,12 @@
 //! A state machine with short words for what the tests do.
 
 use tripod_state::ids::{
-    BarrierCounter, DurationMs, Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId, Term, TimeMs,
+    BarrierCounter, ClientId, DurationMs, Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId, Term,
+    TimeMs,
 };
 use tripod_state::job::{Poll, Spec};
 use tripod_state::{
-    Answer, ApplyContext, Command, Envelope, Reply, Scope, Stamp, State, Ticket, barrier, job, task,
+    Answer, ApplyContext, Command, Envelope, Reply, Scope, Stamp, State, Ticket, barrier, job, runtime, task,
 };
 
 pub(crate) const SCOPE: Scope = Scope { job: JobId(1), service: None };
@@ -52,6 +53,14 @@ impl Machine {
 
     pub(crate) fn task(&mut self, command: task::Command) -> Reply {
         self.apply(Command::Task(command))
+    }
+
+    /// Connects all tasks to the runtime of job 1.
+    pub(crate) fn connect_runtime(&mut self, tasks: i32) {
+        for task in (0..tasks).map(TaskId) {
+            let command = runtime::Command::Connect { scope: SCOPE, task, client: ClientId(1) };
+            self.apply(Command::Runtime(command)).expect("not all have connected");
+        }
     }
 
     pub(crate) fn arrive(&mut self, barrier: &str, counter: i64, task: i32) -> Reply {

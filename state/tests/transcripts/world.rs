@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, DurationMs, Incarnation, JobId, Key, LogIndex, NodeId, Sequence,
+    BarrierCounter, BarrierName, ClientId, DurationMs, Incarnation, JobId, Key, LogIndex, NodeId, Sequence,
     ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
 };
-use tripod_state::job::{Poll, Spec};
+use tripod_state::job::{Listener, Poll, Spec};
 use tripod_state::task::Beat;
 use tripod_state::{
     Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, kv,
-    member, session, task,
+    member, runtime, session, task,
 };
 
 use crate::script::Line;
@@ -70,9 +70,11 @@ impl World {
             "create" | "delete" => Command::Job(self.job(line)),
             "session" | "close" | "idle" => Command::Session(self.session(line)),
             "announce" => Command::Member(announce(line)),
+            verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
             _ => Command::Task(self.task(line)),
         };
-        self.apply(command, line)
+        let retried = line.flag("retried");
+        self.apply(if retried { Command::Retried(Box::new(command)) } else { command }, line)
     }
 
     fn apply(&mut self, command: Command, line: &Line<'_>) -> String {
@@ -124,9 +126,14 @@ impl World {
                 let after = line.option("after").map(Key::from);
                 keys(self.state.list(scope, &line.text(1), after.as_ref(), line.or("limit", 10)))
             }
+            "runtime-get" => match self.state.runtime_value(scope, &bytes(line, 1)) {
+                Ok(Answer::Waiting(ticket)) => self.wait(ticket),
+                reply => show::reply(&reply),
+            },
             "job" => show::plain(&self.state.job(self.job)),
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
+            "untold" => show::plain(&self.state.untold()),
             "timers" => {
                 let connected = self.state.connected_tasks();
                 show::plain(&(connected, self.state.open_barriers()))
@@ -161,7 +168,10 @@ impl World {
             "cas" => {
                 kv::Command::CompareAndSet { scope, key, value: value(), expected: line.or("expected", 0) }
             }
-            "increment" => kv::Command::Increment { scope, key, by: line.or("by", 1) },
+            "increment" => {
+                let caller = line.get("caller").map(Incarnation);
+                kv::Command::Increment { scope, key, by: line.or("by", 1), caller }
+            }
             _ => kv::Command::Delete { scope, key },
         }
     }
@@ -193,6 +203,8 @@ impl World {
             return job::Command::Delete { name };
         }
         let spec = Spec {
+            reconnect: line.flag("reconnect"),
+            listeners: line.tasks("listeners").into_iter().map(listener).collect(),
             heartbeat_timeout_ms: DurationMs(line.or("heartbeat", 10_000)),
             shutdown_timeout_ms: DurationMs(line.or("shutdown", 20_000)),
             register_timeout_ms: DurationMs(line.or("register", 30_000)),
@@ -215,6 +227,9 @@ impl World {
     fn task(&self, line: &Line<'_>) -> task::Command {
         let scope = self.scope(line);
         let incarnation = Incarnation(line.or("incarnation", 0));
+        if line.word(0) == "pushed" {
+            return task::Command::Pushed { job: scope.job, tasks: line.tasks("of") };
+        }
         if line.word(0) == "silent" {
             return task::Command::Expire { job: scope.job, silent: silent(line) };
         }
@@ -230,7 +245,14 @@ impl World {
                 let message = line.option("text").unwrap_or("").to_owned();
                 task::Command::ReportError { scope, task, code: line.or("code", 5), message }
             }
-            "poll" => task::Command::Poll { scope, task },
+            "poll" => {
+                let wish = match line.option("wish") {
+                    Some("hold") => Some(Poll::Hold),
+                    Some("release") => Some(Poll::Release),
+                    _ => None,
+                };
+                task::Command::Poll { scope, task, wish }
+            }
             "alive" => task::Command::Alive { scope, task, tasks: line.tasks("of") },
             "devices" => {
                 let list = line.option("list").unwrap_or("");
@@ -259,6 +281,10 @@ fn silent(line: &Line<'_>) -> Vec<(TaskId, Incarnation)> {
     line.word(1).split(',').map(pair).collect()
 }
 
+fn listener(task: TaskId) -> Listener {
+    Listener { task, address: format!("host-{task}:1") }
+}
+
 fn announce(line: &Line<'_>) -> member::Command {
     let addresses = member::Addresses {
         client: line.text(2),
@@ -268,6 +294,27 @@ fn announce(line: &Line<'_>) -> member::Command {
         job_port_count: 100,
     };
     member::Command::Announce { node: NodeId(line.number(line.word(1))), addresses }
+}
+
+fn runtime(scope: Scope, line: &Line<'_>) -> runtime::Command {
+    use runtime::Command as C;
+    let (client, waited_ms) = (ClientId(line.or("client", 1)), line.or("waited", 1000));
+    let barrier = || runtime::BarrierId(bytes(line, 1));
+    match line.word(0) {
+        "runtime-connect" => C::Connect { scope, task: line.task(1), client },
+        "runtime-withdraw" => C::Withdraw { scope, task: line.task(1), client, waited_ms },
+        "runtime-enumerate" => C::Enumerate { scope, task: line.task(1), topology: bytes(line, 2) },
+        "runtime-arrive" => C::Arrive { scope, barrier: barrier(), task: line.task(2) },
+        "runtime-give-up" => C::GiveUp { scope, barrier: barrier(), waited_ms },
+        "runtime-shutdown" => C::Shutdown { scope, task: line.task(1) },
+        "runtime-give-up-shutdown" => C::GiveUpShutdown { scope, waited_ms },
+        "runtime-put" => C::Put { scope, key: bytes(line, 1), value: bytes(line, 2) },
+        _ => line.unknown(),
+    }
+}
+
+fn bytes(line: &Line<'_>, index: usize) -> Bytes {
+    Bytes::from(line.text(index))
 }
 
 fn keys(entries: Result<Vec<tripod_state::state::Entry>, tripod_state::Fault>) -> String {

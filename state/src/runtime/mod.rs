@@ -1,0 +1,74 @@
+//! The distributed runtime of clients older than the coordination service: all tasks connect
+//! together, exchange device topologies, meet at barriers that serve once, and share one fault. Such
+//! a client has no incarnation; what ties its calls together is the job's service incarnation.
+//!
+//! How long a call waits is its caller's business: whoever holds the call watches the time, and a
+//! command tells the state that it ran out. Every such command answers what the call is to be told,
+//! for the wait may have ended in the meantime.
+
+mod apply;
+mod barrier;
+mod connect;
+mod devices;
+mod keys;
+mod leave;
+pub(crate) mod record;
+mod refusal;
+mod wait;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::command::Scope;
+use crate::ids::{ClientId, Incarnation, TaskId};
+
+pub use keys::KEYS_PREFIX;
+pub use refusal::{Call, Refusal};
+pub use wait::{Patience, Wait};
+
+/// The incarnation of every task that connected here: these clients send none with their heartbeats.
+/// Other clients draw 64 random bits, which are never these.
+pub const INCARNATION: Incarnation = Incarnation(u64::MAX);
+
+/// A barrier's id: any bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BarrierId(pub Bytes);
+
+/// What changes a job's runtime. `waited_ms` is the time that the caller gave, for the refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Waits for all tasks to connect; or [`crate::Answer::Registered`] at once. The same task and
+    /// client again are the same call.
+    Connect { scope: Scope, task: TaskId, client: ClientId },
+    /// The time for connecting ran out: the task is forgotten if it still waits.
+    Withdraw { scope: Scope, task: TaskId, client: ClientId, waited_ms: i64 },
+    /// Hands in a task's topology and waits for all. Never answered at once: the answer is long, and
+    /// replies are remembered.
+    Enumerate { scope: Scope, task: TaskId, topology: Bytes },
+    /// Waits for all tasks; or [`crate::Answer::Done`] at once.
+    Arrive { scope: Scope, barrier: BarrierId, task: TaskId },
+    /// The time at a barrier ran out: it will never pass.
+    GiveUp { scope: Scope, barrier: BarrierId, waited_ms: i64 },
+    /// Waits for as many calls as there are tasks; or [`crate::Answer::Done`] at once. `task` is only
+    /// checked: clients leave it at zero.
+    Shutdown { scope: Scope, task: TaskId },
+    /// The time for leaving together ran out: the runtime closes.
+    GiveUpShutdown { scope: Scope, waited_ms: i64 },
+    /// Writes a key, whether or not it is there.
+    Put { scope: Scope, key: Bytes, value: Bytes },
+}
+
+impl Command {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Connect { scope, .. }
+            | Self::Withdraw { scope, .. }
+            | Self::Enumerate { scope, .. }
+            | Self::Arrive { scope, .. }
+            | Self::GiveUp { scope, .. }
+            | Self::Shutdown { scope, .. }
+            | Self::GiveUpShutdown { scope, .. }
+            | Self::Put { scope, .. } => *scope,
+        }
+    }
+}
