@@ -7,12 +7,15 @@ const FILES: &[&str] = &[
     "peer/peer.proto",
     "tensorflow/coordination.proto",
     "tensorflow/payload.proto",
+    "tripod/v1/agents.proto",
     "tripod/v1/cluster.proto",
     "tripod/v1/jobs.proto",
     "tripod/v1/kv.proto",
     "tripod/v1/sessions.proto",
     "xla/coordination.proto",
+    RUNTIME,
 ];
+const RUNTIME: &str = "xla/runtime.proto";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in FILES {
@@ -21,6 +24,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(FILES, ["."])?;
     let out = std::path::PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    let (mut runtime, mut others) = (descriptors.clone(), descriptors);
+    runtime.file.retain(|file| file.name() == RUNTIME);
+    others.file.retain(|file| file.name() != RUNTIME);
+    let builder = || tonic_prost_build::configure().bytes(".");
+    builder().compile_fds(others)?;
+    // A client that has a call `Connect` has no room for a method `connect` that opens a channel.
+    builder().build_transport(false).compile_fds(runtime)?;
     Ok(())
 }

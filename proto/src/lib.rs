@@ -1,5 +1,7 @@
 //! Messages and services on the wire, generated from the `.proto` files beside this crate. Field
 //! numbers are facts of the protocols. There is no logic here, and no type of the domain.
+//!
+//! [`metadata`] names what of ours travels beside the messages.
 
 #![allow(
     missing_docs,
@@ -8,6 +10,8 @@
     clippy::pedantic,
     reason = "generated; the .proto files carry the words"
 )]
+
+pub mod metadata;
 
 /// Our own API for the command line, SDK and agents.
 pub mod tripod {
@@ -22,8 +26,11 @@ pub mod tripod {
     }
 }
 
-/// Dialect N: jaxlib 0.10.0 and later.
+/// Dialect L, `xla.DistributedRuntimeService`: jaxlib before 0.4.14 without the coordination service.
 pub mod xla {
+    tonic::include_proto!("xla");
+
+    /// Dialect N: jaxlib 0.10.0 and later.
     pub mod coordination {
         tonic::include_proto!("xla.coordination");
     }

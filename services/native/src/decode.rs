@@ -83,6 +83,7 @@ fn job_spec(asked: &wire::JobSpec) -> Result<job::Spec, Status> {
         recoverable: asked.recoverable,
         shutdown_barrier: asked.shutdown_barrier.unwrap_or(default.shutdown_barrier),
         poll,
+        ..default
     })
 }
 

@@ -10,7 +10,7 @@ use tripod_state::state::Entry;
 use tripod_state::task::{Phase, Report};
 use tripod_state::{Answer, job};
 
-use crate::{status, text};
+use crate::{JobPorts, status, text};
 
 /// Bytes of keys and values of one page: listings of large values must not build messages that clients
 /// refuse to decode.
@@ -38,6 +38,25 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         jobs: jobs.len() as u64,
         keys: jobs.iter().map(|job| job.keys).sum(),
         waiting_calls: 0,
+        open_job_ports: Vec::new(),
+        closed_job_ports: Vec::new(),
+    }
+}
+
+/// Adds to `response` what the node tells about the ports of `jobs`. The job without a slot lives on the
+/// client port, which is open on every node that answers.
+pub(crate) fn job_ports(response: &mut wire::StatusResponse, ports: &JobPorts, jobs: &[Summary]) {
+    for job in jobs {
+        if job.slot.is_none() || ports.open.contains(&job.id) {
+            response.open_job_ports.push(job.id.0);
+        } else if let Some(closed) = ports.closed.get(&job.id) {
+            response.closed_job_ports.push(wire::ClosedJobPort {
+                job_id: job.id.0,
+                job: job.name.as_str().to_owned(),
+                address: closed.address.clone(),
+                reason: closed.reason.clone(),
+            });
+        }
     }
 }
 
@@ -182,6 +201,7 @@ mod tests {
     use tripod_state::ids::{JobId, JobName, JobSlot, Key, LogIndex, ServiceIncarnation};
 
     use super::*;
+    use crate::ClosedPort;
 
     fn summary(slot: Option<u16>) -> Summary {
         Summary {
@@ -223,6 +243,24 @@ mod tests {
     #[test]
     fn the_job_without_a_slot_lives_on_the_client_ports() {
         assert_eq!(addresses(None), ["127.0.0.1:7701", "127.0.0.1:7702"]);
+    }
+
+    #[test]
+    fn a_job_port_is_told_open_or_closed_or_not_yet_known() {
+        let closed = ClosedPort { address: "127.0.0.1:8000".into(), reason: "in use".into() };
+        let told = |ports: &JobPorts, slot| {
+            let mut response = wire::StatusResponse::default();
+            job_ports(&mut response, ports, &[summary(slot)]);
+            let closed = response.closed_job_ports.into_iter().map(|port| (port.job, port.address));
+            (response.open_job_ports, closed.collect::<Vec<_>>())
+        };
+        let none = JobPorts::default();
+        assert_eq!(told(&none, Some(0)), (vec![], vec![]));
+        assert_eq!(told(&none, None), (vec![4], vec![]), "the client port is open");
+        let open = JobPorts { open: [JobId(4), JobId(9)].into(), ..none.clone() };
+        assert_eq!(told(&open, Some(0)), (vec![4], vec![]), "job 9 is gone");
+        let closed = JobPorts { closed: [(JobId(4), closed)].into(), ..none };
+        assert_eq!(told(&closed, Some(0)), (vec![], vec![("train".into(), "127.0.0.1:8000".into())]));
     }
 
     fn entries(count: usize, value_bytes: usize) -> Vec<Entry> {

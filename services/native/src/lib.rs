@@ -18,15 +18,18 @@
 //! | `service` | the four services |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages, job addresses |
+//! | `job_ports` | what the binary tells about the job ports of its node |
 //! | `resolve` | job names to job ids |
 //! | `status` | faults and outages to codes and reasons |
 //! | `text` | faults in words |
 
 mod decode;
 mod encode;
+mod job_ports;
 mod resolve;
 mod service;
 mod status;
 mod text;
 
+pub use job_ports::{ClosedPort, JobPorts};
 pub use service::add_to;

@@ -3,6 +3,7 @@
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use tripod_gateway::Outage;
+use tripod_state::runtime::Refusal;
 use tripod_state::{Answer, BarrierFault, Fault, Reply};
 
 use crate::text;
@@ -113,6 +114,18 @@ fn meaning(fault: &Fault) -> (Code, &'static str) {
 
         Fault::ArrivalReplaced { .. } => (Code::Aborted, "arrival-replaced"),
         Fault::Barrier { fault, .. } => barrier_meaning(fault),
+        Fault::Runtime(refusal) => runtime_meaning(refusal),
+    }
+}
+
+fn runtime_meaning(refusal: &Refusal) -> (Code, &'static str) {
+    match refusal {
+        Refusal::NotInitializing | Refusal::NotRunning { .. } => (Code::FailedPrecondition, "runtime-phase"),
+        Refusal::TaskUnknown { .. } => (Code::InvalidArgument, "task-unknown"),
+        Refusal::Replaced { .. } => (Code::Aborted, "registration"),
+        Refusal::Lost { .. } => (Code::Aborted, "task-silent"),
+        Refusal::BarrierUsed | Refusal::BarrierSpoiled => (Code::FailedPrecondition, "barrier-ended"),
+        Refusal::TimedOut { .. } => (Code::DeadlineExceeded, "runtime-timed-out"),
     }
 }
 

@@ -2,6 +2,7 @@
 //! have their own texts; these are for people.
 
 use tripod_state::ids::TaskId;
+use tripod_state::runtime::Refusal;
 use tripod_state::{Asked, BarrierFault, Fault, Leaving};
 
 /// A fault as one sentence without a full stop.
@@ -103,6 +104,22 @@ pub(crate) fn of(fault: &Fault) -> String {
         Fault::VersionAhead { asked, current } => {
             format!("version {asked} of the task states does not exist yet; the current one is {current}")
         }
+        Fault::Runtime(refusal) => of_runtime(refusal),
+    }
+}
+
+fn of_runtime(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotInitializing => "all tasks have connected to the runtime already".to_owned(),
+        Refusal::NotRunning { .. } => "the runtime of the job does not run".to_owned(),
+        Refusal::TaskUnknown { task, tasks } => format!("there is no task {task}; the job has {tasks}"),
+        Refusal::Replaced { task } => format!("a newer client connected as task {task}"),
+        Refusal::Lost { task } => {
+            format!("task {task} was silent for longer than the heartbeat timeout, so the runtime was closed")
+        }
+        Refusal::BarrierUsed => "a barrier of the runtime serves once, and this one has passed".to_owned(),
+        Refusal::BarrierSpoiled => "a call gave up waiting at this barrier of the runtime".to_owned(),
+        Refusal::TimedOut { waited_ms, .. } => format!("not all tasks came within {waited_ms} ms"),
     }
 }
 

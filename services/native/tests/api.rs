@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Code;
 use tonic::service::Routes;
 use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
+use tripod_native::JobPorts;
 use tripod_state::ids::NodeId;
 use tripod_state::{Command, member};
 
@@ -26,7 +28,7 @@ async fn serve() -> Service {
     let (gateway, backend) = Gateway::in_memory();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let endpoint = listener.local_addr().expect("bound").to_string();
-    let routes = tripod_native::add_to(Routes::default(), &gateway);
+    let routes = tripod_native::add_to(Routes::default(), &gateway, &watch::channel(JobPorts::default()).1);
     let incoming = TcpListenerStream::new(listener);
     tokio::spawn(tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(incoming));
     let addresses = member::Addresses {

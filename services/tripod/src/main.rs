@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `cli` | the command line, with its help |
 //! | `cmd` | one file a command |
+//! | `config_file` | flags of `server` that stand in a file |
 //! | `args` | values of flags that several commands take |
 //! | `node` | one running node: listeners, job ports, announcement, stop |
 //! | `dev` | a cluster of processes on this machine |
@@ -22,6 +23,7 @@
 mod args;
 mod cli;
 mod cmd;
+mod config_file;
 mod dev;
 mod failure;
 mod logging;
@@ -29,6 +31,7 @@ mod node;
 mod output;
 mod view;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -41,9 +44,7 @@ use crate::failure::Failure;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    logging::start(cli.command.runs_nodes());
-    match run(cli) {
+    match run(std::env::args_os().collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
@@ -52,7 +53,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<(), Failure> {
+fn run(line: Vec<OsString>) -> Result<(), Failure> {
+    let line = config_file::complete(line)?;
+    let cli = Cli::parse_from(line);
+    logging::start(cli.command.runs_nodes());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(cmd::run(cli));

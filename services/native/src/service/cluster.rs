@@ -1,5 +1,6 @@
 //! `tripod.v1.Cluster`.
 
+use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::cluster_server::Cluster;
@@ -9,15 +10,16 @@ use tripod_proto::tripod::v1::{
 use tripod_state::State;
 use tripod_state::ids::NodeId;
 
-use crate::{encode, status};
+use crate::{JobPorts, encode, status};
 
 pub(super) struct Service {
     gateway: Gateway,
+    job_ports: watch::Receiver<JobPorts>,
 }
 
 impl Service {
-    pub(super) fn new(gateway: Gateway) -> Self {
-        Self { gateway }
+    pub(super) fn new(gateway: Gateway, job_ports: watch::Receiver<JobPorts>) -> Self {
+        Self { gateway, job_ports }
     }
 
     /// The digest of this node's state and nothing newer or older than `applied`: the state is forked in
@@ -46,6 +48,7 @@ impl Cluster for Service {
     async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
         let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
+        encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
         response.waiting_calls = self.gateway.waiting_calls();
         if request.into_inner().digest {
             (response.applied_index, response.digest) = self.digest().await?;

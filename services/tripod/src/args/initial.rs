@@ -6,6 +6,8 @@ use tripod_raft::InitialMember;
 use tripod_state::ids::NodeId;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::args::host_port::host_port;
+
 /// The initial voters, in ascending order of node id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InitialMembers(Vec<InitialMember>);
@@ -58,13 +60,8 @@ fn member(text: &str) -> Result<InitialMember, String> {
     let (node, peer) = text.split_once('=').ok_or_else(|| format!("`{text}` is not ID=HOST:PORT"))?;
     let node =
         node.trim().parse().ok().filter(|id| *id > 0).ok_or_else(|| format!("`{node}` is no node id"))?;
-    let peer = peer.trim();
-    let valid =
-        peer.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    if !valid {
-        return Err(format!("`{peer}` is not HOST:PORT"));
-    }
-    Ok(InitialMember { node: NodeId(node), peer: peer.to_owned() })
+    let peer = host_port(peer.trim())?;
+    Ok(InitialMember { node: NodeId(node), peer })
 }
 
 #[cfg(test)]

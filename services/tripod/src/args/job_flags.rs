@@ -1,6 +1,6 @@
 //! What a job's creator decides, as flags: for `job create`, and for job `default` of a server.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use tripod_client::wire;
 use tripod_state::ids::DurationMs;
 use tripod_state::job;
@@ -23,7 +23,17 @@ pub(crate) struct JobFlags {
     pub(crate) register_timeout: Option<Seconds>,
 
     /// Tasks may restart, and their failures are not told to the others
-    #[arg(long)]
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        value_name = "true|false",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     pub(crate) recoverable: bool,
 
     /// Whether tasks wait for each other at shutdown [default: on]
@@ -90,6 +100,7 @@ impl JobFlags {
                 Some(Poll::Hold) => job::Poll::Hold,
                 Some(Poll::Release) => job::Poll::Release,
             },
+            ..default
         }
     }
 

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tripod_client::{Client, Error, wire};
 
 use crate::args::job_flags::JobFlags;
 use crate::cli::Global;
+use crate::cmd::status::ask_all;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::view::job::{self, JobView};
+use crate::view::job_ports::JobPortsView;
 
-/// How long a created job's ports may take to open before it is printed anyway.
+/// How long a created job's ports may take to open before it is printed without those that are closed.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
-const ASK_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
 const EXAMPLES: &str = "\
@@ -62,22 +62,21 @@ pub(crate) struct CreateArgs {
 pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Failure> {
     let client = global.client()?;
     match command {
-        JobCommand::Create(args) => create(&client, &args, global.format()).await,
+        JobCommand::Create(args) => create(&client, &args, global).await,
         JobCommand::List => list(&client, global.format()).await,
-        JobCommand::Show { name } => show(&client, &name, global.format()).await,
+        JobCommand::Show { name } => show(&client, &name, global).await,
         JobCommand::Delete { name } => Ok(client.jobs().delete(&name).await?),
     }
 }
 
-async fn create(client: &Client, args: &CreateArgs, format: Format) -> Result<(), Failure> {
+async fn create(client: &Client, args: &CreateArgs, global: &Global) -> Result<(), Failure> {
     let spec = args.flags.to_wire(args.tasks);
-    let job = match client.jobs().create(&args.name, &spec).await {
+    let mut job = match client.jobs().create(&args.name, &spec).await {
         Err(Error::OutcomeUnknown { .. }) => created_after_all(client, args).await?,
         outcome => outcome?,
     };
-    let view = JobView::place(&job);
-    wait_until_open(client, &view).await;
-    print(&view, format)
+    leave_out_closed(&mut job, OPEN_TIMEOUT, global).await?;
+    print(&JobView::place(&job), global.format())
 }
 
 /// After a lost answer: the job may be there, and whether it is ours can only be guessed.
@@ -94,31 +93,23 @@ async fn created_after_all(client: &Client, args: &CreateArgs) -> Result<wire::J
     }
 }
 
-/// Waits until the job's port is open on every node that is up: whoever reads the addresses connects
-/// at once, and not every client tries twice.
-async fn wait_until_open(client: &Client, job: &JobView) {
-    let deadline = Instant::now() + OPEN_TIMEOUT;
-    let mut closed: Vec<&str> = job.addresses().iter().map(String::as_str).collect();
-    loop {
-        let mut still = Vec::new();
-        for address in closed {
-            let opened = tokio::time::timeout_at(deadline, TcpStream::connect(address)).await;
-            if !matches!(opened, Ok(Ok(_))) {
-                still.push(address);
-            }
-        }
-        closed = still;
-        let open = job.addresses().len() - closed.len();
-        if closed.is_empty() || Instant::now() >= deadline || open >= nodes_up(client).await {
-            return;
+/// Waits until every node that is up says that it has opened the job's port: whoever reads the addresses
+/// connects at once, and not every client tries twice. Where a node cannot, somebody else may listen, so
+/// that address is left out with a warning.
+async fn leave_out_closed(job: &mut wire::Job, patience: Duration, global: &Global) -> Result<(), Failure> {
+    let deadline = Instant::now() + patience;
+    let ports = loop {
+        let ports = JobPortsView::of(job.id, &ask_all(&global.endpoints, false).await?);
+        if ports.all_open() || Instant::now() >= deadline {
+            break ports;
         }
         tokio::time::sleep(PAUSE).await;
+    };
+    for warning in ports.warnings(&job.name) {
+        eprintln!("warning: {warning}");
     }
-}
-
-/// How many of the endpoints answer.
-async fn nodes_up(client: &Client) -> usize {
-    client.status(ASK_TIMEOUT, false).await.iter().filter(|answer| answer.status.is_ok()).count()
+    ports.leave_out_closed(job);
+    Ok(())
 }
 
 async fn list(client: &Client, format: Format) -> Result<(), Failure> {
@@ -130,11 +121,12 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn show(client: &Client, name: &str, format: Format) -> Result<(), Failure> {
-    let job = client.jobs().get(name).await?.ok_or_else(|| {
+async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
+    let mut job = client.jobs().get(name).await?.ok_or_else(|| {
         Failure::Failed(format!("there is no job `{name}`; see the jobs with `tripod job list`"))
     })?;
-    print(&JobView::full(&job), format)
+    leave_out_closed(&mut job, Duration::ZERO, global).await?;
+    print(&JobView::full(&job), global.format())
 }
 
 fn print(view: &JobView, format: Format) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use clap::Args;
 use tripod_raft::Timing;
 use tripod_state::ids::{DurationMs, NodeId};
 
+use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
 use crate::args::port_range::PortRange;
@@ -18,13 +19,24 @@ Example, the first of three nodes (the others differ in --node and their address
       --client 10.0.0.1:7700 --peer 10.0.0.1:7800 --http 10.0.0.1:7900 \\
       --initial 1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800 --tasks 8
 
+The same from a file, whose keys are the names of these flags (docs/server.toml explains each of them):
+  tripod server --config /etc/tripod/server.toml
+
 Every node is given the same --initial and the same --job-ports. A node that was started before keeps
-its identity in --data. SIGTERM hands over leadership and ends the node.";
+its identity in --data. SIGTERM hands over leadership and ends the node.
+
+A flag wins over the same key in the file, which wins over the default. No environment variable sets
+any of them; TRIPOD_LOG says what is logged.";
 
 /// Flags of `server`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServerArgs {
+    // It has been read by now, see `config_file`; what remains is to name it in errors.
+    /// Read flags that are not given here from this TOML file
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
     /// This node's id, from 1, one of those in --initial
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u64).range(1..))]
     node: u64,
@@ -34,15 +46,15 @@ pub(crate) struct ServerArgs {
     data: PathBuf,
 
     /// Where clients connect
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     client: String,
 
     /// Where the other nodes connect
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     peer: String,
 
     /// Where health and status are served over HTTP
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     http: String,
 
     /// The voters of the first start, the same list on every node
@@ -91,7 +103,15 @@ pub(crate) struct ServerArgs {
 
 /// Runs the node until it is told to stop.
 pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
-    node::run(config(args)?).await
+    let file = args.config.clone();
+    let ran = match config(args) {
+        Ok(config) => node::run(config).await,
+        Err(failure) => Err(failure),
+    };
+    ran.map_err(|failure| match (failure, file) {
+        (Failure::Usage(text), Some(file)) => Failure::Usage(format!("--config {}: {text}", file.display())),
+        (failure, _) => failure,
+    })
 }
 
 fn config(args: ServerArgs) -> Result<node::Config, Failure> {

@@ -22,7 +22,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) async fn run(args: &StatusArgs, global: &Global) -> Result<(), Failure> {
-    let view = ask_all(&global.endpoints, args.digest).await?;
+    let view = ClusterView::of(&ask_all(&global.endpoints, args.digest).await?, args.digest);
     match global.format() {
         Format::Json => output::json(&view)?,
         Format::Table => output::line(&view.render())?,
@@ -36,13 +36,14 @@ pub(crate) async fn run(args: &StatusArgs, global: &Global) -> Result<(), Failur
     )))
 }
 
-async fn ask_all(endpoints: &[String], digest: bool) -> Result<ClusterView, Failure> {
+/// Asks the nodes at `endpoints`, and then the members of the cluster that were not among them.
+pub(super) async fn ask_all(endpoints: &[String], digest: bool) -> Result<Vec<NodeAnswer>, Failure> {
     let mut answers = ask(endpoints.to_vec(), digest).await?;
     let more = not_asked(&answers);
     if !more.is_empty() {
         answers.extend(ask(more, digest).await?);
     }
-    Ok(ClusterView::of(&answers, digest))
+    Ok(answers)
 }
 
 async fn ask(endpoints: Vec<String>, digest: bool) -> Result<Vec<NodeAnswer>, Failure> {

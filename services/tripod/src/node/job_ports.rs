@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tripod_coordination::JobBinding;
 use tripod_gateway::{Consistency, Gateway};
+use tripod_native::{ClosedPort, JobPorts as Told};
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
 
@@ -23,8 +24,10 @@ struct JobPorts {
     host: String,
     range: PortRange,
     open: BTreeMap<JobSlot, OpenPort>,
-    /// Slots whose failure was logged: one line, not five a second.
-    troubled: BTreeMap<JobSlot, JobId>,
+    /// Ports that could not be opened. Each was logged once, not five times a second.
+    closed: BTreeMap<JobId, ClosedPort>,
+    /// Where others read which ports are open.
+    told: watch::Sender<Told>,
 }
 
 /// A served port. Dropping it closes the port.
@@ -34,18 +37,20 @@ struct OpenPort {
 }
 
 /// Keeps the ports in step with the jobs until the node stops. `client` is the client address; job ports
-/// are on the same interface.
+/// are on the same interface. `told` is kept in step with the ports.
 pub(crate) async fn run(
     gateway: Gateway,
     client: String,
     range: PortRange,
+    told: watch::Sender<Told>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
     let host = host_of(&client).to_owned();
-    let mut ports = JobPorts { gateway, host, range, open: BTreeMap::new(), troubled: BTreeMap::new() };
+    let mut ports = JobPorts { gateway, host, range, open: BTreeMap::new(), closed: BTreeMap::new(), told };
     loop {
         let complete = ports.reconcile().await;
+        ports.tell();
         tokio::select! {
             () = changes.changed() => {}
             () = tokio::time::sleep(RETRY), if !complete => {}
@@ -63,7 +68,7 @@ impl JobPorts {
         };
         let wanted: BTreeMap<_, _> = slots.into_iter().map(|(slot, job, _)| (slot, job)).collect();
         self.open.retain(|slot, port| wanted.get(slot) == Some(&port.job));
-        self.troubled.retain(|slot, job| wanted.get(slot) == Some(job));
+        self.closed.retain(|job, _| wanted.values().any(|wanted| wanted == job));
         let mut complete = true;
         for (slot, job) in wanted {
             if !self.open.contains_key(&slot) {
@@ -75,9 +80,11 @@ impl JobPorts {
 
     async fn open(&mut self, slot: JobSlot, job: JobId) -> bool {
         let Some(port) = self.range.port(slot.0) else {
-            if self.troubled.insert(slot, job).is_none() {
-                tracing::error!(slot = slot.0, range = %self.range, "job port is outside of --job-ports");
-            }
+            let reason = format!(
+                "its slot {} lies beyond --job-ports {}; start the node with a longer range",
+                slot.0, self.range
+            );
+            self.note(job, String::new(), reason);
             // Waiting does not make the range longer.
             return true;
         };
@@ -86,17 +93,34 @@ impl JobPorts {
             Ok(listener) => {
                 let stop = self.serve(listener, job);
                 self.open.insert(slot, OpenPort { job, _stop: stop });
-                self.troubled.remove(&slot);
+                self.closed.remove(&job);
                 tracing::info!(job = job.0, address, "job port is open");
                 true
             }
             Err(error) => {
-                if self.troubled.insert(slot, job).is_none() {
-                    tracing::warn!(job = job.0, address, %error, "job port could not be opened, trying on");
-                }
+                self.note(job, address, error.to_string());
                 false
             }
         }
+    }
+
+    fn note(&mut self, job: JobId, address: String, reason: String) {
+        let closed = ClosedPort { address, reason };
+        if self.closed.get(&job) != Some(&closed) {
+            let ClosedPort { address, reason } = &closed;
+            tracing::warn!(job = job.0, address, reason, "job port could not be opened");
+            self.closed.insert(job, closed);
+        }
+    }
+
+    fn tell(&self) {
+        let open = self.open.values().map(|port| port.job).collect();
+        let now = Told { open, closed: self.closed.clone() };
+        self.told.send_if_modified(|told| {
+            let changed = *told != now;
+            *told = now;
+            changed
+        });
     }
 
     fn serve(&self, listener: TcpListener, job: JobId) -> oneshot::Sender<()> {

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_coordination::JobBinding;
 use tripod_gateway::Gateway;
+use tripod_native::JobPorts;
 use tripod_raft::{Handle, Options, Timing};
 use tripod_state::ids::NodeId;
 use tripod_state::job;
@@ -78,11 +79,12 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let addresses = Addresses::of(&config, &listeners)?;
     let (gateway, handle) = replicate(&config).await?;
     let mut tasks = Tasks::new();
-    tasks.serve(listeners, &gateway);
+    let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
+    tasks.serve(listeners, &gateway, &job_ports_told);
     tasks.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
-    tasks.spawn(job_ports::run(gateway, config.client.clone(), config.job_ports, stopping));
+    tasks.spawn(job_ports::run(gateway, config.client.clone(), config.job_ports, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -155,9 +157,10 @@ impl Tasks {
     }
 
     /// Serves the client port, the unix socket and the http port.
-    fn serve(&mut self, listeners: Listeners, gateway: &Gateway) {
+    fn serve(&mut self, listeners: Listeners, gateway: &Gateway, job_ports: &watch::Receiver<JobPorts>) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
-        let routes = || tripod_native::add_to(tripod_coordination::routes(gateway, &binding), gateway);
+        let routes =
+            || tripod_native::add_to(tripod_coordination::routes(gateway, &binding), gateway, job_ports);
         let client = tripod_coordination::serve(listeners.client, routes(), self.stopped());
         self.spawn(async move { report("client", client.await) });
         if let Some(socket) = listeners.socket {

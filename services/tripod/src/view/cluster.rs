@@ -4,6 +4,7 @@ use serde::Serialize;
 use tripod_client::{NodeAnswer, wire};
 
 use crate::output::Table;
+use crate::view::job_ports::trouble;
 
 /// What `status` prints. A contract: fields may be added, never renamed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -35,11 +36,25 @@ struct NodeView {
     jobs: Option<u64>,
     keys: Option<u64>,
     waiting_calls: Option<u64>,
+    /// Job ports that it cannot open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    closed_job_ports: Vec<ClosedPortView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// Why it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+}
+
+/// A job port that a node cannot open.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct ClosedPortView {
+    job: String,
+    /// Empty: the node's range of job ports ends before the job's.
+    address: String,
+    reason: String,
+    #[serde(skip)]
+    advice: String,
 }
 
 impl ClusterView {
@@ -86,7 +101,12 @@ impl ClusterView {
                 node.why.clone().unwrap_or_default(),
             ]);
         }
-        format!("cluster {name}  leader {leader}  term {}\n{}", self.term, table.render())
+        let mut text = format!("cluster {name}  leader {leader}  term {}\n{}", self.term, table.render());
+        for port in self.nodes.iter().flat_map(|node| &node.closed_job_ports) {
+            text.push_str("\n\n");
+            text.push_str(&port.advice);
+        }
+        text
     }
 }
 
@@ -119,6 +139,11 @@ impl NodeView {
             jobs: Some(status.jobs),
             keys: Some(status.keys),
             waiting_calls: Some(status.waiting_calls),
+            closed_job_ports: status
+                .closed_job_ports
+                .iter()
+                .map(|port| ClosedPortView::of(status, port))
+                .collect(),
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
             why: None,
         }
@@ -140,8 +165,20 @@ impl NodeView {
             jobs: None,
             keys: None,
             waiting_calls: None,
+            closed_job_ports: Vec::new(),
             digest: None,
             why: Some(why.to_owned()),
+        }
+    }
+}
+
+impl ClosedPortView {
+    fn of(status: &wire::StatusResponse, port: &wire::ClosedJobPort) -> Self {
+        Self {
+            job: port.job.clone(),
+            address: port.address.clone(),
+            reason: port.reason.clone(),
+            advice: trouble(status.node_id, port),
         }
     }
 }
@@ -220,6 +257,26 @@ mod tests {
     fn the_highest_term_is_believed_about_the_leader() {
         let view = ClusterView::of(&[alive(1, 4, 1), alive(2, 5, 2), alive(3, 5, 2)], false);
         assert_eq!((view.leader, view.term), (Some(2), 5));
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_opened_is_one_line_of_what_is_wrong() {
+        let mut troubled = alive(1, 7, 3);
+        let port = wire::ClosedJobPort {
+            job_id: 5,
+            job: "train".into(),
+            address: "127.0.0.1:8000".into(),
+            reason: "taken".into(),
+        };
+        troubled.status.as_mut().expect("told").closed_job_ports.push(port);
+        let view = ClusterView::of(&[troubled, alive(2, 7, 3)], false);
+        let text = view.render();
+        let last = text.lines().last().expect("lines");
+        assert!(last.starts_with("node 1 cannot open 127.0.0.1:8000 for job `train`: taken"), "{text}");
+        let json = serde_json::to_value(&view).expect("JSON");
+        let expected = json!([{ "job": "train", "address": "127.0.0.1:8000", "reason": "taken" }]);
+        assert_eq!(json["nodes"][0]["closed_job_ports"], expected);
+        assert_eq!(json["nodes"][1].get("closed_job_ports"), None);
     }
 
     #[test]

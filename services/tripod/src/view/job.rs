@@ -11,9 +11,9 @@ use crate::output::Table;
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct JobView {
     job: String,
-    /// The port on the first node.
+    /// The port of the first address.
     port: Option<u16>,
-    /// One for each node, in order of node id.
+    /// One for each node that can serve the job, in order of node id.
     addresses: Vec<String>,
     /// What a gRPC client is given to reach the job through every node.
     target: String,
@@ -65,10 +65,6 @@ impl JobView {
     /// Where the job is and how it is.
     pub(crate) fn full(job: &wire::Job) -> Self {
         Self { state: Some(JobState::of(job)), ..Self::place(job) }
-    }
-
-    pub(crate) fn addresses(&self) -> &[String] {
-        &self.addresses
     }
 
     pub(crate) fn render(&self) -> String {

@@ -2,4 +2,5 @@
 
 pub(crate) mod cluster;
 pub(crate) mod job;
+pub(crate) mod job_ports;
 pub(crate) mod key;
