@@ -1,16 +1,12 @@
 //! Ends a call whose caller has stopped waiting, with the code that means so.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderMap, Request, Response};
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
+use http::HeaderMap;
 use tonic::Status;
-use tonic::body::Body;
-use tonic::server::NamedService;
-use tower::Service;
 
 /// How much earlier than tonic we end a call. tonic answers CANCELLED, and where that overtakes the
 /// client's own clock the client reports another error than it does with upstream.
@@ -19,46 +15,13 @@ const AHEAD: Duration = Duration::from_millis(2);
 const TEXT: &str = "Deadline Exceeded";
 
 /// Answers DEADLINE_EXCEEDED when the time that the caller gave is over.
-#[derive(Clone)]
-pub(crate) struct Expiring<S> {
-    inner: S,
-}
-
-impl<S> Expiring<S> {
-    pub(crate) fn new(inner: S) -> Self {
-        Self { inner }
-    }
-}
-
-impl<S: NamedService> NamedService for Expiring<S> {
-    const NAME: &'static str = S::NAME;
-}
-
-impl<S> Service<Request<Body>> for Expiring<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let given = given(request.headers());
-        let response = self.inner.call(request);
-        Box::pin(async move {
-            match given {
-                None => response.await,
-                Some(given) => match tokio::time::timeout(given.saturating_sub(AHEAD), response).await {
-                    Ok(response) => response,
-                    Err(_) => Ok(Status::deadline_exceeded(TEXT).into_http()),
-                },
-            }
-        })
+pub(crate) async fn keep(request: Request, next: Next) -> Response {
+    let Some(given) = given(request.headers()) else {
+        return next.run(request).await;
+    };
+    match tokio::time::timeout(given.saturating_sub(AHEAD), next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Status::deadline_exceeded(TEXT).into_http(),
     }
 }
 
@@ -84,29 +47,17 @@ fn given(headers: &HeaderMap) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+    use axum::middleware::from_fn;
+    use tower::Service as _;
+
     use super::*;
-
-    /// A service that never answers.
-    struct Silent;
-
-    impl Service<Request<Body>> for Silent {
-        type Response = Response<Body>;
-        type Error = Infallible;
-        type Future = std::future::Pending<Result<Response<Body>, Infallible>>;
-
-        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-            Poll::Ready(Ok(()))
-        }
-
-        fn call(&mut self, _: Request<Body>) -> Self::Future {
-            std::future::pending()
-        }
-    }
 
     #[tokio::test]
     async fn a_call_that_runs_out_of_time_exceeds_its_deadline() {
+        let silent = axum::Router::new().fallback(std::future::pending::<Response>);
         let request = Request::builder().header("grpc-timeout", "50m").body(Body::empty()).unwrap();
-        let response = Expiring::new(Silent).call(request).await.unwrap();
+        let response = silent.layer(from_fn(keep)).call(request).await.unwrap();
         let status = Status::from_header_map(response.headers()).unwrap();
         assert_eq!((status.code(), status.message()), (tonic::Code::DeadlineExceeded, TEXT));
     }

@@ -1,4 +1,4 @@
-//! The two protocols that share this crate.
+//! The protocols that share this crate.
 
 /// Which protocol a call came in. They differ in field numbers, in the check of the service
 /// incarnation and in how a payload names a task.
@@ -8,4 +8,6 @@ pub(crate) enum Dialect {
     N,
     /// `tensorflow`: jaxlib up to 0.9.2, and TensorFlow.
     T,
+    /// `xla.DistributedRuntimeService`: jaxlib before 0.4.14. Its errors carry no payload.
+    L,
 }

@@ -1,32 +1,36 @@
-//! The way from a decoded call to the cluster and back, shared by both dialects.
+//! The way from a request to the cluster and back, shared by all dialects: who calls, decode, ask,
+//! encode. A dialect gives the two ends.
 
 use std::time::Duration;
 
-use tonic::Status;
+use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway, Outage};
-use tripod_state::ids::{Incarnation, JobId, JobName, TaskId};
-use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket, Topic};
+use tripod_state::ids::{Incarnation, TaskId};
+use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
+use crate::answer::unexpected;
+use crate::binding::JobBinding;
+use crate::caller::{self, Caller};
 use crate::dialect::Dialect;
+use crate::label::Label;
 use crate::status;
+use crate::stop::Stopping;
 
-/// Which job the calls of a port belong to: no message of these protocols names one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JobBinding {
-    /// The port is one job's own.
-    Fixed(JobId),
-    /// The port serves the job that has this name at the time of the call.
-    Named(String),
-}
-
-/// How long a call waits for the job that its port is named after to be created.
-const CREATION_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How much later than anything else that happened with it an error is told to polls. A client that
-/// hears of it ends its process at once; upstream answers the barriers and the callers that ask who is
-/// alive first, on the same connection, and their answers must not be lost here either. Long enough
-/// that whoever was woken together has answered, and shorter than any next call would take.
+/// How much later than anything else that happened with it an error is told to polls.
+///
+/// One event wakes the held calls of a client all at once, and whichever answer its connection takes
+/// first is first there. A client that hears of an error ends its process at once; upstream answers the
+/// barriers and the callers that ask who is alive first, and their answers must not be lost here either:
+/// without this delay 10 of 48 jaxlib processes lost one (scenarios `live_not_recoverable` and
+/// `killed_peer_in_barrier`, two busy cores), with it none of 248. Long enough that whoever was woken
+/// together has answered, and shorter than any next call would take.
 const LAST_WORD: Duration = Duration::from_millis(2);
+
+/// How long the last attempt of a poll waits for the cluster to say whether there is an error.
+const LAST_POLL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The outcome of a call.
+pub(crate) type Outcome<T> = Result<Response<T>, Status>;
 
 /// A gateway as one dialect of one port sees it.
 #[derive(Clone)]
@@ -41,101 +45,160 @@ impl Front {
         Self { gateway, binding, dialect }
     }
 
-    /// The job that calls of this port are about.
-    pub(crate) async fn job(&self) -> Result<JobId, Status> {
-        match self.find_job().await {
-            Ok(Ok(job)) => Ok(job),
+    /// A call that is a command: replicates it and waits for its outcome.
+    pub(crate) async fn command<M, R>(
+        &self,
+        request: Request<M>,
+        decode: impl FnOnce(Caller, &M) -> Command + Send,
+        encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
+    ) -> Outcome<R>
+    where
+        M: Send + Sync,
+    {
+        let caller = self.caller(&request).await?;
+        let command = decode(caller, request.get_ref());
+        self.answer(caller.call(&self.gateway, command).await, encode)
+    }
+
+    /// A call that waits for something that no command began.
+    pub(crate) async fn wait<M, R>(
+        &self,
+        request: Request<M>,
+        decode: impl FnOnce(Caller, &M) -> Ticket + Send,
+        encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
+    ) -> Outcome<R>
+    where
+        M: Send + Sync,
+    {
+        let ticket = decode(self.caller(&request).await?, request.get_ref());
+        self.answer(self.gateway.wait(ticket).await, encode)
+    }
+
+    /// A heartbeat, which stays out of the log.
+    pub(crate) async fn heartbeat<M, R>(
+        &self,
+        request: Request<M>,
+        decode: impl FnOnce(Caller, &M) -> (Scope, TaskId, Incarnation) + Send,
+        encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
+    ) -> Outcome<R>
+    where
+        M: Send + Sync,
+    {
+        let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
+        self.answer(self.gateway.heartbeat(scope, task, incarnation).await, encode)
+    }
+
+    /// A call that looks at the state as of all writes acknowledged so far.
+    pub(crate) async fn read<M, T, R>(
+        &self,
+        request: Request<M>,
+        look: impl FnOnce(&State, Caller, &M) -> Result<T, Fault> + Send,
+        encode: impl FnOnce(M, T) -> R + Send,
+    ) -> Outcome<R>
+    where
+        M: Send + Sync,
+        T: Send,
+    {
+        let caller = self.caller(&request).await?;
+        let asked = request.into_inner();
+        match self.gateway.read(Consistency::Linearizable, |state| look(state, caller, &asked)).await {
+            Ok(Ok(found)) => Ok(Response::new(encode(asked, found))),
             Ok(Err(fault)) => Err(self.refuse(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),
         }
     }
 
-    /// Replicates a command and waits for its outcome.
-    pub(crate) async fn call(&self, command: Command) -> Result<Answer, Status> {
-        self.answer(self.gateway.call(command).await)
-    }
-
-    /// Polls for errors; there is no good outcome. Clients end their process on every answer to a
+    /// A poll for errors; there is no good outcome. Clients end their process on every answer to a
     /// poll but CANCELLED, which only ends the polling: so the cluster's own trouble is told as that.
-    pub(crate) async fn poll(&self, command: impl FnOnce(JobId) -> Command + Send) -> Status {
-        let reply = match self.find_job().await {
-            Ok(Ok(job)) => self.gateway.call(command(job)).await,
+    pub(crate) async fn poll<M>(
+        &self,
+        request: Request<M>,
+        decode: impl Fn(Caller, &M) -> Command + Send,
+    ) -> Status
+    where
+        M: Send + Sync,
+    {
+        let mut lasting = false;
+        let reply = match self.find_caller(&request).await {
+            Ok(Ok(caller)) => {
+                lasting = caller.lasting;
+                match self.ask_for_errors(caller, &request, decode).await {
+                    Some(reply) => reply,
+                    None => return status::of_last_poll(),
+                }
+            }
             Ok(Err(fault)) => Ok(Err(fault)),
             Err(outage) => Err(outage),
         };
         tokio::time::sleep(LAST_WORD).await;
         match reply {
             Ok(Ok(answer)) => unexpected(&answer),
+            Err(outage) if lasting => status::of_outage(&outage),
             Ok(Err(fault)) => self.refuse(&fault),
             Err(outage) => {
                 tracing::debug!(%outage, "poll for errors released");
-                Status::cancelled(format!("Cancelled error polling because: {outage}"))
+                status::of_released_poll(&outage)
             }
         }
     }
 
-    /// Waits for something that no command began.
-    pub(crate) async fn wait(&self, ticket: Ticket) -> Result<Answer, Status> {
-        self.answer(self.gateway.wait(ticket).await)
-    }
-
-    pub(crate) async fn heartbeat(
+    /// The answer to a poll. Where the end of this connection would reach the client as an error, nothing
+    /// is waited for: `None` if the cluster does not say in time whether there is an error.
+    async fn ask_for_errors<M>(
         &self,
-        scope: Scope,
-        task: TaskId,
-        incarnation: Incarnation,
-    ) -> Result<Answer, Status> {
-        self.answer(self.gateway.heartbeat(scope, task, incarnation).await)
-    }
-
-    /// Looks at the state as of all writes acknowledged so far.
-    pub(crate) async fn read<T>(
-        &self,
-        look: impl FnOnce(&State) -> Result<T, Fault> + Send,
-    ) -> Result<T, Status>
+        caller: Caller,
+        request: &Request<M>,
+        decode: impl Fn(Caller, &M) -> Command + Send,
+    ) -> Option<Result<Reply, Outage>>
     where
-        T: Send,
+        M: Send + Sync,
     {
-        match self.gateway.read(Consistency::Linearizable, look).await {
-            Ok(Ok(found)) => Ok(found),
+        let ask = |caller: Caller| caller.call(&self.gateway, decode(caller, request.get_ref()));
+        if caller.lasting {
+            return Some(ask(caller).await);
+        }
+        if !caller.attempt.is_last() {
+            let stopping = Stopping::of(request);
+            tokio::select! {
+                reply = ask(caller) => return Some(reply),
+                () = stopping.begun() => {}
+            }
+        }
+        tokio::time::timeout(LAST_POLL_PATIENCE, ask(caller.for_the_last_time())).await.ok()
+    }
+
+    pub(crate) fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    pub(crate) async fn caller<M>(&self, request: &Request<M>) -> Result<Caller, Status>
+    where
+        M: Sync,
+    {
+        match self.find_caller(request).await {
+            Ok(Ok(caller)) => Ok(caller),
             Ok(Err(fault)) => Err(self.refuse(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),
         }
     }
 
-    async fn find_job(&self) -> Result<Result<JobId, Fault>, Outage> {
-        let name = match &self.binding {
-            JobBinding::Fixed(job) => return Ok(Ok(*job)),
-            JobBinding::Named(name) => name,
-        };
-        let mut jobs = self.gateway.watch(Topic::Jobs);
-        // A job that this node knows is found without asking the leader. One that it does not know
-        // may have been created a moment ago through another node.
-        for consistency in [Consistency::Local, Consistency::Linearizable] {
-            if let Some(job) = self.gateway.read(consistency, |state| state.job_named(name)).await? {
-                return Ok(Ok(job));
-            }
-        }
-        // A new cluster's first leader is about to create it. A client that was faster must not be sent
-        // away: to most clients that is final.
-        let created = async {
-            loop {
-                jobs.changed().await;
-                let known = self.gateway.read(Consistency::Local, |state| state.job_named(name)).await;
-                if let Some(job) = known.transpose() {
-                    return job;
-                }
-            }
-        };
-        match tokio::time::timeout(CREATION_PATIENCE, created).await {
-            Ok(job) => job.map(Ok),
-            Err(_) => Ok(Err(Fault::JobUnknown { name: Some(JobName::from(name.as_str())) })),
-        }
+    async fn find_caller<M>(&self, request: &Request<M>) -> Result<Result<Caller, Fault>, Outage>
+    where
+        M: Sync,
+    {
+        let metadata = request.metadata();
+        let label = request.extensions().get::<Label>();
+        let found = self.binding.find(&self.gateway, caller::job_name(metadata), label).await?;
+        Ok(found.map(|job| Caller::of(metadata, job)))
     }
 
-    fn answer(&self, reply: Result<Reply, Outage>) -> Result<Answer, Status> {
+    pub(crate) fn answer<R>(
+        &self,
+        reply: Result<Reply, Outage>,
+        encode: impl FnOnce(Answer) -> Result<R, Status>,
+    ) -> Outcome<R> {
         match reply {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(answer)) => encode(answer).map(Response::new),
             Ok(Err(fault)) => Err(self.refuse(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),
         }
@@ -144,10 +207,4 @@ impl Front {
     fn refuse(&self, fault: &Fault) -> Status {
         status::of_fault(fault, self.dialect)
     }
-}
-
-/// An answer that the asked command never gives: a defect of ours, not the caller's.
-pub(crate) fn unexpected(answer: &Answer) -> Status {
-    tracing::error!(?answer, "unexpected answer from the state machine");
-    Status::internal("unexpected answer from the state machine")
 }

@@ -1,9 +1,10 @@
 //! The coordination services of JAX and TensorFlow, as their unmodified clients know them.
 //!
-//! Two wire dialects are served on one port; the path tells them apart:
+//! Three wire dialects are served on one port; the path tells them apart:
 //!
 //! * **N**, `xla.coordination.CoordinationService`: jaxlib 0.10.0 and later;
-//! * **T**, `tensorflow.CoordinationService`: jaxlib up to 0.9.2, and TensorFlow.
+//! * **T**, `tensorflow.CoordinationService`: jaxlib up to 0.9.2, and TensorFlow;
+//! * **L**, `xla.DistributedRuntimeService`: jaxlib before 0.4.14 without the coordination service.
 //!
 //! A call is decoded to a command of the domain, given to the gateway, and its answer is encoded.
 //! `README.md` beside this crate has a table of all calls and the list of differences from upstream.
@@ -21,6 +22,7 @@
 //!   own trouble ends it CANCELLED, the one code that does no harm.
 //! * An error that the service made carries the coordination payload unless upstream's does not; an
 //!   outage carries none: that is how clients decide whether to try again.
+//! * UNAVAILABLE says when to come again: never after an error of the domain, soon after an outage.
 //! * A reply repeats the key as it was asked for, not as it is stored.
 //! * Bytes of a connection whose authority is in order are not changed.
 //!
@@ -28,29 +30,46 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `n`, `t` | one dialect each: `decode`, `encode`, `service` |
-//! | `front` | the way to the gateway and back, and which job a port is about |
+//! | `n`, `t` | one dialect each: `decode`, `encode`, and `service`, which names the two ends of every call |
+//! | `l` | the dialect without payloads and with time-outs of its own; `held`, `topology` and `status` besides |
+//! | `front` | the way from a request to the gateway and back, and who calls |
+//! | `binding` | which job a call is about |
+//! | `agents` | heartbeats in batches and the members, for node-local agents |
+//! | `caller` | who calls: job, attempt, stamp |
+//! | `label` | a job named by the host that was dialled |
+//! | `attempt` | how often gRPC has made a call before |
+//! | `answer` | answers of the state machine taken apart, for all dialects |
 //! | `status` | the one table from refusals and outages to codes, texts and payloads |
 //! | `text` | the exact texts |
 //! | `payload` | payload bytes and the trailer that carries them |
-//! | [`authority`] | mends `:authority` values before h2 sees them |
-//! | `overlong` | the answer to messages beyond the decode limit |
-//! | `deadline` | the answer to calls whose time is over |
+//! | [`connection`] | frames between socket and h2: mends `:authority` values |
+//! | `overlong` | middleware: the answer to messages beyond the decode limit |
+//! | `deadline` | middleware: the answer to calls whose time is over |
 //! | `server` | routes, transport settings, serving a listener |
 
-pub mod authority;
+mod agents;
+mod answer;
+mod attempt;
+mod binding;
+mod caller;
+pub mod connection;
 mod deadline;
 mod dialect;
 mod front;
+mod l;
+mod label;
 mod n;
 mod overlong;
 mod payload;
 mod server;
 mod status;
+mod stop;
 mod t;
 mod text;
+mod under_way;
 
-pub use front::JobBinding;
+pub use binding::JobBinding;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
 pub use server::{routes, serve, server};
+pub use stop::Stopping;

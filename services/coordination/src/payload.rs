@@ -47,7 +47,7 @@ impl Payload {
     /// The payload's message, encoded.
     pub(crate) fn value(&self, dialect: Dialect) -> Bytes {
         let bytes = match (self, dialect) {
-            (Self::Coordination { reported, source }, Dialect::N) => {
+            (Self::Coordination { reported, source }, Dialect::N | Dialect::L) => {
                 let source_task_id = source.map_or(0, |task| task.0);
                 let is_reported_error = *reported;
                 xla::coordination::CoordinationServiceError { is_reported_error, source_task_id }

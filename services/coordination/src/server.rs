@@ -1,31 +1,31 @@
 //! From a gateway and a listener to a serving port.
 
 use std::future::Future;
-use std::time::Duration;
 
-use tokio::sync::oneshot;
+use axum::middleware::{from_fn, from_fn_with_state};
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tripod_gateway::Gateway;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
+use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
+use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
 
-use crate::authority::{Listener, MendedIncoming};
-use crate::deadline::Expiring;
+use crate::binding::JobBinding;
+use crate::connection::{Listener, MendedIncoming};
 use crate::dialect::Dialect;
-use crate::front::{Front, JobBinding};
-use crate::overlong::{MESSAGE_BYTES_MAX, Overlong};
-use crate::{n, t};
+use crate::front::Front;
+use crate::overlong::MESSAGE_BYTES_MAX;
+use crate::stop::Stop;
+use crate::{agents, deadline, l, label, n, overlong, t, under_way};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// Bytes that a peer may send on one connection before we grant more.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// How long held calls may go on after a stop was asked for.
-const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
-/// Both dialects for the job that `binding` names. The path tells them apart.
+/// All dialects for the job that `binding` names. The path tells them apart.
 #[must_use]
 pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let front = |dialect| Front::new(gateway.clone(), binding.clone(), dialect);
@@ -39,7 +39,19 @@ pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(usize::MAX);
-    Routes::new(Expiring::new(Overlong::new(n))).add_service(Expiring::new(Overlong::new(t)))
+    let l = ServerL::new(l::Service::new(front(Dialect::L)))
+        .accept_compressed(CompressionEncoding::Gzip)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(usize::MAX);
+    let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(usize::MAX);
+    let dialects = Routes::new(n).add_service(t).add_service(l).add_service(agents).into_axum_router();
+    dialects
+        .layer(from_fn(label::read))
+        .layer(from_fn(overlong::refuse))
+        .layer(from_fn(deadline::keep))
+        .into()
 }
 
 /// A server with the bounds that these clients need.
@@ -55,8 +67,10 @@ pub fn server() -> Server {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
 }
 
-/// Serves `routes` on a listener until `shutdown` resolves, then lets calls under way end for a
-/// moment. Calls that are held longer keep their connections until they end by themselves.
+/// Serves `routes` on a listener until `shutdown` resolves, and then for some seconds at most. Services read
+/// [`crate::Stopping`] from their requests, and have some tenths of a second to end what they hold. After that each
+/// connection ends with a GOAWAY that covers no call, so that gRPC makes the calls that still wait once more,
+/// elsewhere.
 ///
 /// # Errors
 /// The transport's, which end the serving of this listener.
@@ -65,20 +79,20 @@ pub async fn serve(
     routes: Routes,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    let (stop, stopped) = oneshot::channel::<()>();
-    let incoming = MendedIncoming::new(listener.into());
-    let serving = server().add_routes(routes).serve_with_incoming_shutdown(incoming, async {
-        // A dropped sender means that the caller went away, which is a stop too.
-        let _ = stopped.await;
-    });
-    let drained = async {
+    let (stop, stopping) = Stop::new();
+    let incoming = MendedIncoming::until(listener.into(), stopping.clone());
+    let routes: Routes =
+        routes.into_axum_router().layer(from_fn_with_state(stopping.clone(), under_way::follow)).into();
+    // From then on h2 sends GOAWAY frames, too: one that asks the client to begin no call, and when it has
+    // heard that, one that covers all.
+    let begun = async { stopping.begun().await };
+    let serving = server().add_routes(routes).serve_with_incoming_shutdown(incoming, begun);
+    let stopped = async {
         shutdown.await;
-        // The receiver is gone only when serving has ended, and then there is nothing to stop.
-        let _ = stop.send(());
-        tokio::time::sleep(DRAIN_LIMIT).await;
+        stop.run().await;
     };
     tokio::select! {
         served = serving => served,
-        () = drained => Ok(()),
+        () = stopped => Ok(()),
     }
 }

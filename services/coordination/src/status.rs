@@ -5,11 +5,14 @@
 //! (`coordination_service.cc`, `coordination_service_rpc_handler.cc`); the texts are in
 //! [`crate::text`].
 
+use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use tripod_gateway::Outage;
+use tripod_proto::metadata;
 use tripod_state::{BarrierFault, Fault};
 
 use crate::dialect::Dialect;
+use crate::l;
 use crate::payload::{Payload, container};
 use crate::text;
 
@@ -17,6 +20,13 @@ use crate::text;
 const MESSAGE_BYTES_MAX: usize = 3072;
 /// What stands for the rest.
 const CUT_MARK: &str = " ... [truncated]";
+
+/// Tells the retry policy of a client's gRPC, if it has one, when to repeat an UNAVAILABLE call.
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+/// Not at all: the error is genuine, and every repetition would find it again, only later.
+const PUSHBACK_NEVER: &str = "-1";
+/// About as long as an election takes. gRPC makes only five attempts of a call, so none may be wasted.
+const PUSHBACK_OUTAGE_MS: &str = "1000";
 
 /// A refusal as a client of one dialect sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,12 +54,25 @@ impl Rendered {
 
 /// What the caller is answered.
 pub(crate) fn of_fault(fault: &Fault, dialect: Dialect) -> Status {
+    // Only callers with stamps of their own are told of their sessions: this node renews its own.
+    let session = match fault {
+        Fault::SessionExpired | Fault::SessionWindow { .. } => Some(metadata::OUTAGE_SESSION),
+        Fault::ReplyForgotten => Some(metadata::OUTAGE_UNKNOWN),
+        _ => None,
+    };
+    if let Some(word) = session {
+        return with_outage(Status::unavailable(text::of(fault, dialect)), word);
+    }
+    if dialect == Dialect::L {
+        return l::status::of_fault(fault);
+    }
     let rendered = Rendered::of(fault, dialect);
     let code = match fault {
         Fault::Reported { code, .. } => propagated(*code),
         _ => Code::from_i32(rendered.code),
     };
-    Status::with_details(code, cut(rendered.message), container(&rendered.payloads, dialect))
+    let status = Status::with_details(code, cut(rendered.message), container(&rendered.payloads, dialect));
+    with_pushback(status, PUSHBACK_NEVER)
 }
 
 /// What the caller is answered when the cluster could not decide. There is no payload: that is how
@@ -59,7 +82,37 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
         Outage::NoLeader { .. } | Outage::Unknown(_) | Outage::Stopping => Code::Unavailable,
         Outage::Overloaded(_) => Code::ResourceExhausted,
     };
-    Status::new(code, outage.to_string())
+    let word = match outage {
+        Outage::NoLeader { .. } => metadata::OUTAGE_NO_LEADER,
+        Outage::Unknown(_) => metadata::OUTAGE_UNKNOWN,
+        Outage::Overloaded(_) => metadata::OUTAGE_OVERLOADED,
+        Outage::Stopping => metadata::OUTAGE_STOPPING,
+    };
+    with_pushback(with_outage(Status::new(code, outage.to_string()), word), PUSHBACK_OUTAGE_MS)
+}
+
+/// Says that the status is not the domain's word.
+fn with_outage(mut status: Status, word: &'static str) -> Status {
+    status.metadata_mut().insert(metadata::OUTAGE, MetadataValue::from_static(word));
+    status
+}
+
+/// What a poll is answered when the cluster could not hold it.
+pub(crate) fn of_released_poll(outage: &Outage) -> Status {
+    Status::cancelled(text::poll_cancelled(&outage.to_string()))
+}
+
+/// What a poll is answered that gRPC would not repeat if its connection broke.
+pub(crate) fn of_last_poll() -> Status {
+    Status::cancelled(text::poll_cancelled("gRPC does not repeat this call once more."))
+}
+
+/// Marks the one code that retry policies are told to repeat.
+fn with_pushback(mut status: Status, pushback: &'static str) -> Status {
+    if status.code() == Code::Unavailable {
+        status.metadata_mut().insert(PUSHBACK, MetadataValue::from_static(pushback));
+    }
+    status
 }
 
 /// The code with which a task's own error reaches the others. CANCELLED would tell them that
@@ -110,6 +163,7 @@ fn code(fault: &Fault) -> i32 {
         | Fault::Unheard { .. }
         | Fault::ShutdownFailed { .. } => Code::Internal,
         Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => Code::Unavailable,
+        Fault::Runtime(refusal) => l::status::code(refusal),
     };
     code as i32
 }
@@ -152,7 +206,7 @@ fn payloads(fault: &Fault) -> Vec<Payload> {
 }
 
 /// Cuts a message to upstream's length, at a character's end.
-fn cut(mut message: String) -> String {
+pub(crate) fn cut(mut message: String) -> String {
     if message.len() > MESSAGE_BYTES_MAX {
         let end = (0..=MESSAGE_BYTES_MAX).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
         message.truncate(end);
@@ -239,5 +293,33 @@ mod tests {
         assert_eq!(of_outage(&outage).code(), Code::Unavailable);
         assert!(of_outage(&outage).details().is_empty());
         assert_eq!(of_outage(&Outage::Overloaded("full".to_owned())).code(), Code::ResourceExhausted);
+    }
+
+    fn pushback(status: &Status) -> Option<&str> {
+        status.metadata().get(PUSHBACK).map(|value| value.to_str().unwrap())
+    }
+
+    #[test]
+    fn a_genuine_unavailable_is_not_to_be_repeated() {
+        for fault in [
+            Fault::HeartbeatTimeout { task: TaskId(1) },
+            Fault::TasksUnhealthy { tasks: vec![TaskId(1)] },
+            reported(Code::Unavailable as i32, "lost"),
+        ] {
+            let status = of_fault(&fault, Dialect::N);
+            assert_eq!((status.code(), pushback(&status)), (Code::Unavailable, Some("-1")), "{fault:?}");
+        }
+        assert_eq!(pushback(&of_fault(&reported(5, "boom"), Dialect::N)), None);
+    }
+
+    #[test]
+    fn an_outage_is_to_be_repeated_later_and_ends_polls_for_good() {
+        let no_leader = Outage::NoLeader { waited_ms: 5, last: "gone".to_owned() };
+        for outage in [no_leader, Outage::Unknown("lost".to_owned()), Outage::Stopping] {
+            assert_eq!(pushback(&of_outage(&outage)), Some("1000"), "{outage}");
+            let released = of_released_poll(&outage);
+            assert_eq!((released.code(), pushback(&released)), (Code::Cancelled, None), "{outage}");
+        }
+        assert_eq!(pushback(&of_outage(&Outage::Overloaded("full".to_owned()))), None);
     }
 }

@@ -9,6 +9,7 @@ use tripod_state::ids::{Incarnation, JobName, TaskId};
 use tripod_state::{Asked, Fault};
 
 use crate::dialect::Dialect;
+use crate::l;
 use crate::status::Rendered;
 
 /// At most this many silent tasks are named.
@@ -73,6 +74,7 @@ pub(crate) fn of(fault: &Fault, dialect: Dialect) -> String {
         Fault::JobNameInvalid { name } => format!("{name:?} is not a job name"),
         Fault::JobSpecInvalid { field, reason } => format!("job parameter {field}: {reason}"),
         Fault::JobSlotsTaken { slots } => format!("all {slots} job ports are taken; delete a job"),
+        Fault::Runtime(refusal) => l::status::text(refusal),
         Fault::SessionExpired => SESSION_EXPIRED.to_owned(),
         Fault::ReplyForgotten => REPLY_FORGOTTEN.to_owned(),
         Fault::SessionWindow { limit } => {
@@ -174,7 +176,8 @@ fn poll_in_error(task: TaskId, existing: &str) -> String {
     format!("Task ({task}) that is already in error state polling for errors. Current error: {existing}")
 }
 
-fn poll_cancelled(reason: &str) -> String {
+/// Why polling is over without an error.
+pub(crate) fn poll_cancelled(reason: &str) -> String {
     format!("Cancelled error polling because: {reason}")
 }
 

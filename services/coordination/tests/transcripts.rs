@@ -4,9 +4,15 @@
 //! the outcomes are written anew; read the difference before you keep it.
 //!
 //! * `job tasks=2 recoverable=true shutdown_ms=0 register_ms=500 heartbeat_ms=500 poll=release`
-//! * `n Method field=value …`, `t Method …`: a call; `incarnations` is added to calls of dialect N
+//! * `n Method field=value …`, `t Method …`, `l Method …`: a call; `incarnations` is added to calls of
+//!   dialect N and `session_id` to those of L
 //! * `hold NAME n Method …`: the same, but the call is expected to be held
 //! * `end NAME`: the outcome of a held call
+//! * `again ATTEMPTS n Method …`: a call that gRPC makes again after so many attempts
+//! * `with KEY=VALUE n Method …`: a call with metadata; can be repeated
+//! * `second tasks=2 …`: another job, of that name
+//! * `session`: opens a session of the caller's own
+//! * `silent TASK INCARNATION`: the leader has not heard of the task for longer than its timeout
 
 mod support;
 
@@ -23,13 +29,14 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tripod_gateway::Options;
 use tripod_proto::tensorflow::distributed_runtime::GrpcPayloadContainer;
-use tripod_state::ids::DurationMs;
-use tripod_state::job;
+use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
+use tripod_state::{Command, job, session, task};
 
 struct Player {
     schema: Schema,
     served: Served,
     channel: Channel,
+    job: Option<JobId>,
     held: BTreeMap<String, Call>,
 }
 
@@ -43,14 +50,22 @@ impl Player {
     async fn new() -> Self {
         let served = Served::start(Options::default()).await;
         let channel = served.connect().await;
-        Self { schema: Schema::load(), served, channel, held: BTreeMap::new() }
+        Self { schema: Schema::load(), served, channel, job: None, held: BTreeMap::new() }
     }
 
     async fn play(&mut self, line: &str) -> String {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
+            "second" => {
+                self.served.create_named("second", spec(rest)).await;
+                "created".to_owned()
+            }
+            "session" => {
+                let open = Command::Session(session::Command::Open);
+                format!("{:?}", self.served.gateway.submit(open).await.expect("in memory"))
+            }
             "job" => {
-                self.served.create(spec(rest)).await;
+                self.job = Some(self.served.create(spec(rest)).await);
                 "created".to_owned()
             }
             "hold" => {
@@ -61,6 +76,10 @@ impl Player {
                 let call = self.held.remove(rest).expect("a held call");
                 self.end(call).await
             }
+            "silent" => {
+                self.silence(rest).await;
+                "given up".to_owned()
+            }
             _ => {
                 let call = self.start(line);
                 self.end(call).await
@@ -68,18 +87,38 @@ impl Player {
         }
     }
 
+    async fn silence(&self, text: &str) {
+        let (task, incarnation) = text.split_once(' ').expect("a task and its incarnation");
+        let task = TaskId(task.parse().expect("a number"));
+        let incarnation = Incarnation(incarnation.parse().expect("a number"));
+        let job = self.job.expect("a job");
+        let command = task::Command::Expire { job, silent: vec![(task, incarnation)] };
+        let reply = self.served.gateway.submit(Command::Task(command)).await.expect("in memory");
+        reply.expect("it always works");
+    }
+
     fn start(&self, line: &str) -> Call {
+        let (metadata, line) = metadata_of(line);
         let (dialect, rest) = line.split_once(' ').expect("a dialect and a call");
         let (method, fields) = rest.split_once(' ').unwrap_or((rest, ""));
-        let package = if dialect == "n" { "xla.coordination" } else { "tensorflow" };
-        let path = format!("{package}.CoordinationService/{method}");
+        let service = match dialect {
+            "n" => "xla.coordination.CoordinationService",
+            "t" => "tensorflow.CoordinationService",
+            "l" => "xla.DistributedRuntimeService",
+            other => panic!("unknown dialect {other}"),
+        };
+        let path = format!("{service}/{method}");
         let (request_type, reply_type) = self.schema.methods[&path].clone();
         let mut fields = fields.to_owned();
         if self.schema.has_field(&request_type, "incarnations") && !fields.contains("incarnations=") {
             write!(fields, " incarnations={{service_incarnation={SERVICE}}}").expect("a string");
         }
+        if self.schema.has_field(&request_type, "session_id") && !fields.contains("session_id=") {
+            write!(fields, " session_id={SERVICE}").expect("a string");
+        }
         let message = self.schema.encode(&request_type, &fields);
-        let outcome = tokio::spawn(raw::call(self.channel.clone(), format!("/{path}"), message));
+        let (channel, path) = (self.channel.clone(), format!("/{path}"));
+        let outcome = tokio::spawn(raw::call_with(channel, path, message, metadata));
         Call { reply_type, outcome }
     }
 
@@ -103,8 +142,33 @@ impl Player {
     }
 }
 
+/// The metadata that a line asks for, and the rest of the line.
+fn metadata_of(line: &str) -> (Vec<(String, String)>, &str) {
+    let (mut metadata, mut line) = (Vec::new(), line);
+    loop {
+        let (key, value, rest) = if let Some(rest) = line.strip_prefix("again ") {
+            let (attempts, rest) = rest.split_once(' ').expect("a number and a call");
+            ("grpc-previous-rpc-attempts", attempts, rest)
+        } else if let Some(rest) = line.strip_prefix("with ") {
+            let (pair, rest) = rest.split_once(' ').expect("a pair and a call");
+            let (key, value) = pair.split_once('=').expect("KEY=VALUE");
+            (key, value, rest)
+        } else {
+            return (metadata, line);
+        };
+        metadata.push((key.to_owned(), value.to_owned()));
+        line = rest;
+    }
+}
+
 fn print_status(status: &Status) -> String {
     let mut text = format!("{:?}: {}", status.code(), status.message().replace('\n', "\\n"));
+    if let Some(pushback) = status.metadata().get("grpc-retry-pushback-ms") {
+        write!(text, "\n  pushback {}", pushback.to_str().expect("printable")).expect("a string");
+    }
+    if let Some(outage) = status.metadata().get("x-tripod-outage") {
+        write!(text, "\n  outage {}", outage.to_str().expect("printable")).expect("a string");
+    }
     let payloads = GrpcPayloadContainer::decode(status.details()).expect("a container").payloads;
     for (key, value) in payloads.into_iter().collect::<BTreeMap<_, _>>() {
         let name = key.rsplit('.').next().unwrap_or(&key);
@@ -193,4 +257,34 @@ async fn released_polls() {
 #[tokio::test]
 async fn dialect_t() {
     check("dialect_t.txt").await;
+}
+
+#[tokio::test]
+async fn retry_policies() {
+    check("retry_policies.txt").await;
+}
+
+#[tokio::test]
+async fn retried_writes() {
+    check("retried_writes.txt").await;
+}
+
+#[tokio::test]
+async fn stamped_calls() {
+    check("stamped_calls.txt").await;
+}
+
+#[tokio::test]
+async fn jobs_by_name() {
+    check("jobs_by_name.txt").await;
+}
+
+#[tokio::test]
+async fn dialect_l() {
+    check("dialect_l.txt").await;
+}
+
+#[tokio::test]
+async fn dialect_l_lost_task() {
+    check("dialect_l_lost_task.txt").await;
 }

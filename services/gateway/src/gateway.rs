@@ -98,7 +98,19 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn call(&self, command: Command) -> Result<Reply, Outage> {
-        let Applied { index, reply } = self.submitter.submit(command).await?;
+        self.outcome(self.submitter.submit(command).await?).await
+    }
+
+    /// [`Self::submit_stamped`], and if the reply is a ticket, waits for its outcome as [`Self::call`]
+    /// does. Every attempt with the same stamp waits for the same outcome, on any node.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn call_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
+        self.outcome(self.submitter.submit_stamped(&envelope).await?).await
+    }
+
+    async fn outcome(&self, Applied { index, reply }: Applied) -> Result<Reply, Outage> {
         let Ok(Answer::Waiting(ticket)) = reply else { return Ok(reply) };
         // The leader may have replied before this node has applied the command: until then its state
         // knows nothing of the arrival.

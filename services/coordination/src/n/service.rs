@@ -3,10 +3,11 @@
 use tonic::{Request, async_trait};
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationService;
+use tripod_state::State;
 
-use super::decode;
-use super::encode::{self, Outcome};
-use crate::front::Front;
+use super::{decode, encode};
+use crate::answer;
+use crate::front::{Front, Outcome};
 
 /// Answers `xla.coordination.CoordinationService`.
 pub(crate) struct Service {
@@ -25,114 +26,103 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::RegisterTaskRequest>,
     ) -> Outcome<pb::RegisterTaskResponse> {
-        let command = decode::register(self.front.job().await?, request.get_ref());
-        encode::registered(&self.front.call(command).await?)
+        self.front.command(request, decode::register, encode::registered).await
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
-        let (scope, task, incarnation) = decode::heartbeat(self.front.job().await?, request.get_ref());
-        encode::beat(&self.front.heartbeat(scope, task, incarnation).await?)
+        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
     }
 
     async fn shutdown_task(
         &self,
         request: Request<pb::ShutdownTaskRequest>,
     ) -> Outcome<pb::ShutdownTaskResponse> {
-        let command = decode::shutdown(self.front.job().await?, request.get_ref());
-        encode::done(&self.front.call(command).await?)
+        self.front.command(request, decode::shutdown, answer::done).await
     }
 
     async fn watch_tasks(&self, request: Request<pb::WatchTasksRequest>) -> Outcome<pb::WatchTasksResponse> {
-        let ticket = decode::watch(self.front.job().await?, request.get_ref());
-        encode::tasks(self.front.wait(ticket).await?)
+        self.front.wait(request, decode::watch, encode::tasks).await
     }
 
     async fn insert_key_value(
         &self,
         request: Request<pb::InsertKeyValueRequest>,
     ) -> Outcome<pb::InsertKeyValueResponse> {
-        let command = decode::insert(self.front.job().await?, request.into_inner());
-        encode::done(&self.front.call(command).await?)
+        self.front.command(request, decode::insert, answer::done).await
     }
 
     async fn get_key_value(
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        let ticket = decode::get(self.front.job().await?, request.get_ref());
-        let answer = self.front.wait(ticket).await?;
-        encode::got(request.into_inner().key, answer)
+        let asked = request.get_ref().key.clone();
+        self.front.wait(request, decode::get, |answer| encode::got(asked, answer)).await
     }
 
     async fn try_get_key_value(
         &self,
         request: Request<pb::TryGetKeyValueRequest>,
     ) -> Outcome<pb::TryGetKeyValueResponse> {
-        let request = request.into_inner();
-        let scope = decode::scope(self.front.job().await?, request.incarnations.as_ref());
-        let entry = self.front.read(|state| state.get(scope, &request.key)).await?;
-        encode::found(request.key, entry.value)
+        let look = |state: &State, caller, asked: &pb::TryGetKeyValueRequest| {
+            state.get(decode::scope(caller, asked.incarnations.as_ref()), &asked.key)
+        };
+        self.front.read(request, look, |asked, entry| encode::found(asked.key, entry.value)).await
     }
 
     async fn increment_key_value(
         &self,
         request: Request<pb::IncrementKeyValueRequest>,
     ) -> Outcome<pb::IncrementKeyValueResponse> {
-        let command = decode::increment(self.front.job().await?, request.get_ref());
-        let answer = self.front.call(command).await?;
-        encode::incremented(request.into_inner().key, answer)
+        let asked = request.get_ref().key.clone();
+        self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
     }
 
     async fn get_key_value_dir(
         &self,
         request: Request<pb::GetKeyValueDirRequest>,
     ) -> Outcome<pb::GetKeyValueDirResponse> {
-        let request = request.into_inner();
-        let scope = decode::scope(self.front.job().await?, request.incarnations.as_ref());
-        encode::directory(self.front.read(|state| state.directory(scope, &request.directory_key)).await?)
+        let look = |state: &State, caller, asked: &pb::GetKeyValueDirRequest| {
+            state.directory(decode::scope(caller, asked.incarnations.as_ref()), &asked.directory_key)
+        };
+        self.front.read(request, look, |_, entries| encode::directory(entries)).await
     }
 
     async fn delete_key_value(
         &self,
         request: Request<pb::DeleteKeyValueRequest>,
     ) -> Outcome<pb::DeleteKeyValueResponse> {
-        let command = decode::delete(self.front.job().await?, request.into_inner());
-        encode::done(&self.front.call(command).await?)
+        self.front.command(request, decode::delete, answer::done).await
     }
 
     async fn barrier(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
-        let command = decode::barrier(self.front.job().await?, request.into_inner());
-        encode::passed(&self.front.call(command).await?)
+        self.front.command(request, decode::barrier, encode::passed).await
     }
 
     async fn cancel_barrier(
         &self,
         request: Request<pb::CancelBarrierRequest>,
     ) -> Outcome<pb::CancelBarrierResponse> {
-        let command = decode::cancel(self.front.job().await?, request.into_inner());
-        encode::done(&self.front.call(command).await?)
+        self.front.command(request, decode::cancel, answer::done).await
     }
 
     async fn get_alive_tasks(
         &self,
         request: Request<pb::GetAliveTasksRequest>,
     ) -> Outcome<pb::GetAliveTasksResponse> {
-        let command = decode::alive(self.front.job().await?, request.into_inner());
-        encode::alive(self.front.call(command).await?)
+        self.front.command(request, decode::alive, encode::alive).await
     }
 
     async fn poll_for_error(
         &self,
         request: Request<pb::PollForErrorRequest>,
     ) -> Outcome<pb::PollForErrorResponse> {
-        Err(self.front.poll(|job| decode::poll(job, request.get_ref())).await)
+        Err(self.front.poll(request, decode::poll).await)
     }
 
     async fn report_error_to_service(
         &self,
         request: Request<pb::ReportErrorToServiceRequest>,
     ) -> Outcome<pb::ReportErrorToServiceResponse> {
-        let command = decode::report(self.front.job().await?, request.into_inner());
-        encode::done(&self.front.call(command).await?)
+        self.front.command(request, decode::report, answer::done).await
     }
 }

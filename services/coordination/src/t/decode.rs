@@ -4,12 +4,14 @@
 use bytes::Bytes;
 use prost::Message;
 use tripod_proto::tensorflow as pb;
-use tripod_state::ids::{BarrierCounter, Incarnation, JobId, TaskId, TaskVersion};
+use tripod_state::ids::{BarrierCounter, Incarnation, TaskId, TaskVersion};
 use tripod_state::{Command, Scope, Ticket, barrier, kv, task};
 
+use crate::caller::Caller;
+
 /// The scope of a call: this dialect carries no service incarnation.
-pub(super) fn scope(job: JobId) -> Scope {
-    Scope { job, service: None }
+pub(super) fn scope(caller: Caller) -> Scope {
+    Scope { job: caller.job, service: None }
 }
 
 /// Task 0 arrives as an absent or empty message: proto3 does not send zeroes.
@@ -22,73 +24,79 @@ pub(super) fn tasks(list: &[pb::CoordinatedTask]) -> Vec<TaskId> {
     list.iter().map(|task| TaskId(task.task_id)).collect()
 }
 
-pub(super) fn register(job: JobId, request: &pb::RegisterTaskRequest) -> Command {
+pub(super) fn register(caller: Caller, request: &pb::RegisterTaskRequest) -> Command {
     Command::Task(task::Command::Register {
-        scope: scope(job),
+        scope: scope(caller),
         task: task(request.source_task.as_ref()),
         incarnation: Incarnation(request.incarnation),
         recoverable: request.source_task.as_ref().is_some_and(|task| task.recoverable),
     })
 }
 
-pub(super) fn heartbeat(job: JobId, request: &pb::HeartbeatRequest) -> (Scope, TaskId, Incarnation) {
-    (scope(job), task(request.source_task.as_ref()), Incarnation(request.incarnation))
+pub(super) fn heartbeat(caller: Caller, request: &pb::HeartbeatRequest) -> (Scope, TaskId, Incarnation) {
+    (scope(caller), task(request.source_task.as_ref()), Incarnation(request.incarnation))
 }
 
-pub(super) fn devices(job: JobId, request: pb::WaitForAllTasksRequest) -> Command {
-    let devices = request.device_info.unwrap_or_default().device;
+pub(super) fn devices(caller: Caller, request: &pb::WaitForAllTasksRequest) -> Command {
+    let devices = request.device_info.as_ref().map_or(&[][..], |info| &info.device);
     Command::Task(task::Command::ExchangeDevices {
-        scope: scope(job),
+        scope: scope(caller),
         task: task(request.source_task.as_ref()),
         devices: devices.iter().map(|device| Bytes::from(device.encode_to_vec())).collect(),
     })
 }
 
-pub(super) fn shutdown(job: JobId, request: &pb::ShutdownTaskRequest) -> Command {
+pub(super) fn shutdown(caller: Caller, request: &pb::ShutdownTaskRequest) -> Command {
     let task = task(request.source_task.as_ref());
-    Command::Task(task::Command::Shutdown { scope: scope(job), task })
+    Command::Task(task::Command::Shutdown { scope: scope(caller), task })
 }
 
-pub(super) fn reset(job: JobId, request: &pb::ResetTaskRequest) -> Command {
+pub(super) fn reset(caller: Caller, request: &pb::ResetTaskRequest) -> Command {
     let task = task(request.source_task.as_ref());
-    Command::Task(task::Command::Reset { scope: scope(job), task })
+    Command::Task(task::Command::Reset { scope: scope(caller), task })
 }
 
-pub(super) fn report(job: JobId, request: pb::ReportErrorToServiceRequest) -> Command {
+pub(super) fn report(caller: Caller, request: &pb::ReportErrorToServiceRequest) -> Command {
     Command::Task(task::Command::ReportError {
-        scope: scope(job),
+        scope: scope(caller),
         task: task(request.error_origin.as_ref()),
         code: request.error_code,
-        message: request.error_message,
+        message: request.error_message.clone(),
     })
 }
 
-pub(super) fn watch(job: JobId, request: &pb::WatchJobStateRequest) -> Ticket {
-    Ticket::Tasks { scope: scope(job), seen: TaskVersion(request.version_number) }
+pub(super) fn watch(caller: Caller, request: &pb::WatchJobStateRequest) -> Ticket {
+    Ticket::Tasks { scope: scope(caller), seen: TaskVersion(request.version_number) }
 }
 
-pub(super) fn insert(job: JobId, request: pb::InsertKeyValueRequest) -> Command {
-    let pb::KeyValueEntry { key, value } = request.kv.unwrap_or_default();
-    Command::Kv(kv::Command::Insert { scope: scope(job), key, value, overwrite: request.allow_overwrite })
+pub(super) fn insert(caller: Caller, request: &pb::InsertKeyValueRequest) -> Command {
+    let pb::KeyValueEntry { key, value } = request.kv.clone().unwrap_or_default();
+    Command::Kv(kv::Command::Insert { scope: scope(caller), key, value, overwrite: request.allow_overwrite })
 }
 
-pub(super) fn get(job: JobId, request: &pb::GetKeyValueRequest) -> Ticket {
-    Ticket::Key { scope: scope(job), asked: request.key.clone() }
+pub(super) fn get(caller: Caller, request: &pb::GetKeyValueRequest) -> Ticket {
+    Ticket::Key { scope: scope(caller), asked: request.key.clone() }
 }
 
-pub(super) fn increment(job: JobId, request: &pb::IncrementKeyValueRequest) -> Command {
-    Command::Kv(kv::Command::Increment { scope: scope(job), key: request.key.clone(), by: request.increment })
+pub(super) fn increment(caller: Caller, request: &pb::IncrementKeyValueRequest) -> Command {
+    Command::Kv(kv::Command::Increment {
+        scope: scope(caller),
+        key: request.key.clone(),
+        by: request.increment,
+        // No message of this dialect but a few names its sender.
+        caller: None,
+    })
 }
 
-pub(super) fn delete(job: JobId, request: pb::DeleteKeyValueRequest) -> Command {
+pub(super) fn delete(caller: Caller, request: &pb::DeleteKeyValueRequest) -> Command {
     // Upstream deletes what is under the key whatever `is_directory` says.
-    Command::Kv(kv::Command::Delete { scope: scope(job), key: request.key })
+    Command::Kv(kv::Command::Delete { scope: scope(caller), key: request.key.clone() })
 }
 
-pub(super) fn barrier(job: JobId, request: pb::BarrierRequest) -> Command {
+pub(super) fn barrier(caller: Caller, request: &pb::BarrierRequest) -> Command {
     Command::Barrier(barrier::Command::Arrive {
-        scope: scope(job),
-        barrier: request.barrier_id,
+        scope: scope(caller),
+        barrier: request.barrier_id.clone(),
         counter: BarrierCounter(request.counter),
         timeout_ms: request.barrier_timeout_in_ms,
         tasks: tasks(&request.tasks),
@@ -96,24 +104,24 @@ pub(super) fn barrier(job: JobId, request: pb::BarrierRequest) -> Command {
     })
 }
 
-pub(super) fn cancel(job: JobId, request: pb::CancelBarrierRequest) -> Command {
+pub(super) fn cancel(caller: Caller, request: &pb::CancelBarrierRequest) -> Command {
     Command::Barrier(barrier::Command::Cancel {
-        scope: scope(job),
-        barrier: request.barrier_id,
+        scope: scope(caller),
+        barrier: request.barrier_id.clone(),
         counter: BarrierCounter(request.counter),
         task: task(request.source_task.as_ref()),
     })
 }
 
-pub(super) fn alive(job: JobId, request: &pb::GetAliveTasksRequest) -> Command {
+pub(super) fn alive(caller: Caller, request: &pb::GetAliveTasksRequest) -> Command {
     Command::Task(task::Command::Alive {
-        scope: scope(job),
+        scope: scope(caller),
         task: task(request.requesting_task.as_ref()),
         tasks: tasks(&request.tasks),
     })
 }
 
-pub(super) fn poll(job: JobId, request: &pb::PollForErrorRequest) -> Command {
+pub(super) fn poll(caller: Caller, request: &pb::PollForErrorRequest) -> Command {
     let task = task(request.source_task.as_ref());
-    Command::Task(task::Command::Poll { scope: scope(job), task })
+    Command::Task(task::Command::Poll { scope: scope(caller), task, wish: caller.poll_wish() })
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod bytes_codec;
 pub(crate) mod frames;
 pub(crate) mod raw;
 pub(crate) mod schema;
@@ -56,8 +57,12 @@ impl Served {
     }
 
     pub(crate) async fn create(&self, spec: job::Spec) -> JobId {
+        self.create_named("job", spec).await
+    }
+
+    pub(crate) async fn create_named(&self, name: &str, spec: job::Spec) -> JobId {
         let service = ServiceIncarnation(SERVICE);
-        let command = job::Command::Create { name: "job".to_owned(), spec, service };
+        let command = job::Command::Create { name: name.to_owned(), spec, service };
         match self.gateway.submit(Command::Job(command)).await.expect("in memory") {
             Ok(Answer::Job(summary)) => summary.id,
             other => panic!("no job: {other:?}"),

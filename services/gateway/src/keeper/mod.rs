@@ -179,7 +179,8 @@ impl Memory {
             | Effect::BarrierChanged { .. }
             | Effect::PollsChanged { .. }
             | Effect::AliveAnswered { .. }
-            | Effect::MemberChanged => {}
+            | Effect::MemberChanged
+            | Effect::RuntimeChanged { .. } => {}
         }
     }
 }

@@ -96,7 +96,7 @@ impl Job {
     }
 
     pub(crate) fn increment_command(&self, key: &str) -> Command {
-        Command::Kv(kv::Command::Increment { scope: self.scope, key: key.into(), by: 1 })
+        Command::Kv(kv::Command::Increment { scope: self.scope, key: key.into(), by: 1, caller: None })
     }
 
     pub(crate) fn key_ticket(&self, key: &str) -> Ticket {

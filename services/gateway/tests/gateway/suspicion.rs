@@ -33,7 +33,7 @@ async fn connected(gateway: &Gateway, name: &str, spec: job::Spec) -> (Job, Inst
     sleep(TICKS).await;
     let job = job_of(gateway, name, spec).await;
     job.register_all(tasks).await;
-    let asks = Command::Task(task::Command::Poll { scope: job.scope, task: TaskId(0) });
+    let asks = Command::Task(task::Command::Poll { scope: job.scope, task: TaskId(0), wish: None });
     let asked = gateway.submit(asks).await.unwrap();
     assert_eq!(asked == Err(Fault::PollReleased), poll == Poll::Release, "{asked:?}");
     (job, Instant::now())

@@ -10,7 +10,12 @@ pub(super) const HEAD_BYTES: usize = 9;
 pub(super) const PAYLOAD_BYTES_MAX: usize = 1 << 14;
 
 pub(super) const HEADERS: u8 = 0x1;
+pub(super) const GOAWAY: u8 = 0x7;
 pub(super) const CONTINUATION: u8 = 0x9;
+
+/// A GOAWAY frame without an error that covers no stream: 8 bytes of payload, the last stream's id and
+/// the error's code, all of them zero.
+pub(super) const LAST_GOAWAY: [u8; HEAD_BYTES + 8] = [0, 0, 8, GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 pub(super) const END_STREAM: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;

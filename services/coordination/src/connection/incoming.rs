@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -11,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::Sleep;
 use tokio_stream::Stream;
-use tonic::transport::server::Connected;
 
-use super::connection::Mended;
+use super::adapter::Mended;
+use crate::stop::Stopping;
 
 /// How long to wait after a failed accept: without open file descriptors to spare, the next one
 /// fails too.
@@ -60,24 +59,6 @@ impl Listener {
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
-}
-
-/// Who is at the other end; every request carries it among its extensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// `None` on a Unix socket.
-    pub address: Option<SocketAddr>,
-}
-
-impl Connected for Socket {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        match self {
-            Self::Tcp(stream) => Peer { address: stream.peer_addr().ok() },
-            Self::Unix(_) => Peer { address: None },
-        }
-    }
 }
 
 impl AsyncRead for Socket {
@@ -138,6 +119,7 @@ impl AsyncWrite for Socket {
 /// concerns one connection, or will be over when descriptors are free again.
 pub struct MendedIncoming {
     listener: Listener,
+    stopping: Stopping,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -145,7 +127,13 @@ impl MendedIncoming {
     /// Accepts from `listener` for as long as it is polled.
     #[must_use]
     pub fn new(listener: Listener) -> Self {
-        Self { listener, pause: None }
+        Self::until(listener, Stopping::never())
+    }
+
+    /// [`Self::new`], and the connections end when `stopping` says so.
+    #[must_use]
+    pub fn until(listener: Listener, stopping: Stopping) -> Self {
+        Self { listener, stopping, pause: None }
     }
 }
 
@@ -160,7 +148,9 @@ impl Stream for MendedIncoming {
                 this.pause = None;
             }
             match ready!(this.listener.poll_accept(context)) {
-                Ok(socket) => return Poll::Ready(Some(Ok(Mended::new(socket)))),
+                Ok(socket) => {
+                    return Poll::Ready(Some(Ok(Mended::new(socket, this.stopping.clone()))));
+                }
                 Err(error) => {
                     tracing::warn!(%error, "accept failed");
                     this.pause = Some(Box::pin(tokio::time::sleep(ACCEPT_PAUSE)));

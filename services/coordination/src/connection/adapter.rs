@@ -9,14 +9,19 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
+use super::line::Line;
 use super::mender::Mender;
+use super::parting::Parting;
+use crate::stop::Stopping;
 
 /// Bytes to make room for before a read.
 const READ_BYTES: usize = 16 << 10;
 
-/// A connection whose authority values h2 can parse. Writing is not touched.
+/// A connection whose authority values h2 can parse, and which ends well when its node stops. Until then
+/// writing is not touched.
 pub struct Mended<S> {
     inner: S,
+    parting: Parting,
     /// Gone as soon as the connection has turned out to be an ordinary one.
     filter: Option<Box<Filter>>,
 }
@@ -30,10 +35,10 @@ struct Filter {
 }
 
 impl<S> Mended<S> {
-    /// Adapts a connection from which nothing has been read yet.
-    pub fn new(inner: S) -> Self {
+    /// Adapts a connection from which nothing has been read yet, and which ends when `stopping` says so.
+    pub fn new(inner: S, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        Self { inner, filter: Some(Box::new(filter)) }
+        Self { inner, parting: Parting::new(stopping), filter: Some(Box::new(filter)) }
     }
 }
 
@@ -66,7 +71,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Mended<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { inner, filter } = &mut *self;
+        let Self { inner, parting, filter } = &mut *self;
+        if let Err(ended) = parting.poll_allows_reading(inner, context) {
+            return ended;
+        }
         let Some(active) = filter else {
             return Pin::new(inner).poll_read(context, buffer);
         };
@@ -88,7 +96,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
+        let Self { inner, parting, .. } = &mut *self;
+        if parting.is_begun() {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let count = ready!(Pin::new(inner).poll_write(context, bytes))?;
+        parting.wrote(&bytes[..count]);
+        Poll::Ready(Ok(count))
     }
 
     fn poll_write_vectored(
@@ -96,7 +110,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(context, slices)
+        let Self { inner, parting, .. } = &mut *self;
+        if parting.is_begun() {
+            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
+        }
+        let count = ready!(Pin::new(inner).poll_write_vectored(context, slices))?;
+        let mut left = count;
+        for slice in slices {
+            let here = left.min(slice.len());
+            parting.wrote(&slice[..here]);
+            left -= here;
+        }
+        Poll::Ready(Ok(count))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -104,7 +129,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
+        let Self { inner, parting, .. } = &mut *self;
+        ready!(parting.poll_farewell(inner, context))?;
+        Pin::new(inner).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -112,10 +139,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
     }
 }
 
-impl<S: Connected> Connected for Mended<S> {
-    type ConnectInfo = S::ConnectInfo;
+impl<S> Connected for Mended<S> {
+    type ConnectInfo = Line;
 
-    fn connect_info(&self) -> Self::ConnectInfo {
-        self.inner.connect_info()
+    fn connect_info(&self) -> Line {
+        self.parting.line().clone()
     }
 }

@@ -1,0 +1,173 @@
+//! `tripod.v1.Agents`: what node-local agents ask besides their clients' own calls.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, async_trait};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::metadata;
+use tripod_proto::tensorflow::coordination_service_server::CoordinationService as ServiceT;
+use tripod_proto::tripod::v1 as pb;
+use tripod_proto::tripod::v1::agents_server::Agents;
+use tripod_proto::xla::coordination::coordination_service_server::CoordinationService as ServiceN;
+use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService as ServiceL;
+use tripod_state::ids::NodeId;
+use tripod_state::job::DEFAULT_JOB;
+use tripod_state::{State, Topic, member};
+
+use crate::binding::JobBinding;
+use crate::dialect::Dialect;
+use crate::front::{Front, Outcome};
+use crate::stop::Stopping;
+use crate::{l, n, t};
+
+/// Verdicts that may wait for a slow agent.
+const VERDICTS_WAITING: usize = 64;
+/// Beats of one message: an agent has one client for each accelerator of its host, not thousands.
+const BEATS_MAX: usize = 16_384;
+
+const HEARTBEAT_N: &str = "/xla.coordination.CoordinationService/Heartbeat";
+const HEARTBEAT_T: &str = "/tensorflow.CoordinationService/Heartbeat";
+const HEARTBEAT_L: &str = "/xla.DistributedRuntimeService/Heartbeat";
+
+type Verdicts = Pin<Box<dyn Stream<Item = Result<pb::BeatVerdict, Status>> + Send>>;
+type Members = Pin<Box<dyn Stream<Item = Result<pb::MembersResponse, Status>> + Send>>;
+
+/// Answers agents.
+pub(crate) struct Service {
+    gateway: Gateway,
+}
+
+/// The dialects' own services, for the job of one message.
+struct Dialects {
+    n: n::Service,
+    t: t::Service,
+    l: l::Service,
+}
+
+impl Service {
+    pub(crate) fn new(gateway: Gateway) -> Self {
+        Self { gateway }
+    }
+}
+
+#[async_trait]
+impl Agents for Service {
+    type BeatStream = Verdicts;
+    type WatchMembersStream = Members;
+
+    async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Verdicts>, Status> {
+        let pb::BeatRequest { job, beats } = request.into_inner();
+        if beats.len() > BEATS_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "{} heartbeats in one message, at most {BEATS_MAX}",
+                beats.len()
+            )));
+        }
+        let job = if job.is_empty() { DEFAULT_JOB.to_owned() } else { job };
+        let dialects = Arc::new(Dialects::new(&self.gateway, &job));
+        let (told, verdicts) = mpsc::channel(VERDICTS_WAITING);
+        for (place, beat) in beats.into_iter().enumerate() {
+            let (dialects, told) = (Arc::clone(&dialects), told.clone());
+            tokio::spawn(async move {
+                // An agent that went away needs no verdict, and its beats need not be held any longer.
+                tokio::select! {
+                    verdict = dialects.judge(beat) => {
+                        let beat = u32::try_from(place).expect("bounded above");
+                        let _ = told.send(Ok(pb::BeatVerdict { beat, ..verdict })).await;
+                    }
+                    () = told.closed() => {}
+                }
+            });
+        }
+        Ok(Response::new(Box::pin(ReceiverStream::new(verdicts))))
+    }
+
+    async fn watch_members(
+        &self,
+        request: Request<pb::WatchMembersRequest>,
+    ) -> Result<Response<Members>, Status> {
+        let stopping = Stopping::of(&request);
+        let gateway = self.gateway.clone();
+        let (told, members) = mpsc::channel(1);
+        tokio::spawn(async move {
+            let mut changes = gateway.watch(Topic::Members);
+            let mut stops = false;
+            loop {
+                // Whoever listens wants to know where to go even when nobody leads.
+                let Ok(known) = gateway.read(Consistency::Local, State::members).await else { return };
+                let members = known.into_iter().map(address).collect();
+                let now = pb::MembersResponse { members, stopping: stops };
+                if told.send(Ok(now)).await.is_err() || stops {
+                    return;
+                }
+                tokio::select! {
+                    () = changes.changed() => {}
+                    () = stopping.begun() => stops = true,
+                    () = told.closed() => return,
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(members))))
+    }
+}
+
+impl Dialects {
+    fn new(gateway: &Gateway, job: &str) -> Self {
+        let front = |dialect| Front::new(gateway.clone(), JobBinding::Named(job.to_owned()), dialect);
+        Self {
+            n: n::Service::new(front(Dialect::N)),
+            t: t::Service::new(front(Dialect::T)),
+            l: l::Service::new(front(Dialect::L)),
+        }
+    }
+
+    /// The answer that the beat's client would have had here.
+    async fn judge(&self, beat: pb::ClientBeat) -> pb::BeatVerdict {
+        match beat.path.as_str() {
+            HEARTBEAT_N => judged(beat.message, |request| self.n.heartbeat(request)).await,
+            HEARTBEAT_T => judged(beat.message, |request| self.t.heartbeat(request)).await,
+            HEARTBEAT_L => judged(beat.message, |request| self.l.heartbeat(request)).await,
+            path => refused(&Status::unimplemented(format!("{path} is no heartbeat"))),
+        }
+    }
+}
+
+fn address((node, addresses): (NodeId, member::Addresses)) -> pb::MemberAddress {
+    pb::MemberAddress { node_id: node.0, client_address: addresses.client }
+}
+
+async fn judged<M, R, F>(message: Bytes, call: impl FnOnce(Request<M>) -> F) -> pb::BeatVerdict
+where
+    M: Message + Default,
+    R: Message,
+    F: Future<Output = Outcome<R>>,
+{
+    let request = match M::decode(message) {
+        Ok(request) => Request::new(request),
+        Err(error) => return refused(&Status::internal(format!("not a heartbeat: {error}"))),
+    };
+    match call(request).await {
+        Ok(reply) => {
+            pb::BeatVerdict { message: reply.into_inner().encode_to_vec().into(), ..Default::default() }
+        }
+        Err(status) => refused(&status),
+    }
+}
+
+fn refused(status: &Status) -> pb::BeatVerdict {
+    let outage = status.metadata().get(metadata::OUTAGE).and_then(|word| word.to_str().ok());
+    pb::BeatVerdict {
+        beat: 0,
+        code: status.code().into(),
+        text: status.message().to_owned(),
+        details: Bytes::copy_from_slice(status.details()),
+        message: Bytes::new(),
+        outage: outage.unwrap_or_default().to_owned(),
+    }
+}

@@ -1,0 +1,40 @@
+//! What happens between a socket (or TLS) and h2, at the level of HTTP/2 frames.
+//!
+//! Two things are done here that h2 cannot. The first is a cure. gRPC sends the whole target as `:authority`: `a:1,b:1` for `ipv4:a:1,b:1` and
+//! `d%2Fs` for `unix:/d/s`, which the `http` crate cannot parse. h2 under tonic answers every stream with
+//! such a value PROTOCOL_ERROR before any handler is asked, so without a cure no client with a list of
+//! nodes can register.
+//!
+//! [`Mended`] reads a connection up to its first header block. If that block's authority parses, as it
+//! does for ordinary clients, the bytes go through untouched and nothing is looked at again. If not, all
+//! header blocks of the connection are decoded, mended and written anew without HPACK compression; all
+//! other frames pass as they are. Nothing is refused here that h2 would take, and what h2 would refuse is
+//! left to it as long as the connection is not being rewritten.
+//!
+//! The second is the end of a connection when its node stops, see `parting`: a GOAWAY frame that covers
+//! no stream, written at the end of a frame of h2's.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `frame` | HTTP/2 frame heads, padding and priority fields |
+//! | `block` | decoding, mending and encoding of one header block |
+//! | `mender` | the state machine over bytes, without input and output |
+//! | `boundary` | where the frames of what we write end |
+//! | `line` | the calls of a connection that may not be cut |
+//! | `parting` | the end of a connection whose node is stopping |
+//! | `adapter` | the adapter around a socket |
+//! | `incoming` | listeners that yield adapted connections |
+
+mod adapter;
+mod block;
+mod boundary;
+mod frame;
+mod incoming;
+mod line;
+mod mender;
+mod parting;
+
+pub use adapter::Mended;
+pub use incoming::{Listener, MendedIncoming, Socket};
+pub use line::Line;
+pub(crate) use line::Unfinished;

@@ -1,0 +1,124 @@
+//! The end of a connection whose node is stopping.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::WatchStream;
+
+use super::boundary::Boundary;
+use super::frame::LAST_GOAWAY;
+use super::line::Line;
+use crate::stop::{Phase, Stopping};
+
+/// GOAWAY frames after which h2 takes no more calls: the first one only asks the client to begin none.
+const GOAWAYS_MIN: u32 = 2;
+/// Bytes to read at a time of what nobody will look at.
+const DISCARD_BYTES: usize = 4 << 10;
+
+/// Ends a connection with a GOAWAY that covers no stream, once all that must be answered has been.
+///
+/// Answers are on the wire before it, so the client's open streams are exactly those that were not
+/// answered, and gRPC begins each of them anew on another connection: by itself, but only once in the life
+/// of a call. A GOAWAY that covers streams, as h2 sends them, would keep the connection for as long as they
+/// wait.
+pub(super) struct Parting {
+    phases: WatchStream<Phase>,
+    phase: Phase,
+    line: Line,
+    written: Boundary,
+    /// What is still to be written of the last GOAWAY, if it is under way.
+    farewell: Option<&'static [u8]>,
+}
+
+impl Parting {
+    pub(super) fn new(stopping: Stopping) -> Self {
+        Self {
+            phases: stopping.phases(),
+            phase: Phase::Serving,
+            line: Line::default(),
+            written: Boundary::default(),
+            farewell: None,
+        }
+    }
+
+    pub(super) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// Notes that these bytes of h2's were written.
+    pub(super) fn wrote(&mut self, bytes: &[u8]) {
+        self.written.advance(bytes);
+    }
+
+    /// Whether the last GOAWAY was begun: what h2 writes from then on is for nobody.
+    pub(super) fn is_begun(&self) -> bool {
+        self.farewell.is_some()
+    }
+
+    /// Whether h2 may read on. If not, `Poll::Ready` means that the connection has ended.
+    pub(super) fn poll_allows_reading<S: AsyncRead + Unpin>(
+        &mut self,
+        inner: &mut S,
+        context: &mut Context<'_>,
+    ) -> Result<(), Poll<io::Result<()>>> {
+        while let Poll::Ready(Some(phase)) = Pin::new(&mut self.phases).poll_next(context) {
+            self.phase = phase;
+        }
+        if self.phase >= Phase::Closing {
+            return Err(Poll::Ready(Ok(())));
+        }
+        if self.is_begun() {
+            return Err(discard(inner, context));
+        }
+        // A call that came now could be executed here and, after the GOAWAY, elsewhere.
+        if self.phase >= Phase::Overdue { Err(Poll::Pending) } else { Ok(()) }
+    }
+
+    /// Writes the last GOAWAY if it is time. To be called when h2 has written all that it can.
+    pub(super) fn poll_farewell<S: AsyncWrite + Unpin>(
+        &mut self,
+        inner: &mut S,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.farewell.is_none() && self.is_due(context) {
+            self.farewell = Some(&LAST_GOAWAY);
+            // The side that reads has to know, or it waits for something to read.
+            context.waker().wake_by_ref();
+        }
+        while let Some(rest) = self.farewell.filter(|rest| !rest.is_empty()) {
+            let count = ready!(Pin::new(&mut *inner).poll_write(context, rest))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.farewell = Some(&rest[count..]);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn is_due(&self, context: &Context<'_>) -> bool {
+        let may = match self.phase {
+            Phase::Serving | Phase::Leaving => false,
+            Phase::Parting | Phase::Overdue => {
+                self.line.is_quiet(context) && self.written.goaways() >= GOAWAYS_MIN
+            }
+            Phase::Cutting | Phase::Closing => true,
+        };
+        may && self.written.is_between_frames()
+    }
+}
+
+/// Reads on, so that what the client still sends does not turn the end of the connection into a reset,
+/// which could overtake the GOAWAY. Ready at the client's end.
+fn discard<S: AsyncRead + Unpin>(inner: &mut S, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    let mut bytes = [0; DISCARD_BYTES];
+    loop {
+        let mut buffer = ReadBuf::new(&mut bytes);
+        ready!(Pin::new(&mut *inner).poll_read(context, &mut buffer))?;
+        if buffer.filled().is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+    }
+}

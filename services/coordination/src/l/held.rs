@@ -1,0 +1,68 @@
+//! A call that waits only for so long. The time is this node's, which holds the call; what it means
+//! that the time is over is the state's to say, because the wait may have ended meanwhile.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, timeout_at};
+use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
+
+use crate::caller::Caller;
+
+/// A call, how long it waits, and what happens then.
+pub(super) struct Held {
+    pub(super) begin: Begin,
+    /// In milliseconds; what is not above zero waits for nothing.
+    pub(super) patience_ms: i64,
+    pub(super) over: Over,
+}
+
+/// How a call begins.
+pub(super) enum Begin {
+    Command(runtime::Command),
+    /// Looks for a key.
+    Key(Scope, Bytes),
+}
+
+/// What happens when the time is over.
+pub(super) enum Over {
+    /// Told to the state, whose reply is the call's.
+    Command(runtime::Command),
+    /// The call's reply; nobody else need know.
+    Fault(Fault),
+}
+
+impl Held {
+    /// Runs the call to its end. If others must learn that it gave up, it is in a task of its own, which
+    /// goes on when the caller hangs up.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub(super) async fn call(self, caller: Caller, gateway: Gateway) -> Result<Reply, Outage> {
+        match self.over {
+            // A task that nobody aborts is lost only with the whole process.
+            Over::Command(_) => {
+                tokio::spawn(self.run(caller, gateway)).await.unwrap_or(Err(Outage::Stopping))
+            }
+            Over::Fault(_) => self.run(caller, gateway).await,
+        }
+    }
+
+    async fn run(self, caller: Caller, gateway: Gateway) -> Result<Reply, Outage> {
+        let patience = Duration::from_millis(u64::try_from(self.patience_ms).unwrap_or(0));
+        let deadline = Instant::now() + patience;
+        let begun = match self.begin {
+            Begin::Command(command) => caller.submit(&gateway, Command::Runtime(command)).await?,
+            Begin::Key(scope, key) => {
+                gateway.read(Consistency::Linearizable, |state| state.runtime_value(scope, &key)).await?
+            }
+        };
+        let Ok(Answer::Waiting(ticket)) = begun else { return Ok(begun) };
+        match (timeout_at(deadline, gateway.wait(ticket)).await, self.over) {
+            (Ok(outcome), _) => outcome,
+            (Err(_), Over::Command(command)) => gateway.submit(Command::Runtime(command)).await,
+            (Err(_), Over::Fault(fault)) => Ok(Err(fault)),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The calls of dialect L: decode, ask the cluster, encode.
+
+use tonic::{Request, Status, async_trait};
+use tripod_gateway::Consistency;
+use tripod_proto::xla as pb;
+use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService;
+use tripod_state::runtime::Patience;
+use tripod_state::{Answer, Fault};
+
+use super::held::Held;
+use super::topology::Topology;
+use super::{decode, encode};
+use crate::answer;
+use crate::caller::Caller;
+use crate::front::{Front, Outcome};
+
+/// Answers `xla.DistributedRuntimeService`.
+pub(crate) struct Service {
+    front: Front,
+}
+
+impl Service {
+    pub(crate) fn new(front: Front) -> Self {
+        Self { front }
+    }
+
+    /// A call that waits for so long.
+    async fn held<M, R>(
+        &self,
+        request: Request<M>,
+        decode: impl FnOnce(Caller, &M, Patience) -> Held + Send,
+        encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
+    ) -> Outcome<R>
+    where
+        M: Send + Sync,
+    {
+        let caller = self.front.caller(&request).await?;
+        let gateway = self.front.gateway();
+        // The port's job was found on this node, and its specification never changes.
+        let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
+        let reply = match patience {
+            Ok(Some(patience)) => {
+                decode(caller, request.get_ref(), patience).call(caller, gateway.clone()).await
+            }
+            Ok(None) => Ok(Err(Fault::JobUnknown { name: None })),
+            Err(outage) => Err(outage),
+        };
+        self.front.answer(reply, encode)
+    }
+}
+
+#[async_trait]
+impl DistributedRuntimeService for Service {
+    async fn connect(&self, request: Request<pb::ConnectRequest>) -> Outcome<pb::ConnectResponse> {
+        decode::check_version(request.get_ref())?;
+        self.held(request, decode::connect, encode::connected).await
+    }
+
+    async fn enumerate_devices(
+        &self,
+        request: Request<pb::EnumerateDevicesRequest>,
+    ) -> Outcome<pb::EnumerateDevicesResponse> {
+        let own = Topology::parse(request.get_ref().local_topology.clone()).map_err(|error| {
+            Status::invalid_argument(format!("local_topology cannot be decoded: {error}"))
+        })?;
+        let begin = |caller, message: &pb::EnumerateDevicesRequest, patience| {
+            decode::enumerate(message.session_id, caller, &own, patience)
+        };
+        self.held(request, begin, |answer| encode::enumerated(&own, answer)).await
+    }
+
+    async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
+        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
+    }
+
+    async fn shutdown(&self, request: Request<pb::ShutdownRequest>) -> Outcome<pb::ShutdownResponse> {
+        self.held(request, decode::shutdown, answer::done).await
+    }
+
+    async fn key_value_get(
+        &self,
+        request: Request<pb::KeyValueGetRequest>,
+    ) -> Outcome<pb::KeyValueGetResponse> {
+        self.held(request, decode::get, encode::got).await
+    }
+
+    async fn key_value_set(
+        &self,
+        request: Request<pb::KeyValueSetRequest>,
+    ) -> Outcome<pb::KeyValueSetResponse> {
+        self.front.command(request, decode::set, answer::done).await
+    }
+
+    async fn wait_at_barrier(
+        &self,
+        request: Request<pb::WaitAtBarrierRequest>,
+    ) -> Outcome<pb::WaitAtBarrierResponse> {
+        self.held(request, decode::barrier, answer::done).await
+    }
+}

@@ -1,0 +1,104 @@
+//! The planned stop of a port, in phases that everybody who serves it can see.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_stream::wrappers::WatchStream;
+use tonic::Request;
+
+/// For this long calls that can be answered are answered, while new ones already go elsewhere. Clients are
+/// told to go at its begin; it covers many of their round trips.
+const LEAVE_TIME: Duration = Duration::from_millis(150);
+/// For this long calls that must not be executed twice may go on after that: an election, on average.
+const FINISH_TIME: Duration = Duration::from_secs(1);
+/// For this long the answers that their outcome is unknown may take to be written.
+const REFUSE_TIME: Duration = Duration::from_millis(100);
+/// For this long clients may take to close their connections.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+
+/// How far the stop of a port is. Each phase includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Serving,
+    /// No connection is accepted any more, and clients are asked to begin new calls elsewhere. Held polls
+    /// are released.
+    Leaving,
+    /// Each connection ends as soon as no call on it is left that must be finished.
+    Parting,
+    /// Such calls are told that their outcome is unknown. Nothing is read any more.
+    Overdue,
+    /// Connections end whatever is left on them.
+    Cutting,
+    /// Connections whose clients did not close them are closed.
+    Closing,
+}
+
+/// A port that may be about to stop. Every request carries it among its extensions.
+#[derive(Debug, Clone)]
+pub struct Stopping {
+    phase: watch::Receiver<Phase>,
+}
+
+/// Moves a port through the phases of its stop.
+pub(crate) struct Stop {
+    phase: watch::Sender<Phase>,
+}
+
+impl Stopping {
+    /// That of a port which never stops in phases.
+    #[must_use]
+    pub fn never() -> Self {
+        Stop::new().1
+    }
+
+    /// That of the port by which a request came.
+    #[must_use]
+    pub fn of<M>(request: &Request<M>) -> Self {
+        request.extensions().get().cloned().unwrap_or_else(Self::never)
+    }
+
+    /// Resolves when the stop begins. Held calls have some tenths of a second from then on.
+    pub async fn begun(&self) {
+        self.reached(Phase::Leaving).await;
+    }
+
+    /// Resolves when calls that are still under way must be answered at once.
+    pub(crate) async fn overdue(&self) {
+        self.reached(Phase::Overdue).await;
+    }
+
+    pub(crate) fn phases(self) -> WatchStream<Phase> {
+        WatchStream::new(self.phase)
+    }
+
+    async fn reached(&self, wanted: Phase) {
+        let mut phase = self.phase.clone();
+        if phase.wait_for(|phase| *phase >= wanted).await.is_err() {
+            // Who could have moved the port to that phase is gone.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Stop {
+    pub(crate) fn new() -> (Self, Stopping) {
+        let (sender, receiver) = watch::channel(Phase::Serving);
+        (Self { phase: sender }, Stopping { phase: receiver })
+    }
+
+    /// Goes through all phases. Connections end in the course of it; if all have, nobody needs to wait for
+    /// the rest.
+    pub(crate) async fn run(self) {
+        let phases = [
+            (Phase::Leaving, LEAVE_TIME),
+            (Phase::Parting, FINISH_TIME),
+            (Phase::Overdue, REFUSE_TIME),
+            (Phase::Cutting, CLOSE_TIME),
+            (Phase::Closing, REFUSE_TIME),
+        ];
+        for (phase, time) in phases {
+            self.phase.send_replace(phase);
+            tokio::time::sleep(time).await;
+        }
+    }
+}
