@@ -4,6 +4,7 @@
 // The lint's own exception for tests ends at `#[test]`; all of this file is one.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../services/coordination/tests/support/bytes_codec.rs"]
 mod bytes_codec;
 
 use std::io::{Read as _, Write as _};

@@ -43,7 +43,7 @@ class Probe:
         """Sends a call that will be held. Calls of one connection are served in the order in which they
         arrive, but by several threads: a round trip of another call and a moment make sure."""
         call = self._start(rpc, fields)
-        self._start("TryGetKeyValue", {"key": "none"}).exception()
+        self._start("TryGetKeyValue" if self.has("TryGetKeyValue") else "KeyValueGet", {"key": "none"}).exception()
         time.sleep(0.1)
         return call
 
@@ -66,7 +66,7 @@ class Probe:
         return {}
 
     def _reply(self, rpc, data):
-        if rpc in ("RegisterTask", "Heartbeat"):
+        if rpc in ("RegisterTask", "Connect") or rpc == "Heartbeat" and data:
             self.service = self.service or wire.first(data, 1)
         if rpc == "WatchTasks":
             self.task_version = wire.first(data, 2)
@@ -106,12 +106,15 @@ class Probe:
             error = self._start("TryGetKeyValue", {"key": "k", "service": None}).exception()
             payload = wire.payloads(dict(error.trailing_metadata())["grpc-status-details-bin"])
             self.service = wire.first(payload[wire.MISMATCH_KEY], 1)
+        if self.dialect == "l":
+            error = self._start("Heartbeat", {"service": 1}).exception()
+            self.service = int(error.details().rsplit(" ", 1)[1])
 
-    def beat_until_done(self, held, task, incarnation):
+    def beat_until_done(self, held, **beat):
         """Keeps one task alive until a held call ends."""
         deadline = time.monotonic() + ANSWER_SECONDS
         while not held.done() and time.monotonic() < deadline:
-            self._start("Heartbeat", {"task": task, "incarnation": incarnation}).exception()
+            self._start("Heartbeat", beat).exception()
             time.sleep(0.2)
 
     def masked(self):
@@ -123,6 +126,7 @@ class Probe:
             (number, "<service>"),
             (number.encode().hex(), "<service>"),
             (self.service.to_bytes(8, "little").hex(), "<service>"),
+            (wire.varint(self.service).hex(), "<service>"),
         ]
         return [_replaced(step, replacements) for step in self.steps]
 

@@ -5,6 +5,8 @@ the service is expected to hold, and `p.end` records how it ended. Incarnations 
 that texts can be compared.
 """
 
+import steps_l
+
 ONE, TWO, OTHER = 0x1111, 0x2222, 0x3333
 
 
@@ -332,6 +334,9 @@ ONLY_N = {"scope", "reported", "reported_cancelled", "reported_99", "reported_lo
 
 
 def of_dialect(dialect):
+    if dialect == "l":
+        yield from ((name, *scenario) for name, scenario in steps_l.SCENARIOS.items())
+        return
     for name, (scenario, job) in SCENARIOS.items():
         if dialect == "n" or name not in ONLY_N:
             yield name, scenario, job

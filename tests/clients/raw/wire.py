@@ -1,10 +1,11 @@
-"""Requests and replies of both coordination dialects, by hand: no generated code is needed.
+"""Requests and replies of all dialects, by hand: no generated code is needed.
 
-A request is described by names that mean the same in both dialects (`task`, `key`, ...); the tables say
+A request is described by names that mean the same in all dialects (`task`, `key`, ...); the tables say
 under which number and in which form each dialect sends them. Default values are not sent, as in proto3.
 """
 
-SERVICES = {"n": "xla.coordination.CoordinationService", "t": "tensorflow.CoordinationService"}
+SERVICES = {"n": "xla.coordination.CoordinationService", "t": "tensorflow.CoordinationService",
+            "l": "xla.DistributedRuntimeService"}
 
 COORDINATION_KEY = "type.googleapis.com/tensorflow.CoordinationServiceError"
 BARRIER_KEY = "type.googleapis.com/tensorflow.BarrierError"
@@ -48,6 +49,18 @@ REQUESTS = {
         "CancelBarrier": {"barrier": (1, "text"), "task": (2, "task"), "counter": (3, "varint")},
         "GetAliveTasks": {"task": (1, "task"), "tasks": (2, "tasks")},
         "PollForError": {"task": (1, "task")},
+    },
+    # What L calls a session is the incarnation of the service, what it calls a node is a task.
+    "l": {
+        "Connect": {"version": (1, "varint"), "timeout": (2, "varint"), "task": (3, "varint"),
+                    "client": (4, "varint")},
+        "EnumerateDevices": {"service": (1, "varint"), "topology": (3, "text")},
+        "Heartbeat": {"service": (1, "varint"), "task": (2, "varint")},
+        "Shutdown": {"service": (1, "varint"), "task": (2, "varint")},
+        "KeyValueGet": {"service": (1, "varint"), "key": (2, "text"), "timeout": (3, "varint")},
+        "KeyValueSet": {"service": (1, "varint"), "key": (2, "text"), "value": (3, "text")},
+        "WaitAtBarrier": {"service": (1, "varint"), "barrier": (2, "text"), "task": (3, "varint"),
+                          "timeout": (4, "varint")},
     },
 }
 # One step has one name in both dialects.

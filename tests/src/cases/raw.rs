@@ -12,16 +12,22 @@ use crate::settings::Settings;
 const PROBE_LIMIT: Duration = Duration::from_secs(300);
 const COMPARE_LIMIT: Duration = Duration::from_secs(30);
 
-/// A dialect and the release whose service its golden was recorded from.
+/// A dialect and what it is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
+    /// Whose interpreter plays the calls; that needs gRPC and no jaxlib.
     pub(crate) release: &'static str,
+    /// The release whose own service gave the answers.
+    golden: &'static str,
 }
 
 impl Dialect {
-    pub(crate) const ALL: [Self; 2] =
-        [Self { name: "n", release: "0.12.0.1" }, Self { name: "t", release: "0.9.2" }];
+    pub(crate) const ALL: [Self; 3] = [
+        Self { name: "n", release: "0.12.0.1", golden: "0.12.0.1" },
+        Self { name: "t", release: "0.9.2", golden: "0.9.2" },
+        Self { name: "l", release: "0.12.0.1", golden: "0.4.13" },
+    ];
 }
 
 /// Plays the probe against jobs of the cluster and compares.
@@ -41,7 +47,7 @@ pub(super) async fn run(settings: &Settings, dialect: Dialect, endpoints: &[Stri
     let mut script = Script::start(python, probe, &arguments, &[], &folder, "probe")?;
     script.succeed(PROBE_LIMIT).await?;
 
-    let golden = scripts().join(format!("raw/golden_{}.json", dialect.release));
+    let golden = scripts().join(format!("raw/golden_{}.json", dialect.golden));
     let intended = scripts().join("raw/intended.txt");
     let arguments = ["compare", text(&golden)?, text(&ours)?, "--intended", text(&intended)?];
     let mut compare = Script::start(python, probe, &arguments, &[], &folder, "compare")?;

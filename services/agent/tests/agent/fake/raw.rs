@@ -1,14 +1,12 @@
-//! A gRPC codec that sends bytes as they are: the way to send what no generated client can.
+//! Messages as bytes.
 
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Messages are bytes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BytesCodec;
+pub(crate) struct Raw;
 
-impl Codec for BytesCodec {
+impl Codec for Raw {
     type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
@@ -23,7 +21,7 @@ impl Codec for BytesCodec {
     }
 }
 
-impl Encoder for BytesCodec {
+impl Encoder for Raw {
     type Item = Bytes;
     type Error = Status;
 
@@ -33,7 +31,7 @@ impl Encoder for BytesCodec {
     }
 }
 
-impl Decoder for BytesCodec {
+impl Decoder for Raw {
     type Item = Bytes;
     type Error = Status;
 

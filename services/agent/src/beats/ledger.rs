@@ -1,0 +1,197 @@
+//! Which beats are due, who waits for them, and what they were answered before.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tonic::Status;
+
+/// A client's heartbeat call. One client's beats are all alike, and another client's are not: the message
+/// names the task and its life.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Beat {
+    pub(crate) path: String,
+    /// Uncompressed, without gRPC's frame.
+    pub(crate) message: Bytes,
+}
+
+/// What a beat is answered.
+pub(crate) type Verdict = Result<Bytes, Status>;
+
+type Waiter = oneshot::Sender<Verdict>;
+
+/// All beats of late.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    entries: HashMap<Beat, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    last_made: Instant,
+    /// Made and not told since.
+    is_due: bool,
+    /// Whose beats are to be told.
+    waiting: Vec<Waiter>,
+    /// Whose beats are being told. `None` when none is.
+    told: Option<Vec<Waiter>>,
+    lease: Lease,
+}
+
+/// What a beat can be answered without the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lease {
+    /// The same one has not been answered yet.
+    None,
+    /// What the same one was answered last.
+    Answer(Bytes),
+    /// The same one was refused last.
+    Refused,
+}
+
+impl Ledger {
+    /// A client has made `beat`; its verdict comes by the receiver.
+    pub(crate) fn join(&mut self, beat: &Beat) -> oneshot::Receiver<Verdict> {
+        let (waiter, verdict) = oneshot::channel();
+        let now = Instant::now();
+        let entry = self.entries.entry(beat.clone()).or_insert_with(|| Entry {
+            last_made: now,
+            is_due: false,
+            waiting: Vec::new(),
+            told: None,
+            lease: Lease::None,
+        });
+        entry.last_made = now;
+        entry.is_due = true;
+        // In a long outage every beat of a client is answered from the lease, and nobody waits any more.
+        entry.waiting.retain(|waiter| !waiter.is_closed());
+        entry.waiting.push(waiter);
+        verdict
+    }
+
+    /// Whether anything is to be told.
+    pub(crate) fn has_due(&self) -> bool {
+        self.entries.values().any(|entry| entry.is_due && entry.told.is_none())
+    }
+
+    /// Takes what is to be told now. A beat that is just being told waits: its next telling would say
+    /// nothing that this one does not.
+    pub(crate) fn take_due(&mut self) -> Vec<Beat> {
+        let mut due = Vec::new();
+        for (beat, entry) in &mut self.entries {
+            if entry.is_due && entry.told.is_none() {
+                entry.is_due = false;
+                entry.told = Some(std::mem::take(&mut entry.waiting));
+                due.push(beat.clone());
+            }
+        }
+        due
+    }
+
+    /// The cluster has judged a beat that was taken.
+    pub(crate) fn judged(&mut self, beat: &Beat, verdict: &Verdict) {
+        let Some(entry) = self.entries.get_mut(beat) else { return };
+        entry.lease = match verdict {
+            Ok(answer) => Lease::Answer(answer.clone()),
+            Err(_) => Lease::Refused,
+        };
+        for waiter in entry.told.take().unwrap_or_default() {
+            // Who was answered from the lease does not listen any more.
+            let _ = waiter.send(verdict.clone());
+        }
+    }
+
+    /// A beat that was taken got no verdict: it is due again.
+    pub(crate) fn not_judged(&mut self, beat: &Beat) {
+        let Some(entry) = self.entries.get_mut(beat) else { return };
+        if let Some(told) = entry.told.take() {
+            entry.waiting.extend(told);
+            entry.is_due = true;
+        }
+    }
+
+    /// What a beat can be answered without the cluster.
+    pub(crate) fn lease(&self, beat: &Beat) -> Lease {
+        self.entries.get(beat).map_or(Lease::None, |entry| entry.lease.clone())
+    }
+
+    /// Forgets beats that nobody has made for `age`, unless they are still to be told.
+    pub(crate) fn forget_older(&mut self, age: Duration) {
+        self.entries
+            .retain(|_, entry| entry.is_due || entry.told.is_some() || entry.last_made.elapsed() < age);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beat(task: u8) -> Beat {
+        Beat { path: "/Heartbeat".into(), message: Bytes::copy_from_slice(&[task]) }
+    }
+
+    fn ok() -> Verdict {
+        Ok(Bytes::from_static(b"ok"))
+    }
+
+    #[tokio::test]
+    async fn a_verdict_answers_who_was_told_of_and_leaves_a_lease() {
+        let mut ledger = Ledger::default();
+        let mut first = ledger.join(&beat(1));
+        assert!(ledger.has_due());
+        assert_eq!(ledger.take_due(), [beat(1)]);
+        let mut second = ledger.join(&beat(1));
+        assert!(!ledger.has_due() && ledger.take_due().is_empty(), "it is being told");
+
+        ledger.judged(&beat(1), &ok());
+        assert_eq!(first.try_recv().expect("answered").expect("well"), "ok");
+        assert!(second.try_recv().is_err(), "this one was made after the other was told");
+        assert_eq!(ledger.lease(&beat(1)), Lease::Answer(Bytes::from_static(b"ok")));
+        assert_eq!(ledger.take_due(), [beat(1)]);
+        ledger.judged(&beat(1), &ok());
+        assert_eq!(second.try_recv().expect("answered").expect("well"), "ok");
+    }
+
+    #[tokio::test]
+    async fn an_error_ends_the_lease() {
+        let mut ledger = Ledger::default();
+        let _first = ledger.join(&beat(1));
+        ledger.take_due();
+        ledger.judged(&beat(1), &ok());
+        let mut next = ledger.join(&beat(1));
+        ledger.take_due();
+        ledger.judged(&beat(1), &Err(Status::aborted("in error")));
+        assert_eq!(next.try_recv().expect("answered").expect_err("in error").code(), tonic::Code::Aborted);
+        assert_eq!(ledger.lease(&beat(1)), Lease::Refused);
+        assert_eq!(ledger.lease(&beat(2)), Lease::None);
+    }
+
+    #[tokio::test]
+    async fn beats_that_nobody_waits_for_any_more_are_told_once() {
+        let mut ledger = Ledger::default();
+        for _ in 0..100 {
+            drop(ledger.join(&beat(1)));
+        }
+        assert_eq!(ledger.entries[&beat(1)].waiting.len(), 1, "the closed ones are gone");
+        assert_eq!(ledger.take_due(), [beat(1)]);
+        ledger.not_judged(&beat(1));
+        assert_eq!(ledger.take_due(), [beat(1)], "no verdict: due again");
+        ledger.judged(&beat(1), &ok());
+        assert!(ledger.take_due().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_clients_are_forgotten_but_not_what_is_to_be_told() {
+        let age = Duration::from_secs(60);
+        let mut ledger = Ledger::default();
+        drop((ledger.join(&beat(1)), ledger.join(&beat(2))));
+        ledger.take_due();
+        ledger.judged(&beat(1), &ok());
+        ledger.not_judged(&beat(2));
+        tokio::time::advance(age).await;
+        ledger.forget_older(age);
+        assert_eq!(ledger.entries.keys().collect::<Vec<_>>(), [&beat(2)]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Heartbeats of the clients: told to the cluster in batches, and answered from a lease when the cluster
+//! is silent.
+//!
+//! A client ends its process when a heartbeat is not answered within its time, or is answered with any
+//! error. So a beat is answered with the cluster's verdict if there is one in time, and else with the
+//! answer that the same beat got before. Such a beat stays due and is told as soon as it can be. No beat
+//! is told that no client made.
+//!
+//! | module | what |
+//! |---|---|
+//! | `ledger` | which beats are due, who waits for them, and what they were answered before |
+//! | `life` | what a registration says about the first heartbeat |
+//! | `teller` | tells batches to the cluster |
+
+mod ledger;
+mod life;
+mod teller;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tonic::Status;
+
+pub(crate) use self::ledger::Beat;
+use self::ledger::{Lease, Ledger};
+use self::life::Registered;
+pub(crate) use self::teller::Teller;
+use crate::calls::Dialect;
+use crate::meters::Meters;
+use crate::upstream::Upstream;
+
+/// Which part of a client's patience the cluster gets before the lease answers, in percent.
+const PATIENCE_PERCENT: u32 = 60;
+/// How long the cluster gets for clients that give no deadline.
+const PATIENCE_DEFAULT: Duration = Duration::from_secs(2);
+
+/// The heartbeats of all clients. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Beats {
+    upstream: Upstream,
+    meters: Arc<Meters>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ledger: Mutex<Ledger>,
+    registered: Mutex<Registered>,
+    /// Told when a beat has become due.
+    due: Notify,
+}
+
+impl Beats {
+    pub(crate) fn new(upstream: Upstream, meters: Arc<Meters>) -> Self {
+        Self { upstream, meters, shared: Arc::default() }
+    }
+
+    /// A client's heartbeat. `given` is the client's own deadline.
+    ///
+    /// # Errors
+    /// The cluster's verdict, or that there has been no cluster for too long.
+    pub(crate) async fn beat(
+        &self,
+        dialect: Dialect,
+        beat: Beat,
+        given: Option<Duration>,
+    ) -> Result<Bytes, Status> {
+        if let Some(given_up) = self.upstream.is_given_up() {
+            return Err(given_up);
+        }
+        let mut verdict = self.shared.ledger.lock().join(&beat);
+        self.shared.due.notify_one();
+        let patience = given.map_or(PATIENCE_DEFAULT, |given| given * PATIENCE_PERCENT / 100);
+        if let Ok(told) = tokio::time::timeout(patience, &mut verdict).await {
+            return told.expect("a beat that is joined is answered");
+        }
+        if let Some(lease) = self.lease(dialect, &beat) {
+            self.meters.leased();
+            tracing::debug!(path = beat.path, "heartbeat answered from the lease");
+            return Ok(lease);
+        }
+        tokio::select! {
+            told = verdict => told.expect("a beat that is joined is answered"),
+            given_up = self.upstream.given_up() => Err(given_up),
+        }
+    }
+
+    /// Keeps what a successful registration says about the heartbeats that follow.
+    pub(crate) fn registered(&self, dialect: Dialect, request: &[u8], reply: Bytes) {
+        self.shared.registered.lock().note(dialect, request, reply);
+    }
+
+    /// The answer that this beat would get if nothing has changed.
+    fn lease(&self, dialect: Dialect, beat: &Beat) -> Option<Bytes> {
+        let told = self.shared.ledger.lock().lease(beat);
+        match told {
+            Lease::Answer(answer) => Some(answer),
+            Lease::Refused => None,
+            Lease::None => self.shared.registered.lock().lease(dialect, &beat.message),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What a client's request becomes: passed on, answered as a heartbeat, or refused.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tokio::sync::watch;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codec::CompressionEncoding;
+use tonic::server::{Grpc, UnaryService};
+use tower::Service;
+use tripod_coordination::MESSAGE_BYTES_MAX;
+
+use crate::beats::{Beat, Beats};
+use crate::calls::{self, Call, Dialect, Kind};
+use crate::deadline::Deadline;
+use crate::forward::Forwarder;
+use crate::job::AgentJob;
+use crate::message::{Message, Reply};
+use crate::meters::Meters;
+use crate::raw::{RawCodec, message_of};
+use crate::upstream::Upstream;
+
+/// gRPC's own text.
+const DEADLINE_TEXT: &str = "Deadline Exceeded";
+/// What polls hear when the agent stops: after this code a client goes on without polling.
+const RESTARTING_TEXT: &str = "agent is restarting";
+
+/// How far the agent is on its way to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    Serving,
+    /// Polls are ended; other calls under way may go on for a moment.
+    Draining,
+    /// Every call is ended.
+    Ended,
+}
+
+/// The service of all paths. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Front {
+    pub(crate) upstream: Upstream,
+    pub(crate) forwarder: Forwarder,
+    pub(crate) beats: Beats,
+    pub(crate) job: AgentJob,
+    pub(crate) meters: Arc<Meters>,
+    pub(crate) stage: watch::Receiver<Stage>,
+}
+
+impl Service<Request<Body>> for Front {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let front = self.clone();
+        Box::pin(async move { Ok(front.answer(request).await) })
+    }
+}
+
+impl Front {
+    async fn answer(self, request: Request<Body>) -> Response<Body> {
+        let path = request.uri().path();
+        let Some(call) = calls::find(path) else {
+            return Status::unimplemented(format!(
+                "an agent passes on the coordination services only, not {path}; ask a node of the cluster"
+            ))
+            .into_http();
+        };
+        let _counted = self.meters.call(call.kind);
+        let deadline = Deadline::of(request.headers());
+        let expired = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.last_moment()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            response = self.serve(call, request, deadline) => response,
+            () = expired => Status::deadline_exceeded(DEADLINE_TEXT).into_http(),
+            stopped = self.stopped(call.kind) => stopped.into_http(),
+        }
+    }
+
+    async fn serve(&self, call: Call, request: Request<Body>, deadline: Option<Deadline>) -> Response<Body> {
+        let settled = tokio::select! {
+            biased;
+            settled = self.job.settled() => settled.map(|_| ()),
+            given_up = self.upstream.given_up() => Err(given_up),
+        };
+        if let Err(refusal) = settled {
+            return refusal.into_http();
+        }
+        if call.kind == Kind::Heartbeat {
+            return self.heartbeat(call.dialect, request, deadline).await;
+        }
+        match self.pass_on(call, request, deadline).await {
+            Ok(reply) => reply.into_response(),
+            Err(status) => status.into_http(),
+        }
+    }
+
+    async fn pass_on(
+        &self,
+        call: Call,
+        request: Request<Body>,
+        deadline: Option<Deadline>,
+    ) -> Result<Reply, Status> {
+        let message = Message::read(request, deadline).await?;
+        let reply = self.forwarder.call(&message, call.stamped).await?;
+        if call.kind == Kind::Register && reply.is_ok() {
+            self.registered(call.dialect, &message, &reply).await;
+        }
+        Ok(reply)
+    }
+
+    /// A client may lose its cluster before its first heartbeat.
+    async fn registered(&self, dialect: Dialect, message: &Message, reply: &Reply) {
+        let request = message_of(message.body.clone(), message.is_gzip()).await;
+        let answer = message_of(reply.body.clone(), false).await;
+        if let (Some(request), Some(answer)) = (request, answer) {
+            self.beats.registered(dialect, &request, answer);
+        }
+    }
+
+    async fn heartbeat(
+        &self,
+        dialect: Dialect,
+        request: Request<Body>,
+        deadline: Option<Deadline>,
+    ) -> Response<Body> {
+        let path = request.uri().path().to_owned();
+        let given = deadline.map(|deadline| deadline.given);
+        let heartbeat = Heartbeat { beats: self.beats.clone(), dialect, path, given };
+        Grpc::new(RawCodec)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .unary(heartbeat, request)
+            .await
+    }
+
+    /// Resolves when a call of this kind has to end because the agent stops.
+    async fn stopped(&self, kind: Kind) -> Status {
+        let last = if kind == Kind::Poll { Stage::Draining } else { Stage::Ended };
+        // A dropped sender means that the agent is gone.
+        let _ = self.stage.clone().wait_for(|stage| *stage >= last).await;
+        match kind {
+            Kind::Poll => Status::cancelled(RESTARTING_TEXT),
+            _ => Status::unavailable(RESTARTING_TEXT),
+        }
+    }
+}
+
+/// One heartbeat call.
+struct Heartbeat {
+    beats: Beats,
+    dialect: Dialect,
+    path: String,
+    given: Option<Duration>,
+}
+
+impl UnaryService<Bytes> for Heartbeat {
+    type Response = Bytes;
+    type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<Bytes>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
+        let (beats, dialect, given) = (self.beats.clone(), self.dialect, self.given);
+        let beat = Beat { path: std::mem::take(&mut self.path), message: request.into_inner() };
+        Box::pin(async move { beats.beat(dialect, beat, given).await.map(tonic::Response::new) })
+    }
+}

@@ -1,0 +1,90 @@
+//! Clients' connections, counted.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_stream::Stream;
+use tonic::transport::server::Connected;
+use tripod_coordination::connection::{Listener, Mended, MendedIncoming, Socket};
+
+use crate::meters::{Counted, Meters};
+
+/// The connections of a listener, each counted for as long as it is open. Clients whose list of nodes or
+/// socket path would not be taken for an authority are let in.
+pub(crate) struct Incoming {
+    inner: MendedIncoming,
+    meters: Arc<Meters>,
+}
+
+impl Incoming {
+    pub(crate) fn new(listener: Listener, meters: Arc<Meters>) -> Self {
+        Self { inner: MendedIncoming::new(listener), meters }
+    }
+}
+
+impl Stream for Incoming {
+    type Item = io::Result<Client>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let accepted = ready!(Pin::new(&mut self.inner).poll_next(context));
+        let counted = |inner| Client { inner, _counted: self.meters.client() };
+        Poll::Ready(accepted.map(|accepted| accepted.map(counted)))
+    }
+}
+
+/// A client's connection.
+pub(crate) struct Client {
+    inner: Mended<Socket>,
+    _counted: Counted,
+}
+
+impl Connected for Client {
+    type ConnectInfo = <Mended<Socket> as Connected>::ConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.inner.connect_info()
+    }
+}
+
+impl AsyncRead for Client {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Client {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}

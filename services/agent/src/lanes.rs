@@ -1,0 +1,199 @@
+//! The agent's side of exactly once: sessions of the cluster, each used by one call at a time.
+//!
+//! A call keeps its lane, however long it is held, until it is answered or its client has gone; so no
+//! call ever has to wait for another one's reply to be acknowledged. The number of a call whose client
+//! has gone is used up: a copy of it that is still on its way is refused once the lane's next call has
+//! been seen.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::Status;
+use tonic::transport::Channel;
+use tripod_proto::tripod::v1::OpenSessionRequest;
+use tripod_proto::tripod::v1::sessions_client::SessionsClient;
+
+use crate::upstream::Upstream;
+
+/// Lanes at a time. A call beyond waits for a free one; a client has some ten calls open at most.
+pub(crate) const LANES_MAX: usize = 4096;
+
+/// A session of the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SessionId(u64);
+
+/// Place of a command in its session, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sequence(u64);
+
+/// A session and the number that its next call gets.
+#[derive(Debug)]
+struct Lane {
+    session: SessionId,
+    next: Sequence,
+}
+
+/// All lanes of an agent.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    upstream: Upstream,
+    /// The one that was used last is used next, so that those beyond need stay idle, and the cluster
+    /// forgets them.
+    idle: Mutex<Vec<Lane>>,
+    open: AtomicUsize,
+    free: Arc<Semaphore>,
+}
+
+/// What makes an attempt the same as the one before: all attempts of one call carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    session: SessionId,
+    sequence: Sequence,
+}
+
+impl fmt::Display for Stamp {
+    /// The lane has no other call, so everything below this one is acknowledged.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { session: SessionId(session), sequence: Sequence(sequence) } = self;
+        write!(f, "{session}.{sequence}.{sequence}")
+    }
+}
+
+impl Stamp {
+    pub(crate) fn header(self) -> HeaderValue {
+        HeaderValue::from_str(&self.to_string()).expect("digits and dots")
+    }
+}
+
+/// A lane in use.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    lanes: Arc<Lanes>,
+    stamp: Stamp,
+    is_lost: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Lanes {
+    pub(crate) fn new(upstream: Upstream, max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            upstream,
+            idle: Mutex::default(),
+            open: AtomicUsize::new(0),
+            free: Arc::new(Semaphore::new(max)),
+        })
+    }
+
+    /// A lane for one call: a free one, or a new one. Waits while there are as many as there may be.
+    ///
+    /// # Errors
+    /// The cluster's refusal to open another session.
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<Flight, Status> {
+        let place = Arc::clone(&self.free).acquire_owned().await.expect("never closed");
+        let idle = self.idle.lock().pop();
+        let lane = match idle {
+            Some(lane) => lane,
+            None => self.open_lane().await?,
+        };
+        let stamp = Stamp { session: lane.session, sequence: lane.next };
+        Ok(Flight { lanes: Arc::clone(self), stamp, is_lost: false, _place: place })
+    }
+
+    /// How many sessions are open, as far as is known here.
+    pub(crate) fn count(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// If the answer is lost, another session is opened; the first is found idle by the cluster.
+    async fn open_lane(&self) -> Result<Lane, Status> {
+        let open =
+            |channel: Channel| async move { SessionsClient::new(channel).open(OpenSessionRequest {}).await };
+        let opened = self.upstream.ask("session open", open).await?;
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Ok(Lane { session: SessionId(opened.session), next: Sequence(1) })
+    }
+
+    fn put_back(&self, lane: Lane) {
+        self.idle.lock().push(lane);
+    }
+
+    /// The idle lanes were used less recently than the lost one, so they are gone as well.
+    fn lost(&self) {
+        let gone = self.idle.lock().drain(..).count() + 1;
+        self.open.fetch_sub(gone, Ordering::Relaxed);
+        tracing::info!(lanes = gone, "sessions expired");
+    }
+}
+
+impl Flight {
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// The cluster does not know the session any more.
+    pub(crate) fn lost(mut self) {
+        self.is_lost = true;
+        self.lanes.lost();
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if !self.is_lost {
+            let next = Sequence(self.stamp.sequence.0 + 1);
+            self.lanes.put_back(Lane { session: self.stamp.session, next });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Timing;
+
+    /// Lanes whose sessions need no cluster.
+    fn lanes(sessions: &[u64], max: usize) -> Arc<Lanes> {
+        let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default());
+        let lanes = Lanes::new(upstream, max);
+        for session in sessions {
+            lanes.put_back(Lane { session: SessionId(*session), next: Sequence(1) });
+            lanes.open.fetch_add(1, Ordering::Relaxed);
+        }
+        lanes
+    }
+
+    #[tokio::test]
+    async fn a_lane_is_used_again_with_the_next_number_and_the_last_used_first() {
+        let lanes = lanes(&[7, 8], 2);
+        let first = lanes.take().await.expect("idle");
+        assert_eq!(first.stamp().to_string(), "8.1.1");
+        let second = lanes.take().await.expect("idle");
+        assert_eq!(second.stamp().to_string(), "7.1.1");
+        drop(second);
+        drop(first);
+        assert_eq!(lanes.take().await.expect("idle").stamp().to_string(), "8.2.2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_beyond_the_bound_waits_for_a_free_lane() {
+        let lanes = lanes(&[7], 1);
+        let first = lanes.take().await.expect("idle");
+        let mut second = Box::pin(lanes.take());
+        assert!(tokio::time::timeout(Duration::from_secs(60), &mut second).await.is_err());
+        drop(first);
+        assert_eq!(second.await.expect("free again").stamp().to_string(), "7.2.2");
+    }
+
+    #[tokio::test]
+    async fn with_a_lost_session_go_those_that_were_used_less_recently() {
+        let lanes = lanes(&[1, 2, 3], 3);
+        lanes.take().await.expect("idle").lost();
+        assert_eq!((lanes.count(), lanes.idle.lock().len()), (0, 0));
+    }
+}

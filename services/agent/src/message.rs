@@ -1,0 +1,268 @@
+//! A call's two halves, held in memory: the request for every attempt, the reply for the client.
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
+use http_body_util::{BodyExt, Full};
+use tonic::Status;
+use tonic::body::Body;
+use tripod_coordination::MESSAGE_BYTES_MAX;
+use tripod_proto::metadata;
+
+use crate::deadline::{self, Deadline};
+
+/// Bytes of gRPC's frame around a message.
+const FRAME_BYTES: usize = 5;
+/// What of a client's headers a node must know. The user agent shows up in its logs; the mark of a
+/// repeated call lets it recognise a write that was sent through an agent that is gone.
+const PASSED_ON: [&str; 6] = [
+    "content-type",
+    "te",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+    "user-agent",
+    "grpc-previous-rpc-attempts",
+];
+/// Begins the name of every header of ours.
+const OURS: &str = "x-tripod-";
+/// Tells gRPC's own retries what to do; the agent retries itself.
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+
+/// A client's request, complete.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) path: String,
+    headers: HeaderMap,
+    /// With gRPC's frame, compressed or not, as it came.
+    pub(crate) body: Bytes,
+    pub(crate) deadline: Option<Deadline>,
+}
+
+impl Message {
+    /// Reads a request to its end.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED beyond what a node takes; CANCELLED when the client went away.
+    pub(crate) async fn read(request: Request<Body>, deadline: Option<Deadline>) -> Result<Self, Status> {
+        let (parts, body) = request.into_parts();
+        let mut headers = HeaderMap::with_capacity(PASSED_ON.len());
+        for name in PASSED_ON {
+            if let Some(value) = parts.headers.get(name) {
+                headers.insert(HeaderName::from_static(name), value.clone());
+            }
+        }
+        let body = collect(body).await?;
+        Ok(Self { path: parts.uri.path().to_owned(), headers, body, deadline })
+    }
+
+    /// Whether a compressed message is one of gzip.
+    pub(crate) fn is_gzip(&self) -> bool {
+        self.headers.get("grpc-encoding").is_some_and(|encoding| encoding == "gzip")
+    }
+
+    /// The request of one attempt.
+    pub(crate) fn attempt(&self, ours: &HeaderMap, stamp: Option<HeaderValue>) -> Request<Body> {
+        let mut request = Request::new(Body::new(Full::new(self.body.clone())));
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = Uri::try_from(&self.path).expect("a path that came in a request");
+        let headers = request.headers_mut();
+        headers.extend(self.headers.clone());
+        headers.extend(ours.clone());
+        if let Some(stamp) = stamp {
+            headers.insert(HeaderName::from_static(metadata::STAMP), stamp);
+        }
+        if let Some(deadline) = self.deadline {
+            headers.insert(HeaderName::from_static(deadline::HEADER), deadline.remaining());
+        }
+        request
+    }
+}
+
+/// Gathers a request in one piece: what HTTP/2 gives are parts of a large read buffer, which a call
+/// that is held for hours would keep.
+async fn collect(mut body: Body) -> Result<Bytes, Status> {
+    let mut gathered = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if gathered.len() + data.len() > MESSAGE_BYTES_MAX + FRAME_BYTES {
+            return Err(Status::resource_exhausted(format!(
+                "the message is longer than {MESSAGE_BYTES_MAX} bytes, the limit of one call; send less at once"
+            )));
+        }
+        gathered.extend_from_slice(&data);
+    }
+    Ok(gathered.freeze())
+}
+
+/// A node's reply, complete.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    headers: HeaderMap,
+    pub(crate) body: Bytes,
+    trailers: Option<HeaderMap>,
+}
+
+/// Why a node's response is no reply: the stream or the connection broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken(pub(crate) String);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Reply {
+    /// Reads a response to its end.
+    ///
+    /// # Errors
+    /// [`Broken`], also for a response that is not gRPC's.
+    pub(crate) async fn read(response: Response<Body>) -> Result<Self, Broken> {
+        let (parts, mut body) = response.into_parts();
+        let mut chunks = Vec::new();
+        let mut trailers = None;
+        while let Some(frame) = body.frame().await {
+            match frame.map_err(|status| Broken(status.message().to_owned()))?.into_data() {
+                Ok(data) => chunks.push(data),
+                Err(frame) => trailers = frame.into_trailers().ok(),
+            }
+        }
+        let reply = Self { headers: parts.headers, body: join(chunks), trailers };
+        if reply.field("grpc-status").is_none() {
+            return Err(Broken(format!("the answer has no gRPC status (HTTP {})", parts.status.as_u16())));
+        }
+        Ok(reply)
+    }
+
+    /// Whether the call succeeded.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.field("grpc-status").is_some_and(|status| status == "0")
+    }
+
+    /// What the node says of its own trouble; `None` when the reply is the domain's word.
+    pub(crate) fn outage(&self) -> Option<&str> {
+        self.field(metadata::OUTAGE).map(|word| word.to_str().unwrap_or_default())
+    }
+
+    /// The text of a refusal, for logs.
+    pub(crate) fn text(&self) -> &str {
+        self.field("grpc-message").and_then(|text| text.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The reply as the client gets it: without what only the agent must know.
+    pub(crate) fn into_response(mut self) -> Response<Body> {
+        remove_ours(&mut self.headers);
+        let body = match self.trailers {
+            None => Body::new(Full::new(self.body)),
+            Some(mut trailers) => {
+                remove_ours(&mut trailers);
+                Body::new(Full::new(self.body).with_trailers(std::future::ready(Some(Ok(trailers)))))
+            }
+        };
+        let mut response = Response::new(body);
+        *response.headers_mut() = self.headers;
+        response
+    }
+
+    /// A status field, which is in the trailers, or in the headers of a reply without message.
+    fn field(&self, name: &str) -> Option<&HeaderValue> {
+        self.trailers.as_ref().and_then(|trailers| trailers.get(name)).or_else(|| self.headers.get(name))
+    }
+}
+
+fn join(mut chunks: Vec<Bytes>) -> Bytes {
+    match chunks.len() {
+        0 => Bytes::new(),
+        1 => chunks.remove(0),
+        _ => {
+            let mut whole = BytesMut::with_capacity(chunks.iter().map(Bytes::len).sum());
+            chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
+            whole.freeze()
+        }
+    }
+}
+
+fn remove_ours(headers: &mut HeaderMap) {
+    let ours: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| name.as_str().starts_with(OURS) || name.as_str() == PUSHBACK)
+        .cloned()
+        .collect();
+    for name in ours {
+        headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn only_what_a_node_must_know_is_passed_on() {
+        let request = Request::builder()
+            .uri("http://127.0.0.1/xla.coordination.CoordinationService/Barrier")
+            .header("te", "trailers")
+            .header("grpc-encoding", "gzip")
+            .header("x-tripod-job", "another")
+            .header("cookie", "none")
+            .body(Body::new(Full::new(Bytes::from_static(b"\0\0\0\0\0"))))
+            .unwrap();
+        let message = Message::read(request, None).await.expect("complete");
+        let ours = fields(&[(metadata::JOB, "train")]);
+        let attempt = message.attempt(&ours, Some(HeaderValue::from_static("9.1.1")));
+        assert_eq!(attempt.uri().path(), "/xla.coordination.CoordinationService/Barrier");
+        let expected = fields(&[
+            ("te", "trailers"),
+            ("grpc-encoding", "gzip"),
+            (metadata::JOB, "train"),
+            (metadata::STAMP, "9.1.1"),
+        ]);
+        assert_eq!(attempt.headers(), &expected);
+        assert!(message.is_gzip());
+    }
+
+    #[tokio::test]
+    async fn a_message_beyond_the_limit_is_refused() {
+        let body = Full::new(Bytes::from(vec![0; MESSAGE_BYTES_MAX + FRAME_BYTES + 1]));
+        let refused = Message::read(Request::new(Body::new(body)), None).await.expect_err("too long");
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+    }
+
+    #[tokio::test]
+    async fn a_reply_is_passed_on_without_what_is_ours() {
+        let trailers = fields(&[
+            ("grpc-status", "6"),
+            ("grpc-message", "key a already exists."),
+            ("grpc-status-details-bin", "CjsKNwo"),
+            ("x-tripod-note", "ours"),
+            (PUSHBACK, "-1"),
+        ]);
+        let body = Full::new(Bytes::from_static(b"x")).with_trailers(std::future::ready(Some(Ok(trailers))));
+        let reply = Reply::read(Response::new(Body::new(body))).await.expect("complete");
+        assert!(!reply.is_ok());
+        assert_eq!((reply.outage(), reply.text()), (None, "key a already exists."));
+
+        let body = reply.into_response().into_body().collect().await.expect("in memory");
+        let expected = fields(&[
+            ("grpc-status", "6"),
+            ("grpc-message", "key a already exists."),
+            ("grpc-status-details-bin", "CjsKNwo"),
+        ]);
+        assert_eq!(body.trailers(), Some(&expected));
+        assert_eq!(body.to_bytes(), "x");
+    }
+
+    #[tokio::test]
+    async fn a_response_without_a_status_is_broken() {
+        let broken = Reply::read(Response::new(Body::empty())).await.expect_err("no status");
+        assert_eq!(broken.to_string(), "the answer has no gRPC status (HTTP 200)");
+    }
+}

@@ -1,0 +1,10 @@
+//! Nodes that replicate in memory, and fail on demand.
+
+mod cluster;
+mod native;
+mod node;
+mod raw;
+mod service;
+
+pub(crate) use cluster::Cluster;
+pub(crate) use node::{BeatConduct, Node};

@@ -1,0 +1,120 @@
+//! The part of `tripod.v1` that agents use.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use prost::Message as _;
+use tokio_stream::{Stream, StreamExt as _, wrappers::WatchStream};
+use tonic::{Request, Response, Status};
+use tripod_proto::tripod::v1 as pb;
+use tripod_proto::tripod::v1::agents_server::Agents;
+use tripod_proto::tripod::v1::jobs_server::Jobs;
+use tripod_proto::tripod::v1::sessions_server::Sessions;
+use tripod_proto::xla::coordination::HeartbeatResponse;
+
+use super::node::{BeatConduct, Shared};
+
+/// The service incarnation of the fake job.
+pub(super) const SERVICE: u64 = 7;
+
+#[derive(Clone)]
+pub(super) struct Native(pub(super) Shared);
+
+type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Agents for Native {
+    type BeatStream = Streamed<pb::BeatVerdict>;
+    type WatchMembersStream = Streamed<pb::MembersResponse>;
+
+    async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Self::BeatStream>, Status> {
+        let beats = request.into_inner().beats;
+        let conduct = self.0.conduct.lock().beats.clone();
+        if conduct == BeatConduct::Silence {
+            return Ok(Response::new(Box::pin(tokio_stream::pending())));
+        }
+        let count = u32::try_from(beats.len()).expect("few");
+        if count > 0 {
+            self.0.cluster.change(|state| state.batches.push((self.0.node, beats)));
+        }
+        let verdicts = (0..count).map(move |beat| {
+            Ok(match conduct {
+                BeatConduct::Refuse(text) => {
+                    let details = b"details".as_slice().into();
+                    pb::BeatVerdict { beat, code: 10, text: text.into(), details, ..Default::default() }
+                }
+                BeatConduct::Outage(word) => {
+                    pb::BeatVerdict { beat, outage: word.into(), ..Default::default() }
+                }
+                BeatConduct::Answer | BeatConduct::Silence => {
+                    let message = HeartbeatResponse { service_incarnation: SERVICE }.encode_to_vec().into();
+                    pb::BeatVerdict { beat, message, ..Default::default() }
+                }
+            })
+        });
+        Ok(Response::new(Box::pin(tokio_stream::iter(verdicts))))
+    }
+
+    async fn watch_members(
+        &self,
+        _: Request<pb::WatchMembersRequest>,
+    ) -> Result<Response<Self::WatchMembersStream>, Status> {
+        let cluster = self.0.cluster.clone();
+        let told = WatchStream::new(self.0.stopping.subscribe()).map(move |stopping| {
+            let members = cluster.look(|state| state.members.clone());
+            let members = members
+                .into_iter()
+                .zip(1..)
+                .map(|(client_address, node_id)| pb::MemberAddress { node_id, client_address });
+            Ok(pb::MembersResponse { members: members.collect(), stopping })
+        });
+        Ok(Response::new(Box::pin(told)))
+    }
+}
+
+#[tonic::async_trait]
+impl Sessions for Native {
+    async fn open(
+        &self,
+        _: Request<pb::OpenSessionRequest>,
+    ) -> Result<Response<pb::OpenSessionResponse>, Status> {
+        Ok(Response::new(pb::OpenSessionResponse { session: self.0.cluster.open_session() }))
+    }
+
+    async fn close(
+        &self,
+        _: Request<pb::CloseSessionRequest>,
+    ) -> Result<Response<pb::CloseSessionResponse>, Status> {
+        Err(Status::unimplemented("agents let sessions expire"))
+    }
+}
+
+#[tonic::async_trait]
+impl Jobs for Native {
+    async fn create(&self, request: Request<pb::CreateJobRequest>) -> Result<Response<pb::Job>, Status> {
+        let pb::CreateJobRequest { name, spec } = request.into_inner();
+        let spec = pb::JobSpec { heartbeat_timeout_ms: 1000, ..spec.unwrap_or_default() };
+        let job = pb::Job { name, spec: Some(spec), ..Default::default() };
+        self.0.cluster.change(|state| state.job = Some(job.clone()));
+        // A node answers when the job is replicated.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(Response::new(job))
+    }
+
+    async fn get(&self, request: Request<pb::GetJobRequest>) -> Result<Response<pb::Job>, Status> {
+        let name = request.into_inner().name;
+        let job = self.0.cluster.look(|state| state.job.clone());
+        job.filter(|job| job.name == name).map(Response::new).ok_or_else(|| Status::not_found("no such job"))
+    }
+
+    async fn list(&self, _: Request<pb::ListJobsRequest>) -> Result<Response<pb::ListJobsResponse>, Status> {
+        Err(Status::unimplemented("agents know one job"))
+    }
+
+    async fn delete(
+        &self,
+        _: Request<pb::DeleteJobRequest>,
+    ) -> Result<Response<pb::DeleteJobResponse>, Status> {
+        Err(Status::unimplemented("agents delete nothing"))
+    }
+}

@@ -1,0 +1,8 @@
+//! The agent between real clients' calls and nodes that are made to fail.
+
+mod beats;
+mod calls;
+mod fake;
+mod nodes;
+mod places;
+mod support;

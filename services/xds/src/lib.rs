@@ -1,0 +1,34 @@
+//! xDS: a gRPC client that dials `xds:///JOB:1` is told by any node where all nodes listen for that job,
+//! and to make a call again whose node went away.
+//!
+//! What this crate does not know: what the calls are (it never sees one), how membership and jobs are
+//! replicated (it reads them through a [`tripod_gateway::Gateway`]), and on which port it is served (the
+//! binary adds it to the routes of the client port).
+//!
+//! Invariants:
+//! * Every node tells the same of the same state, under the same versions: they are made of the content.
+//! * A node tells nothing before it has seen everything that was acknowledged before it started. Or a
+//!   client that comes to a node that has just been restarted would be told that its job is gone.
+//! * An address is an IP address: gRPC refuses the whole message for a single name in it.
+//! * A slow client costs one message of memory and is told the newest state next, not every one between.
+//!
+//! | module | what |
+//! |---|---|
+//! | `service` | the RPCs, and how they are mounted |
+//! | `session` | one stream: what its client asked for and was told |
+//! | `kind` | the types of resources, and how jobs are named in them |
+//! | `resources` | the messages |
+//! | `directory` | which job is where, kept up to date |
+//! | `names` | the addresses behind host names |
+//! | `bootstrap` | what a client must be given |
+
+mod bootstrap;
+mod directory;
+mod kind;
+mod names;
+mod resources;
+mod service;
+mod session;
+
+pub use bootstrap::bootstrap;
+pub use service::add_to;

@@ -1,0 +1,162 @@
+//! One stream of one client: what it asked for, and what it was told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use envoy_types::pb::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
+use envoy_types::pb::google::protobuf::Any;
+use tokio::sync::mpsc;
+use tonic::{Status, Streaming};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::directory::{Directory, Known};
+use crate::kind::Kind;
+use crate::resources;
+
+/// Resources of one kind that one client may ask for: it has one for every target that it dials.
+const NAMES_MAX: usize = 256;
+
+/// What a client is told next.
+pub(crate) type Replies = mpsc::Sender<Result<DiscoveryResponse, Status>>;
+
+/// The client went away.
+struct Gone;
+
+/// One stream.
+pub(crate) struct Session {
+    known: Known,
+    replies: Replies,
+    subscriptions: BTreeMap<Kind, Subscription>,
+    nonces: u64,
+    /// What the client calls itself, for logs.
+    client: String,
+}
+
+/// The resources of one kind.
+#[derive(Default)]
+struct Subscription {
+    names: BTreeSet<String>,
+    /// The version that the client was told last.
+    told: Option<String>,
+}
+
+impl Session {
+    pub(crate) fn new(known: Known, replies: Replies) -> Self {
+        Self { known, replies, subscriptions: BTreeMap::new(), nonces: 0, client: String::new() }
+    }
+
+    /// Answers the client until it leaves.
+    pub(crate) async fn run(mut self, mut requests: Streaming<DiscoveryRequest>) {
+        loop {
+            tokio::select! {
+                request = requests.message() => {
+                    let Ok(Some(request)) = request else { return };
+                    if let Err(refusal) = self.take(request) {
+                        // A client that is gone need not be refused.
+                        let _ = self.replies.send(Err(refusal)).await;
+                        return;
+                    }
+                }
+                changed = self.known.changed() => if changed.is_err() { return },
+                () = self.replies.closed() => return,
+            }
+            if let Err(Gone) = self.tell().await {
+                return;
+            }
+        }
+    }
+
+    /// Notes what the client asks for, and what it says of the last answer.
+    fn take(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
+        if let Some(node) = request.node {
+            self.client = node.id;
+        }
+        let Some(kind) = Kind::of(&request.type_url) else {
+            tracing::debug!(
+                client = self.client,
+                kind = request.type_url,
+                "xds resources of an unknown type"
+            );
+            return Ok(());
+        };
+        if let Some(error) = request.error_detail {
+            tracing::warn!(client = self.client, ?kind, reason = error.message, "xds resources were refused");
+        }
+        let asked = request.resource_names.len();
+        if asked > NAMES_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "{asked} resources of one type, {NAMES_MAX} are served to one client; dial fewer targets from one process"
+            )));
+        }
+        let names = BTreeSet::from_iter(request.resource_names);
+        let subscription = self.subscriptions.entry(kind).or_default();
+        if !names.is_subset(&subscription.names) {
+            // A resource that is asked for is told, even if it is the same as another client's.
+            subscription.told = None;
+        }
+        subscription.names = names;
+        Ok(())
+    }
+
+    /// Tells the client everything that it asked for and does not know yet.
+    async fn tell(&mut self) -> Result<(), Gone> {
+        let Some(directory) = self.known.borrow_and_update().clone() else { return Ok(()) };
+        for (kind, subscription) in &mut self.subscriptions {
+            let Some(answer) = subscription.news(*kind, &directory, &self.client) else { continue };
+            self.nonces += 1;
+            let response = DiscoveryResponse { nonce: self.nonces.to_string(), ..answer };
+            self.replies.send(Ok(response)).await.map_err(|_| Gone)?;
+        }
+        Ok(())
+    }
+}
+
+impl Subscription {
+    /// The resources that were asked for, unless they are what the client was told last. A job that does
+    /// not exist is left out, which means just that.
+    fn news(&mut self, kind: Kind, directory: &Directory, client: &str) -> Option<DiscoveryResponse> {
+        if self.names.is_empty() {
+            self.told = None;
+            return None;
+        }
+        let mut found = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            match resource(kind, name, directory) {
+                Some(resource) => found.push(resource),
+                None => {
+                    tracing::info!(client, ?kind, resource = name, "no such job for an xds client");
+                }
+            }
+        }
+        let version = version(&found);
+        if self.told.as_ref() == Some(&version) {
+            return None;
+        }
+        self.told = Some(version.clone());
+        Some(DiscoveryResponse {
+            version_info: version,
+            resources: found,
+            type_url: kind.type_url().to_owned(),
+            ..Default::default()
+        })
+    }
+}
+
+fn resource(kind: Kind, name: &str, directory: &Directory) -> Option<Any> {
+    let job = kind.job(name);
+    let addresses = directory.addresses(job)?;
+    Some(match kind {
+        Kind::Cluster => resources::cluster(job),
+        Kind::Endpoints => resources::endpoints(job, addresses),
+        Kind::Listener => resources::listener(name, job),
+    })
+}
+
+/// The same for the same content, on every node and after every restart.
+fn version(resources: &[Any]) -> String {
+    let mut hash = Xxh3Default::new();
+    for resource in resources {
+        hash.update(&(resource.value.len() as u64).to_be_bytes());
+        hash.update(&resource.value);
+    }
+    format!("{:016x}", hash.digest())
+}
