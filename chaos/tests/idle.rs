@@ -22,6 +22,7 @@ async fn load_percent(cluster: &Cluster, node: u64) -> f64 {
 }
 
 #[tokio::test]
+#[ignore = "a figure of release builds: cargo xtask test --only release"]
 async fn an_idle_leader_with_a_dead_follower_uses_less_than_three_percent_of_a_core() {
     let mut cluster = Cluster::start(ClusterOptions::tripod().unwrap()).await.unwrap();
     let leader = cluster.wait_for_leader().await.unwrap();

@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Leave the verify stages out.
     #[arg(long)]
     skip_verify: bool,
-    /// Run only this stage: one of verify's, build, rust, doctest, clients.
+    /// Run only this stage: one of verify's, build, rust, doctest, clients, release.
     #[arg(long)]
     only: Option<String>,
     /// Run only client tests whose name contains this text.
@@ -39,6 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     stages.push(Stage::new("doctest", || cargo::run(cargo(&["test", "--quiet", "--workspace", "--doc"]))));
     let clients = options.clone();
     stages.push(Stage::new("clients", move || client_tests(&clients)));
+    stages.push(Stage::new("release", release_figures));
     stage::run_all("test", options.only.as_deref(), stages)
 }
 
@@ -55,6 +56,15 @@ fn rust_tests() -> Result<()> {
     }
     eprintln!("  cargo-nextest is not installed: running the same tests by cargo test, one binary at a time");
     cargo::run(cargo(&["test", "--workspace", "--all-targets"]))
+}
+
+/// What is promised of the program that people run, and says nothing of an unoptimised one.
+fn release_figures() -> Result<()> {
+    cargo::run(cargo(&["build", "--release", "--package", "tripod"]))?;
+    let mut figures = cargo(&["test", "--quiet", "--package", "tripod-chaos", "--test", "idle"]);
+    figures.args(["--", "--ignored", "--nocapture"]);
+    figures.env("TRIPOD_BIN", target_dir()?.join("release/tripod"));
+    cargo::run(figures)
 }
 
 fn client_tests(options: &Options) -> Result<()> {
