@@ -38,6 +38,18 @@ const OURS: &[Ours] = &[
         dev: &["tripod-client"],
         because: "front ends never see raft",
     },
+    Ours {
+        package: "tripod-xds",
+        may: FRONT_END,
+        dev: &["tripod-coordination"],
+        because: "front ends never see raft",
+    },
+    Ours {
+        package: "tripod-agent",
+        may: &["tripod-coordination", "tripod-proto"],
+        dev: &["tripod-gateway", "tripod-native", "tripod-state"],
+        because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
+    },
     Ours { package: "tripod-web", may: FRONT_END, dev: &[], because: "front ends never see raft" },
     Ours {
         package: "tripod-client",
@@ -54,6 +66,7 @@ const OURS: &[Ours] = &[
     Ours {
         package: "tripod",
         may: &[
+            "tripod-agent",
             "tripod-client",
             "tripod-coordination",
             "tripod-gateway",
@@ -63,6 +76,7 @@ const OURS: &[Ours] = &[
             "tripod-raft",
             "tripod-state",
             "tripod-web",
+            "tripod-xds",
         ],
         dev: &["tripod-chaos"],
         because: "the binary composes everything and nothing builds on it",
@@ -108,6 +122,7 @@ const THEIRS: &[Theirs] = &[
         crates: &["prost", "prost-types", "tonic", "tonic-prost", "tonic-prost-build", "protox"],
         normal: &[
             "tripod",
+            "tripod-agent",
             "tripod-chaos",
             "tripod-client",
             "tripod-coordination",
@@ -118,14 +133,17 @@ const THEIRS: &[Theirs] = &[
             "tripod-raft",
             "tripod-tests",
             "tripod-web",
+            "tripod-xds",
         ],
         dev: &[
+            "tripod-agent",
             "tripod-chaos",
             "tripod-client",
             "tripod-coordination",
             "tripod-native",
             "tripod-raft",
             "tripod-tests",
+            "tripod-xds",
         ],
         because: "the wire ends where the domain begins",
     },

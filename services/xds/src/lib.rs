@@ -7,8 +7,9 @@
 //!
 //! Invariants:
 //! * Every node tells the same of the same state, under the same versions: they are made of the content.
-//! * A node tells nothing before it has seen everything that was acknowledged before it started. Or a
-//!   client that comes to a node that has just been restarted would be told that its job is gone.
+//! * A node tells no addresses before it has seen everything that was acknowledged before it started. A
+//!   port that another job has been given since would lead a client to that job.
+//! * Whether a job exists decides about its endpoints only: clients do not recover from the rest's absence.
 //! * An address is an IP address: gRPC refuses the whole message for a single name in it.
 //! * A slow client costs one message of memory and is told the newest state next, not every one between.
 //!

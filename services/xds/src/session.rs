@@ -9,7 +9,7 @@ use tonic::{Status, Streaming};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::directory::{Directory, Known};
-use crate::kind::Kind;
+use crate::kind::{Kind, job_of};
 use crate::resources;
 
 /// Resources of one kind that one client may ask for: it has one for every target that it dials.
@@ -90,7 +90,7 @@ impl Session {
         let names = BTreeSet::from_iter(request.resource_names);
         let subscription = self.subscriptions.entry(kind).or_default();
         if !names.is_subset(&subscription.names) {
-            // A resource that is asked for is told, even if it is the same as another client's.
+            // Who asks for something more gets an answer, even if there is nothing more to tell.
             subscription.told = None;
         }
         subscription.names = names;
@@ -99,9 +99,10 @@ impl Session {
 
     /// Tells the client everything that it asked for and does not know yet.
     async fn tell(&mut self) -> Result<(), Gone> {
-        let Some(directory) = self.known.borrow_and_update().clone() else { return Ok(()) };
+        let directory = self.known.borrow_and_update().clone();
         for (kind, subscription) in &mut self.subscriptions {
-            let Some(answer) = subscription.news(*kind, &directory, &self.client) else { continue };
+            let Some(found) = subscription.find(*kind, directory.as_deref()) else { continue };
+            let Some(answer) = subscription.news(*kind, found, &self.client) else { continue };
             self.nonces += 1;
             let response = DiscoveryResponse { nonce: self.nonces.to_string(), ..answer };
             self.replies.send(Ok(response)).await.map_err(|_| Gone)?;
@@ -111,25 +112,36 @@ impl Session {
 }
 
 impl Subscription {
-    /// The resources that were asked for, unless they are what the client was told last. A job that does
-    /// not exist is left out, which means just that.
-    fn news(&mut self, kind: Kind, directory: &Directory, client: &str) -> Option<DiscoveryResponse> {
-        if self.names.is_empty() {
-            self.told = None;
-            return None;
-        }
-        let mut found = Vec::with_capacity(self.names.len());
-        for name in &self.names {
-            match resource(kind, name, directory) {
-                Some(resource) => found.push(resource),
-                None => {
-                    tracing::info!(client, ?kind, resource = name, "no such job for an xds client");
-                }
+    /// The resources that were asked for; `None` as long as they cannot be told.
+    ///
+    /// Only where a job is depends on whether there is such a job. A client that is told of no listener
+    /// gives up after a while, and the calls that it has made by then do not go on when the job is created.
+    /// One that knows the listener and waits for endpoints goes on. Endpoints that are left out are kept by a
+    /// client that knew some.
+    fn find(&self, kind: Kind, directory: Option<&Directory>) -> Option<Vec<Any>> {
+        let names = self.names.iter();
+        Some(match kind {
+            Kind::Listener => names.map(|name| resources::listener(name, job_of(name))).collect(),
+            Kind::Cluster => names.map(|job| resources::cluster(job)).collect(),
+            Kind::Endpoints => {
+                let directory = directory?;
+                names.filter_map(|job| Some(resources::endpoints(job, directory.addresses(job)?))).collect()
             }
+        })
+    }
+
+    /// The resources that were found, unless they are what the client was told last.
+    fn news(&mut self, kind: Kind, found: Vec<Any>, client: &str) -> Option<DiscoveryResponse> {
+        if self.names.is_empty() {
+            return None;
         }
         let version = version(&found);
         if self.told.as_ref() == Some(&version) {
             return None;
+        }
+        if found.len() < self.names.len() {
+            let (asked, known) = (&self.names, found.len());
+            tracing::info!(client, ?asked, known, "xds client waits for jobs that do not exist");
         }
         self.told = Some(version.clone());
         Some(DiscoveryResponse {
@@ -139,16 +151,6 @@ impl Subscription {
             ..Default::default()
         })
     }
-}
-
-fn resource(kind: Kind, name: &str, directory: &Directory) -> Option<Any> {
-    let job = kind.job(name);
-    let addresses = directory.addresses(job)?;
-    Some(match kind {
-        Kind::Cluster => resources::cluster(job),
-        Kind::Endpoints => resources::endpoints(job, addresses),
-        Kind::Listener => resources::listener(name, job),
-    })
 }
 
 /// The same for the same content, on every node and after every restart.
