@@ -91,7 +91,7 @@ impl Agent {
         background.spawn(Teller::new(beats, job.clone(), config.job.clone()).run());
         background.spawn({
             let (name, spec) = (config.job.clone(), config.spec);
-            async move { job.settle(&upstream, &name, spec).await }
+            async move { job.settle(&upstream, &name, spec.as_ref()).await }
         });
         let mut serving = JoinSet::new();
         for Opened { listener, place } in opened {

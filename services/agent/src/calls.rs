@@ -1,9 +1,6 @@
 //! Which calls there are, and what may be done with each: the one table.
 //!
-//! *Stamped* calls change something, or record an arrival, so sending one again must not do it twice:
-//! the stamp makes every attempt get the first one's outcome. The others only look, or only wait, and
-//! may be sent as often as connections break. `PollForError` records that its task polls, but each
-//! attempt has to take the place of the one before, which a remembered outcome would prevent.
+//! See [`Repeat`] for how each may be sent again when it was sent and not answered.
 
 use std::fmt;
 
@@ -75,51 +72,65 @@ impl fmt::Display for Kind {
     }
 }
 
+/// How a call may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// As it is: it only looks.
+    Free,
+    /// With the stamp of its first attempt, so that every attempt gets the first one's outcome.
+    Stamped,
+    /// With the stamp of its first attempt; and if that one's session has expired, with another one, for
+    /// the cluster also knows by what it says that it is the same call again. Such calls record an arrival
+    /// and may wait for days. The stamp still counts: a late copy of an attempt would take the place of
+    /// the one that waits.
+    Recognised,
+}
+
 /// A call as the agent treats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) dialect: Dialect,
     pub(crate) kind: Kind,
-    pub(crate) stamped: bool,
+    pub(crate) repeat: Repeat,
 }
 
-const STAMPED: bool = true;
-const FREE: bool = false;
+/// What the table says of a method.
+type Row = (&'static str, Kind, Repeat);
 
 /// Methods of N and T; their meanings are the same in both.
-const COORDINATION: [(&str, Kind, bool); 21] = [
-    ("RegisterTask", Kind::Register, STAMPED),
-    ("Heartbeat", Kind::Heartbeat, FREE),
-    ("ShutdownTask", Kind::Shutdown, STAMPED),
-    ("ResetTask", Kind::Other, STAMPED),
-    ("ReportErrorToService", Kind::Other, STAMPED),
-    ("InsertKeyValue", Kind::Other, STAMPED),
-    ("IncrementKeyValue", Kind::Other, STAMPED),
-    ("DeleteKeyValue", Kind::Other, STAMPED),
-    ("Barrier", Kind::Barrier, STAMPED),
-    ("CancelBarrier", Kind::Other, STAMPED),
-    ("GetAliveTasks", Kind::Barrier, STAMPED),
-    ("WaitForAllTasks", Kind::Barrier, STAMPED),
-    ("PollForError", Kind::Poll, FREE),
-    ("GetKeyValue", Kind::Get, FREE),
-    ("TryGetKeyValue", Kind::Other, FREE),
-    ("GetKeyValueDir", Kind::Other, FREE),
-    ("WatchTasks", Kind::Watch, FREE),
-    ("WatchJobState", Kind::Watch, FREE),
-    ("GetTaskState", Kind::Other, FREE),
-    ("GetJobState", Kind::Other, FREE),
-    ("ReportErrorToTask", Kind::Other, FREE),
+const COORDINATION: [Row; 21] = [
+    ("RegisterTask", Kind::Register, Repeat::Recognised),
+    ("Heartbeat", Kind::Heartbeat, Repeat::Free),
+    ("ShutdownTask", Kind::Shutdown, Repeat::Stamped),
+    ("ResetTask", Kind::Other, Repeat::Stamped),
+    ("ReportErrorToService", Kind::Other, Repeat::Stamped),
+    ("InsertKeyValue", Kind::Other, Repeat::Stamped),
+    ("IncrementKeyValue", Kind::Other, Repeat::Stamped),
+    ("DeleteKeyValue", Kind::Other, Repeat::Stamped),
+    ("Barrier", Kind::Barrier, Repeat::Recognised),
+    ("CancelBarrier", Kind::Other, Repeat::Stamped),
+    ("GetAliveTasks", Kind::Barrier, Repeat::Stamped),
+    ("WaitForAllTasks", Kind::Barrier, Repeat::Recognised),
+    ("PollForError", Kind::Poll, Repeat::Recognised),
+    ("GetKeyValue", Kind::Get, Repeat::Free),
+    ("TryGetKeyValue", Kind::Other, Repeat::Free),
+    ("GetKeyValueDir", Kind::Other, Repeat::Free),
+    ("WatchTasks", Kind::Watch, Repeat::Free),
+    ("WatchJobState", Kind::Watch, Repeat::Free),
+    ("GetTaskState", Kind::Other, Repeat::Free),
+    ("GetJobState", Kind::Other, Repeat::Free),
+    ("ReportErrorToTask", Kind::Other, Repeat::Free),
 ];
 
 /// Methods of L.
-const RUNTIME: [(&str, Kind, bool); 7] = [
-    ("Connect", Kind::Register, STAMPED),
-    ("EnumerateDevices", Kind::Barrier, STAMPED),
-    ("KeyValueSet", Kind::Other, STAMPED),
-    ("WaitAtBarrier", Kind::Barrier, STAMPED),
-    ("Shutdown", Kind::Shutdown, STAMPED),
-    ("KeyValueGet", Kind::Get, FREE),
-    ("Heartbeat", Kind::Heartbeat, FREE),
+const RUNTIME: [Row; 7] = [
+    ("Connect", Kind::Register, Repeat::Recognised),
+    ("EnumerateDevices", Kind::Barrier, Repeat::Recognised),
+    ("KeyValueSet", Kind::Other, Repeat::Stamped),
+    ("WaitAtBarrier", Kind::Barrier, Repeat::Stamped),
+    ("Shutdown", Kind::Shutdown, Repeat::Stamped),
+    ("KeyValueGet", Kind::Get, Repeat::Free),
+    ("Heartbeat", Kind::Heartbeat, Repeat::Free),
 ];
 
 /// The call of a path such as `/package.Service/Method`; `None` for a service that is not passed on. A
@@ -127,14 +138,14 @@ const RUNTIME: [(&str, Kind, bool); 7] = [
 pub(crate) fn find(path: &str) -> Option<Call> {
     let (service, method) = path.strip_prefix('/')?.split_once('/')?;
     let (_, dialect) = SERVICES.into_iter().find(|(name, _)| *name == service)?;
-    let methods: &[(&str, Kind, bool)] = match dialect {
+    let methods: &[Row] = match dialect {
         Dialect::N | Dialect::T => &COORDINATION,
         Dialect::L => &RUNTIME,
         Dialect::Foreign => &[],
     };
     let known = methods.iter().find(|(name, ..)| *name == method);
-    let (kind, stamped) = known.map_or((Kind::Other, FREE), |(_, kind, stamped)| (*kind, *stamped));
-    Some(Call { dialect, kind, stamped })
+    let (kind, repeat) = known.map_or((Kind::Other, Repeat::Free), |(_, kind, repeat)| (*kind, *repeat));
+    Some(Call { dialect, kind, repeat })
 }
 
 #[cfg(test)]
@@ -148,11 +159,11 @@ mod tests {
     #[test]
     fn a_path_tells_dialect_and_kind() {
         let call = find("/xla.coordination.CoordinationService/Barrier").expect("known");
-        assert_eq!(call, Call { dialect: Dialect::N, kind: Kind::Barrier, stamped: true });
+        assert_eq!(call, Call { dialect: Dialect::N, kind: Kind::Barrier, repeat: Repeat::Recognised });
         let call = find("/xla.DistributedRuntimeService/Heartbeat").expect("known");
-        assert_eq!(call, Call { dialect: Dialect::L, kind: Kind::Heartbeat, stamped: false });
+        assert_eq!(call, Call { dialect: Dialect::L, kind: Kind::Heartbeat, repeat: Repeat::Free });
         let call = find("/tensorflow.WorkerService/GetStatus").expect("passed on");
-        assert_eq!((call.dialect, call.stamped), (Dialect::Foreign, false));
+        assert_eq!((call.dialect, call.repeat), (Dialect::Foreign, Repeat::Free));
         for strange in ["", "/", "/tripod.v1.Kv/Put", "/xla.coordination.CoordinationService", "x"] {
             assert_eq!(find(strange), None, "{strange}");
         }
@@ -196,7 +207,7 @@ mod tests {
                 services.filter(|(name, _)| name == wanted).flat_map(|(_, service)| &service.methods);
             methods.map(|method| method.name.clone()).collect()
         };
-        let table = |methods: &[(&str, Kind, bool)]| -> BTreeSet<String> {
+        let table = |methods: &[Row]| -> BTreeSet<String> {
             methods.iter().map(|(name, ..)| (*name).to_owned()).collect()
         };
         let known = table(&COORDINATION);
@@ -227,18 +238,18 @@ mod tests {
                 };
                 let call = find(&format!("/{service}/{method}")).expect("passed on");
                 let expected = match treatment {
-                    "stamped" => (true, false),
-                    "free" => (false, false),
-                    "batch" => (false, true),
+                    "stamped" => (Repeat::Stamped, false),
+                    "recognised" => (Repeat::Recognised, false),
+                    "free" => (Repeat::Free, false),
+                    "batch" => (Repeat::Free, true),
                     other => panic!("{other}"),
                 };
-                assert_eq!((call.stamped, call.kind == Kind::Heartbeat), expected, "{dialect} {method}");
+                assert_eq!((call.repeat, call.kind == Kind::Heartbeat), expected, "{dialect} {method}");
                 listed.insert((dialect == "L", method));
             }
         }
-        let of = |legacy: bool, methods: &'static [(&'static str, Kind, bool)]| {
-            methods.iter().map(move |(name, ..)| (legacy, *name))
-        };
+        let of =
+            |legacy: bool, methods: &'static [Row]| methods.iter().map(move |(name, ..)| (legacy, *name));
         let table: BTreeSet<_> = of(false, &COORDINATION).chain(of(true, &RUNTIME)).collect();
         assert_eq!(listed, table);
     }

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::Status;
 use tripod_proto::metadata;
 
+use crate::calls::Repeat;
 use crate::config::Poll;
 use crate::lanes::{Flight, Lanes};
 use crate::message::{Message, Reply};
@@ -54,22 +55,22 @@ impl Forwarder {
     /// # Errors
     /// The answer of the agent itself: no session can be opened, or it cannot be told any more whether
     /// the call was executed, or there has been no cluster for too long.
-    pub(crate) async fn call(&self, message: &Message, stamped: bool) -> Result<Reply, Status> {
+    pub(crate) async fn call(&self, message: &Message, repeat: Repeat) -> Result<Reply, Status> {
         if let Some(given_up) = self.upstream.is_given_up() {
             return Err(given_up);
         }
         tokio::select! {
             biased;
-            answer = self.send(message, stamped) => answer,
+            answer = self.send(message, repeat) => answer,
             given_up = self.upstream.given_up() => Err(given_up),
         }
     }
 
-    async fn send(&self, message: &Message, stamped: bool) -> Result<Reply, Status> {
+    async fn send(&self, message: &Message, repeat: Repeat) -> Result<Reply, Status> {
         loop {
-            let flight = match stamped {
-                true => Some(self.lanes.take().await?),
-                false => None,
+            let flight = match repeat {
+                Repeat::Free => None,
+                Repeat::Stamped | Repeat::Recognised => Some(self.lanes.take().await?),
             };
             let SessionGone { is_certain } = match self.attempts(message, flight.as_ref()).await {
                 Ok(reply) => return Ok(reply),
@@ -78,7 +79,7 @@ impl Forwarder {
             if let Some(flight) = flight {
                 flight.lost();
             }
-            if !is_certain {
+            if !is_certain && repeat != Repeat::Recognised {
                 return Err(Status::unavailable(format!(
                     "outcome unknown: the session of this call expired while {} was under way; look whether \
                      it took effect before sending it again",

@@ -118,7 +118,7 @@ impl Front {
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
         let message = Message::read(request, deadline).await?;
-        let reply = self.forwarder.call(&message, call.stamped).await?;
+        let reply = self.forwarder.call(&message, call.repeat).await?;
         if call.kind == Kind::Register && reply.is_ok() {
             self.registered(call.dialect, &message, &reply).await;
         }

@@ -55,7 +55,7 @@ impl AgentJob {
     }
 
     /// Finds the job, or creates it if `spec` is given. Goes on until there is one.
-    pub(crate) async fn settle(&self, upstream: &Upstream, name: &str, spec: Option<JobSpec>) {
+    pub(crate) async fn settle(&self, upstream: &Upstream, name: &str, spec: Option<&JobSpec>) {
         loop {
             let found = match get(upstream, name).await {
                 Err(missing) if missing.code() == Code::NotFound => match spec {
@@ -68,7 +68,7 @@ impl AgentJob {
                 found => found,
             };
             match found {
-                Ok(job) => return self.found(&job, spec.as_ref()),
+                Ok(job) => return self.found(&job, spec),
                 Err(refusal) => self.missing(name, &refusal),
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -76,19 +76,20 @@ impl AgentJob {
     }
 
     fn found(&self, job: &Job, wanted: Option<&JobSpec>) {
-        let is = job.spec.unwrap_or_default();
+        let (tasks, heartbeat_timeout_ms) =
+            job.spec.as_ref().map_or((0, 0), |spec| (spec.tasks, spec.heartbeat_timeout_ms));
         if let Some(wanted) = wanted
-            && wanted.tasks != is.tasks
+            && wanted.tasks != tasks
         {
             tracing::warn!(
                 job = job.name,
-                tasks = is.tasks,
+                tasks,
                 wanted = wanted.tasks,
                 "the job exists with another number of tasks; `tripod job delete` it to create it anew"
             );
         }
-        let heartbeat_timeout = Duration::from_millis(is.heartbeat_timeout_ms);
-        tracing::info!(job = job.name, tasks = is.tasks, "job settled");
+        let heartbeat_timeout = Duration::from_millis(heartbeat_timeout_ms);
+        tracing::info!(job = job.name, tasks, "job settled");
         self.known.send_replace(Known::Settled { heartbeat_timeout });
     }
 
@@ -115,9 +116,9 @@ async fn get(upstream: &Upstream, name: &str) -> Result<Job, Status> {
 }
 
 /// Creates the job. It may be another agent that does: that is just as well.
-async fn create(upstream: &Upstream, name: &str, spec: JobSpec) -> Result<Job, Status> {
+async fn create(upstream: &Upstream, name: &str, spec: &JobSpec) -> Result<Job, Status> {
     let ask = |channel: Channel| {
-        let request = CreateJobRequest { name: name.to_owned(), spec: Some(spec) };
+        let request = CreateJobRequest { name: name.to_owned(), spec: Some(spec.to_owned()) };
         async move { JobsClient::new(channel).create(request).await }
     };
     match upstream.ask("job create", ask).await {

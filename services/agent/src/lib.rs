@@ -10,13 +10,14 @@
 //! signals).
 //!
 //! Invariants:
-//! * A call that changes something is sent again only with the stamp of its first attempt.
+//! * A call that changes something is sent again only with the stamp of its first attempt; with another
+//!   one only if that session has expired and the cluster recognises the call by what it says.
 //! * A refusal of the cluster reaches the client byte for byte, and only a node's own trouble is not
 //!   passed on.
 //! * One connection to the cluster is in use at a time; it is left for another one only when that one's
 //!   node has shown that it can serve.
-//! * A heartbeat is told only if a client has made it, and answered without the cluster only if the
-//!   same client's last one was answered well.
+//! * A heartbeat is told only if a client has made it, and never answered without the cluster after the
+//!   cluster has refused the same client's last one.
 //! * Nothing waits for longer than the client does, or than the longest outage.
 //!
 //! | module | what |

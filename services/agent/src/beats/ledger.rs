@@ -8,6 +8,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tonic::Status;
 
+/// Beats of one batch; nodes take four times as many. More are told with the next one.
+const BATCH_MAX: usize = 4096;
+
 /// A client's heartbeat call. One client's beats are all alike, and another client's are not: the message
 /// names the task and its life.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,12 +83,11 @@ impl Ledger {
     /// nothing that this one does not.
     pub(crate) fn take_due(&mut self) -> Vec<Beat> {
         let mut due = Vec::new();
-        for (beat, entry) in &mut self.entries {
-            if entry.is_due && entry.told.is_none() {
-                entry.is_due = false;
-                entry.told = Some(std::mem::take(&mut entry.waiting));
-                due.push(beat.clone());
-            }
+        let entries = self.entries.iter_mut().filter(|(_, entry)| entry.is_due && entry.told.is_none());
+        for (beat, entry) in entries.take(BATCH_MAX) {
+            entry.is_due = false;
+            entry.told = Some(std::mem::take(&mut entry.waiting));
+            due.push(beat.clone());
         }
         due
     }
@@ -152,6 +154,22 @@ mod tests {
         assert_eq!(ledger.take_due(), [beat(1)]);
         ledger.judged(&beat(1), &ok());
         assert_eq!(second.try_recv().expect("answered").expect("well"), "ok");
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_bounded_and_the_rest_stays_due() {
+        let mut ledger = Ledger::default();
+        let many = u32::try_from(BATCH_MAX).expect("few") + 1;
+        let verdicts: Vec<_> = (0..many)
+            .map(|task| {
+                let message = Bytes::copy_from_slice(&task.to_le_bytes());
+                ledger.join(&Beat { path: "/Heartbeat".into(), message })
+            })
+            .collect();
+        assert_eq!(ledger.take_due().len(), BATCH_MAX);
+        assert!(ledger.has_due());
+        assert_eq!(ledger.take_due().len(), 1);
+        drop(verdicts);
     }
 
     #[tokio::test]

@@ -119,14 +119,6 @@ impl Batch {
                 }
             }
         };
-        if ended.code() == Code::NotFound {
-            // The job is gone; that is the verdict on all of its beats.
-            let mut ledger = self.beats.shared.ledger.lock();
-            for place in std::mem::take(open) {
-                ledger.judged(&self.due[place], &Err(ended.clone()));
-            }
-            return;
-        }
         tracing::debug!(address = self.link.address, cause = root_cause(&ended), "heartbeats not told");
         if is_own_trouble(&ended) {
             self.beats.upstream.doubt(&self.link, Doubt::Failed);

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 
 use tokio::sync::{mpsc, watch};
+use tonic::Status;
 use tripod_proto::tripod::v1::WatchMembersRequest;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 
@@ -23,24 +24,32 @@ pub(crate) enum Trouble {
     Stopping,
 }
 
-/// Learns who the members are, and whether the node stops. Ends with the connection, and says why: the
-/// stream is never idle for HTTP/2's pings.
+/// Learns who the members are, and whether the node stops. Ends with the connection, and says why.
 pub(crate) async fn follow_members(
     upstream: &Upstream,
     link: &Link,
     trouble: &watch::Sender<Trouble>,
 ) -> String {
-    let watched = AgentsClient::new(link.channel.clone()).watch_members(WatchMembersRequest {}).await;
-    let mut members = match watched {
-        Ok(response) => response.into_inner(),
-        Err(status) => return root_cause(&status),
-    };
+    let mut pause = upstream.timing().pause_min;
     loop {
-        let told = match members.message().await {
-            Ok(Some(told)) => told,
-            Ok(None) => return "the node ended the connection".to_owned(),
-            Err(status) => return root_cause(&status),
-        };
+        if let Err(broken) = hear_members(upstream, link, trouble).await {
+            return root_cause(&broken);
+        }
+        // A node that stops ends the stream, and serves for a moment longer.
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(upstream.timing().pause_max);
+    }
+}
+
+/// Listens until the node says no more.
+async fn hear_members(
+    upstream: &Upstream,
+    link: &Link,
+    trouble: &watch::Sender<Trouble>,
+) -> Result<(), Status> {
+    let mut agents = AgentsClient::new(link.channel.clone());
+    let mut members = agents.watch_members(WatchMembersRequest {}).await?.into_inner();
+    while let Some(told) = members.message().await? {
         let addresses = told.members.into_iter().map(|member| member.client_address);
         // A node that did not announce itself yet has no address.
         let addresses: Vec<String> = addresses.filter(|address| !address.is_empty()).collect();
@@ -51,9 +60,11 @@ pub(crate) async fn follow_members(
             raise(trouble, Trouble::Stopping);
         }
     }
+    Ok(())
 }
 
-/// Asks the node again and again whether it can serve, at once when a call doubts it.
+/// Asks the node whether it can serve when nothing else has shown it for a while, and at once when a call
+/// doubts it.
 pub(crate) async fn keep_probing(
     upstream: &Upstream,
     doubts: &mut mpsc::Receiver<(LinkId, Doubt)>,
@@ -75,7 +86,13 @@ pub(crate) async fn keep_probing(
                     Doubt::Stopping => raise(trouble, Trouble::Stopping),
                 }
             }
-            () = tokio::time::sleep(timing.probe_interval) => {}
+            () = tokio::time::sleep(timing.probe_interval) => {
+                // Heartbeats and calls have shown it in passing.
+                if upstream.shared.outages.heard_within(timing.probe_interval) {
+                    calm(trouble, Trouble::Silent);
+                    continue;
+                }
+            }
         }
         match link.probe(timing.answer_limit).await {
             Ok(()) => {

@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout};
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 use tower::Service;
-use tripod_proto::tripod::v1::BeatRequest;
-use tripod_proto::tripod::v1::agents_client::AgentsClient;
+use tripod_proto::tripod::v1::kv_client::KvClient;
+use tripod_proto::tripod::v1::{Consistency, GetRequest};
 
 use super::ask::is_own_trouble;
 use crate::config::Timing;
@@ -61,24 +61,21 @@ impl Link {
         Ok(link)
     }
 
-    /// Asks the node whether it can serve: an empty batch of heartbeats needs what a full one needs.
+    /// Asks the node whether it can serve: reads a key as of all writes acknowledged so far, for which it
+    /// needs a leader as much as a client's call does. An empty batch of heartbeats would be answered by
+    /// any node that is up.
     ///
     /// # Errors
     /// Why it cannot.
     pub(crate) async fn probe(&self, limit: Duration) -> Result<(), String> {
-        let ask = async {
-            let mut verdicts =
-                AgentsClient::new(self.channel.clone()).beat(BeatRequest::default()).await?.into_inner();
-            verdicts.message().await
-        };
-        match timeout(limit, ask).await {
-            Ok(Ok(_)) => Ok(()),
+        let request = GetRequest { consistency: Consistency::Linearizable.into(), ..GetRequest::default() };
+        match timeout(limit, KvClient::new(self.channel.clone()).get(request)).await {
             Ok(Err(status)) if status.code() == Code::Unimplemented => {
-                Err("it does not serve agents; is it a node's client port, of this version?".to_owned())
+                Err("it answers, but not as a node does; is this a node's client port?".to_owned())
             }
             Ok(Err(status)) if is_own_trouble(&status) => Err(root_cause(&status)),
-            // A refusal is an answer.
-            Ok(Err(_)) => Ok(()),
+            // A refusal is an answer, too.
+            Ok(_) => Ok(()),
             Err(_) => Err(format!("connected, but no answer within {:.1} s", limit.as_secs_f64())),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -10,13 +11,18 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Outages {
     since: watch::Sender<Option<Instant>>,
+    heard: Mutex<Option<Instant>>,
     begun: AtomicU64,
 }
 
 impl Outages {
     /// Until the first answer it is not known whether anybody can serve.
     pub(crate) fn new() -> Self {
-        Self { since: watch::Sender::new(Some(Instant::now())), begun: AtomicU64::new(0) }
+        Self {
+            since: watch::Sender::new(Some(Instant::now())),
+            heard: Mutex::new(None),
+            begun: AtomicU64::new(0),
+        }
     }
 
     /// Notes that nobody serves at the moment.
@@ -34,6 +40,7 @@ impl Outages {
 
     /// Notes that somebody serves.
     pub(crate) fn end(&self) {
+        *self.heard.lock() = Some(Instant::now());
         if self.since.borrow().is_none() {
             return;
         }
@@ -41,6 +48,11 @@ impl Outages {
             let lasted_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::info!(lasted_ms, "outage is over");
         }
+    }
+
+    /// Whether somebody has served within the last `time`.
+    pub(crate) fn heard_within(&self, time: Duration) -> bool {
+        self.heard.lock().is_some_and(|heard| heard.elapsed() < time)
     }
 
     /// How long the present one lasts.
@@ -83,8 +95,10 @@ mod tests {
     async fn an_answer_starts_the_time_anew() {
         let outages = Outages::new();
         tokio::time::advance(Duration::from_secs(9)).await;
+        assert!(!outages.heard_within(LIMIT));
         outages.end();
         assert_eq!(outages.lasts_for(), None);
+        assert!(outages.heard_within(LIMIT));
         outages.begin("gone");
         let begun = Instant::now();
         tokio::time::advance(Duration::from_secs(4)).await;

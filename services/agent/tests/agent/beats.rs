@@ -161,3 +161,19 @@ async fn the_lease_ends_with_the_longest_outage() {
     assert_eq!(refused.code(), Code::Unavailable);
     assert!(refused.message().starts_with("no node of the cluster could serve"), "{}", refused.message());
 }
+
+#[tokio::test]
+async fn a_beat_whose_verdict_never_comes_is_told_again() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    let timing = Timing { answer_limit: Duration::from_secs(1), ..config(&[]).timing };
+    let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
+    let mut client = served.client().await;
+    heartbeat(&mut client, 0, LONG).await.expect("alive");
+    node.behave(|conduct| conduct.beats = BeatConduct::Silence);
+    heartbeat(&mut client, 0, SHORT).await.expect("from the lease");
+    until("there is an outage", || served.status().outage.is_some()).await;
+    node.behave(|conduct| conduct.beats = BeatConduct::Answer);
+    until("the beat is told", || batches(&cluster).len() == 2).await;
+    until("the outage is over", || served.status().outage.is_none()).await;
+}

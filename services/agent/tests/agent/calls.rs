@@ -42,7 +42,7 @@ async fn a_held_call_survives_its_node_and_keeps_its_stamp() {
 }
 
 #[tokio::test]
-async fn calls_that_only_wait_are_sent_again_without_a_stamp() {
+async fn calls_that_only_look_are_sent_again_without_a_stamp_and_polls_with_theirs() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     let served = Served::of(&[&first, &second]).await;
@@ -61,7 +61,8 @@ async fn calls_that_only_wait_are_sent_again_without_a_stamp() {
     soon(get).await.expect("no panic").expect("the key exists");
 
     let polls = cluster.attempts("PollForError");
-    assert!(polls.iter().all(|poll| poll.stamp.is_none() && poll.lasting), "{polls:?}");
+    assert!(polls.iter().all(|poll| poll.stamp.as_deref() == Some("1.1.1") && poll.lasting), "{polls:?}");
+    assert!(cluster.attempts("GetKeyValue").iter().all(|get| get.stamp.is_none()));
     assert!(!poll.is_finished());
     poll.abort();
     until("nothing is held", || served.status().held.is_empty()).await;
@@ -131,6 +132,24 @@ async fn a_session_that_is_gone_after_a_lost_answer_leaves_the_outcome_unknown()
     assert_eq!(refused.code(), Code::Unavailable);
     assert!(refused.message().starts_with("outcome unknown: "), "{}", refused.message());
     assert_eq!(cluster.executions("IncrementKeyValue"), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_the_cluster_recognises_outlives_its_session() {
+    let cluster = Cluster::new();
+    let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
+    let served = Served::of(&[&first, &second]).await;
+    let mut client = served.client().await;
+    let barrier = tokio::spawn(async move { client.barrier(n::BarrierRequest::default()).await });
+    until("the call is held", || cluster.attempts("Barrier").len() == 1).await;
+    cluster.expire_sessions();
+    first.kill();
+    until("it is held again", || cluster.executions("Barrier") == 2).await;
+    cluster.change(|state| state.open = true);
+    soon(barrier).await.expect("no panic").expect("it passes");
+    let stamps: Vec<_> =
+        cluster.attempts("Barrier").into_iter().filter_map(|attempt| attempt.stamp).collect();
+    assert_eq!(stamps, ["1.1.1", "1.1.1", "2.1.1"]);
 }
 
 #[tokio::test]

@@ -5,4 +5,5 @@ mod calls;
 mod fake;
 mod nodes;
 mod places;
+mod real;
 mod support;

@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status};
 use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::agents_server::Agents;
 use tripod_proto::tripod::v1::jobs_server::Jobs;
+use tripod_proto::tripod::v1::kv_server::Kv;
 use tripod_proto::tripod::v1::sessions_server::Sessions;
 use tripod_proto::xla::coordination::HeartbeatResponse;
 
@@ -30,7 +31,7 @@ impl Agents for Native {
     async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Self::BeatStream>, Status> {
         let beats = request.into_inner().beats;
         let conduct = self.0.conduct.lock().beats.clone();
-        if conduct == BeatConduct::Silence {
+        if conduct == BeatConduct::Silence && !beats.is_empty() {
             return Ok(Response::new(Box::pin(tokio_stream::pending())));
         }
         let count = u32::try_from(beats.len()).expect("few");
@@ -60,7 +61,11 @@ impl Agents for Native {
         _: Request<pb::WatchMembersRequest>,
     ) -> Result<Response<Self::WatchMembersStream>, Status> {
         let cluster = self.0.cluster.clone();
-        let told = WatchStream::new(self.0.stopping.subscribe()).map(move |stopping| {
+        // As with a real node, the word that it stops is its last.
+        let stops = WatchStream::new(self.0.stopping.subscribe());
+        let mut is_over = false;
+        let words = stops.take_while(move |stopping| !std::mem::replace(&mut is_over, *stopping));
+        let told = words.map(move |stopping| {
             let members = cluster.look(|state| state.members.clone());
             let members = members
                 .into_iter()
@@ -116,5 +121,29 @@ impl Jobs for Native {
         _: Request<pb::DeleteJobRequest>,
     ) -> Result<Response<pb::DeleteJobResponse>, Status> {
         Err(Status::unimplemented("agents delete nothing"))
+    }
+}
+
+#[tonic::async_trait]
+impl Kv for Native {
+    /// What a linearizable read needs is what `Silence` lacks.
+    async fn get(&self, _: Request<pb::GetRequest>) -> Result<Response<pb::GetResponse>, Status> {
+        let conduct = self.0.conduct.lock().beats.clone();
+        if conduct == BeatConduct::Silence {
+            return std::future::pending().await;
+        }
+        Err(Status::not_found("no such job"))
+    }
+
+    async fn put(&self, _: Request<pb::PutRequest>) -> Result<Response<pb::PutResponse>, Status> {
+        Err(Status::unimplemented("agents write nothing"))
+    }
+
+    async fn delete(&self, _: Request<pb::DeleteRequest>) -> Result<Response<pb::DeleteResponse>, Status> {
+        Err(Status::unimplemented("agents delete nothing"))
+    }
+
+    async fn list(&self, _: Request<pb::ListRequest>) -> Result<Response<pb::ListResponse>, Status> {
+        Err(Status::unimplemented("agents list nothing"))
     }
 }

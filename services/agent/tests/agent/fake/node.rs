@@ -17,7 +17,7 @@ use super::service::FakeService;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BeatConduct {
     Answer,
-    /// Even an empty batch gets no answer: there is no leader.
+    /// They get no answer, and neither does anything else that needs a leader.
     Silence,
     Refuse(&'static str),
     Outage(&'static str),

@@ -17,6 +17,7 @@ use tower::Service;
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
+use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::xla::coordination as n;
 
@@ -30,6 +31,7 @@ pub(super) struct FakeService {
     shared: Shared,
     agents: AgentsServer<Native>,
     jobs: JobsServer<Native>,
+    kv: KvServer<Native>,
     sessions: SessionsServer<Native>,
 }
 
@@ -39,6 +41,7 @@ impl FakeService {
         Self {
             agents: AgentsServer::new(native()),
             jobs: JobsServer::new(native()),
+            kv: KvServer::new(native()),
             sessions: SessionsServer::new(native()),
             shared,
         }
@@ -59,6 +62,7 @@ impl Service<Request<Body>> for FakeService {
         let (service, method) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
         match service {
             "tripod.v1.Agents" => Box::pin(self.agents.call(request)),
+            "tripod.v1.Kv" => Box::pin(self.kv.call(request)),
             "tripod.v1.Jobs" => Box::pin(self.jobs.call(request)),
             "tripod.v1.Sessions" => Box::pin(self.sessions.call(request)),
             _ => {

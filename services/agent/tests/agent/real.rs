@@ -1,0 +1,169 @@
+//! The agent between clients and the services that nodes really have, over a state in memory.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tonic::{Code, Request};
+use tripod_agent::{AgentConfig, Kind};
+use tripod_coordination::{COORDINATION_KEY, JobBinding};
+use tripod_gateway::{Gateway, MemoryBackend, Mishap};
+use tripod_proto::xla::coordination as n;
+use tripod_state::ids::ServiceIncarnation;
+use tripod_state::{Command, job};
+
+use crate::support::{Client, Served, config, soon, until};
+
+const SERVICE: u64 = 7;
+
+/// Two nodes' ports over one state.
+struct Cluster {
+    backend: Arc<MemoryBackend>,
+    ports: Vec<Port>,
+}
+
+struct Port {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Cluster {
+    /// With the job `train` of two tasks, which releases polls.
+    async fn start() -> Self {
+        let (gateway, backend) = Gateway::in_memory();
+        let spec = job::Spec { poll: job::Poll::Release, ..job::Spec::of_tasks(2) };
+        let service = ServiceIncarnation(SERVICE);
+        let create = job::Command::Create { name: "train".to_owned(), spec, service };
+        gateway.submit(Command::Job(create)).await.expect("in memory").expect("created");
+        let ports = vec![Port::open(&gateway).await, Port::open(&gateway).await];
+        Self { backend, ports }
+    }
+
+    async fn agent(&self) -> Served {
+        let cluster = self.ports.iter().map(|port| port.address.to_string()).collect();
+        Served::start(AgentConfig { cluster, ..config(&[]) }).await
+    }
+}
+
+impl Port {
+    async fn open(gateway: &Gateway) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        // Not the job of the clients: theirs is told by the agent.
+        let binding = JobBinding::Named("default".to_owned());
+        let (_, job_ports) = watch::channel(tripod_native::JobPorts::default());
+        let routes =
+            tripod_native::add_to(tripod_coordination::routes(gateway, &binding), gateway, &job_ports);
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            tripod_coordination::serve(listener, routes, async { drop(stopped.await) })
+                .await
+                .expect("serving");
+        });
+        Self { address, stop, serving }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).expect("serving");
+        soon(self.serving).await.expect("no panic");
+    }
+}
+
+fn incarnations() -> Option<n::Incarnations> {
+    Some(n::Incarnations { service_incarnation: SERVICE, ..Default::default() })
+}
+
+async fn register(client: &mut Client, task: i32) -> u64 {
+    let request = n::RegisterTaskRequest { incarnation: 40, source_task_id: task };
+    soon(client.register_task(request)).await.expect("registered").into_inner().service_incarnation
+}
+
+async fn increment(client: &mut Client) -> String {
+    let request = n::IncrementKeyValueRequest { incarnations: incarnations(), key: "k".into(), increment: 1 };
+    let kv = soon(client.increment_key_value(request)).await.expect("incremented").into_inner().kv;
+    String::from_utf8(kv.expect("an entry").value.to_vec()).expect("digits")
+}
+
+async fn heartbeat(client: &mut Client, task: i32) -> u64 {
+    let message = n::HeartbeatRequest { incarnations: incarnations(), incarnation: 40, source_task_id: task };
+    let mut request = Request::new(message);
+    request.set_timeout(Duration::from_secs(25));
+    soon(client.heartbeat(request)).await.expect("alive").into_inner().service_incarnation
+}
+
+async fn barrier(mut client: Client, task: i32) -> Result<i64, tonic::Status> {
+    let request = n::BarrierRequest {
+        incarnations: incarnations(),
+        barrier_id: "b".into(),
+        barrier_timeout_in_ms: 60_000,
+        source_task_id: task,
+        ..Default::default()
+    };
+    client.barrier(request).await.map(|reply| reply.into_inner().counter)
+}
+
+#[tokio::test]
+async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
+    let mut cluster = Cluster::start().await;
+    let served = cluster.agent().await;
+    let (mut first, mut second) = (served.client().await, served.client().await);
+    assert_eq!(tokio::join!(register(&mut first, 0), register(&mut second, 1)), (SERVICE, SERVICE));
+    assert_eq!((heartbeat(&mut first, 0).await, heartbeat(&mut second, 1).await), (SERVICE, SERVICE));
+    assert_eq!(increment(&mut first).await, "1");
+
+    let mut poller = first.clone();
+    let poll = n::PollForErrorRequest { incarnations: incarnations(), source_task_id: 0 };
+    let poll = tokio::spawn(async move { poller.poll_for_error(poll).await });
+    let waiting = tokio::spawn(barrier(first.clone(), 0));
+    until("both are held", || {
+        let held = served.status().held;
+        held.contains_key(&Kind::Poll) && held.contains_key(&Kind::Barrier)
+    })
+    .await;
+
+    let stopped = cluster.ports.remove(0);
+    assert_eq!(served.upstream(), Some(stopped.address.to_string()));
+    stopped.stop().await;
+    assert_eq!(increment(&mut second).await, "2");
+    assert_eq!(served.upstream(), Some(cluster.ports[0].address.to_string()));
+    let arrived = soon(barrier(second.clone(), 1)).await.expect("it passes");
+    assert_eq!(soon(waiting).await.expect("no panic").expect("it passes"), arrived);
+    assert_eq!(heartbeat(&mut first, 0).await, SERVICE);
+    assert!(!poll.is_finished(), "the agent has it held although the job releases polls");
+
+    let report = n::ReportErrorToServiceRequest {
+        incarnations: incarnations(),
+        source_task_id: 1,
+        error_code: 5,
+        error_message: "boom".into(),
+    };
+    soon(second.report_error_to_service(report)).await.expect("reported");
+    let told = soon(poll).await.expect("no panic").expect_err("there is an error");
+    assert_eq!((told.code(), told.message()), (Code::NotFound, "boom"));
+    assert!(told.details().windows(COORDINATION_KEY.len()).any(|part| part == COORDINATION_KEY.as_bytes()));
+}
+
+#[tokio::test]
+async fn what_a_node_does_not_know_is_found_out_and_not_done_twice() {
+    let cluster = Cluster::start().await;
+    let served = cluster.agent().await;
+    let (mut first, mut second) = (served.client().await, served.client().await);
+    tokio::join!(register(&mut first, 0), register(&mut second, 1));
+    let mut proposals = 0;
+    cluster.backend.set_mishaps(move |_| {
+        proposals += 1;
+        match proposals % 4 {
+            1 => Mishap::UnknownButApplied,
+            2 => Mishap::UnknownAndLost,
+            3 => Mishap::NoLeader,
+            _ => Mishap::Success,
+        }
+    });
+    for expected in 1..=10 {
+        assert_eq!(increment(&mut first).await, expected.to_string());
+    }
+}
