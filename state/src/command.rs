@@ -137,6 +137,11 @@ pub enum Effect {
     AliveAnswered {
         job: JobId,
     },
+    /// A task speaks another protocol than those before it.
+    ProtocolsMixed {
+        job: JobId,
+        protocol: task::Protocol,
+    },
     /// A node announced itself, or its addresses changed.
     MemberChanged,
     /// Something that calls of the runtime wait for happened.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
+use crate::runtime::Refusal;
 
 /// A refusal. It is a reply like any other: the same on every replica, and the state is unchanged
 /// unless the variant says otherwise.
@@ -93,7 +94,7 @@ pub enum Fault {
     JobSlotsTaken { slots: u16 },
 
     /// The runtime of clients older than the coordination service refused.
-    Runtime(crate::runtime::Refusal),
+    Runtime(Refusal),
 
     /// The session is unknown or was closed; the command was not executed.
     SessionExpired,

@@ -86,7 +86,7 @@ impl Effect {
         match self {
             Self::JobCreated { .. } | Self::JobDeleted { .. } => Some(Topic::Jobs),
             Self::KeyWritten { job, key } => Some(Topic::Key(*job, key.clone())),
-            Self::TaskConnected { .. } | Self::BarrierOpened { .. } => None,
+            Self::TaskConnected { .. } | Self::BarrierOpened { .. } | Self::ProtocolsMixed { .. } => None,
             Self::TasksChanged { job } => Some(Topic::Tasks(*job)),
             Self::BarrierChanged { job, barrier } => Some(Topic::Barrier(*job, barrier.clone())),
             Self::PollsChanged { job } => Some(Topic::Polls(*job)),

@@ -8,6 +8,7 @@ pub(crate) mod turn;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{DurationMs, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
+use crate::task;
 
 /// The job that callers without a job of their own belong to. It has no slot: it is reached at the
 /// nodes' client ports.
@@ -105,6 +106,8 @@ pub struct Summary {
     pub slot: Option<JobSlot>,
     pub service: ServiceIncarnation,
     pub spec: Spec,
+    /// What its tasks have spoken so far; more than one is a mixture that was not meant.
+    pub protocols: Vec<task::Protocol>,
     pub tasks_connected: u32,
     pub tasks_in_error: u32,
     pub keys: u64,

@@ -28,6 +28,7 @@ pub(crate) struct Job {
     pub(crate) barriers: barrier::table::Table,
     pub(crate) store: Store,
     pub(crate) increments: Increments,
+    pub(crate) protocols: OrdSet<task::Protocol>,
     /// Begins with the first call that connects to it.
     pub(crate) runtime: Option<Box<Runtime>>,
 }
@@ -63,6 +64,7 @@ impl Job {
             barriers: barrier::table::Table::default(),
             store: Store::default(),
             increments: Increments::default(),
+            protocols: OrdSet::new(),
             runtime: None,
         }
     }
@@ -106,6 +108,7 @@ impl Job {
             slot: self.slot,
             service: self.service,
             spec: self.spec.clone(),
+            protocols: self.protocols.iter().copied().collect(),
             tasks_connected: self.tasks.connected(),
             tasks_in_error: u32::try_from(self.tasks.in_error().len()).unwrap_or(u32::MAX),
             keys: self.store.keys(),

@@ -6,6 +6,7 @@ use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::runtime::record::{Member, Phase};
 use crate::runtime::{Call, INCARNATION, Refusal, Wait};
+use crate::task::Protocol;
 use crate::task::{Beat, Phase as TaskPhase};
 use crate::wait::Ticket;
 
@@ -20,6 +21,7 @@ impl Turn<'_> {
             return if again { Ok(registered) } else { Err(Refusal::NotInitializing.into()) };
         }
         self.job.check_runtime_task(task)?;
+        self.speaks(Protocol::Runtime);
         let (call, tasks) = (self.call(), self.job.spec.tasks);
         let runtime = self.job.runtime.get_or_insert_default();
         let (since, replaces) = match runtime.member(task) {

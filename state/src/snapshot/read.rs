@@ -90,6 +90,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
     fn job(&mut self, head: JobRecord) -> Result<Job, Malformed> {
         let mut job = Job::new(head.id, head.name, head.slot, head.service, head.spec);
         job.tasks.restore_version(head.version);
+        job.protocols = head.protocols.into_iter().collect();
         job.polls = Polls {
             asked: head.polls_asked,
             latched: head.latched.map(Arc::new),

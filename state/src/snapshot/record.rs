@@ -15,6 +15,7 @@ use crate::kv::increments::Increment;
 use crate::kv::store::Entry;
 use crate::runtime::BarrierId;
 use crate::runtime::record::Member;
+use crate::task::Protocol;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
 use crate::{job, member, runtime};
@@ -103,6 +104,7 @@ pub(crate) struct JobRecord {
     pub(crate) service: ServiceIncarnation,
     pub(crate) spec: job::Spec,
     pub(crate) version: TaskVersion,
+    pub(crate) protocols: Vec<Protocol>,
     pub(crate) polls_asked: bool,
     pub(crate) latched: Option<Fault>,
     pub(crate) pushed: Vec<TaskId>,

@@ -57,6 +57,7 @@ fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
         service: job.service,
         spec: job.spec.clone(),
         version: job.tasks.version(),
+        protocols: job.protocols.iter().copied().collect(),
         polls_asked: job.polls.asked,
         latched: job.polls.latched.as_deref().cloned(),
         pushed: job.polls.pushed.iter().copied().collect(),

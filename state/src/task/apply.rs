@@ -7,8 +7,12 @@ use crate::task::Command;
 impl Turn<'_> {
     pub(crate) fn task(&mut self, command: Command, retried: bool) -> Reply {
         match command {
-            Command::Register { scope: _, task, incarnation, recoverable } => {
-                self.register(task, incarnation, recoverable)
+            Command::Register { scope: _, task, incarnation, recoverable, protocol } => {
+                let reply = self.register(task, incarnation, recoverable);
+                if reply.is_ok() {
+                    self.speaks(protocol);
+                }
+                reply
             }
             Command::Shutdown { scope: _, task } => self.shutdown(task, retried),
             Command::Reset { scope: _, task } => self.disconnect(task).map(|()| crate::Answer::Done),

@@ -25,7 +25,7 @@ use crate::job;
 pub enum Command {
     /// Waits for the register barrier: [`crate::Ticket::Register`]; or `Answer::Registered` at once.
     /// `recoverable` is the per-task wish of old dialect-T clients.
-    Register { scope: Scope, task: TaskId, incarnation: Incarnation, recoverable: bool },
+    Register { scope: Scope, task: TaskId, incarnation: Incarnation, recoverable: bool, protocol: Protocol },
     /// Waits for the shutdown barrier: [`crate::Ticket::Shutdown`]; or `Answer::Done` at once. A retry
     /// of a task that has left is done.
     Shutdown { scope: Scope, task: TaskId },
@@ -67,6 +67,18 @@ impl Command {
             Self::Expire { job, .. } | Self::Pushed { job, .. } => Scope { job: *job, service: None },
         }
     }
+}
+
+/// What the tasks of a job speak. All of one job are expected to speak the same: their messages mean
+/// nearly the same, but not the values that they exchange by them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Protocol {
+    /// `xla.coordination.CoordinationService`.
+    Xla,
+    /// `tensorflow.CoordinationService`.
+    TensorFlow,
+    /// `xla.DistributedRuntimeService`.
+    Runtime,
 }
 
 /// A task's state. The wire numbers it; the front ends know how.

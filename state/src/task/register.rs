@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::barrier::instance::Verdict;
 use crate::barrier::{Arrival, Arrived, REGISTER_BARRIER};
-use crate::command::{Answer, Reply};
+use crate::command::{Answer, Effect, Reply};
 use crate::fault::{Asked, BarrierFault, Fault, Leaving};
 use crate::ids::{BarrierCounter, BarrierName, CallId, Incarnation, ServiceIncarnation, TaskId};
 use crate::job::turn::Turn;
+use crate::task::Protocol;
 use crate::task::record::Life;
 use crate::wait::Ticket;
 
@@ -15,6 +16,14 @@ use crate::wait::Ticket;
 const UNAVAILABLE: i32 = 14;
 
 impl Turn<'_> {
+    /// Notes what the job's tasks speak. A mixture is let in and told.
+    pub(crate) fn speaks(&mut self, protocol: Protocol) {
+        let fresh = self.job.protocols.insert(protocol).is_none();
+        if fresh && self.job.protocols.len() > 1 {
+            self.effect(Effect::ProtocolsMixed { job: self.job.id, protocol });
+        }
+    }
+
     pub(crate) fn register(&mut self, task: TaskId, incarnation: Incarnation, recoverable: bool) -> Reply {
         self.known(task, Asked::Register)?;
         self.job.tasks.edit(task).recoverable = recoverable;

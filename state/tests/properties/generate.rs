@@ -100,7 +100,8 @@ fn tasks() -> impl Strategy<Value = task::Command> {
         prop_oneof![9 => Just(1_usize), 1 => Just(REPORT_BYTES_MAX + 1)].prop_map(|size| "x".repeat(size));
     prop_oneof![
         9 => (scope(), task(), incarnation(), any::<bool>(), any::<bool>()).prop_map(|(scope, task, incarnation, a, b)| {
-            C::Register { scope, task, incarnation, recoverable: a && b }
+            let protocol = if a { task::Protocol::Xla } else { task::Protocol::TensorFlow };
+            C::Register { scope, task, incarnation, recoverable: a && b, protocol }
         }),
         2 => (scope(), task()).prop_map(|(scope, task)| C::Shutdown { scope, task }),
         2 => (scope(), task()).prop_map(|(scope, task)| C::Reset { scope, task }),
@@ -207,13 +208,16 @@ fn runtimes() -> impl Strategy<Value = runtime::Command> {
     };
     let waited_ms = 1000;
     prop_oneof![
-        8 => (runtime_scope(), runtime_task(), client()).prop_map(|(scope, task, client)| C::Connect { scope, task, client }),
+        8 => (runtime_scope(), runtime_task(), client())
+            .prop_map(|(scope, task, client)| C::Connect { scope, task, client }),
         1 => (runtime_scope(), runtime_task(), client())
             .prop_map(move |(scope, task, client)| C::Withdraw { scope, task, client, waited_ms }),
         3 => (runtime_scope(), runtime_task(), bytes())
             .prop_map(|(scope, task, topology)| C::Enumerate { scope, task, topology }),
-        6 => (runtime_scope(), barrier(), runtime_task()).prop_map(|(scope, barrier, task)| C::Arrive { scope, barrier, task }),
-        3 => (runtime_scope(), barrier()).prop_map(move |(scope, barrier)| C::GiveUp { scope, barrier, waited_ms }),
+        6 => (runtime_scope(), barrier(), runtime_task())
+            .prop_map(|(scope, barrier, task)| C::Arrive { scope, barrier, task }),
+        3 => (runtime_scope(), barrier())
+            .prop_map(move |(scope, barrier)| C::GiveUp { scope, barrier, waited_ms }),
         1 => (runtime_scope(), runtime_task()).prop_map(|(scope, task)| C::Shutdown { scope, task }),
         1 => runtime_scope().prop_map(move |scope| C::GiveUpShutdown { scope, waited_ms }),
         2 => (runtime_scope(), bytes(), bytes()).prop_map(|(scope, key, value)| C::Put { scope, key, value }),

@@ -71,6 +71,7 @@ fn a_registration_is_told_of_its_own_barrier_whatever_came_later() {
         task: TaskId(task),
         incarnation: Incarnation(1),
         recoverable: false,
+        protocol: task::Protocol::Xla,
     };
     let slow = ticket(machine.task(register(0)));
     machine.task(register(1)).expect("all have come");

@@ -26,8 +26,13 @@ impl Machine {
         for task in 0..tasks {
             let task = TaskId(i32::try_from(task).expect("tests are small"));
             let incarnation = Incarnation(1);
-            let _ =
-                machine.task(task::Command::Register { scope: SCOPE, task, incarnation, recoverable: false });
+            let _ = machine.task(task::Command::Register {
+                scope: SCOPE,
+                task,
+                incarnation,
+                recoverable: false,
+                protocol: task::Protocol::Xla,
+            });
         }
         let connected = machine.state.job(JobId(1)).map(|job| job.tasks_connected);
         assert_eq!(connected, Some(tasks));

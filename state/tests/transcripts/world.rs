@@ -237,7 +237,9 @@ impl World {
         match line.word(0) {
             "register" => {
                 let recoverable = line.flag("recoverable");
-                task::Command::Register { scope, task, incarnation, recoverable }
+                let protocol =
+                    if line.flag("tensorflow") { task::Protocol::TensorFlow } else { task::Protocol::Xla };
+                task::Command::Register { scope, task, incarnation, recoverable, protocol }
             }
             "shutdown" => task::Command::Shutdown { scope, task },
             "reset" => task::Command::Reset { scope, task },

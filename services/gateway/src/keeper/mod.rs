@@ -172,6 +172,9 @@ impl Memory {
             Effect::BarrierOpened { job, barrier, counter, timeout } => {
                 self.barriers.arm(*job, barrier.clone(), *counter, self.awake.now().plus(*timeout));
             }
+            Effect::ProtocolsMixed { job, protocol } => {
+                tracing::warn!(job = job.0, ?protocol, "tasks of one job speak different protocols");
+            }
             Effect::JobDeleted { job } => self.tasks.forget_job(*job),
             Effect::JobCreated { .. }
             | Effect::KeyWritten { .. }

@@ -56,6 +56,7 @@ impl Job {
             task: TaskId(task),
             incarnation: life(task),
             recoverable: false,
+            protocol: task::Protocol::Xla,
         })
     }
 

@@ -264,7 +264,13 @@ async fn a_suspect_whose_end_concerns_nobody_is_forgotten_after_it() {
     let job = job_of(&gateway, "test", spec(2)).await;
     let incarnation = life(SUSPECT);
     let (scope, task) = (job.scope, TaskId(SUSPECT));
-    let register = task::Command::Register { scope, task, incarnation, recoverable: true };
+    let register = task::Command::Register {
+        scope,
+        task,
+        incarnation,
+        recoverable: true,
+        protocol: task::Protocol::Xla,
+    };
     let (one, other) = join(job.register(0), gateway.call(Command::Task(register))).await;
     assert_eq!((one.unwrap(), other.unwrap()), (alive(), alive()));
     let start = Instant::now();
