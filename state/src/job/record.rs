@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use imbl::OrdSet;
+use serde::{Deserialize, Serialize};
 
 use crate::barrier;
 use crate::command::Scope;
 use crate::fault::Fault;
-use crate::ids::{BarrierName, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
+use crate::ids::{BarrierName, JobId, JobName, JobSlot, LogIndex, ServiceIncarnation, TaskId};
 use crate::job::{Spec, Summary};
 use crate::kv::increments::Increments;
 use crate::kv::store::Store;
 use crate::runtime::record::Runtime;
 use crate::task;
+use crate::task::record::Task;
 
 /// A job. No command touches two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,10 +40,18 @@ pub(crate) struct Job {
 pub(crate) struct Polls {
     /// A task asked for errors, so errors are told and not forced on everybody.
     pub(crate) asked: bool,
-    /// The first error, for everybody and for ever.
-    pub(crate) latched: Option<Arc<Fault>>,
+    /// The first error, for everybody and for ever; the last one where lost tasks may come back.
+    pub(crate) latched: Option<Latched>,
     /// The tasks at whose own addresses the error was told.
     pub(crate) pushed: OrdSet<TaskId>,
+}
+
+/// An error that tasks are told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Latched {
+    pub(crate) fault: Arc<Fault>,
+    /// When it came up.
+    pub(crate) at: LogIndex,
 }
 
 impl Job {
@@ -77,6 +87,14 @@ impl Job {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The error that a task is to be told. Where lost tasks may come back, what happened before a task
+    /// came is not its concern: it may be the very loss that it came back from.
+    pub(crate) fn error_for(&self, task: &Task) -> Option<&Arc<Fault>> {
+        let latched = self.polls.latched.as_ref()?;
+        let older = self.spec.reconnect && task.since > latched.at;
+        (!older).then_some(&latched.fault)
     }
 
     /// Whether the task may restart without the others being told.

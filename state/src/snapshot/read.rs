@@ -93,7 +93,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         job.protocols = head.protocols.into_iter().collect();
         job.polls = Polls {
             asked: head.polls_asked,
-            latched: head.latched.map(Arc::new),
+            latched: head.latched,
             pushed: head.pushed.into_iter().collect(),
         };
         self.tasks(&mut job, head.tasks)?;
@@ -202,6 +202,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         Ok(Task {
             life,
             incarnation: record.incarnation,
+            since: record.since,
             recoverable: record.recoverable,
             registering: record.registering,
             poll: record.poll,

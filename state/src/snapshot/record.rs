@@ -8,9 +8,10 @@ use crate::barrier::members::Members;
 use crate::command::Reply;
 use crate::fault::Fault;
 use crate::ids::{
-    BarrierCounter, BarrierName, CallId, DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId,
-    Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
+    BarrierCounter, BarrierName, CallId, DurationMs, Incarnation, JobId, JobName, JobSlot, Key, LogIndex,
+    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
 };
+use crate::job::record::Latched;
 use crate::kv::increments::Increment;
 use crate::kv::store::Entry;
 use crate::runtime::BarrierId;
@@ -106,7 +107,7 @@ pub(crate) struct JobRecord {
     pub(crate) version: TaskVersion,
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) polls_asked: bool,
-    pub(crate) latched: Option<Fault>,
+    pub(crate) latched: Option<Latched>,
     pub(crate) pushed: Vec<TaskId>,
     pub(crate) tasks: u64,
     pub(crate) barriers: u64,
@@ -122,6 +123,7 @@ pub(crate) struct TaskRecord {
     pub(crate) id: TaskId,
     pub(crate) life: LifeRecord,
     pub(crate) incarnation: Incarnation,
+    pub(crate) since: LogIndex,
     pub(crate) recoverable: bool,
     pub(crate) registering: Option<CallId>,
     pub(crate) poll: Option<Poll>,

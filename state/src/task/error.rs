@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use imbl::OrdSet;
+
 use crate::command::{Answer, Reply};
 use crate::fault::{Asked, Fault, Leaving};
 use crate::ids::{Incarnation, TaskId};
+use crate::job::record::Latched;
 use crate::job::turn::Turn;
 use crate::limits::{REPORT_BYTES_MAX, within};
 use crate::runtime;
@@ -73,7 +76,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Tells every polling task of an error, the first one only. If nobody has ever polled, every
+    /// Tells every polling task of an error, the first one only unless lost tasks may come back. If nobody has ever polled, every
     /// task fails instead and learns of it by its heartbeat, unless the job tells tasks by calling them. `quiet`: the error is of recoverable
     /// tasks only and concerns nobody else.
     pub(crate) fn propagate(&mut self, fault: &Arc<Fault>, quiet: bool) {
@@ -82,8 +85,10 @@ impl Turn<'_> {
         }
         if !self.job.polls.asked && self.job.spec.listeners.is_empty() {
             self.set_all_error(&Arc::new(Fault::Unheard { cause: fault.cited() }));
-        } else if self.job.polls.latched.is_none() {
-            self.job.polls.latched = Some(Arc::clone(fault));
+        } else if self.job.polls.latched.is_none() || self.job.spec.reconnect {
+            let at = self.context.index;
+            self.job.polls.latched = Some(Latched { fault: Arc::clone(fault), at });
+            self.job.polls.pushed = OrdSet::new();
             self.polls_changed();
         }
     }

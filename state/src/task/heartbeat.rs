@@ -43,7 +43,7 @@ impl Job {
             Poll::Release => !record.polls(),
             Poll::Hold => record.poll.is_some_and(|poll| poll.released),
         };
-        match &self.polls.latched {
+        match self.error_for(record) {
             Some(fault) if deaf => Beat::Refused(Fault::clone(fault)),
             _ => Beat::Recorded(self.service),
         }

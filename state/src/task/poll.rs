@@ -22,7 +22,7 @@ impl Turn<'_> {
         if let Some(existing) = record.error() {
             return Err(Fault::PollInError { task, existing: existing.cited() });
         }
-        if let Some(fault) = &self.job.polls.latched {
+        if let Some(fault) = self.job.error_for(record) {
             return Err(Fault::clone(fault));
         }
         let released = wish.unwrap_or(self.job.spec.poll) == job::Poll::Release;
@@ -50,8 +50,9 @@ impl Turn<'_> {
 
     /// The task left: its held poll ends. One that an error has answered stays as it was answered.
     pub(crate) fn end_poll(&mut self, task: TaskId) {
-        if self.job.polls.latched.is_none()
-            && self.job.tasks.get(task).polls()
+        let record = self.job.tasks.get(task);
+        if self.job.error_for(record).is_none()
+            && record.polls()
             && let Some(poll) = &mut self.job.tasks.edit(task).poll
         {
             poll.left = true;
@@ -64,12 +65,11 @@ impl Job {
     /// The connected tasks that are still to be told of the job's error at their own addresses. The
     /// task that reported it knows, and tasks in error have heard of one.
     pub(crate) fn untold(&self) -> impl Iterator<Item = Untold> + '_ {
-        let listeners = self.polls.latched.iter().flat_map(|error| {
-            let deaf = |listener: &&job::Listener| {
-                self.tasks.get(listener.task).phase() == Phase::Connected
-                    && !self.polls.pushed.contains(&listener.task)
-            };
-            self.spec.listeners.iter().filter(deaf).map(move |listener| (listener, error))
+        let listeners = self.spec.listeners.iter().filter_map(|listener| {
+            let record = self.tasks.get(listener.task);
+            let deaf = record.phase() == Phase::Connected && !self.polls.pushed.contains(&listener.task);
+            let error = self.error_for(record).filter(|_| deaf)?;
+            Some((listener, error))
         });
         listeners.map(|(listener, error)| Untold {
             job: self.id,
@@ -82,7 +82,9 @@ impl Job {
     pub(crate) fn poll_outcome(&self, task: TaskId, call: CallId) -> Option<Fault> {
         match self.tasks.get(task).poll {
             Some(poll) if poll.call == call && poll.left => Some(Fault::PollerLeft),
-            Some(poll) if poll.call == call => self.polls.latched.as_deref().cloned(),
+            Some(poll) if poll.call == call => {
+                self.error_for(self.tasks.get(task)).map(|fault| Fault::clone(fault))
+            }
             _ => Some(Fault::PollReplaced),
         }
     }

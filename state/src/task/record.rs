@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::ids::{CallId, Incarnation, TimeMs};
+use crate::ids::{CallId, Incarnation, LogIndex, TimeMs};
 use crate::task::Phase;
 
 /// What a job knows of one task.
@@ -15,6 +15,8 @@ pub(crate) struct Task {
     pub(crate) life: Life,
     /// Of the last registration, even before the register barrier lets it pass.
     pub(crate) incarnation: Incarnation,
+    /// When it last became connected.
+    pub(crate) since: LogIndex,
     /// The per-task wish of old dialect-T clients.
     pub(crate) recoverable: bool,
     /// The registration that waits for the register barrier.
@@ -50,6 +52,7 @@ pub(crate) struct Poll {
 pub(crate) static ABSENT: Task = Task {
     life: Life::Disconnected { grace_until: None },
     incarnation: Incarnation(0),
+    since: LogIndex(0),
     recoverable: false,
     registering: None,
     poll: None,

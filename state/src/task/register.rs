@@ -98,6 +98,7 @@ impl Turn<'_> {
     }
 
     pub(crate) fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
+        self.job.tasks.edit(task).since = self.context.index;
         self.set_life(task, Life::Connected);
         self.task_connected(task, incarnation);
         self.tasks_changed();
