@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tonic::{Code, Status};
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
@@ -15,7 +16,8 @@ use super::ledger::{Beat, Verdict};
 use crate::job::AgentJob;
 use crate::upstream::{Doubt, Link, is_own_trouble, root_cause};
 
-/// How long beats are gathered: a tenth of the time in which one must come, within these bounds.
+/// How long beats are gathered after a batch: a tenth of the time in which one must come, within these
+/// bounds. A beat that comes alone is told at once: some clients cannot leave while one is under way.
 const TICK_MIN: Duration = Duration::from_millis(50);
 const TICK_MAX: Duration = Duration::from_secs(1);
 
@@ -35,10 +37,12 @@ impl Teller {
     /// Runs until it is dropped. A batch does not wait for the one before: a verdict may be held.
     pub(crate) async fn run(self) {
         let mut under_way = JoinSet::new();
+        let mut next = Instant::now();
         loop {
             self.wait_for_due().await;
             let heartbeat_timeout = self.heartbeat_timeout().await;
-            tokio::time::sleep((heartbeat_timeout / 10).clamp(TICK_MIN, TICK_MAX)).await;
+            tokio::time::sleep_until(next).await;
+            next = Instant::now() + (heartbeat_timeout / 10).clamp(TICK_MIN, TICK_MAX);
             // Beats that are made while there is no link are told together when there is one.
             let link = self.beats.upstream.link().await;
             let due = {
