@@ -43,6 +43,10 @@ pub mod tensorflow {
     pub mod distributed_runtime {
         tonic::include_proto!("tensorflow.distributed_runtime");
     }
+
+    pub mod eager {
+        tonic::include_proto!("tensorflow.eager");
+    }
 }
 
 /// The part of etcd's API that the benchmarks drive it with.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway, Outage};
-use tripod_state::ids::{Incarnation, TaskId};
+use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
 use crate::answer::unexpected;
@@ -13,6 +13,7 @@ use crate::binding::JobBinding;
 use crate::caller::{self, Caller};
 use crate::dialect::Dialect;
 use crate::label::Label;
+use crate::names::{Names, Voice};
 use crate::status;
 use crate::stop::Stopping;
 
@@ -38,11 +39,18 @@ pub(crate) struct Front {
     gateway: Gateway,
     binding: JobBinding,
     dialect: Dialect,
+    /// By which the caller of one call knows tasks.
+    names: Names,
 }
+
+/// The job of a call, or the refusal that names the missing one: noted with the request, so that it is
+/// looked for once.
+#[derive(Clone)]
+struct Found(Result<JobId, Fault>);
 
 impl Front {
     pub(crate) fn new(gateway: Gateway, binding: JobBinding, dialect: Dialect) -> Self {
-        Self { gateway, binding, dialect }
+        Self { gateway, binding, dialect, names: Names::default() }
     }
 
     /// A call that is a command: replicates it and waits for its outcome.
@@ -167,6 +175,33 @@ impl Front {
         tokio::time::timeout(LAST_POLL_PATIENCE, ask(caller.for_the_last_time())).await.ok()
     }
 
+    /// This front for one call, with the names that the call's job gives to its tasks.
+    pub(crate) async fn introduce<M>(&self, request: &mut Request<M>) -> Self
+    where
+        M: Sync,
+    {
+        let mut front = self.clone();
+        // Without a job there are no names; the call itself will be told why.
+        if let Ok(found) = self.find_job(request).await {
+            if let Ok(job) = found {
+                let look = |state: &State| state.job_spec(job).map(Names::of);
+                // A job's specification never changes, so this node's word is enough.
+                let names = self.gateway.read(Consistency::Local, look).await;
+                front.names = names.ok().flatten().unwrap_or_default();
+            }
+            request.extensions_mut().insert(Found(found));
+        }
+        front
+    }
+
+    pub(crate) fn names_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
+    pub(crate) fn voice(&self) -> Voice<'_> {
+        Voice::new(self.dialect, &self.names)
+    }
+
     pub(crate) fn gateway(&self) -> &Gateway {
         &self.gateway
     }
@@ -186,10 +221,19 @@ impl Front {
     where
         M: Sync,
     {
-        let metadata = request.metadata();
+        let found = self.find_job(request).await?;
+        Ok(found.map(|job| Caller::of(request.metadata(), job)))
+    }
+
+    async fn find_job<M>(&self, request: &Request<M>) -> Result<Result<JobId, Fault>, Outage>
+    where
+        M: Sync,
+    {
+        if let Some(Found(found)) = request.extensions().get() {
+            return Ok(found.clone());
+        }
         let label = request.extensions().get::<Label>();
-        let found = self.binding.find(&self.gateway, caller::job_name(metadata), label).await?;
-        Ok(found.map(|job| Caller::of(metadata, job)))
+        self.binding.find(&self.gateway, caller::job_name(request.metadata()), label).await
     }
 
     pub(crate) fn answer<R>(
@@ -205,6 +249,6 @@ impl Front {
     }
 
     fn refuse(&self, fault: &Fault) -> Status {
-        status::of_fault(fault, self.dialect)
+        status::of_fault(fault, self.voice())
     }
 }

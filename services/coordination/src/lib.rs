@@ -14,7 +14,7 @@
 //! * Rules: which registration is accepted, when a barrier passes, what an error does to others. A
 //!   front end that asks about the state of a task has taken a rule out of the state machine.
 //! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
-//! * Ports, signals, files: the binary binds sockets and hands them to [`serve`].
+//! * Ports, signals, files: the binary binds sockets and hands them to [`serve`], and runs [`push::run`].
 //!
 //! # Invariants
 //!
@@ -24,7 +24,8 @@
 //!   outage carries none: that is how clients decide whether to try again.
 //! * UNAVAILABLE says when to come again: never after an error of the domain, soon after an outage.
 //! * A reply repeats the key as it was asked for, not as it is stored.
-//! * Bytes of a connection whose authority is in order are not changed.
+//! * Bytes of a connection whose authority is in order are not changed, until its node stops.
+//! * A planned stop cuts no call that must not be executed twice: it is answered before its connection ends.
 //!
 //! # Modules
 //!
@@ -38,11 +39,16 @@
 //! | `caller` | who calls: job, attempt, stamp |
 //! | `label` | a job named by the host that was dialled |
 //! | `attempt` | how often gRPC has made a call before |
+//! | `names` | by which names a caller knows tasks |
+//! | [`push`] | errors told to tasks by calling them |
+//! | `foreign` | calls for other services of TensorFlow, which come here all the same |
 //! | `answer` | answers of the state machine taken apart, for all dialects |
 //! | `status` | the one table from refusals and outages to codes, texts and payloads |
 //! | `text` | the exact texts |
 //! | `payload` | payload bytes and the trailer that carries them |
-//! | [`connection`] | frames between socket and h2: mends `:authority` values |
+//! | [`connection`] | frames between socket and h2: mends `:authority` values, ends connections |
+//! | `stop` | the phases of a planned stop |
+//! | `under_way` | middleware: which calls a stop waits for, and what it does to the others |
 //! | `overlong` | middleware: the answer to messages beyond the decode limit |
 //! | `deadline` | middleware: the answer to calls whose time is over |
 //! | `server` | routes, transport settings, serving a listener |
@@ -55,12 +61,15 @@ mod caller;
 pub mod connection;
 mod deadline;
 mod dialect;
+mod foreign;
 mod front;
 mod l;
 mod label;
 mod n;
+mod names;
 mod overlong;
 mod payload;
+pub mod push;
 mod server;
 mod status;
 mod stop;

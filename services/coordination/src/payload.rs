@@ -7,6 +7,7 @@ use tripod_proto::{tensorflow, xla};
 use tripod_state::ids::{BarrierCounter, BarrierName, ServiceIncarnation, TaskId};
 
 use crate::dialect::Dialect;
+use crate::names::Voice;
 
 /// Marks an error as one that the service itself made. Dialect N kept the name of dialect T.
 pub const COORDINATION_KEY: &str = "type.googleapis.com/tensorflow.CoordinationServiceError";
@@ -45,8 +46,8 @@ impl Payload {
     }
 
     /// The payload's message, encoded.
-    pub(crate) fn value(&self, dialect: Dialect) -> Bytes {
-        let bytes = match (self, dialect) {
+    pub(crate) fn value(&self, voice: Voice<'_>) -> Bytes {
+        let bytes = match (self, voice.dialect) {
             (Self::Coordination { reported, source }, Dialect::N | Dialect::L) => {
                 let source_task_id = source.map_or(0, |task| task.0);
                 let is_reported_error = *reported;
@@ -54,9 +55,7 @@ impl Payload {
                     .encode_to_vec()
             }
             (Self::Coordination { reported, source }, Dialect::T) => {
-                let task =
-                    |task: TaskId| tensorflow::CoordinatedTask { task_id: task.0, ..Default::default() };
-                let source_task = source.map(task);
+                let source_task = source.map(|task| named(task, voice));
                 tensorflow::CoordinationServiceError { is_reported_error: *reported, source_task }
                     .encode_to_vec()
             }
@@ -72,9 +71,17 @@ impl Payload {
     }
 
     /// The payload as absl prints it behind a nested status: ` [key='escaped value']`.
-    pub(crate) fn print(&self, dialect: Dialect) -> String {
-        format!(" [{}='{}']", self.key(), escape(&self.value(dialect)))
+    pub(crate) fn print(&self, voice: Voice<'_>) -> String {
+        format!(" [{}='{}']", self.key(), escape(&self.value(voice)))
     }
+}
+
+/// A task in messages of dialect T. Where it has no name it goes by its number, without a job, as newer
+/// clients of jaxlib have it.
+pub(crate) fn named(task: TaskId, voice: Voice<'_>) -> tensorflow::CoordinatedTask {
+    let (job_name, task_id) =
+        voice.name(task).map_or_else(|| (String::new(), task.0), |name| (name.group, name.index));
+    tensorflow::CoordinatedTask { job_name, task_id, recoverable: false }
 }
 
 /// `tensorflow.distributed_runtime.GrpcPayloadContainer` with its map spelled out as the repeated
@@ -95,10 +102,10 @@ struct ContainerEntry {
 }
 
 /// The bytes of `grpc-status-details-bin`; empty if there is no payload.
-pub(crate) fn container(payloads: &[Payload], dialect: Dialect) -> Bytes {
+pub(crate) fn container(payloads: &[Payload], voice: Voice<'_>) -> Bytes {
     let entry = |payload: &Payload| ContainerEntry {
         key: payload.key().to_owned(),
-        value: Some(payload.value(dialect)),
+        value: Some(payload.value(voice)),
     };
     Container { payloads: payloads.iter().map(entry).collect() }.encode_to_vec().into()
 }
@@ -141,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_empty_mark_has_the_bytes_that_upstream_sends() {
-        let bytes = container(&[Payload::MARK], Dialect::N);
+        let bytes = container(&[Payload::MARK], Voice::plain(Dialect::N));
         let key = hex(COORDINATION_KEY.as_bytes());
         assert_eq!(hex(&bytes), format!("0a3b0a37{key}1200"));
     }
@@ -149,7 +156,7 @@ mod tests {
     #[test]
     fn the_container_is_the_generated_map() {
         let barrier = Payload::Barrier { barrier: "b".into(), counter: BarrierCounter(3) };
-        let bytes = container(&[Payload::MARK, barrier], Dialect::T);
+        let bytes = container(&[Payload::MARK, barrier], Voice::plain(Dialect::T));
         let map = GrpcPayloadContainer::decode(bytes).expect("a container").payloads;
         assert_eq!(map.len(), 2);
         assert!(map[COORDINATION_KEY].is_empty());
@@ -159,16 +166,16 @@ mod tests {
     #[test]
     fn a_source_is_a_number_in_n_and_a_task_in_t() {
         let reported = |task| Payload::Coordination { reported: true, source: Some(TaskId(task)) };
-        assert_eq!(hex(&reported(1).value(Dialect::N)), "18012001");
-        assert_eq!(hex(&reported(0).value(Dialect::N)), "1801");
-        assert_eq!(hex(&reported(1).value(Dialect::T)), "180122021001");
-        assert_eq!(hex(&reported(0).value(Dialect::T)), "18012200");
+        assert_eq!(hex(&reported(1).value(Voice::plain(Dialect::N))), "18012001");
+        assert_eq!(hex(&reported(0).value(Voice::plain(Dialect::N))), "1801");
+        assert_eq!(hex(&reported(1).value(Voice::plain(Dialect::T))), "180122021001");
+        assert_eq!(hex(&reported(0).value(Voice::plain(Dialect::T))), "18012200");
     }
 
     #[test]
     fn a_mismatch_carries_the_current_incarnation() {
         let payload = Payload::ServiceMismatch { current: ServiceIncarnation(0x0102) };
-        assert_eq!(hex(&payload.value(Dialect::N)), "090201000000000000");
+        assert_eq!(hex(&payload.value(Voice::plain(Dialect::N))), "090201000000000000");
     }
 
     #[test]

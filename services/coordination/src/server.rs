@@ -1,6 +1,7 @@
 //! From a gateway and a listener to a serving port.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use axum::middleware::{from_fn, from_fn_with_state};
 use tonic::codec::CompressionEncoding;
@@ -8,6 +9,8 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tripod_gateway::Gateway;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
+use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
+use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
 use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
@@ -18,7 +21,7 @@ use crate::dialect::Dialect;
 use crate::front::Front;
 use crate::overlong::MESSAGE_BYTES_MAX;
 use crate::stop::Stop;
-use crate::{agents, deadline, l, label, n, overlong, t, under_way};
+use crate::{agents, deadline, foreign, l, label, n, overlong, t, under_way};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
@@ -46,7 +49,11 @@ pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(usize::MAX);
-    let dialects = Routes::new(n).add_service(t).add_service(l).add_service(agents).into_axum_router();
+    let foreign = Arc::new(foreign::Service::new());
+    let worker = WorkerServiceServer::from_arc(Arc::clone(&foreign));
+    let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let dialects = Routes::new(n).add_service(t).add_service(l).add_service(agents);
+    let dialects = dialects.add_service(worker).add_service(eager).into_axum_router();
     dialects
         .layer(from_fn(label::read))
         .layer(from_fn(overlong::refuse))

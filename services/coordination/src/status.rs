@@ -13,6 +13,7 @@ use tripod_state::{BarrierFault, Fault};
 
 use crate::dialect::Dialect;
 use crate::l;
+use crate::names::Voice;
 use crate::payload::{Payload, container};
 use crate::text;
 
@@ -38,22 +39,22 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
-    pub(crate) fn of(fault: &Fault, dialect: Dialect) -> Self {
-        Self { code: code(fault), message: text::of(fault, dialect), payloads: payloads(fault) }
+    pub(crate) fn of(fault: &Fault, voice: Voice<'_>) -> Self {
+        Self { code: code(fault), message: text::of(fault, voice), payloads: payloads(fault) }
     }
 
     /// As absl prints a status inside another one's text.
-    pub(crate) fn print(&self, dialect: Dialect) -> String {
+    pub(crate) fn print(&self, voice: Voice<'_>) -> String {
         let mut text = format!("{}: {}", code_name(self.code), self.message);
         for payload in &self.payloads {
-            text.push_str(&payload.print(dialect));
+            text.push_str(&payload.print(voice));
         }
         text
     }
 }
 
 /// What the caller is answered.
-pub(crate) fn of_fault(fault: &Fault, dialect: Dialect) -> Status {
+pub(crate) fn of_fault(fault: &Fault, voice: Voice<'_>) -> Status {
     // Only callers with stamps of their own are told of their sessions: this node renews its own.
     let session = match fault {
         Fault::SessionExpired | Fault::SessionWindow { .. } => Some(metadata::OUTAGE_SESSION),
@@ -61,17 +62,17 @@ pub(crate) fn of_fault(fault: &Fault, dialect: Dialect) -> Status {
         _ => None,
     };
     if let Some(word) = session {
-        return with_outage(Status::unavailable(text::of(fault, dialect)), word);
+        return with_outage(Status::unavailable(text::of(fault, voice)), word);
     }
-    if dialect == Dialect::L {
+    if voice.dialect == Dialect::L {
         return l::status::of_fault(fault);
     }
-    let rendered = Rendered::of(fault, dialect);
+    let rendered = Rendered::of(fault, voice);
     let code = match fault {
         Fault::Reported { code, .. } => propagated(*code),
         _ => Code::from_i32(rendered.code),
     };
-    let status = Status::with_details(code, cut(rendered.message), container(&rendered.payloads, dialect));
+    let status = Status::with_details(code, cut(rendered.message), container(&rendered.payloads, voice));
     with_pushback(status, PUSHBACK_NEVER)
 }
 
@@ -117,7 +118,7 @@ fn with_pushback(mut status: Status, pushback: &'static str) -> Status {
 
 /// The code with which a task's own error reaches the others. CANCELLED would tell them that
 /// polling is over and nothing is wrong, so it becomes ABORTED.
-fn propagated(reported: i32) -> Code {
+pub(crate) fn propagated(reported: i32) -> Code {
     match Code::from_i32(reported) {
         Code::Cancelled => Code::Aborted,
         code => code,
@@ -256,7 +257,10 @@ mod tests {
 
     #[test]
     fn a_nested_status_is_printed_as_absl_does() {
-        let print = |fault: &Fault, dialect| Rendered::of(fault, dialect).print(dialect);
+        let print = |fault: &Fault, dialect| {
+            let voice = Voice::plain(dialect);
+            Rendered::of(fault, voice).print(voice)
+        };
         let key = crate::payload::COORDINATION_KEY;
         assert_eq!(
             print(&reported(5, "boom"), Dialect::N),
@@ -272,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_reported_code_is_told_without_doing_harm() {
-        let told = |code| of_fault(&reported(code, "stop"), Dialect::N).code();
+        let told = |code| of_fault(&reported(code, "stop"), Voice::plain(Dialect::N)).code();
         assert_eq!(told(5), Code::NotFound);
         assert_eq!(told(1), Code::Aborted, "CANCELLED would say that nothing is wrong");
         assert_eq!(told(99), Code::Unknown);
@@ -306,10 +310,10 @@ mod tests {
             Fault::TasksUnhealthy { tasks: vec![TaskId(1)] },
             reported(Code::Unavailable as i32, "lost"),
         ] {
-            let status = of_fault(&fault, Dialect::N);
+            let status = of_fault(&fault, Voice::plain(Dialect::N));
             assert_eq!((status.code(), pushback(&status)), (Code::Unavailable, Some("-1")), "{fault:?}");
         }
-        assert_eq!(pushback(&of_fault(&reported(5, "boom"), Dialect::N)), None);
+        assert_eq!(pushback(&of_fault(&reported(5, "boom"), Voice::plain(Dialect::N))), None);
     }
 
     #[test]

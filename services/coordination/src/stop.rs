@@ -97,8 +97,12 @@ impl Stop {
             (Phase::Closing, REFUSE_TIME),
         ];
         for (phase, time) in phases {
-            self.phase.send_replace(phase);
+            self.enter(phase);
             tokio::time::sleep(time).await;
         }
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.send_replace(phase);
     }
 }

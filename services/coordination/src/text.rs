@@ -8,8 +8,8 @@ mod barrier;
 use tripod_state::ids::{Incarnation, JobName, TaskId};
 use tripod_state::{Asked, Fault};
 
-use crate::dialect::Dialect;
 use crate::l;
+use crate::names::Voice;
 use crate::status::Rendered;
 
 /// At most this many silent tasks are named.
@@ -22,26 +22,27 @@ const SESSION_EXPIRED: &str = "the session is unknown or closed; open a new one"
 const REPLY_FORGOTTEN: &str = "this sequence number was used and its reply is forgotten";
 
 /// The message of a refusal.
-pub(crate) fn of(fault: &Fault, dialect: Dialect) -> String {
-    let nested = |fault: &Fault| Rendered::of(fault, dialect).print(dialect);
+pub(crate) fn of(fault: &Fault, voice: Voice<'_>) -> String {
+    let nested = |fault: &Fault| Rendered::of(fault, voice).print(voice);
+    let name = |task: &TaskId| voice.task(*task);
     match fault {
         Fault::JobUnknown { name } => job_unknown(name.as_ref()),
         Fault::ServiceMismatch { requested, current } => {
             format!("wrong service incarnation: requested {requested}, currently {current}")
         }
-        Fault::TaskUnknown { task, asked } => task_unknown(*task, *asked),
+        Fault::TaskUnknown { task, asked } => task_unknown(*task, *asked, voice),
         Fault::RegistrationReplaced => REPLACED.to_owned(),
-        Fault::RegisteredInError { task, existing } => registered_in_error(*task, &nested(existing)),
-        Fault::Restarted { task } => restarted(*task),
+        Fault::RegisteredInError { task, existing } => registered_in_error(&name(task), &nested(existing)),
+        Fault::Restarted { task } => restarted(&name(task)),
         Fault::RegistrationFailed { cause } => {
             format!("Cluster registration failed with error: {}", nested(cause))
         }
-        Fault::BeatInError { task, existing } => beat_in_error(*task, &nested(existing)),
-        Fault::BeatUnregistered { task } => beat_unregistered(*task),
-        Fault::BeatOfOtherLife { task, expected, got } => beat_of_other_life(*task, *expected, *got),
-        Fault::HeartbeatTimeout { task } => heartbeat_timeout(*task),
-        Fault::TasksUnhealthy { tasks } => tasks_unhealthy(tasks),
-        Fault::AlreadyDisconnected { task } => format!("The task is already disconnected: {task}"),
+        Fault::BeatInError { task, existing } => beat_in_error(&name(task), &nested(existing)),
+        Fault::BeatUnregistered { task } => beat_unregistered(&voice.labelled(*task)),
+        Fault::BeatOfOtherLife { task, expected, got } => beat_of_other_life(&name(task), *expected, *got),
+        Fault::HeartbeatTimeout { task } => heartbeat_timeout(&name(task)),
+        Fault::TasksUnhealthy { tasks } => tasks_unhealthy(tasks, voice),
+        Fault::AlreadyDisconnected { task } => format!("The task is already disconnected: {}", name(task)),
         Fault::ReporterNotConnected => REPORTER_NOT_CONNECTED.to_owned(),
         Fault::ReportWithoutCode => REPORT_WITHOUT_CODE.to_owned(),
         Fault::Reported { message, .. } => message.clone(),
@@ -50,12 +51,12 @@ pub(crate) fn of(fault: &Fault, dialect: Dialect) -> String {
         Fault::ShutdownFailed { cause } => {
             format!("Shutdown barrier has failed.\nBarrier result: '{}", nested(cause))
         }
-        Fault::PollUnregistered { task } => poll_unregistered(*task),
-        Fault::PollInError { task, existing } => poll_in_error(*task, &nested(existing)),
+        Fault::PollUnregistered { task } => poll_unregistered(&name(task)),
+        Fault::PollInError { task, existing } => poll_in_error(&name(task), &nested(existing)),
         Fault::PollReplaced => poll_cancelled("new request from the same task"),
         Fault::PollerLeft => poll_cancelled("task has disconnected."),
         Fault::PollReleased => poll_cancelled("errors of this job are told by heartbeat."),
-        Fault::Barrier { barrier, counter, fault } => barrier::of(barrier, *counter, fault, dialect),
+        Fault::Barrier { barrier, counter, fault } => barrier::of(barrier, *counter, fault, voice),
         Fault::ArrivalReplaced { barrier, counter } => barrier::replaced(barrier, *counter),
         Fault::KeyExists { key } => format!("key {key} already exists."),
         Fault::KeyMissing { asked } => format!("Config key {asked} not found."),
@@ -66,7 +67,7 @@ pub(crate) fn of(fault: &Fault, dialect: Dialect) -> String {
         Fault::VersionMismatch { key, expected, current } => {
             format!("key {key} has version {current}, not {expected}")
         }
-        Fault::NotInAliveSet { task } => not_in_alive_set(*task),
+        Fault::NotInAliveSet { task } => not_in_alive_set(&name(task)),
         Fault::VersionAhead { asked, current } => {
             format!("version {asked} of the task states does not exist yet, the current one is {current}")
         }
@@ -95,13 +96,15 @@ fn job_unknown(name: Option<&JobName>) -> String {
     }
 }
 
-fn task_unknown(task: TaskId, asked: Asked) -> String {
+fn task_unknown(task: TaskId, asked: Asked, voice: Voice<'_>) -> String {
+    let labelled = voice.labelled(task);
+    let task = voice.task(task);
     match asked {
-        Asked::Register => format!("Unexpected task registered with task={task}"),
+        Asked::Register => format!("Unexpected task registered with {labelled}"),
         Asked::Heartbeat => format!(
             "Unexpected heartbeat request from task: {task}. This usually implies a configuration error."
         ),
-        Asked::Disconnect => format!("Unexpected disconnect request with task={task}"),
+        Asked::Disconnect => format!("Unexpected disconnect request with {labelled}"),
         Asked::Report => format!("Unexpected request from task {task}"),
         Asked::Poll => {
             format!("Unexpected task ({task}) that is not in the cluster polling for errors.")
@@ -111,31 +114,31 @@ fn task_unknown(task: TaskId, asked: Asked) -> String {
     }
 }
 
-fn registered_in_error(task: TaskId, existing: &str) -> String {
+fn registered_in_error(task: &str, existing: &str) -> String {
     format!(
         "{task} unexpectedly tried to connect while it is already in error. ResetTask() should be \
          called before a subsequent connect attempt. Existing error: {existing}"
     )
 }
 
-fn restarted(task: TaskId) -> String {
+fn restarted(task: &str) -> String {
     format!("{task} unexpectedly tried to connect with a different incarnation. It has likely restarted.")
 }
 
-fn beat_in_error(task: TaskId, existing: &str) -> String {
+fn beat_in_error(task: &str, existing: &str) -> String {
     format!(
         "Unexpected heartbeat request from an already-in-error task: {task} with existing error: {existing}"
     )
 }
 
-fn beat_unregistered(task: TaskId) -> String {
+fn beat_unregistered(labelled: &str) -> String {
     format!(
-        "Task with task={task} must be registered before sending heartbeat messages. The service \
+        "Task with {labelled} must be registered before sending heartbeat messages. The service \
          might have restarted, please restart / reset and register again."
     )
 }
 
-fn beat_of_other_life(task: TaskId, expected: Incarnation, got: Incarnation) -> String {
+fn beat_of_other_life(task: &str, expected: Incarnation, got: Incarnation) -> String {
     format!(
         "{task} Heartbeat: Incarnation ID mismatch: expecting {expected} but got {got}. The task has \
          restarted and likely crashed earlier - check for any earlier errors or any scheduler events \
@@ -143,7 +146,7 @@ fn beat_of_other_life(task: TaskId, expected: Incarnation, got: Incarnation) -> 
     )
 }
 
-fn heartbeat_timeout(task: TaskId) -> String {
+fn heartbeat_timeout(task: &str) -> String {
     format!(
         "Task {task} heartbeat timeout. This indicates that the remote task has failed, got preempted, \
          or crashed unexpectedly. Check the task logs for an earlier error or scheduler events (e.g. \
@@ -151,8 +154,8 @@ fn heartbeat_timeout(task: TaskId) -> String {
     )
 }
 
-fn tasks_unhealthy(tasks: &[TaskId]) -> String {
-    let shown: Vec<String> = tasks.iter().take(UNHEALTHY_SHOWN_MAX).map(ToString::to_string).collect();
+fn tasks_unhealthy(tasks: &[TaskId], voice: Voice<'_>) -> String {
+    let shown: Vec<String> = tasks.iter().take(UNHEALTHY_SHOWN_MAX).map(|task| voice.task(*task)).collect();
     format!(
         "The following tasks are unhealthy (stopped sending heartbeats):\n{}\nThe tasks have crashed. \
          Check the task logs for an earlier error, or scheduler events (e.g. preemption, eviction) to \
@@ -168,11 +171,11 @@ fn unheard(cause: &str) -> String {
     )
 }
 
-fn poll_unregistered(task: TaskId) -> String {
+fn poll_unregistered(task: &str) -> String {
     format!("Task ({task}) that has not been registered or has disconnected polling for errors.")
 }
 
-fn poll_in_error(task: TaskId, existing: &str) -> String {
+fn poll_in_error(task: &str, existing: &str) -> String {
     format!("Task ({task}) that is already in error state polling for errors. Current error: {existing}")
 }
 
@@ -181,6 +184,6 @@ pub(crate) fn poll_cancelled(reason: &str) -> String {
     format!("Cancelled error polling because: {reason}")
 }
 
-fn not_in_alive_set(task: TaskId) -> String {
+fn not_in_alive_set(task: &str) -> String {
     format!("Requesting task {task} is not one of the tasks specified in a GetAliveTasks request.")
 }

@@ -16,8 +16,9 @@ use crate::status;
 use crate::stop::Stopping;
 
 /// Calls that may be made twice, with the outcome of one: they look, or wait for something that the state
-/// remembers. All dialects, by method.
-const REPEATABLE: [&str; 18] = [
+/// remembers. All dialects, by method. `Shutdown` of dialect L is none of them: it does not say who leaves,
+/// so two calls count as two nodes.
+const REPEATABLE: [&str; 16] = [
     "Barrier",
     "Connect",
     "EnumerateDevices",
@@ -27,9 +28,7 @@ const REPEATABLE: [&str; 18] = [
     "GetTaskState",
     "Heartbeat",
     "KeyValueGet",
-    "PollForError",
     "RegisterTask",
-    "Shutdown",
     "ShutdownTask",
     "TryGetKeyValue",
     "WaitAtBarrier",
@@ -37,6 +36,8 @@ const REPEATABLE: [&str; 18] = [
     "WatchJobState",
     "WatchTasks",
 ];
+/// What a client ends for with any answer but one, so that this one must reach it.
+const POLL: &str = "PollForError";
 /// Our own services, whose clients know by themselves what to make of a broken connection.
 const OWN: &str = "/tripod.";
 
@@ -45,6 +46,8 @@ const OWN: &str = "/tripod.";
 enum Manner {
     /// It may be cut: gRPC makes it again elsewhere, and does not tell the client.
     Repeatable,
+    /// It is answered soon after the stop begins, and from then on must not be cut.
+    Poll,
     /// It may be cut, but soon and with a word: its caller makes it again, and no gRPC does it for it.
     Lasting,
     /// It must be answered. If it cannot be in time, its outcome is unknown, which only it is told.
@@ -57,14 +60,13 @@ impl Manner {
     fn of(request: &Request) -> Self {
         let path = request.uri().path();
         let method = path.rsplit('/').next().unwrap_or_default();
-        if path.starts_with(OWN) {
-            Self::Own
-        } else if !REPEATABLE.contains(&method) {
-            Self::Once
-        } else if request.headers().get(metadata::LASTING).is_some_and(|value| value == "1") {
-            Self::Lasting
-        } else {
-            Self::Repeatable
+        let lasting = request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
+        match method {
+            _ if path.starts_with(OWN) => Self::Own,
+            POLL if !lasting => Self::Poll,
+            _ if method != POLL && !REPEATABLE.contains(&method) => Self::Once,
+            _ if lasting => Self::Lasting,
+            _ => Self::Repeatable,
         }
     }
 }
@@ -75,20 +77,31 @@ pub(crate) async fn follow(State(stopping): State<Stopping>, mut request: Reques
     let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
     let manner = Manner::of(&request);
     request.extensions_mut().insert(stopping.clone());
+    let answer = next.run(request);
     let (response, unfinished) = match manner {
-        Manner::Repeatable => (next.run(request).await, line.enter()),
+        Manner::Repeatable => (answer.await, line.enter()),
+        Manner::Poll => {
+            tokio::pin!(answer);
+            tokio::select! {
+                response = &mut answer => (response, line.enter()),
+                () = stopping.begun() => {
+                    let unfinished = line.enter();
+                    (answer.await, unfinished)
+                }
+            }
+        }
         Manner::Lasting => tokio::select! {
-            response = next.run(request) => (response, line.enter()),
+            response = answer => (response, line.enter()),
             () = stopping.begun() => (refusal(&Outage::Stopping), line.enter()),
         },
         Manner::Own => {
             let unfinished = line.enter();
-            (next.run(request).await, unfinished)
+            (answer.await, unfinished)
         }
         Manner::Once => {
             let unfinished = line.enter();
             let response = tokio::select! {
-                response = next.run(request) => response,
+                response = answer => response,
                 () = stopping.overdue() => refusal(&Outage::Unknown("the node is stopping".to_owned())),
             };
             (response, unfinished)
@@ -146,11 +159,15 @@ mod tests {
             assert_eq!(of("GetKeyValue", false), Manner::Repeatable);
             assert_eq!(of("ShutdownTask", false), Manner::Repeatable);
             assert_eq!(of("GetKeyValue", true), Manner::Lasting);
+            assert_eq!(of("PollForError", false), Manner::Poll);
+            assert_eq!(of("PollForError", true), Manner::Lasting);
             for once in ["InsertKeyValue", "IncrementKeyValue", "DeleteKeyValue", "NewerThanThis"] {
                 assert_eq!(of(once, false), Manner::Once, "{once}");
                 assert_eq!(of(once, true), Manner::Once, "{once}");
             }
         }
+        assert_eq!(manner("/xla.DistributedRuntimeService/WaitAtBarrier", false), Manner::Repeatable);
+        assert_eq!(manner("/xla.DistributedRuntimeService/Shutdown", false), Manner::Once);
         assert_eq!(manner("/tripod.v1.Kv/Put", false), Manner::Own);
     }
 }

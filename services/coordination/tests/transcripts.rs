@@ -3,7 +3,8 @@
 //! A script is a list of blocks: what is done, a line `----`, what came of it. With `UPDATE_EXPECT=1`
 //! the outcomes are written anew; read the difference before you keep it.
 //!
-//! * `job tasks=2 recoverable=true shutdown_ms=0 register_ms=500 heartbeat_ms=500 poll=release`
+//! * `job tasks=2 recoverable=true shutdown_ms=0 register_ms=500 heartbeat_ms=500 poll=release`, also with
+//!   `reconnect=true` and `groups=chief:1,worker:2`
 //! * `n Method field=value …`, `t Method …`, `l Method …`: a call; `incarnations` is added to calls of
 //!   dialect N and `session_id` to those of L
 //! * `hold NAME n Method …`: the same, but the call is expected to be held
@@ -190,11 +191,22 @@ fn spec(text: &str) -> job::Spec {
             "heartbeat_ms" => spec.heartbeat_timeout_ms = DurationMs(number()),
             "shutdown_ms" => spec.shutdown_timeout_ms = DurationMs(number()),
             "register_ms" => spec.register_timeout_ms = DurationMs(number()),
+            "reconnect" => spec.reconnect = value == "true",
+            "groups" => {
+                spec.groups = value.split(',').map(group).collect();
+                spec.tasks = spec.groups.iter().map(|group| group.tasks).sum();
+            }
             "poll" => spec.poll = if value == "hold" { job::Poll::Hold } else { job::Poll::Release },
             other => panic!("unknown job parameter {other}"),
         }
     }
     spec
+}
+
+/// `NAME:TASKS`.
+fn group(text: &str) -> job::Group {
+    let (name, tasks) = text.split_once(':').expect("a name and a number");
+    job::Group { name: name.to_owned(), tasks: tasks.parse().expect("a number") }
 }
 
 /// The script with the outcomes of this run.
@@ -257,6 +269,21 @@ async fn released_polls() {
 #[tokio::test]
 async fn dialect_t() {
     check("dialect_t.txt").await;
+}
+
+#[tokio::test]
+async fn tensorflow_groups() {
+    check("tensorflow_groups.txt").await;
+}
+
+#[tokio::test]
+async fn tensorflow_devices() {
+    check("tensorflow_devices.txt").await;
+}
+
+#[tokio::test]
+async fn tensorflow_reconnect() {
+    check("tensorflow_reconnect.txt").await;
 }
 
 #[tokio::test]

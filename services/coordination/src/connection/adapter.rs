@@ -72,8 +72,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Mended<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { inner, parting, filter } = &mut *self;
-        if let Err(ended) = parting.poll_allows_reading(inner, context) {
-            return ended;
+        if let Some(read) = parting.read_instead(inner, context) {
+            return read;
         }
         let Some(active) = filter else {
             return Pin::new(inner).poll_read(context, buffer);

@@ -58,23 +58,23 @@ impl Parting {
         self.farewell.is_some()
     }
 
-    /// Whether h2 may read on. If not, `Poll::Ready` means that the connection has ended.
-    pub(super) fn poll_allows_reading<S: AsyncRead + Unpin>(
+    /// Reads in place of h2 if h2 may not read any more. Ready then means that the connection has ended.
+    pub(super) fn read_instead<S: AsyncRead + Unpin>(
         &mut self,
         inner: &mut S,
         context: &mut Context<'_>,
-    ) -> Result<(), Poll<io::Result<()>>> {
+    ) -> Option<Poll<io::Result<()>>> {
         while let Poll::Ready(Some(phase)) = Pin::new(&mut self.phases).poll_next(context) {
             self.phase = phase;
         }
         if self.phase >= Phase::Closing {
-            return Err(Poll::Ready(Ok(())));
+            return Some(Poll::Ready(Ok(())));
         }
         if self.is_begun() {
-            return Err(discard(inner, context));
+            return Some(discard(inner, context));
         }
         // A call that came now could be executed here and, after the GOAWAY, elsewhere.
-        if self.phase >= Phase::Overdue { Err(Poll::Pending) } else { Ok(()) }
+        (self.phase >= Phase::Overdue).then_some(Poll::Pending)
     }
 
     /// Writes the last GOAWAY if it is time. To be called when h2 has written all that it can.
@@ -84,6 +84,7 @@ impl Parting {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         if self.farewell.is_none() && self.is_due(context) {
+            tracing::debug!(phase = ?self.phase, "last goaway is due");
             self.farewell = Some(&LAST_GOAWAY);
             // The side that reads has to know, or it waits for something to read.
             context.waker().wake_by_ref();
@@ -122,3 +123,7 @@ fn discard<S: AsyncRead + Unpin>(inner: &mut S, context: &mut Context<'_>) -> Po
         }
     }
 }
+
+#[cfg(test)]
+#[path = "parting_test.rs"]
+mod tests;

@@ -8,11 +8,12 @@ use tripod_state::Fault;
 use tripod_state::runtime::{Call, Refusal};
 
 use crate::dialect::Dialect;
+use crate::names::Voice;
 use crate::status::{Rendered, cut};
 
 /// What the caller is answered.
 pub(crate) fn of_fault(fault: &Fault) -> Status {
-    let rendered = Rendered::of(fault, Dialect::L);
+    let rendered = Rendered::of(fault, Voice::plain(Dialect::L));
     let (code, text) = match fault {
         Fault::ServiceMismatch { requested, current } => (
             Code::FailedPrecondition,

@@ -166,6 +166,8 @@ fn is_device(content: &Bytes) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn message(parts: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
@@ -229,6 +231,24 @@ mod tests {
              1012036770751a0176200228014a027a7a1a0e080112036770751a0176200328013a03756e6b0a1808021201\
              611a0c080512036770751a017620043a03756e6b"
         );
+    }
+
+    proptest! {
+        /// Whatever a client sends, and whoever asks for it.
+        #[test]
+        fn random_bytes_never_panic(
+            one in proptest::collection::vec(prop_oneof![0_u8..32, any::<u8>()], 0..64),
+            other in proptest::collection::vec(prop_oneof![0_u8..32, any::<u8>()], 0..64),
+        ) {
+            let nodes = [one, other].map(|bytes| Topology::parse(bytes.into()));
+            if let [Ok(one), Ok(other)] = nodes {
+                let told = fields(global(&[one.clone(), other], &one)).expect("it was just written");
+                prop_assert_eq!(told.len(), 2);
+                for node in told {
+                    fields(node.content).expect("it was just written");
+                }
+            }
+        }
     }
 
     #[test]

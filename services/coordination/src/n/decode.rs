@@ -19,7 +19,13 @@ pub(super) fn register(caller: Caller, request: &pb::RegisterTaskRequest) -> Com
     let scope = Scope { job: caller.job, service: None };
     let (task, incarnation) = (TaskId(request.source_task_id), Incarnation(request.incarnation));
     // Whether tasks may restart is the job's property in this dialect.
-    Command::Task(task::Command::Register { scope, task, incarnation, recoverable: false })
+    Command::Task(task::Command::Register {
+        scope,
+        task,
+        incarnation,
+        recoverable: false,
+        protocol: task::Protocol::Xla,
+    })
 }
 
 pub(super) fn heartbeat(caller: Caller, request: &pb::HeartbeatRequest) -> (Scope, TaskId, Incarnation) {

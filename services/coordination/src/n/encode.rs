@@ -9,6 +9,7 @@ use tripod_state::task::{Info, Phase};
 
 use crate::answer;
 use crate::dialect::Dialect;
+use crate::names::Voice;
 use crate::status::Rendered;
 
 pub(super) fn registered(answer: Answer) -> Result<pb::RegisterTaskResponse, Status> {
@@ -61,7 +62,7 @@ fn entry(key: String, value: Bytes) -> pb::KeyValueEntry {
 }
 
 fn task_info(info: &Info) -> pb::TaskInfo {
-    let error = info.error.as_ref().map(|fault| Rendered::of(fault, Dialect::N));
+    let error = info.error.as_ref().map(|fault| Rendered::of(fault, Voice::plain(Dialect::N)));
     // Upstream names the task itself as the source, and never says that the error was reported.
     let source = pb::CoordinationServiceError { is_reported_error: false, source_task_id: info.task.0 };
     pb::TaskInfo {

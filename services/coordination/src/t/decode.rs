@@ -1,12 +1,11 @@
-//! Messages of dialect T to commands of the domain. Tasks are told apart by their number alone:
-//! `job_name` is `worker`, `jax_worker` or empty, by the client's age.
+//! Messages of dialect T to commands of the domain. Tasks go by their numbers in the job: see [`super::tasks`].
+//! In a job without groups `job_name` is `worker`, `jax_worker` or empty, by the client's age.
 
-use bytes::Bytes;
-use prost::Message;
 use tripod_proto::tensorflow as pb;
 use tripod_state::ids::{BarrierCounter, Incarnation, TaskId, TaskVersion};
 use tripod_state::{Command, Scope, Ticket, barrier, kv, task};
 
+use super::devices;
 use crate::caller::Caller;
 
 /// The scope of a call: this dialect carries no service incarnation.
@@ -30,6 +29,7 @@ pub(super) fn register(caller: Caller, request: &pb::RegisterTaskRequest) -> Com
         task: task(request.source_task.as_ref()),
         incarnation: Incarnation(request.incarnation),
         recoverable: request.source_task.as_ref().is_some_and(|task| task.recoverable),
+        protocol: task::Protocol::TensorFlow,
     })
 }
 
@@ -37,12 +37,11 @@ pub(super) fn heartbeat(caller: Caller, request: &pb::HeartbeatRequest) -> (Scop
     (scope(caller), task(request.source_task.as_ref()), Incarnation(request.incarnation))
 }
 
-pub(super) fn devices(caller: Caller, request: &pb::WaitForAllTasksRequest) -> Command {
-    let devices = request.device_info.as_ref().map_or(&[][..], |info| &info.device);
+pub(super) fn wait(caller: Caller, request: &pb::WaitForAllTasksRequest) -> Command {
     Command::Task(task::Command::ExchangeDevices {
         scope: scope(caller),
         task: task(request.source_task.as_ref()),
-        devices: devices.iter().map(|device| Bytes::from(device.encode_to_vec())).collect(),
+        devices: devices::decode(request),
     })
 }
 

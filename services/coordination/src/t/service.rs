@@ -5,6 +5,8 @@ use tripod_proto::tensorflow as pb;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService;
 use tripod_state::State;
 
+use super::devices::Form;
+use super::tasks::{self, NamesTasks};
 use super::{decode, encode};
 use crate::answer;
 use crate::front::{Front, Outcome};
@@ -18,6 +20,16 @@ impl Service {
     pub(crate) fn new(front: Front) -> Self {
         Self { front }
     }
+
+    /// The call with its tasks by their numbers in the job, and a front that knows their names.
+    async fn enter<M>(&self, mut request: Request<M>) -> (Front, Request<M>)
+    where
+        M: NamesTasks + Send + Sync,
+    {
+        let mut front = self.front.introduce(&mut request).await;
+        tasks::number(request.get_mut(), front.names_mut());
+        (front, request)
+    }
 }
 
 #[async_trait]
@@ -26,29 +38,35 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::RegisterTaskRequest>,
     ) -> Outcome<pb::RegisterTaskResponse> {
-        self.front.command(request, decode::register, encode::registered).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::register, encode::registered).await
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
-        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
+        let (front, request) = self.enter(request).await;
+        front.heartbeat(request, decode::heartbeat, encode::beat).await
     }
 
     async fn shutdown_task(
         &self,
         request: Request<pb::ShutdownTaskRequest>,
     ) -> Outcome<pb::ShutdownTaskResponse> {
-        self.front.command(request, decode::shutdown, answer::done).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::shutdown, answer::done).await
     }
 
     async fn wait_for_all_tasks(
         &self,
         request: Request<pb::WaitForAllTasksRequest>,
     ) -> Outcome<pb::WaitForAllTasksResponse> {
-        self.front.command(request, decode::devices, encode::devices).await
+        let (front, request) = self.enter(request).await;
+        let form = Form::of(request.get_ref());
+        front.command(request, decode::wait, |answer| encode::waited(answer, form)).await
     }
 
     async fn reset_task(&self, request: Request<pb::ResetTaskRequest>) -> Outcome<pb::ResetTaskResponse> {
-        self.front.command(request, decode::reset, answer::done).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::reset, answer::done).await
     }
 
     /// Served by the agent in each client, never by a service.
@@ -63,17 +81,20 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::GetTaskStateRequest>,
     ) -> Outcome<pb::GetTaskStateResponse> {
+        let (front, request) = self.enter(request).await;
         let look = |state: &State, caller, asked: &pb::GetTaskStateRequest| {
             state.tasks(decode::scope(caller), &decode::tasks(&asked.source_task))
         };
-        self.front.read(request, look, |_, report| encode::states(&report)).await
+        front.read(request, look, |_, report| encode::states(&report, front.voice())).await
     }
 
     async fn watch_job_state(
         &self,
         request: Request<pb::WatchJobStateRequest>,
     ) -> Outcome<pb::WatchJobStateResponse> {
-        self.front.wait(request, decode::watch, encode::watched).await
+        let (front, request) = self.enter(request).await;
+        let group = request.get_ref().job_name.clone();
+        front.wait(request, decode::watch, |answer| encode::watched(answer, &group, front.voice())).await
     }
 
     async fn insert_key_value(
@@ -127,34 +148,39 @@ impl CoordinationService for Service {
     }
 
     async fn barrier(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
-        self.front.command(request, decode::barrier, encode::passed).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::barrier, encode::passed).await
     }
 
     async fn cancel_barrier(
         &self,
         request: Request<pb::CancelBarrierRequest>,
     ) -> Outcome<pb::CancelBarrierResponse> {
-        self.front.command(request, decode::cancel, answer::done).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::cancel, answer::done).await
     }
 
     async fn get_alive_tasks(
         &self,
         request: Request<pb::GetAliveTasksRequest>,
     ) -> Outcome<pb::GetAliveTasksResponse> {
-        self.front.command(request, decode::alive, encode::alive).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::alive, |answer| encode::alive(answer, front.voice())).await
     }
 
     async fn poll_for_error(
         &self,
         request: Request<pb::PollForErrorRequest>,
     ) -> Outcome<pb::PollForErrorResponse> {
-        Err(self.front.poll(request, decode::poll).await)
+        let (front, request) = self.enter(request).await;
+        Err(front.poll(request, decode::poll).await)
     }
 
     async fn report_error_to_service(
         &self,
         request: Request<pb::ReportErrorToServiceRequest>,
     ) -> Outcome<pb::ReportErrorToServiceResponse> {
-        self.front.command(request, decode::report, answer::done).await
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::report, answer::done).await
     }
 }

@@ -1,9 +1,9 @@
 //! The exact texts of failed barriers, as openxla/xla writes them.
 
-use tripod_state::ids::{BarrierCounter, BarrierName, TaskId};
+use tripod_state::ids::{BarrierCounter, BarrierName};
 use tripod_state::{BarrierFault, Fault, Leaving};
 
-use crate::dialect::Dialect;
+use crate::names::Voice;
 use crate::status::{Rendered, code_number};
 
 /// What a counter mismatch means when one side is at its first instance.
@@ -19,16 +19,18 @@ pub(crate) fn of(
     barrier: &BarrierName,
     counter: BarrierCounter,
     fault: &BarrierFault,
-    dialect: Dialect,
+    voice: Voice<'_>,
 ) -> String {
     let instance = format!("{barrier}::{counter}");
-    let nested = |fault: &Fault| Rendered::of(fault, dialect).print(dialect);
+    let nested = |fault: &Fault| Rendered::of(fault, voice).print(voice);
     match fault {
         BarrierFault::TimedOut { arrived, total, first, missing } => {
-            timed_out(&instance, &format!("{arrived}/{total}"), *first, missing)
+            let missing: Vec<String> = missing.iter().map(|task| voice.task(*task)).collect();
+            timed_out(&instance, &format!("{arrived}/{total}"), &voice.task(*first), &missing)
         }
         BarrierFault::UnknownMember { task } => format!(
-            "Unexpected task ({task}) that is not in the cluster called the barrier. Barrier Id: {instance}"
+            "Unexpected task ({}) that is not in the cluster called the barrier. Barrier Id: {instance}",
+            voice.task(*task)
         ),
         BarrierFault::ConflictingTasks => format!(
             "Conflicting tasks specified by different processes for the same barrier: {instance}. Check \
@@ -40,19 +42,23 @@ pub(crate) fn of(
              invoking the barrier with the same arguments."
         ),
         BarrierFault::NotAMember { task } => {
-            format!("A non-participating task ({task}) called the barrier: {instance}")
+            format!("A non-participating task ({}) called the barrier: {instance}", voice.task(*task))
         }
         BarrierFault::MemberInError { task, existing } => format!(
-            "Task ({task}) is already in error before the barrier was called. Barrier Id: {instance} Task \
+            "Task ({}) is already in error before the barrier was called. Barrier Id: {instance} Task \
              error: {}",
+            voice.task(*task),
             nested(existing)
         ),
         BarrierFault::MemberLost { task, reason } => format!(
-            "Barrier failed because: {}. Barrier Id: {instance}, Task: {task}",
-            leaving(reason, dialect)
+            "Barrier failed because: {}. Barrier Id: {instance}, Task: {}",
+            leaving(reason, voice),
+            voice.task(*task)
         ),
         BarrierFault::CounterMismatch { called } => counter_mismatch(barrier, *called, counter),
-        BarrierFault::Cancelled { by } => format!("Barrier ({instance}) is cancelled by task: {by}"),
+        BarrierFault::Cancelled { by } => {
+            format!("Barrier ({instance}) is cancelled by task: {}", voice.task(*by))
+        }
         BarrierFault::CancelOfOtherInstance { called } => format!(
             "Barrier ({barrier}::{called}) is cancelled by task, but the service thinks it is the \
              {counter}-th instance. This is likely due to a restart in the task or service."
@@ -62,8 +68,9 @@ pub(crate) fn of(
             code_number(result.as_deref())
         ),
         BarrierFault::StaleArrival { task, reason } => format!(
-            "Stale barrier invocation is cancelled because:  {}. Barrier: {instance} Task {task}",
-            leaving(reason, dialect)
+            "Stale barrier invocation is cancelled because:  {}. Barrier: {instance} Task {}",
+            leaving(reason, voice),
+            voice.task(*task)
         ),
     }
 }
@@ -75,7 +82,7 @@ pub(crate) fn replaced(barrier: &BarrierName, counter: BarrierCounter) -> String
     )
 }
 
-fn timed_out(instance: &str, reached: &str, first: TaskId, missing: &[TaskId]) -> String {
+fn timed_out(instance: &str, reached: &str, first: &str, missing: &[String]) -> String {
     let missing: String = missing.iter().map(|task| format!("{task}\n")).collect();
     format!(
         "Barrier timed out. Id: {instance}. This usually happens because a task triggered the barrier too \
@@ -94,10 +101,10 @@ fn counter_mismatch(barrier: &BarrierName, called: BarrierCounter, current: Barr
     )
 }
 
-fn leaving(reason: &Leaving, dialect: Dialect) -> String {
+fn leaving(reason: &Leaving, voice: Voice<'_>) -> String {
     match reason {
         Leaving::Error(fault) => {
-            format!("task is set to ERROR: {}", Rendered::of(fault, dialect).print(dialect))
+            format!("task is set to ERROR: {}", Rendered::of(fault, voice).print(voice))
         }
         Leaving::Disconnected => "task disconnected".to_owned(),
         Leaving::ConnectedAgain => "recoverable task silently connected again".to_owned(),

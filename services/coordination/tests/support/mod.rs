@@ -38,6 +38,10 @@ impl Served {
     /// Serves the job named `job`, which may not exist yet.
     pub(crate) async fn start(options: Options) -> Self {
         let (gateway, backend) = Gateway::in_memory_with(options);
+        Self::serve(gateway, backend).await
+    }
+
+    async fn serve(gateway: Gateway, backend: Arc<MemoryBackend>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
         let routes = routes(&gateway, &JobBinding::Named("job".to_owned()));
@@ -76,7 +80,24 @@ impl Served {
 
     /// Asks the server to stop and waits until it has.
     pub(crate) async fn stop(mut self) {
+        self.begin_to_stop();
+        self.end().await;
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn begin_to_stop(&mut self) {
         self.stop.take().expect("stopped once").send(()).expect("serving");
+    }
+
+    /// The same state on another port, once this one has stopped.
+    pub(crate) async fn again(self) -> Self {
+        let (gateway, backend) = (self.gateway.clone(), Arc::clone(&self.backend));
+        self.end().await;
+        Self::serve(gateway, backend).await
+    }
+
+    /// Waits until the server has stopped.
+    pub(crate) async fn end(self) {
         tokio::time::timeout(DEADLINE, self.serving).await.expect("it ends").expect("it ends well");
     }
 }
