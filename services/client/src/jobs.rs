@@ -26,7 +26,7 @@ impl Jobs {
     /// [`Error::Refused`] when the name is taken or illegal, or a parameter is out of bounds, else as
     /// any call. [`Error::OutcomeUnknown`] when the job may exist now.
     pub async fn create(&self, name: &str, spec: &wire::JobSpec) -> Result<wire::Job, Error> {
-        let request = wire::CreateJobRequest { name: name.to_owned(), spec: Some(*spec) };
+        let request = wire::CreateJobRequest { name: name.to_owned(), spec: Some(spec.to_owned()) };
         let create = |channel: Channel| {
             let request = request.clone();
             async move { JobsClient::new(channel).create(request).await }

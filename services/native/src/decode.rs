@@ -3,7 +3,7 @@
 use tonic::Status;
 use tripod_gateway::Consistency;
 use tripod_proto::tripod::v1 as wire;
-use tripod_state::ids::{DurationMs, JobId, Key, Sequence, ServiceIncarnation, SessionId};
+use tripod_state::ids::{DurationMs, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId};
 use tripod_state::{Stamp, job, kv};
 
 use crate::resolve;
@@ -61,13 +61,13 @@ pub(crate) fn put(request: &wire::PutRequest, job: JobId) -> kv::Command {
 /// A job's creation, with the defaults filled in and a service incarnation drawn.
 pub(crate) fn create_job(request: wire::CreateJobRequest) -> Result<job::Command, Status> {
     let spec = request.spec.ok_or_else(|| invalid("spec", "is missing"))?;
-    let spec = job_spec(&spec)?;
+    let spec = job_spec(spec)?;
     // Zero is what a client sends that was told no incarnation.
     let service = ServiceIncarnation(rand::random_range(1..=u64::MAX));
     Ok(job::Command::Create { name: request.name, spec, service })
 }
 
-fn job_spec(asked: &wire::JobSpec) -> Result<job::Spec, Status> {
+fn job_spec(asked: wire::JobSpec) -> Result<job::Spec, Status> {
     let default = job::Spec::of_tasks(asked.tasks);
     let or_default = |ms: u64, default: DurationMs| if ms == 0 { default } else { DurationMs(ms) };
     let poll = match wire::PollMode::try_from(asked.poll) {
@@ -83,8 +83,18 @@ fn job_spec(asked: &wire::JobSpec) -> Result<job::Spec, Status> {
         recoverable: asked.recoverable,
         shutdown_barrier: asked.shutdown_barrier.unwrap_or(default.shutdown_barrier),
         poll,
-        ..default
+        reconnect: asked.reconnect,
+        groups: asked.groups.into_iter().map(group).collect(),
+        listeners: asked.listeners.into_iter().map(listener).collect(),
     })
+}
+
+fn group(asked: wire::TaskGroup) -> job::Group {
+    job::Group { name: asked.name, tasks: asked.tasks }
+}
+
+fn listener(asked: wire::TaskListener) -> job::Listener {
+    job::Listener { task: TaskId(asked.task_id), address: asked.address }
 }
 
 fn invalid(field: &str, why: &str) -> Status {
@@ -98,7 +108,7 @@ mod tests {
     #[test]
     fn absent_job_parameters_become_the_defaults() {
         let asked = wire::JobSpec { tasks: 4, ..wire::JobSpec::default() };
-        assert_eq!(job_spec(&asked).expect("legal"), job::Spec::of_tasks(4));
+        assert_eq!(job_spec(asked).expect("legal"), job::Spec::of_tasks(4));
     }
 
     #[test]
@@ -111,19 +121,27 @@ mod tests {
             recoverable: true,
             shutdown_barrier: Some(false),
             poll: wire::PollMode::Hold.into(),
+            reconnect: true,
+            groups: vec![
+                wire::TaskGroup { name: "chief".into(), tasks: 1 },
+                wire::TaskGroup { name: "worker".into(), tasks: 1 },
+            ],
+            listeners: vec![wire::TaskListener { task_id: 1, address: "10.0.0.2:2222".into() }],
         };
-        let spec = job_spec(&asked).expect("legal");
+        let spec = job_spec(asked).expect("legal");
         assert_eq!(spec.heartbeat_timeout_ms, DurationMs(2500));
         assert_eq!(spec.register_timeout_ms, DurationMs(9000));
         assert_eq!(spec.shutdown_timeout_ms, DurationMs(0));
         assert_eq!(spec.poll, job::Poll::Hold);
-        assert!(spec.recoverable && !spec.shutdown_barrier);
+        assert!(spec.recoverable && !spec.shutdown_barrier && spec.reconnect);
+        assert_eq!(spec.group_of(TaskId(1)), Some(("worker", 0)));
+        assert_eq!(spec.listeners, [job::Listener { task: TaskId(1), address: "10.0.0.2:2222".into() }]);
     }
 
     #[test]
     fn unknown_enumeration_values_are_refused_by_field_name() {
         let asked = wire::JobSpec { tasks: 1, poll: 9, ..wire::JobSpec::default() };
-        assert_eq!(job_spec(&asked).expect_err("refused").message(), "field `spec.poll`: 9 is unknown");
+        assert_eq!(job_spec(asked).expect_err("refused").message(), "field `spec.poll`: 9 is unknown");
         assert_eq!(consistency(7).expect_err("refused").message(), "field `consistency`: 7 is unknown");
     }
 

@@ -4,10 +4,10 @@ use tonic::Status as Refusal;
 use tripod_gateway::{MemberStatus, Role, Status};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::ids::NodeId;
-use tripod_state::job::{Poll, Summary};
+use tripod_state::job::{Group, Listener, Poll, Summary};
 use tripod_state::member::Addresses;
 use tripod_state::state::Entry;
-use tripod_state::task::{Phase, Report};
+use tripod_state::task::{Phase, Protocol, Report};
 use tripod_state::{Answer, job};
 
 use crate::{JobPorts, status, text};
@@ -96,6 +96,7 @@ pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
         key_bytes: summary.key_bytes,
         barriers_open: summary.barriers_open,
         tasks: Vec::new(),
+        protocols: summary.protocols.iter().map(|protocol| self::protocol(*protocol).to_owned()).collect(),
     }
 }
 
@@ -136,6 +137,25 @@ fn spec(spec: &job::Spec) -> wire::JobSpec {
         recoverable: spec.recoverable,
         shutdown_barrier: Some(spec.shutdown_barrier),
         poll: poll.into(),
+        reconnect: spec.reconnect,
+        groups: spec.groups.iter().map(group).collect(),
+        listeners: spec.listeners.iter().map(listener).collect(),
+    }
+}
+
+fn group(group: &Group) -> wire::TaskGroup {
+    wire::TaskGroup { name: group.name.clone(), tasks: group.tasks }
+}
+
+fn listener(listener: &Listener) -> wire::TaskListener {
+    wire::TaskListener { task_id: listener.task.0, address: listener.address.clone() }
+}
+
+fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Xla => "xla",
+        Protocol::TensorFlow => "tensorflow",
+        Protocol::Runtime => "runtime",
     }
 }
 
@@ -210,12 +230,18 @@ mod tests {
             slot: slot.map(JobSlot),
             service: ServiceIncarnation(9),
             spec: job::Spec::of_tasks(2),
+            protocols: vec![Protocol::Xla, Protocol::Runtime],
             tasks_connected: 0,
             tasks_in_error: 0,
             keys: 0,
             key_bytes: 0,
             barriers_open: 0,
         }
+    }
+
+    #[test]
+    fn a_job_says_what_its_tasks_speak() {
+        assert_eq!(job(&summary(None), &[]).protocols, ["xla", "runtime"]);
     }
 
     fn node(id: u64, first: u16, count: u16) -> (NodeId, Addresses) {

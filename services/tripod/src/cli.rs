@@ -11,6 +11,8 @@ Examples:
   tripod dev --tasks 3                    three nodes on this machine, for a job of three tasks
   tripod status                           who leads, who is there
   tripod job create train --tasks 8       a job with its own port on every node
+  tripod run --job t --tasks 3 --task-id 0 -- python train.py
+                                          a program as one task of a job
   tripod kv put greeting hello            write a key of job `default`
   tripod kv get greeting                  read it back, through any node
 
@@ -63,10 +65,20 @@ impl Global {
 
     /// A client of the cluster that the flags name.
     pub(crate) fn client(&self) -> Result<tripod_client::Client, tripod_client::Error> {
+        self.client_of(&self.endpoints)
+    }
+
+    /// A client of the cluster with these nodes.
+    pub(crate) fn client_of(&self, nodes: &[String]) -> Result<tripod_client::Client, tripod_client::Error> {
         tripod_client::Client::new(&tripod_client::Config {
-            endpoints: self.endpoints.clone(),
+            endpoints: nodes.to_vec(),
             timeout: self.timeout.duration(),
         })
+    }
+
+    /// The nodes that a command's own flag names, else those that everybody is told.
+    pub(crate) fn nodes_or(&self, named: Vec<String>) -> Vec<String> {
+        if named.is_empty() { self.endpoints.clone() } else { named }
     }
 }
 
@@ -77,6 +89,10 @@ pub(crate) enum Command {
     Dev(cmd::dev::DevArgs),
     /// Run one node
     Server(Box<cmd::server::ServerArgs>),
+    /// Run a proxy beside the clients of this machine, so that none of them notices a node's end
+    Agent(Box<cmd::agent::AgentArgs>),
+    /// Run a program as one task of a job, with an agent of its own
+    Run(Box<cmd::run::RunArgs>),
     /// Show the cluster: who leads, who is there, how far everyone is
     Status(cmd::status::StatusArgs),
     /// Create, list, show and delete jobs
@@ -94,9 +110,10 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether this process runs nodes, itself or as children.
-    pub(crate) fn runs_nodes(&self) -> bool {
-        matches!(self, Self::Dev(_) | Self::Server(_))
+    /// Whether this process stays, and its log tells what it goes through. (`run` leaves the terminal to
+    /// its program.)
+    pub(crate) fn is_a_service(&self) -> bool {
+        matches!(self, Self::Dev(_) | Self::Server(_) | Self::Agent(_))
     }
 }
 

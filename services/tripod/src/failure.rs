@@ -45,6 +45,16 @@ impl From<tripod_client::Error> for Failure {
     }
 }
 
+impl From<tripod_agent::Error> for Failure {
+    fn from(error: tripod_agent::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            tripod_agent::Error::Config(_) => Self::Usage(text),
+            tripod_agent::Error::Listen(_) | tripod_agent::Error::Serve { .. } => Self::Failed(text),
+        }
+    }
+}
+
 /// Standard output is gone or full: nobody reads on.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {

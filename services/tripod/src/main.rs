@@ -5,9 +5,10 @@
 //!
 //! Invariants:
 //! * Data goes to standard output, everything else to standard error.
-//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached.
+//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached; of `run`: its program's.
 //! * Every failure is one line that says what failed, why, and what to do next.
-//! * A process that this one starts ends with it, even if this one is killed.
+//! * A process that this one starts ends with it, even if this one is killed. (Not so the program of
+//!   `run`: it loses its agent, and ends or goes on as it does without one.)
 //!
 //! | module | what |
 //! |---|---|
@@ -17,15 +18,19 @@
 //! | `args` | values of flags that several commands take |
 //! | `node` | one running node: listeners, job ports, announcement, stop |
 //! | `dev` | a cluster of processes on this machine |
+//! | `launch` | a program as one task of a job, with an agent of its own |
+//! | `child` | processes of this same executable |
 //! | `view` | what is printed, as data |
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
 
 mod args;
+mod child;
 mod cli;
 mod cmd;
 mod config_file;
 mod dev;
 mod failure;
+mod launch;
 mod logging;
 mod node;
 mod output;
@@ -45,7 +50,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match run(std::env::args_os().collect()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
             failure.exit_code()
@@ -53,10 +58,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(line: Vec<OsString>) -> Result<(), Failure> {
+fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
     let line = config_file::complete(line)?;
     let cli = Cli::parse_from(line);
-    logging::start(cli.command.runs_nodes());
+    logging::start(cli.command.is_a_service());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(cmd::run(cli));

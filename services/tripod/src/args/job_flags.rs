@@ -3,12 +3,14 @@
 use clap::{ArgAction, Args, ValueEnum};
 use tripod_client::wire;
 use tripod_state::ids::DurationMs;
-use tripod_state::job;
+use tripod_state::job::{self, Listener};
 
+use crate::args::members::{Groups, Member};
 use crate::args::seconds::Seconds;
+use crate::failure::Failure;
 
 /// A job's parameters besides its number of tasks. Absent ones become the cluster's defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct JobFlags {
     /// A task that is silent for this long has failed; its client gives up after half of it [default: 100]
     #[arg(long, value_name = "SECONDS")]
@@ -44,6 +46,29 @@ pub(crate) struct JobFlags {
     /// next heartbeat, so that no call hangs on a connection that may break [default: release]
     #[arg(long, value_name = "hold|release")]
     pub(crate) poll: Option<Poll>,
+
+    /// A task that was lost may come back as another life
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        value_name = "true|false",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(crate) reconnect: bool,
+
+    /// Tasks under several names, as TensorFlow has them; their sum is the number of tasks
+    #[arg(long, value_name = "NAME:TASKS,...")]
+    pub(crate) members: Option<Groups>,
+
+    /// Where a task listens for errors that are told by calling it, as TensorFlow's tasks do; may be given
+    /// several times
+    #[arg(long = "member", value_name = "NAME:INDEX=HOST:PORT,...", value_delimiter = ',')]
+    pub(crate) listeners: Vec<Member>,
 }
 
 /// A flag that is on or off, and absent for the default.
@@ -61,15 +86,39 @@ pub(crate) enum Poll {
 }
 
 impl JobFlags {
+    /// Whether they say anything that only counts when a job is created. How tasks learn of errors also
+    /// counts where polls are answered.
+    pub(crate) fn describe_a_new_job(&self) -> bool {
+        *self != Self { poll: self.poll, ..Self::default() }
+    }
+
+    /// How many tasks the job has: as many as the flag beside these says, or as all groups have together.
+    ///
+    /// # Errors
+    /// Wrong usage: both are given and contradict each other.
+    pub(crate) fn tasks(&self, given: Option<u32>) -> Result<Option<u32>, Failure> {
+        match (given, self.members.as_ref()) {
+            (Some(given), Some(groups)) if given != groups.tasks() => Err(Failure::Usage(format!(
+                "--members {groups} are {} tasks, and --tasks is {given}; leave one of the two out",
+                groups.tasks()
+            ))),
+            (given, groups) => Ok(given.or(groups.map(Groups::tasks))),
+        }
+    }
+
     /// For a call to the cluster.
-    pub(crate) fn to_wire(&self, tasks: u32) -> wire::JobSpec {
+    ///
+    /// # Errors
+    /// Wrong usage: a task that listens is in no group.
+    pub(crate) fn to_wire(&self, tasks: u32) -> Result<wire::JobSpec, Failure> {
         let milliseconds = |length: Option<Seconds>| length.map_or(0, Seconds::milliseconds);
         let poll = match self.poll {
             None => wire::PollMode::Unspecified,
             Some(Poll::Hold) => wire::PollMode::Hold,
             Some(Poll::Release) => wire::PollMode::Release,
         };
-        wire::JobSpec {
+        let listeners = self.listeners()?.into_iter();
+        Ok(wire::JobSpec {
             tasks,
             heartbeat_timeout_ms: milliseconds(self.heartbeat_timeout),
             register_timeout_ms: milliseconds(self.register_timeout),
@@ -77,16 +126,28 @@ impl JobFlags {
             recoverable: self.recoverable,
             shutdown_barrier: self.shutdown_barrier.map(|switch| switch == Switch::On),
             poll: poll.into(),
-        }
+            reconnect: self.reconnect,
+            groups: self
+                .groups()
+                .iter()
+                .map(|group| wire::TaskGroup { name: group.name.clone(), tasks: group.tasks })
+                .collect(),
+            listeners: listeners
+                .map(|listener| wire::TaskListener { task_id: listener.task.0, address: listener.address })
+                .collect(),
+        })
     }
 
     /// For a command of this process's own.
-    pub(crate) fn to_spec(&self, tasks: u32) -> job::Spec {
+    ///
+    /// # Errors
+    /// As [`Self::to_wire`].
+    pub(crate) fn to_spec(&self, tasks: u32) -> Result<job::Spec, Failure> {
         let default = job::Spec::of_tasks(tasks);
         let or = |length: Option<Seconds>, default: DurationMs| {
             length.map_or(default, |length| DurationMs(length.milliseconds()))
         };
-        job::Spec {
+        Ok(job::Spec {
             tasks,
             heartbeat_timeout_ms: or(self.heartbeat_timeout, default.heartbeat_timeout_ms),
             shutdown_timeout_ms: or(self.shutdown_timeout, default.shutdown_timeout_ms),
@@ -100,8 +161,26 @@ impl JobFlags {
                 Some(Poll::Hold) => job::Poll::Hold,
                 Some(Poll::Release) => job::Poll::Release,
             },
-            ..default
-        }
+            reconnect: self.reconnect,
+            groups: self.groups().to_vec(),
+            listeners: self.listeners()?,
+        })
+    }
+
+    fn groups(&self) -> &[job::Group] {
+        self.members.as_ref().map_or(&[], Groups::as_slice)
+    }
+
+    /// By task id. Without groups, a task is known by its number, whatever it is called.
+    fn listeners(&self) -> Result<Vec<Listener>, Failure> {
+        let numbering = job::Spec { groups: self.groups().to_vec(), ..job::Spec::of_tasks(1) };
+        let listener = |member: &Member| match numbering.task(&member.group, member.index) {
+            Some(task) => Ok(Listener { task, address: member.address.clone() }),
+            None => Err(Failure::Usage(format!("--member {member}: --members has no such task"))),
+        };
+        let mut listeners: Vec<_> = self.listeners.iter().map(listener).collect::<Result<_, _>>()?;
+        listeners.sort_by_key(|listener| listener.task);
+        Ok(listeners)
     }
 
     /// As they are written on a command line: what `dev` passes on to its nodes.
@@ -119,8 +198,18 @@ impl JobFlags {
             flags.push("--recoverable".into());
         }
         flags.extend(self.shutdown_barrier.map(|switch| format!("--shutdown-barrier={}", word(&switch))));
-        flags.extend(self.poll.map(|poll| format!("--poll={}", word(&poll))));
+        flags.extend(self.poll_flag());
+        if self.reconnect {
+            flags.push("--reconnect".into());
+        }
+        flags.extend(self.members.as_ref().map(|groups| format!("--members={groups}")));
+        flags.extend(self.listeners.iter().map(|member| format!("--member={member}")));
         flags
+    }
+
+    /// The flag that agents understand too.
+    pub(crate) fn poll_flag(&self) -> Option<String> {
+        self.poll.map(|poll| format!("--poll={}", word(&poll)))
     }
 }
 
@@ -131,6 +220,7 @@ fn word(value: &impl ValueEnum) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use tripod_state::ids::TaskId;
 
     use super::*;
 
@@ -147,8 +237,8 @@ mod tests {
 
     #[test]
     fn no_flags_mean_the_defaults() {
-        assert_eq!(parse(&[]).to_spec(3), job::Spec::of_tasks(3));
-        assert_eq!(parse(&[]).to_wire(3), wire::JobSpec { tasks: 3, ..Default::default() });
+        assert_eq!(parse(&[]).to_spec(3).expect("legal"), job::Spec::of_tasks(3));
+        assert_eq!(parse(&[]).to_wire(3).expect("legal"), wire::JobSpec { tasks: 3, ..Default::default() });
         assert!(parse(&[]).to_flags().is_empty());
     }
 
@@ -161,14 +251,39 @@ mod tests {
             "--recoverable",
             "--shutdown-barrier=off",
             "--poll=hold",
+            "--reconnect",
+            "--members=chief:1,worker:1",
+            "--member=worker:0=b:1,chief:0=a:1",
         ]);
         let passed = flags.to_flags();
         let again = parse(&passed.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(again, flags);
-        let spec = again.to_spec(2);
+        let spec = again.to_spec(2).expect("legal");
         assert_eq!(spec.heartbeat_timeout_ms, DurationMs(2500));
         assert_eq!(spec.shutdown_timeout_ms, DurationMs(0));
         assert!(spec.recoverable && !spec.shutdown_barrier);
         assert_eq!(spec.poll, job::Poll::Hold);
+        assert!(spec.reconnect);
+        assert_eq!(spec.group_of(TaskId(1)), Some(("worker", 0)));
+        let listeners: Vec<_> = spec.listeners.iter().map(|at| (at.task.0, at.address.as_str())).collect();
+        assert_eq!(listeners, [(0, "a:1"), (1, "b:1")], "in order of task id");
+    }
+
+    #[test]
+    fn groups_say_how_many_tasks_there_are() {
+        let flags = parse(&["--members=chief:1,worker:4"]);
+        let tasks = |given| flags.tasks(given).map_err(|failure| failure.to_string());
+        assert_eq!((tasks(None), tasks(Some(5))), (Ok(Some(5)), Ok(Some(5))));
+        let expected =
+            "--members chief:1,worker:4 are 5 tasks, and --tasks is 3; leave one of the two out".to_owned();
+        assert_eq!(tasks(Some(3)), Err(expected));
+        assert_eq!(parse(&[]).tasks(None).expect("nobody says"), None);
+    }
+
+    #[test]
+    fn a_listener_must_be_a_member() {
+        let flags = parse(&["--members=worker:1", "--member=worker:1=a:1"]);
+        let text = flags.to_wire(1).expect_err("refused").to_string();
+        assert_eq!(text, "--member worker:1=a:1: --members has no such task");
     }
 }

@@ -3,5 +3,6 @@
 pub(crate) mod host_port;
 pub(crate) mod initial;
 pub(crate) mod job_flags;
+pub(crate) mod members;
 pub(crate) mod port_range;
 pub(crate) mod seconds;

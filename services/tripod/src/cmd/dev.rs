@@ -57,7 +57,7 @@ pub(crate) async fn run(args: DevArgs, global: &Global) -> Result<(), Failure> {
     dev::run(dev::Config {
         plan: Plan::new(args.nodes, args.port)?,
         data: args.data,
-        tasks: args.tasks,
+        tasks: args.job.tasks(args.tasks)?,
         job: args.job,
         restart: args.restart,
         verbose: args.verbose,

@@ -11,6 +11,7 @@ use crate::cli::Global;
 use crate::cmd::status::ask_all;
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::view::cluster::client_addresses;
 use crate::view::job::{self, JobView};
 use crate::view::job_ports::JobPortsView;
 
@@ -22,8 +23,15 @@ const EXAMPLES: &str = "\
 Examples:
   tripod job create train --tasks 8 --heartbeat-timeout 20
   tripod job create train --tasks 8 -o json | jq -r .target
+  tripod job create tf --members chief:1,worker:2 --member worker:0=10.0.0.1:2222
 
 The target is what jax.distributed.initialize() takes as coordinator address.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  tripod job show train -o json | jq .task_states
+  export GRPC_XDS_BOOTSTRAP_CONFIG=\"$(tripod job show train --xds-bootstrap)\"
+                                          then JAX may connect to xds:///train:1";
 
 /// What to do with jobs.
 #[derive(Debug, Subcommand)]
@@ -34,9 +42,14 @@ pub(crate) enum JobCommand {
     /// Show every job
     List,
     /// Show a job, where it is, and its tasks
+    #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// The job's name
         name: String,
+
+        /// Print instead what a gRPC client needs to find the job's nodes by itself: one line of JSON
+        #[arg(long)]
+        xds_bootstrap: bool,
     },
     /// Delete a job and everything in it; its waiting calls end with an error
     Delete {
@@ -52,8 +65,8 @@ pub(crate) struct CreateArgs {
     name: String,
 
     /// How many tasks; their ids are 0 to N-1
-    #[arg(long, value_name = "N")]
-    tasks: u32,
+    #[arg(long, value_name = "N", required_unless_present = "members")]
+    tasks: Option<u32>,
 
     #[command(flatten)]
     flags: JobFlags,
@@ -64,13 +77,15 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
     match command {
         JobCommand::Create(args) => create(&client, &args, global).await,
         JobCommand::List => list(&client, global.format()).await,
-        JobCommand::Show { name } => show(&client, &name, global).await,
+        JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
+        JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
         JobCommand::Delete { name } => Ok(client.jobs().delete(&name).await?),
     }
 }
 
 async fn create(client: &Client, args: &CreateArgs, global: &Global) -> Result<(), Failure> {
-    let spec = args.flags.to_wire(args.tasks);
+    let tasks = args.flags.tasks(args.tasks)?.expect("the command line has one of the two");
+    let spec = args.flags.to_wire(tasks)?;
     let mut job = match client.jobs().create(&args.name, &spec).await {
         Err(Error::OutcomeUnknown { .. }) => created_after_all(client, args).await?,
         outcome => outcome?,
@@ -122,11 +137,27 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
 }
 
 async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
-    let mut job = client.jobs().get(name).await?.ok_or_else(|| {
-        Failure::Failed(format!("there is no job `{name}`; see the jobs with `tripod job list`"))
-    })?;
+    let mut job = existing(client, name).await?;
     leave_out_closed(&mut job, Duration::ZERO, global).await?;
     print(&JobView::full(&job), global.format())
+}
+
+async fn existing(client: &Client, name: &str) -> Result<wire::Job, Failure> {
+    client.jobs().get(name).await?.ok_or_else(|| {
+        Failure::Failed(format!("there is no job `{name}`; see the jobs with `tripod job list`"))
+    })
+}
+
+/// Data is the JSON alone, so that a shell can put it into a variable; what to do with it is told beside.
+async fn bootstrap(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
+    let job = existing(client, name).await?;
+    let nodes = client_addresses(&ask_all(&global.endpoints, false).await?);
+    let nodes = if nodes.is_empty() { &global.endpoints } else { &nodes };
+    output::line(&tripod_xds::bootstrap(&job.name, nodes))?;
+    if global.format() == Format::Table {
+        eprintln!("{}", job::xds_exports(&job.name));
+    }
+    Ok(())
 }
 
 fn print(view: &JobView, format: Format) -> Result<(), Failure> {

@@ -1,20 +1,26 @@
 //! One file a command: its flags, and what it puts together.
 
+pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod dev;
 pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
+pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod status;
+
+use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 
-/// Runs the command of this process.
-pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
+/// Runs the command of this process; tells what the process is to end with.
+pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let global = cli.global;
-    match cli.command {
+    let done = match cli.command {
+        Command::Run(args) => return run::run(*args, &global).await,
+        Command::Agent(args) => agent::run(*args, &global).await,
         Command::Dev(args) => dev::run(args, &global).await,
         Command::Server(args) => server::run(*args).await,
         Command::Status(args) => status::run(&args, &global).await,
@@ -22,5 +28,6 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
         Command::Bench(args) => bench::run(args, global).await,
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -77,9 +77,9 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "PATH")]
     client_socket: Option<PathBuf>,
 
-    /// Number of tasks of job `default`, which lives on the client port
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    tasks: u32,
+    /// Number of tasks of job `default`, which lives on the client port [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: Option<u32>,
 
     #[command(flatten)]
     job: JobFlags,
@@ -139,7 +139,7 @@ fn config(args: ServerArgs) -> Result<node::Config, Failure> {
         advertise: args.advertise,
         job_ports: args.job_ports,
         client_socket: args.client_socket,
-        default_job: args.job.to_spec(args.tasks),
+        default_job: args.job.to_spec(args.job.tasks(args.tasks)?.unwrap_or(1))?,
         timing,
         exit_with_parent: args.exit_with_parent,
     })

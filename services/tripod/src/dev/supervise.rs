@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::dev::child::Child;
+use crate::child::Child;
 use crate::dev::plan::NodePlan;
-use crate::dev::{Config, Data, ready, report};
+use crate::dev::{Config, Data, child, ready, report};
 use crate::failure::Failure;
 use crate::node::Stop;
 
@@ -66,7 +66,7 @@ impl Cluster<'_> {
     }
 
     fn start(&self, node: &NodePlan) -> Result<Child, Failure> {
-        let child = Child::start(self.config, self.data, node).map_err(|error| {
+        let child = child::start(self.config, self.data, node).map_err(|error| {
             Failure::Failed(format!("cannot start the process of node {}: {error}", node.id))
         })?;
         report::started(self.config.format, node, child.pid());

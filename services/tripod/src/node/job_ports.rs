@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
 use tripod_coordination::JobBinding;
 use tripod_gateway::{Consistency, Gateway};
 use tripod_native::{ClosedPort, JobPorts as Told};
@@ -30,13 +31,14 @@ struct JobPorts {
     told: watch::Sender<Told>,
 }
 
-/// A served port. Dropping it closes the port.
+/// A served port. Dropping it closes the port, soon.
 struct OpenPort {
     job: JobId,
-    _stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
 }
 
-/// Keeps the ports in step with the jobs until the node stops. `client` is the client address; job ports
+/// Keeps the ports in step with the jobs until the node stops, and then closes them. `client` is the client address; job ports
 /// are on the same interface. `told` is kept in step with the ports.
 pub(crate) async fn run(
     gateway: Gateway,
@@ -54,9 +56,10 @@ pub(crate) async fn run(
         tokio::select! {
             () = changes.changed() => {}
             () = tokio::time::sleep(RETRY), if !complete => {}
-            _ = stopping.wait_for(|stopping| *stopping) => return,
+            _ = stopping.wait_for(|stopping| *stopping) => break,
         }
     }
+    ports.close().await;
 }
 
 impl JobPorts {
@@ -91,8 +94,8 @@ impl JobPorts {
         let address = format!("{}:{port}", self.host);
         match TcpListener::bind(&address).await {
             Ok(listener) => {
-                let stop = self.serve(listener, job);
-                self.open.insert(slot, OpenPort { job, _stop: stop });
+                let port = self.serve(listener, job);
+                self.open.insert(slot, port);
                 self.closed.remove(&job);
                 tracing::info!(job = job.0, address, "job port is open");
                 true
@@ -123,10 +126,10 @@ impl JobPorts {
         });
     }
 
-    fn serve(&self, listener: TcpListener, job: JobId) -> oneshot::Sender<()> {
+    fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
         let routes = tripod_coordination::routes(&self.gateway, &JobBinding::Fixed(job));
-        tokio::spawn(async move {
+        let serving = tokio::spawn(async move {
             let stopped = async {
                 // The sender is never used, only dropped.
                 let _ = stopped.await;
@@ -135,6 +138,17 @@ impl JobPorts {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });
-        stop
+        OpenPort { job, stop, serving }
+    }
+
+    /// Closes all ports and waits until the last connection has ended.
+    async fn close(self) {
+        let (stops, serving): (Vec<_>, Vec<_>) =
+            self.open.into_values().map(|port| (port.stop, port.serving)).unzip();
+        drop(stops);
+        for port in serving {
+            // A port that failed has said so, and has ended.
+            let _ = port.await;
+        }
     }
 }

@@ -34,10 +34,12 @@ pub(crate) const DEFAULT_JOB: &str = "default";
 const SNAPSHOT_EVERY_ENTRIES: u64 = 65_536;
 /// Entries kept behind a snapshot, so that a node that was away for seconds needs no snapshot.
 const KEEP_ENTRIES: u64 = 20_000;
-/// How long handing over leadership and closing the storage may take at the end.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long calls under way may take after that; held ones are cut.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long handing over leadership may take at the end; without a quorum it is in vain.
+const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long the ports may take to end after that, a little more than they take by themselves.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(2500);
+/// How long stopping replication and closing the storage may take then.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -65,9 +67,11 @@ struct Listeners {
     socket: Option<UnixListener>,
 }
 
-/// The tasks of a node, and the word that ends them.
+/// The tasks of a node, and the word that ends those which serve.
 struct Tasks {
-    running: JoinSet<()>,
+    serving: JoinSet<()>,
+    /// They run until this value is dropped.
+    background: JoinSet<()>,
     stopping: watch::Sender<bool>,
 }
 
@@ -81,10 +85,12 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
     tasks.serve(listeners, &gateway, &job_ports_told);
-    tasks.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
-    tasks.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
+    tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
+    tasks.background.spawn(tripod_coordination::push::run(gateway.clone()));
+    tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
-    tasks.spawn(job_ports::run(gateway, config.client.clone(), config.job_ports, job_ports, stopping));
+    let host = config.client.clone();
+    tasks.serving.spawn(job_ports::run(gateway, host, config.job_ports, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -96,7 +102,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     tokio::select! {
         reason = stop.wait() => {
             tracing::info!(reason, "node is stopping");
-            end(&handle, tasks).await;
+            end(&handle, config.node, tasks).await;
             Ok(())
         }
         reason = handle.failed() => {
@@ -125,15 +131,24 @@ async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
     Ok((Gateway::start(handle.clone(), parts), handle))
 }
 
-/// Hands over leadership while calls are still served, then closes the ports.
-async fn end(handle: &Handle, mut tasks: Tasks) {
-    if tokio::time::timeout(SHUTDOWN_TIMEOUT, handle.shutdown()).await.is_err() {
-        tracing::warn!("replication did not end in time");
+/// Hands over leadership, then ends the ports, and replication last: until its ports have ended this node
+/// forwards what it is asked to the new leader.
+async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
+    let leads = handle.leadership().borrow().leader == Some(node);
+    if leads {
+        match tokio::time::timeout(HANDOVER_TIMEOUT, handle.transfer_leadership(None)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::info!(%error, "leadership not handed over"),
+            Err(_) => tracing::info!("leadership not handed over in time"),
+        }
     }
     tasks.stopping.send_replace(true);
-    let drained = async { while tasks.running.join_next().await.is_some() {} };
+    let drained = async { while tasks.serving.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN_TIMEOUT, drained).await.is_err() {
-        tracing::info!("calls that are held were cut");
+        tracing::info!("ports did not end in time");
+    }
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, handle.shutdown()).await.is_err() {
+        tracing::warn!("replication did not end in time");
     }
 }
 
@@ -149,26 +164,23 @@ impl Listeners {
 
 impl Tasks {
     fn new() -> Self {
-        Self { running: JoinSet::new(), stopping: watch::channel(false).0 }
-    }
-
-    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.running.spawn(task);
+        Self { serving: JoinSet::new(), background: JoinSet::new(), stopping: watch::channel(false).0 }
     }
 
     /// Serves the client port, the unix socket and the http port.
     fn serve(&mut self, listeners: Listeners, gateway: &Gateway, job_ports: &watch::Receiver<JobPorts>) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
-        let routes =
-            || tripod_native::add_to(tripod_coordination::routes(gateway, &binding), gateway, job_ports);
-        let client = tripod_coordination::serve(listeners.client, routes(), self.stopped());
-        self.spawn(async move { report("client", client.await) });
+        let routes = tripod_coordination::routes(gateway, &binding);
+        let routes = tripod_native::add_to(routes, gateway, job_ports);
+        let routes = tripod_xds::add_to(routes, gateway);
+        let client = tripod_coordination::serve(listeners.client, routes.clone(), self.stopped());
+        self.serving.spawn(async move { report("client", client.await) });
         if let Some(socket) = listeners.socket {
-            let socket = tripod_coordination::serve(socket, routes(), self.stopped());
-            self.spawn(async move { report("socket", socket.await) });
+            let socket = tripod_coordination::serve(socket, routes, self.stopped());
+            self.serving.spawn(async move { report("socket", socket.await) });
         }
         let http = tripod_web::serve(listeners.http, gateway.clone(), self.stopped());
-        self.spawn(async move { report("http", http.await) });
+        self.serving.spawn(async move { report("http", http.await) });
     }
 
     /// Resolves when the node stops.

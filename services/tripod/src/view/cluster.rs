@@ -199,6 +199,15 @@ pub(crate) fn not_asked(answers: &[NodeAnswer]) -> Vec<String> {
     more
 }
 
+/// The client addresses of all members, in order of node id, as whoever knows most of them tells.
+pub(crate) fn client_addresses(answers: &[NodeAnswer]) -> Vec<String> {
+    let told = answers.iter().filter_map(|answer| answer.status.as_ref().ok());
+    let mut members = told.map(|status| status.members.clone()).max_by_key(Vec::len).unwrap_or_default();
+    members.sort_by_key(|member| member.node_id);
+    members.retain(|member| !member.client_address.is_empty());
+    members.into_iter().map(|member| member.client_address).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -293,6 +302,17 @@ mod tests {
         let view = ClusterView::of(&[dead(1), dead(2)], false);
         assert!(!view.anybody_answered());
         assert_eq!(view.reasons().matches("Connection refused").count(), 2);
+    }
+
+    #[test]
+    fn addresses_of_clients_are_told_in_order_of_node() {
+        let mut answer = alive(1, 1, 1);
+        answer.status.as_mut().expect("told").members.reverse();
+        assert_eq!(
+            client_addresses(&[dead(3), answer]),
+            ["127.0.0.1:7700", "127.0.0.1:7701", "127.0.0.1:7702"]
+        );
+        assert!(client_addresses(&[dead(3)]).is_empty());
     }
 
     #[test]

@@ -33,14 +33,34 @@ struct JobState {
     keys: u64,
     key_bytes: u64,
     barriers_open: u32,
+    /// What its tasks have spoken so far.
+    protocols: Vec<String>,
     heartbeat_timeout_ms: u64,
     register_timeout_ms: u64,
     shutdown_timeout_ms: u64,
     recoverable: bool,
     shutdown_barrier: bool,
     poll: &'static str,
+    reconnect: bool,
+    /// In the order in which their tasks are numbered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<GroupView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    listeners: Vec<ListenerView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     task_states: Vec<TaskView>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct GroupView {
+    name: String,
+    tasks: u32,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct ListenerView {
+    task: i32,
+    address: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -78,7 +98,10 @@ impl JobView {
 
 impl JobState {
     fn of(job: &wire::Job) -> Self {
-        let spec = job.spec.unwrap_or_default();
+        let spec = job.spec.clone().unwrap_or_default();
+        let groups = spec.groups.into_iter().map(|group| GroupView { name: group.name, tasks: group.tasks });
+        let listeners =
+            spec.listeners.into_iter().map(|at| ListenerView { task: at.task_id, address: at.address });
         let tasks = job.tasks.iter().map(|task| TaskView {
             task: task.task_id,
             state: task.state.clone(),
@@ -94,12 +117,16 @@ impl JobState {
             keys: job.keys,
             key_bytes: job.key_bytes,
             barriers_open: job.barriers_open,
+            protocols: job.protocols.clone(),
             heartbeat_timeout_ms: spec.heartbeat_timeout_ms,
             register_timeout_ms: spec.register_timeout_ms,
             shutdown_timeout_ms: spec.shutdown_timeout_ms.unwrap_or(0),
             recoverable: spec.recoverable,
             shutdown_barrier: spec.shutdown_barrier.unwrap_or(false),
             poll: if spec.poll == i32::from(wire::PollMode::Hold) { "hold" } else { "release" },
+            reconnect: spec.reconnect,
+            members: groups.collect(),
+            listeners: listeners.collect(),
             task_states: tasks.collect(),
         }
     }
@@ -114,6 +141,17 @@ impl JobState {
             self.key_bytes,
             self.barriers_open
         );
+        if !self.members.is_empty() {
+            let members = self.members.iter().map(|group| format!("{}:{}", group.name, group.tasks));
+            text.push_str(&format!("\nmembers {}", members.collect::<Vec<_>>().join(",")));
+        }
+        for at in &self.listeners {
+            text.push_str(&format!("\ntask {} is told of errors at {}", at.task, at.address));
+        }
+        if self.protocols.len() > 1 {
+            let all = self.protocols.join(", ");
+            text.push_str(&format!("\nprotocols {all}: its tasks are of releases that do not go together"));
+        }
         if self.task_states.is_empty() {
             return text;
         }
@@ -135,7 +173,7 @@ pub(crate) fn list(jobs: &[wire::Job]) -> String {
     for job in jobs {
         table.row(vec![
             job.name.clone(),
-            job.spec.map_or(0, |spec| spec.tasks).to_string(),
+            job.spec.as_ref().map_or(0, |spec| spec.tasks).to_string(),
             job.tasks_connected.to_string(),
             job.tasks_in_error.to_string(),
             job.keys.to_string(),
@@ -144,6 +182,16 @@ pub(crate) fn list(jobs: &[wire::Job]) -> String {
         ]);
     }
     table.render()
+}
+
+/// What somebody types for a JAX program that finds the nodes by xDS.
+pub(crate) fn xds_exports(job: &str) -> String {
+    format!(
+        "\
+export GRPC_XDS_BOOTSTRAP_CONFIG=\"$(tripod job show {job} --xds-bootstrap)\"
+export JAX_COORDINATOR_ADDRESS=xds:///{job}:1
+export JAX_COORDINATOR_BIND_ADDRESS=127.0.0.1:0"
+    )
 }
 
 /// gRPC takes a list of addresses only when they are numeric; a name stands for itself.
@@ -170,7 +218,13 @@ mod tests {
         wire::Job {
             name: "train".into(),
             id: 5,
-            spec: Some(wire::JobSpec { tasks: 2, poll: wire::PollMode::Hold.into(), ..Default::default() }),
+            spec: Some(wire::JobSpec {
+                tasks: 2,
+                poll: wire::PollMode::Hold.into(),
+                groups: vec![wire::TaskGroup { name: "worker".into(), tasks: 2 }],
+                listeners: vec![wire::TaskListener { task_id: 1, address: "10.0.0.2:2222".into() }],
+                ..Default::default()
+            }),
             service_incarnation: u64::MAX,
             addresses: [3, 1, 2].map(address).to_vec(),
             ..Default::default()
@@ -196,6 +250,19 @@ mod tests {
         assert_eq!(json["tasks"], 2);
         assert_eq!(json["poll"], "hold");
         assert_eq!(json["service_incarnation"], u64::MAX.to_string());
+        assert_eq!(json["members"], json!([{ "name": "worker", "tasks": 2 }]));
+        let text = JobView::full(&job()).render();
+        assert!(text.contains("\nmembers worker:2\ntask 1 is told of errors at 10.0.0.2:2222"), "{text}");
+    }
+
+    #[test]
+    fn tasks_that_do_not_speak_the_same_are_told() {
+        let text = |protocols: &[&str]| {
+            let protocols = protocols.iter().map(|name| (*name).to_owned()).collect();
+            JobView::full(&wire::Job { protocols, ..job() }).render()
+        };
+        assert!(!text(&["xla"]).contains("protocols"));
+        assert!(text(&["xla", "tensorflow"]).contains("\nprotocols xla, tensorflow: its tasks are of"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{Dev, PATIENCE, is_alive, pid, reserve_ports, stderr, tripod, wait_for};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_cluster_starts_serves_every_command_and_ends() {
@@ -30,6 +30,26 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     let shown = dev.json(&["job", "show", "train", "--json"]);
     assert_eq!((&shown["tasks"], &shown["heartbeat_timeout_ms"]), (&json!(4), &json!(2500)));
     assert_eq!(dev.json(&["job", "show", "default", "--json"])["tasks"], 2);
+    dev.text(&[
+        "job",
+        "create",
+        "tf",
+        "--members",
+        "chief:1,worker:2",
+        "--member",
+        "worker:0=a:1",
+        "--reconnect",
+    ]);
+    let shown = dev.json(&["job", "show", "tf", "--json"]);
+    assert_eq!((&shown["tasks"], &shown["reconnect"]), (&json!(3), &json!(true)));
+    assert_eq!(shown["members"], json!([{ "name": "chief", "tasks": 1 }, { "name": "worker", "tasks": 2 }]));
+    assert_eq!(shown["listeners"], json!([{ "task": 1, "address": "a:1" }]));
+    let shown = dev.run(&["job", "show", "train", "--xds-bootstrap"]);
+    let bootstrap: Value = serde_json::from_slice(&shown.stdout).expect("nothing but JSON");
+    assert_eq!(bootstrap["node"]["id"], "train");
+    let server = &bootstrap["xds_servers"][0]["server_uri"];
+    assert_eq!(*server, format!("ipv4:{},{},{}", port(0), port(1), port(2)));
+    assert!(stderr(&shown).contains("export JAX_COORDINATOR_ADDRESS=xds:///train:1\n"), "{}", stderr(&shown));
 
     for node in 1..=3 {
         let endpoints = dev.endpoints(node);
@@ -151,12 +171,13 @@ fn refused_commands_say_why_and_exit_with_one() {
     dev.text(&["job", "create", "taken", "--tasks", "1"]);
     dev.text(&["kv", "put", "k", "v"]);
     let long = "x".repeat(65 << 10);
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["job", "create", "Bad Name", "--tasks", "1"], "`Bad Name` is no job name"),
         (&["job", "create", "", "--tasks", "1"], "`` is no job name"),
         (&["job", "create", "taken", "--tasks", "1"], "job `taken` exists already"),
         (&["job", "create", "none", "--tasks", "0"], "job parameter `tasks`"),
         (&["job", "show", "nobody"], "there is no job `nobody`"),
+        (&["job", "show", "nobody", "--xds-bootstrap"], "there is no job `nobody`"),
         (&["kv", "get", "nothing"], "there is no key `nothing`"),
         (&["kv", "put", "k", "w", "--create-only"], "key `k` exists already"),
         (&["kv", "put", "k", "w", "--expected-version", "7"], "key `k` has version 1, not 7"),

@@ -84,13 +84,15 @@ fn a_directory_that_is_in_use_is_refused() {
 
 #[test]
 fn wrong_usage_exits_with_two() {
-    let cases: [&[&str]; 7] = [
+    let cases: [&[&str]; 9] = [
         &["frobnicate"],
         &["dev", "--nodes", "0"],
         &["dev", "--port", "65000"],
         &["status", "--endpoints", "nowhere"],
         &["job", "create", "x", "--tasks", "1", "--heartbeat-timeout", "-1"],
         &["dev", "--tasks", "0"],
+        &["dev", "--tasks", "3", "--members", "worker:2"],
+        &["job", "create", "x", "--members", "worker:2", "--member", "ps:0=a:1"],
         &["server", "--node=3", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3", "--initial=1=a:2"],
     ];
     for arguments in cases {

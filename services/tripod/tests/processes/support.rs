@@ -20,7 +20,10 @@ const PORTS: u16 = 600;
 /// The binary under test.
 pub(crate) fn tripod() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tripod"));
-    command.env_remove("TRIPOD_ENDPOINTS").env_remove("TRIPOD_LOG").stdin(Stdio::null());
+    for name in ["TRIPOD_ENDPOINTS", "TRIPOD_LOG", "TRIPOD_JOB", "TRIPOD_TASKS", "TRIPOD_TASK_ID"] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
     command
 }
 
@@ -109,19 +112,19 @@ impl Dev {
     /// Kills a node, without giving it time for anything.
     pub(crate) fn kill(&self, node: u64) {
         let place = usize::try_from(node - 1).expect("a small id");
-        signal(self.nodes[place], Signal::SIGKILL);
+        kill_by(self.nodes[place]);
     }
 
     /// Kills dev itself; its nodes must notice.
     pub(crate) fn kill_parent(mut self) -> Vec<u32> {
-        signal(self.process.id(), Signal::SIGKILL);
+        kill_by(self.process.id());
         self.process.wait().expect("waited");
         self.nodes.clone()
     }
 
     /// Ends the cluster as a user does, and checks that dev ends well and leaves nobody behind.
     pub(crate) fn end(mut self) {
-        signal(self.process.id(), Signal::SIGTERM);
+        end_by(self.process.id());
         let status = wait_for("the end of dev", || self.process.try_wait().expect("waited"));
         assert!(status.success(), "dev ended with {status}");
         for pid in &self.nodes {
@@ -134,7 +137,7 @@ impl Drop for Dev {
     /// A failed test must not leave processes behind either: the nodes end with their parent.
     fn drop(&mut self) {
         if matches!(self.process.try_wait(), Ok(None)) {
-            signal(self.process.id(), Signal::SIGKILL);
+            kill_by(self.process.id());
             // There is nobody to tell when even this fails.
             let _ = self.process.wait();
         }
@@ -168,7 +171,17 @@ pub(crate) fn is_alive(pid: u32) -> bool {
         .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
 }
 
-fn signal(pid: u32, signal: Signal) {
+/// Kills a process, without giving it time for anything.
+pub(crate) fn kill_by(pid: u32) {
+    send(pid, Signal::SIGKILL);
+}
+
+/// Asks a process to end.
+pub(crate) fn end_by(pid: u32) {
+    send(pid, Signal::SIGTERM);
+}
+
+pub(crate) fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).expect("a process id"));
     kill(pid, signal).expect("the process is there");
 }

@@ -1,0 +1,131 @@
+//! `tripod agent`: a proxy beside the clients of one machine.
+
+use clap::Args;
+use serde::Serialize;
+use tripod_agent::{Agent, AgentConfig, Listen, Timing};
+
+use crate::args::host_port::host_port;
+use crate::args::job_flags::{JobFlags, Poll};
+use crate::args::seconds::Seconds;
+use crate::cli::Global;
+use crate::failure::Failure;
+use crate::node::Stop;
+use crate::output::{self, Format};
+
+const EXAMPLES: &str = "\
+The agent is the one address that a client knows. It stays when a node goes, holds the client's calls and
+sends them to the cluster until they are answered, each exactly once.
+
+Examples:
+  tripod agent --listen 127.0.0.1:7790 --cluster 10.0.0.1:7700,10.0.0.2:7700,10.0.0.3:7700 \\
+      --job train --tasks 8
+  tripod agent --listen unix:/run/tripod/train.sock --job train      the nodes are in TRIPOD_ENDPOINTS
+
+A JAX program of 8 processes, process 0 included, then says
+  export JAX_COORDINATOR_BIND_ADDRESS=127.0.0.1:0
+  export GRPC_FAIL_FAST=false
+  jax.distributed.initialize(\"127.0.0.1:7790\", 8, i)
+where i is the number of the process. GRPC_FAIL_FAST=false lets its calls wait while an agent is started
+again. Instead of all this, `tripod run` starts an agent for one program, and sets what it needs.
+
+Under a supervisor (systemd: Restart=always, KillSignal=SIGTERM) SIGTERM ends the agent so that no client
+is harmed: polls end, other calls have 2 s, and clients find the next agent at the same place. With
+--poll release they survive even a `kill -9` of the agent.
+
+Whoever reaches the agent acts for its job. So it listens on this machine only, unless --allow-remote is
+given; who may use a unix socket is decided by the directory in which it lies.";
+
+/// Flags of `agent`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AgentArgs {
+    /// Where clients find the agent; may be given several times. Port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT|unix:PATH", required = true, value_parser = place)]
+    listen: Vec<Listen>,
+
+    /// Client addresses of the cluster's nodes, in the order of preference [default: --endpoints]
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', value_parser = host_port)]
+    cluster: Vec<String>,
+
+    /// The job of all clients of this agent
+    #[arg(long, value_name = "NAME")]
+    job: String,
+
+    /// Create the job with this many tasks if there is none of that name
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: Option<u32>,
+
+    #[command(flatten)]
+    flags: JobFlags,
+
+    /// How long calls are held, and heartbeats answered, while no node can serve
+    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    max_outage: Seconds,
+
+    /// Let --listen be an address that other machines can reach
+    #[arg(long)]
+    allow_remote: bool,
+
+    /// End gracefully when standard input ends, that is, when the process that started this one does
+    #[arg(long)]
+    exit_with_parent: bool,
+}
+
+/// What an agent prints when it listens. A contract: fields may be added, never renamed.
+#[derive(Debug, Serialize)]
+struct ListensLine<'a> {
+    listen: &'a [String],
+    job: &'a str,
+}
+
+/// Runs the agent until it is told to stop.
+pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure> {
+    let stop = Stop::listen(args.exit_with_parent)?;
+    let job = args.job.clone();
+    let agent = Agent::open(config(args, global)?).await?;
+    let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();
+    match global.format() {
+        Format::Json => output::json(&ListensLine { listen: &listen, job: &job })?,
+        Format::Table => output::line(&format!("agent of job `{job}` listens on {}", listen.join(", ")))?,
+    }
+    agent
+        .run(async {
+            let reason = stop.wait().await;
+            tracing::info!(reason, "agent was told to stop");
+        })
+        .await?;
+    Ok(())
+}
+
+fn config(args: AgentArgs, global: &Global) -> Result<AgentConfig, Failure> {
+    let tasks = args.flags.tasks(args.tasks)?;
+    if tasks.is_none() && args.flags.describe_a_new_job() {
+        return Err(Failure::Usage(
+            "flags of a job only count when it is created; add --tasks, or leave them out".into(),
+        ));
+    }
+    Ok(AgentConfig {
+        listen: args.listen,
+        allow_remote: args.allow_remote,
+        cluster: global.nodes_or(args.cluster),
+        job: args.job,
+        spec: tasks.map(|tasks| args.flags.to_wire(tasks)).transpose()?,
+        // Held polls tell errors at once, and this process is not one that comes and goes.
+        poll: match args.flags.poll {
+            None | Some(Poll::Hold) => tripod_agent::Poll::Hold,
+            Some(Poll::Release) => tripod_agent::Poll::Release,
+        },
+        timing: Timing { max_outage: args.max_outage.duration(), ..Timing::default() },
+    })
+}
+
+/// `HOST:PORT` or `unix:PATH`.
+fn place(text: &str) -> Result<Listen, String> {
+    match text.strip_prefix("unix:") {
+        Some("") => Err(format!("`{text}` has no path")),
+        Some(path) => Ok(Listen::Unix(path.into())),
+        None => host_port(text)
+            .map(Listen::Tcp)
+            .map_err(|_| format!("`{text}` is neither HOST:PORT nor unix:PATH")),
+    }
+}

@@ -1,0 +1,85 @@
+//! `tripod run`: a program as one task of a job.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::args::host_port::host_port;
+use crate::args::job_flags::JobFlags;
+use crate::args::seconds::Seconds;
+use crate::cli::Global;
+use crate::failure::Failure;
+use crate::launch::{self, Asked};
+
+const EXAMPLES: &str = "\
+Starts an agent on this machine, then the program, told by its environment where the agent is:
+  JAX_COORDINATOR_ADDRESS, JAX_COORDINATOR_BIND_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID
+  GRPC_FAIL_FAST=false, unless it is set; TF_CONFIG, if there is one, with the agent as task 0 of --tf-job
+The program is given SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; a second SIGINT kills it. Its exit status
+is that of `run`, 128 + N after signal N. If it fails, `run` tells what the cluster knows of why.
+
+Which task of how many this is comes from the flags, else from Open MPI, PMI, Slurm, an indexed Kubernetes
+job (which does not tell how many there are), RANK and WORLD_SIZE, or TF_CONFIG.
+
+Examples:
+  tripod run --job exp7 --tasks 3 --task-id 0 -- python train.py
+  srun -n 64 tripod run -- python train.py             the job is called after Slurm's job and step
+  mpirun -n 8 tripod run --job exp7 -- python train.py
+  env: [{name: TRIPOD_JOB, value: exp7}, {name: TRIPOD_TASKS, value: \"8\"}]    in a Kubernetes manifest
+
+The job is created by the first task that comes. Give each run a job of its own; one that has ended can be
+removed with `tripod job delete`.";
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The job [default: slurm-JOB.STEP in a job of Slurm]
+    #[arg(long, value_name = "NAME", env = "TRIPOD_JOB")]
+    job: Option<String>,
+
+    /// How many tasks the job has [default: what the launcher or the existing job says]
+    #[arg(long, value_name = "N", env = "TRIPOD_TASKS", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: Option<u32>,
+
+    /// Which of them this program is, from 0 [default: what the launcher says]
+    #[arg(long, value_name = "I", env = "TRIPOD_TASK_ID")]
+    task_id: Option<u32>,
+
+    /// Client addresses of the cluster's nodes, in the order of preference [default: --endpoints]
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', value_parser = host_port)]
+    cluster: Vec<String>,
+
+    #[command(flatten)]
+    flags: JobFlags,
+
+    /// How long the program's calls are held, and its heartbeats answered, while no node can serve
+    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    max_outage: Seconds,
+
+    /// The job of TF_CONFIG that the coordinator becomes
+    #[arg(long, value_name = "NAME", default_value = "ps")]
+    tf_job: String,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    line: Vec<OsString>,
+}
+
+pub(crate) async fn run(args: RunArgs, global: &Global) -> Result<ExitCode, Failure> {
+    let cluster = global.nodes_or(args.cluster);
+    let client = global.client_of(&cluster)?;
+    let mut agent_flags = vec![format!("--max-outage={}", args.max_outage.to_flag())];
+    agent_flags.extend(args.flags.poll_flag());
+    launch::run(launch::Config {
+        asked: Asked { job: args.job, tasks: args.flags.tasks(args.tasks)?, task: args.task_id },
+        job: args.flags,
+        cluster,
+        client,
+        agent_flags,
+        tf_job: args.tf_job,
+        line: args.line,
+    })
+    .await
+}

@@ -1,0 +1,227 @@
+//! The agent of a program: a process of its own, started again at the same place whenever it ends.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::ChildStdout;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::child::{Child, Outputs};
+use crate::failure::Failure;
+use crate::launch::log_tail::LogTail;
+
+/// How long an agent may take to listen; it waits for nobody.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Rest before an agent that ended is started again, doubled after each one that did not last.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// An agent that ran for this long was well.
+const LASTED: Duration = Duration::from_secs(10);
+/// How long the rest of an ended agent's log may take to be read.
+const LOG_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What an agent is started with, besides its places.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) cluster: Vec<String>,
+    pub(crate) job: String,
+    /// Further flags of `tripod agent`.
+    pub(crate) flags: Vec<String>,
+    /// Pass on all of its log.
+    pub(crate) verbose: bool,
+}
+
+/// Where an agent listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// For every program.
+    pub(crate) ordinary: String,
+    /// For the first process of an old JAX, which insists on listening at the very address that it
+    /// connects to. Told `[::]:PORT` it listens on all addresses of this machine, and where `[::1]:PORT`
+    /// is taken, on those of IPv4 only; but it connects to `[::1]:PORT`, and that is the agent's.
+    pub(crate) beside_a_service: Option<String>,
+}
+
+impl Places {
+    /// Any free port; and one for the first process of an old JAX, where IPv6 has a loopback.
+    pub(crate) fn any(first_task: bool) -> Self {
+        const LOOPBACK: &str = "[::1]:0";
+        let beside = first_task && std::net::TcpListener::bind(LOOPBACK).is_ok();
+        Self { ordinary: "127.0.0.1:0".into(), beside_a_service: beside.then(|| LOOPBACK.into()) }
+    }
+
+    /// What JAX is to connect to.
+    pub(crate) fn for_jax(&self) -> String {
+        let port = self.beside_a_service.as_deref().and_then(|place| place.strip_prefix("[::1]"));
+        port.map_or_else(|| self.ordinary.clone(), |port| format!("[::]{port}"))
+    }
+
+    fn flags(&self) -> impl Iterator<Item = String> {
+        let places = [Some(&self.ordinary), self.beside_a_service.as_ref()];
+        places.into_iter().flatten().map(|place| format!("--listen={place}"))
+    }
+}
+
+/// What an agent says when it listens.
+#[derive(Debug, Deserialize)]
+struct Listens {
+    listen: Vec<String>,
+}
+
+/// An agent that is kept running.
+#[derive(Debug)]
+pub(crate) struct AgentProcess {
+    pub(crate) places: Places,
+    pub(crate) log: LogTail,
+    stop: oneshot::Sender<()>,
+    keeper: JoinHandle<()>,
+}
+
+/// What starts the same agent again and again.
+struct Keeper {
+    config: Config,
+    places: Places,
+    log: LogTail,
+}
+
+/// One life of an agent.
+struct Life {
+    child: Child,
+    reading: JoinHandle<()>,
+}
+
+impl AgentProcess {
+    /// Starts an agent and waits until it listens.
+    ///
+    /// # Errors
+    /// It cannot be started, or ended at once; the text has its reason.
+    pub(crate) async fn start(config: Config, places: Places) -> Result<Self, Failure> {
+        let log = LogTail::default();
+        let mut keeper = Keeper { config, places, log: log.clone() };
+        let life = keeper
+            .begin()
+            .await
+            .map_err(|why| Failure::Failed(format!("the agent of this program did not start: {why}")))?;
+        let (stop, stopped) = oneshot::channel();
+        let places = keeper.places.clone();
+        Ok(Self { places, log, stop, keeper: tokio::spawn(keeper.keep(life, stopped)) })
+    }
+
+    /// Ends the agent; returns what it logged.
+    pub(crate) async fn end(self) -> LogTail {
+        // If the keeper is gone, so is the agent.
+        let _ = self.stop.send(());
+        if let Err(error) = self.keeper.await {
+            tracing::warn!(%error, "the keeper of the agent failed");
+        }
+        self.log
+    }
+}
+
+impl Keeper {
+    /// Starts the agent; from now on its places are those that it found.
+    async fn begin(&mut self) -> Result<Life, String> {
+        let outputs = Outputs { stdout: Stdio::piped(), stderr: Stdio::piped() };
+        let mut child = Child::start(&self.arguments(), outputs).map_err(|error| error.to_string())?;
+        let (stdout, stderr) = child.take_outputs();
+        let (stdout, stderr) = (stdout.expect("asked for"), stderr.expect("asked for"));
+        let reading = tokio::spawn(self.log.clone().follow(stderr, self.config.verbose));
+        let life = Life { child, reading };
+        match timeout(START_TIMEOUT, first_line(stdout)).await {
+            Ok(Some(line)) => {
+                self.places = told(&line).ok_or_else(|| format!("it said `{line}`"))?;
+                Ok(life)
+            }
+            Ok(None) => Err(self.last_words(life).await),
+            Err(_) => Err(format!("it does not listen after {} s", START_TIMEOUT.as_secs())),
+        }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["agent".to_owned(), "--exit-with-parent".into(), "--json".into()];
+        arguments.extend(self.places.flags());
+        arguments.push(format!("--cluster={}", self.config.cluster.join(",")));
+        arguments.push(format!("--job={}", self.config.job));
+        arguments.extend(self.config.flags.iter().cloned());
+        arguments
+    }
+
+    /// Keeps an agent running until it is told to stop.
+    async fn keep(mut self, mut life: Life, mut stopped: oneshot::Receiver<()>) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let begun = Instant::now();
+            let how = tokio::select! {
+                ended = life.child.ended() => ended.map_or_else(|error| error.to_string(), |how| how.to_string()),
+                _ = &mut stopped => return life.end().await,
+            };
+            if begun.elapsed() >= LASTED {
+                pause = PAUSE_MIN;
+            }
+            eprintln!("tripod run: the agent ended ({how}) and is started again");
+            life = tokio::select! {
+                life = self.begin_again(&mut pause) => life,
+                _ = &mut stopped => return,
+            };
+        }
+    }
+
+    async fn begin_again(&mut self, pause: &mut Duration) -> Life {
+        loop {
+            sleep(*pause).await;
+            *pause = (*pause * 2).min(PAUSE_MAX);
+            match self.begin().await {
+                Ok(life) => return life,
+                Err(why) => eprintln!("tripod run: the agent could not be started again: {why}"),
+            }
+        }
+    }
+
+    /// Why an agent ended at its start: the last that it logged.
+    async fn last_words(&self, life: Life) -> String {
+        life.end().await;
+        self.log.lines().pop().unwrap_or_else(|| "it did not say why".into())
+    }
+}
+
+impl Life {
+    async fn end(self) {
+        self.child.end().await;
+        // What it started itself could hold its log open.
+        let _ = timeout(LOG_TIMEOUT, self.reading).await;
+    }
+}
+
+async fn first_line(stdout: ChildStdout) -> Option<String> {
+    BufReader::new(stdout).lines().next_line().await.ok().flatten()
+}
+
+fn told(line: &str) -> Option<Places> {
+    let mut listen = serde_json::from_str::<Listens>(line).ok()?.listen.into_iter();
+    Some(Places { ordinary: listen.next()?, beside_a_service: listen.next() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_started_again_where_it_was() {
+        let line = r#"{"listen":["127.0.0.1:7790","[::1]:7791"],"job":"train"}"#;
+        let places = told(line).expect("understood");
+        let flags: Vec<_> = places.flags().collect();
+        assert_eq!(flags, ["--listen=127.0.0.1:7790", "--listen=[::1]:7791"]);
+        assert_eq!(places.for_jax(), "[::]:7791");
+    }
+
+    #[test]
+    fn every_task_but_the_first_has_one_place() {
+        let places = Places::any(false);
+        assert_eq!(places.flags().collect::<Vec<_>>(), ["--listen=127.0.0.1:0"]);
+        assert_eq!(places.for_jax(), "127.0.0.1:0");
+    }
+}

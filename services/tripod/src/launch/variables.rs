@@ -1,0 +1,86 @@
+//! What the environment of the program says.
+
+use crate::failure::Failure;
+use crate::launch::agent::Places;
+use crate::launch::tf_config::TfConfig;
+
+/// What the program has to be told.
+#[derive(Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) places: &'a Places,
+    pub(crate) tasks: u32,
+    pub(crate) task: u32,
+    /// The user's own answer to whether calls wait for a connection.
+    pub(crate) fail_fast: Option<String>,
+    /// The user's `TF_CONFIG`, and the job that the coordinator becomes in it.
+    pub(crate) tf_config: Option<(TfConfig, &'a str)>,
+}
+
+impl Told<'_> {
+    /// The variables to set.
+    ///
+    /// # Errors
+    /// As [`TfConfig::with_coordinator`].
+    pub(crate) fn variables(self) -> Result<Vec<(&'static str, String)>, Failure> {
+        let mut variables = vec![
+            ("JAX_COORDINATOR_ADDRESS", self.places.for_jax()),
+            // Process 0 starts a service of its own, whatever it is told. Nobody calls it there.
+            ("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
+            ("JAX_NUM_PROCESSES", self.tasks.to_string()),
+            ("JAX_PROCESS_ID", self.task.to_string()),
+        ];
+        if self.fail_fast.is_none() {
+            // Calls wait while the agent is started again.
+            variables.push(("GRPC_FAIL_FAST", "false".to_owned()));
+        }
+        if let Some((config, job)) = self.tf_config {
+            variables.push(("TF_CONFIG", config.with_coordinator(job, &self.places.ordinary)?));
+        }
+        Ok(variables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(places: &Places) -> Told<'_> {
+        Told { places, tasks: 3, task: 1, fail_fast: None, tf_config: None }
+    }
+
+    fn places() -> Places {
+        Places { ordinary: "127.0.0.1:7790".into(), beside_a_service: None }
+    }
+
+    #[test]
+    fn a_jax_program_is_told_four_things() {
+        let expected = [
+            ("JAX_COORDINATOR_ADDRESS", "127.0.0.1:7790"),
+            ("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0"),
+            ("JAX_NUM_PROCESSES", "3"),
+            ("JAX_PROCESS_ID", "1"),
+            ("GRPC_FAIL_FAST", "false"),
+        ];
+        let places = places();
+        let variables = told(&places).variables().expect("nothing to refuse");
+        assert_eq!(variables, expected.map(|(name, value)| (name, value.to_owned())));
+    }
+
+    #[test]
+    fn what_the_user_said_of_waiting_calls_is_kept() {
+        let places = places();
+        let variables = Told { fail_fast: Some("true".into()), ..told(&places) }.variables();
+        assert!(variables.expect("legal").iter().all(|(name, _)| *name != "GRPC_FAIL_FAST"));
+    }
+
+    #[test]
+    fn tensorflow_finds_the_agent_in_its_own_configuration() {
+        let config = TfConfig::parse(r#"{"cluster":{"worker":["a:1"]}}"#).expect("legal");
+        let places = Places { beside_a_service: Some("[::1]:7791".into()), ..places() };
+        let variables = Told { tf_config: Some((config, "ps")), ..told(&places) }.variables();
+        let variables = variables.expect("legal");
+        let (_, value) = variables.iter().find(|(name, _)| *name == "TF_CONFIG").expect("set");
+        assert!(value.contains(r#""ps":["127.0.0.1:7790"]"#), "{value}");
+        assert_eq!(variables[0].1, "[::]:7791");
+    }
+}
