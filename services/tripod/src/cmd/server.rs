@@ -23,7 +23,7 @@ The same from a file, whose keys are the names of these flags (docs/server.toml 
   tripod server --config /etc/tripod/server.toml
 
 Every node is given the same --initial and the same --job-ports. A node that was started before keeps
-its identity in --data. SIGTERM hands over leadership and ends the node.
+its identity in --data. SIGTERM hands over leadership, sends waiting calls on to other nodes and ends this one.
 
 A flag wins over the same key in the file, which wins over the default. No environment variable sets
 any of them; TRIPOD_LOG says what is logged.";
