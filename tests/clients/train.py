@@ -12,6 +12,7 @@ by a key.
 import argparse
 import os
 import pathlib
+import threading
 import time
 
 import numpy as np
@@ -77,6 +78,33 @@ class Calls:
         self.call("barrier", self.client.wait_at_barrier, name, _WAIT_MS)
 
 
+class Holder(threading.Thread):
+    """Waits for one key after the other, so that a call waits whatever happens to the cluster; somebody
+    else sets the keys. Each wait is reported before it begins and after it has ended well."""
+
+    def __init__(self, calls, count):
+        super().__init__(daemon=True)
+        self._calls = calls
+        self._count = count
+        self._error = None
+
+    def run(self):
+        """All waits."""
+        try:
+            for place in range(self._count):
+                emit(step="holding", place=place)
+                self._calls.get(f"held/{place}")
+                emit(step="held", place=place)
+        except Exception as error:  # noqa: BLE001 - raised again where the program ends
+            self._error = error
+
+    def finish(self):
+        """Wait for the last one; raise what went wrong."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+
+
 class Program:
     """One process of the program."""
 
@@ -136,7 +164,7 @@ class Program:
             raise AssertionError(f"found {found!r} instead of {wanted!r}")
 
 
-def _make_total(jax):
+def make_total(jax):
     """A function that sums one number of each process over all of them."""
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("process",))
     spread = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("process"))
@@ -161,6 +189,7 @@ def main():
     parser.add_argument("--until", type=pathlib.Path, help="go on until this file exists")
     parser.add_argument("--heartbeat-timeout", type=int, default=20, help="seconds")
     parser.add_argument("--repeat-cut-calls", action="store_true")
+    parser.add_argument("--held-gets", type=int, default=0, help="keys to wait for beside the training")
     options = parser.parse_args()
 
     # Process 0 starts an idle service of its own; here it is out of everybody's way.
@@ -178,9 +207,13 @@ def main():
     )
     emit(step="initialized", devices=jax.device_count())
     calls = Calls(distributed.global_state.client, options.repeat_cut_calls)
-    steps = Program(options, calls, _make_total(jax)).run()
+    holder = Holder(calls, options.held_gets)
+    holder.start()
+    steps = Program(options, calls, make_total(jax)).run()
+    holder.finish()
     jax.distributed.shutdown()
     emit(step="end", steps=steps, repeats=calls.repeats)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`agent`] | an agent beside clients |
 //! | [`dev`] | a cluster as `tripod dev` starts it |
 //! | [`python`] | a client script with its steps |
 //! | [`connections`] | who is connected to which port, as the kernel sees it |
@@ -21,6 +22,7 @@
 //! | [`server`] | one server process with wrong flags |
 //! | [`folders`] | directories that cannot be written to |
 
+pub mod agent;
 pub mod connections;
 pub mod dev;
 pub mod folders;

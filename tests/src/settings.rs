@@ -14,6 +14,12 @@ pub(crate) struct Arguments {
     /// the whole-program scenarios first.
     #[arg(long, value_name = "VERSION=PATH", required = true)]
     python: Vec<String>,
+    /// The same for releases that are only run behind agents.
+    #[arg(long, value_name = "VERSION=PATH")]
+    agent_python: Vec<String>,
+    /// An interpreter with that release of TensorFlow; several times for several releases.
+    #[arg(long, value_name = "VERSION=PATH")]
+    tensorflow: Vec<String>,
     /// Directory for outcomes and logs; kept.
     #[arg(long)]
     results: PathBuf,
@@ -29,9 +35,13 @@ pub(crate) struct Arguments {
 pub(crate) struct Settings {
     /// Releases in the order given.
     pub(crate) releases: Vec<String>,
+    /// Releases that are only run behind agents.
+    pub(crate) agent_releases: Vec<String>,
     pub(crate) all_clients: bool,
     pub(crate) results: PathBuf,
     pub(crate) filter: Option<String>,
+    /// Interpreters by release of TensorFlow.
+    pub(crate) tensorflow: BTreeMap<String, PathBuf>,
     pythons: BTreeMap<String, PathBuf>,
 }
 
@@ -41,17 +51,26 @@ impl Settings {
         let mut releases = Vec::new();
         let mut pythons = BTreeMap::new();
         for text in arguments.python {
-            let Some((release, path)) = text.split_once('=') else { bail!("`{text}` is no VERSION=PATH") };
-            releases.push(release.to_owned());
-            pythons.insert(release.to_owned(), PathBuf::from(path));
+            let (release, path) = interpreter(&text)?;
+            releases.push(release.clone());
+            pythons.insert(release, path);
         }
+        let mut agent_releases = Vec::new();
+        for text in arguments.agent_python {
+            let (release, path) = interpreter(&text)?;
+            agent_releases.push(release.clone());
+            pythons.insert(release, path);
+        }
+        let tensorflow = arguments.tensorflow.iter().map(|text| interpreter(text)).collect::<Result<_>>()?;
         fs::create_dir_all(&arguments.results)
             .with_context(|| format!("cannot make {}", arguments.results.display()))?;
         Ok(Self {
             releases,
+            agent_releases,
             all_clients: arguments.all_clients,
             results: arguments.results,
             filter: arguments.filter,
+            tensorflow,
             pythons,
         })
     }
@@ -60,4 +79,15 @@ impl Settings {
     pub(crate) fn python(&self, release: &str) -> Result<&PathBuf> {
         self.pythons.get(release).with_context(|| format!("no interpreter was given for jaxlib {release}"))
     }
+    /// The interpreter with that release of TensorFlow.
+    pub(crate) fn tensorflow_python(&self, release: &str) -> Result<&PathBuf> {
+        self.tensorflow
+            .get(release)
+            .with_context(|| format!("no interpreter was given for TensorFlow {release}"))
+    }
+}
+
+fn interpreter(text: &str) -> Result<(String, PathBuf)> {
+    let Some((release, path)) = text.split_once('=') else { bail!("`{text}` is no VERSION=PATH") };
+    Ok((release.to_owned(), PathBuf::from(path)))
 }

@@ -176,20 +176,21 @@ async fn jax_clients_are_held_to_the_same_limits() {
 async fn illegal_jobs_are_refused_with_the_reason() {
     let mut fixture = Fixture::set_up().await;
     let good = wire::JobSpec { tasks: 2, ..wire::JobSpec::default() };
-    let endless = wire::JobSpec { heartbeat_timeout_ms: u64::MAX, ..good };
+    let empty = wire::JobSpec { tasks: 0, ..wire::JobSpec::default() };
+    let endless = wire::JobSpec { tasks: 2, heartbeat_timeout_ms: u64::MAX, ..wire::JobSpec::default() };
     let long = "a".repeat(64);
     for (name, spec) in [
-        ("", good),
-        ("Upper", good),
-        ("with space", good),
-        ("-first", good),
-        ("sl/ash", good),
-        ("emoji-\u{1f600}", good),
-        (long.as_str(), good),
-        ("empty", wire::JobSpec { tasks: 0, ..good }),
-        ("endless", endless),
+        ("", &good),
+        ("Upper", &good),
+        ("with space", &good),
+        ("-first", &good),
+        ("sl/ash", &good),
+        ("emoji-\u{1f600}", &good),
+        (long.as_str(), &good),
+        ("empty", &empty),
+        ("endless", &endless),
     ] {
-        let refused = fixture.client.jobs().create(name, &spec).await.unwrap_err();
+        let refused = fixture.client.jobs().create(name, spec).await.unwrap_err();
         let Error::Refused { code, message, .. } = refused else { panic!("{name}: {refused}") };
         assert!(matches!(code, Code::InvalidArgument | Code::ResourceExhausted), "{name}: {code}: {message}");
         assert!(!message.is_empty());

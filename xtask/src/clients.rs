@@ -1,12 +1,10 @@
-//! Python environments with pinned releases of jaxlib, made once and kept in the build directory.
+//! The Python environments that the real-client tests need, kept in the build directory.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
-use crate::cargo::{root, run};
+use crate::venv::Recipe;
 
 /// A release of jaxlib that the tests drive.
 #[derive(Debug, Clone, Copy)]
@@ -14,126 +12,128 @@ pub(crate) struct Release {
     pub(crate) jaxlib: &'static str,
     /// Minor versions of Python 3 that have wheels of it, the preferred one first.
     minors: &'static [u8],
+    /// A file of the repository that pins what it needs besides.
+    requirements: &'static str,
+    /// A program that fails if something is missing.
+    probe: &'static str,
 }
 
 /// The newest release, the last one for Python 3.11, and the last one of the older dialect.
-pub(crate) const RELEASES: &[Release] = &[
-    Release { jaxlib: "0.12.0.1", minors: &[13, 12] },
-    Release { jaxlib: "0.10.2", minors: &[11, 12, 13] },
-    Release { jaxlib: "0.9.2", minors: &[11, 12, 13] },
+pub(crate) const RELEASES: &[Release] =
+    &[today("0.12.0.1", &[13, 12]), today("0.10.2", &[11, 12, 13]), today("0.9.2", &[11, 12, 13])];
+
+/// Releases that are run behind agents too: one of each age that a client's behaviour changed in, the last
+/// of them the oldest that can still be had.
+const AGENT_RELEASES: &[Release] = &[
+    today("0.11.2", &[13, 12]),
+    of_0_4("0.4.30", &[11, 10]),
+    of_0_4("0.4.20", &[11, 10]),
+    of_0_4("0.4.13", &[11, 10]),
 ];
 
-/// What every environment holds besides jax; beside the scripts that need it.
-const REQUIREMENTS: &str = "tests/clients/requirements.txt";
+/// A release that runs with today's packages; the scripts that call without jaxlib need gRPC besides.
+const fn today(jaxlib: &'static str, minors: &'static [u8]) -> Release {
+    let requirements = "tests/clients/requirements.txt";
+    Release { jaxlib, minors, requirements, probe: "import jax, jaxlib, numpy, grpc, google.protobuf" }
+}
+
+/// A release of the time before numpy 2.
+const fn of_0_4(jaxlib: &'static str, minors: &'static [u8]) -> Release {
+    let requirements = "tests/clients/requirements-0.4.txt";
+    Release { jaxlib, minors, requirements, probe: "import jax, jaxlib, numpy, scipy" }
+}
+
+/// A release of TensorFlow that the tests drive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TensorFlow {
+    pub(crate) version: &'static str,
+    minors: &'static [u8],
+}
+
+/// The newest release, and the first one that speaks today's dialect. Each takes a gigabyte and a half.
+const TENSORFLOWS: &[TensorFlow] = &[
+    TensorFlow { version: "2.21.0", minors: &[13, 12] },
+    TensorFlow { version: "2.12.0", minors: &[11, 10] },
+];
 
 /// Set to `1` where there is no way to get jaxlib: the real clients are then left out, loudly.
 pub(crate) const SKIP_VARIABLE: &str = "TRIPOD_SKIP_CLIENTS";
+
+impl Release {
+    fn recipe(self) -> Recipe {
+        Recipe {
+            name: format!("venv-{}", self.jaxlib),
+            pins: vec![format!("jax=={}", self.jaxlib), format!("jaxlib=={}", self.jaxlib)],
+            requirements: self.requirements.to_owned(),
+            probe: self.probe,
+            minors: self.minors,
+        }
+    }
+}
+
+impl TensorFlow {
+    /// Its packages need each other in exact versions, so that each release has a list of its own.
+    fn recipe(self) -> Recipe {
+        Recipe {
+            name: format!("venv-tensorflow-{}", self.version),
+            pins: Vec::new(),
+            requirements: format!("tests/clients/tensorflow/requirements-{}.txt", self.version),
+            probe: "import tensorflow",
+            minors: self.minors,
+        }
+    }
+}
 
 /// The environments' interpreters, by release; missing environments are made.
 ///
 /// # Errors
 /// No fitting interpreter, or pip failed; the text says how to go on without.
 pub(crate) fn prepare(folder: &Path) -> Result<Vec<(Release, PathBuf)>> {
+    prepare_releases(folder, RELEASES)
+}
+
+/// The same for the releases that are only run behind agents.
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_for_agents(folder: &Path) -> Result<Vec<(Release, PathBuf)>> {
+    prepare_releases(folder, AGENT_RELEASES)
+}
+
+fn prepare_releases(folder: &Path, releases: &[Release]) -> Result<Vec<(Release, PathBuf)>> {
+    let recipes: Vec<Recipe> = releases.iter().map(|release| release.recipe()).collect();
+    Ok(releases.iter().copied().zip(make(folder, &recipes)?).collect())
+}
+
+/// The same for TensorFlow.
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_tensorflow(folder: &Path) -> Result<Vec<(TensorFlow, PathBuf)>> {
+    let recipes: Vec<Recipe> = TENSORFLOWS.iter().map(|release| release.recipe()).collect();
+    Ok(TENSORFLOWS.iter().copied().zip(make(folder, &recipes)?).collect())
+}
+
+/// Makes the environments side by side.
+fn make(folder: &Path, recipes: &[Recipe]) -> Result<Vec<PathBuf>> {
     let outcomes: Vec<Result<PathBuf>> = std::thread::scope(|scope| {
-        let makers: Vec<_> =
-            RELEASES.iter().map(|release| scope.spawn(move || environment(folder, *release))).collect();
+        let makers: Vec<_> = recipes.iter().map(|recipe| scope.spawn(|| recipe.make(folder))).collect();
         let join = |maker: std::thread::ScopedJoinHandle<'_, Result<PathBuf>>| {
             maker.join().unwrap_or_else(|_| Err(anyhow!("the maker of an environment panicked")))
         };
         makers.into_iter().map(join).collect()
     });
-    let mut ready = Vec::new();
-    for (release, outcome) in RELEASES.iter().zip(outcomes) {
-        let python = outcome.with_context(|| {
+    let named = recipes.iter().zip(outcomes).map(|(recipe, outcome)| {
+        outcome.with_context(|| {
             format!(
-                "no Python environment for jaxlib {}: install one of Python {} and reach a package index, \
-                 or set {SKIP_VARIABLE}=1 to leave the real clients out",
-                release.jaxlib,
-                release.minors.iter().map(|minor| format!("3.{minor}")).collect::<Vec<_>>().join(", "),
+                "no Python environment {}: install one of Python {} and reach a package index, or set \
+                 {SKIP_VARIABLE}=1 to leave the real clients out",
+                recipe.name,
+                recipe.pythons(),
             )
-        })?;
-        ready.push((*release, python));
-    }
-    Ok(ready)
-}
-
-fn environment(folder: &Path, release: Release) -> Result<PathBuf> {
-    let place = folder.join(format!("venv-{}", release.jaxlib));
-    let python = place.join("bin").join("python");
-    let stamp = place.join("complete");
-    let wanted = wanted(release)?;
-    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && python.exists() {
-        return Ok(python);
-    }
-    if place.exists() {
-        fs::remove_dir_all(&place).with_context(|| format!("cannot remove the old {}", place.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let interpreter = interpreter(release)?;
-    eprintln!("  making {} with {}", place.display(), interpreter.display());
-    let mut make = Command::new(interpreter);
-    make.args(["-m", "venv"]).arg(&place);
-    run(make)?;
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:"]);
-    install.arg("--disable-pip-version-check").args(pins(release)).arg("-r").arg(root().join(REQUIREMENTS));
-    run(install)?;
-    let mut probe = Command::new(&python);
-    probe.args(["-c", "import jax, jaxlib, numpy, grpc, google.protobuf"]);
-    run(probe)?;
-    // Written last: an interrupted installation is made anew.
-    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
-    Ok(python)
-}
-
-fn pins(release: Release) -> [String; 2] {
-    [format!("jax=={}", release.jaxlib), format!("jaxlib=={}", release.jaxlib)]
-}
-
-/// What a complete environment was made from; an environment made from anything else is stale.
-fn wanted(release: Release) -> Result<String> {
-    let requirements = fs::read_to_string(root().join(REQUIREMENTS)).context(REQUIREMENTS)?;
-    Ok(format!("{}\n{requirements}", pins(release).join("\n")))
-}
-
-/// The first interpreter that starts, has the right version and can make environments. Version
-/// managers put programs on the path that refuse to start, so every candidate is asked.
-fn interpreter(release: Release) -> Result<PathBuf> {
-    let candidates = candidates(release);
-    for candidate in &candidates {
-        let mut ask = Command::new(candidate);
-        ask.args(["-c", "import ensurepip, sys, venv; print(sys.version_info[1])"]);
-        let Ok(answer) = ask.output() else { continue };
-        let minor = String::from_utf8_lossy(&answer.stdout).trim().parse::<u8>();
-        if answer.status.success() && minor.is_ok_and(|minor| release.minors.contains(&minor)) {
-            return Ok(candidate.clone());
-        }
-    }
-    let tried: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
-    bail!("no interpreter fits; tried {}", tried.join(", "))
-}
-
-fn candidates(release: Release) -> Vec<PathBuf> {
-    let managed = std::env::var_os("HOME").map(|home| Path::new(&home).join(".pyenv/versions"));
-    let mut found = Vec::new();
-    for minor in release.minors {
-        found.push(PathBuf::from(format!("python3.{minor}")));
-        if let Some(managed) = &managed {
-            found.extend(managed_interpreters(managed, *minor));
-        }
-    }
-    found.push(PathBuf::from("python3"));
-    found
-}
-
-fn managed_interpreters(managed: &Path, minor: u8) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(managed) else { return Vec::new() };
-    let prefix = format!("3.{minor}.");
-    let of_minor = entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-        .map(|entry| entry.path().join("bin/python3"));
-    of_minor.filter(|python| python.exists()).collect()
+        })
+    });
+    named.collect()
 }
 
 #[cfg(test)]
@@ -141,14 +141,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interpreter_of_another_version_is_refused() {
-        let error = interpreter(Release { jaxlib: "0", minors: &[1] }).unwrap_err();
-        assert!(error.to_string().contains("python3.1"), "{error}");
+    fn a_stamp_changes_with_the_release() {
+        let wanted = |release: Release| release.recipe().wanted().unwrap();
+        assert_ne!(wanted(RELEASES[0]), wanted(RELEASES[1]));
+        assert!(wanted(RELEASES[0]).starts_with("jax==0.12.0.1\njaxlib==0.12.0.1\n"));
     }
 
     #[test]
-    fn a_stamp_changes_with_the_release() {
-        assert_ne!(wanted(RELEASES[0]).unwrap(), wanted(RELEASES[1]).unwrap());
-        assert!(wanted(RELEASES[0]).unwrap().starts_with("jax==0.12.0.1\njaxlib==0.12.0.1\n"));
+    fn old_releases_get_an_old_numpy() {
+        for release in AGENT_RELEASES {
+            let wanted = release.recipe().wanted().unwrap();
+            let old = release.jaxlib.starts_with("0.4.");
+            assert_eq!(wanted.contains("\nnumpy==1."), old, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn every_release_of_tensorflow_pins_itself() {
+        for release in TENSORFLOWS {
+            let wanted = release.recipe().wanted().unwrap();
+            assert!(wanted.contains(&format!("\ntensorflow-cpu=={}\n", release.version)), "{wanted}");
+        }
     }
 }

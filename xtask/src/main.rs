@@ -15,6 +15,7 @@ mod edges;
 mod stage;
 mod test;
 mod tidy;
+mod venv;
 mod verify;
 
 use std::process::{Command, ExitCode};

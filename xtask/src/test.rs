@@ -14,7 +14,8 @@ use crate::verify;
 /// What to test.
 #[derive(Args, Clone)]
 pub(crate) struct Options {
-    /// Run the whole-program scenarios with every release of jaxlib, not only with the newest one.
+    /// Run the whole-program scenarios with every release of jaxlib, not only with the newest one, four
+    /// more releases behind agents, and TensorFlow's.
     #[arg(long)]
     all_clients: bool,
     /// Leave the verify stages out.
@@ -82,6 +83,12 @@ fn client_tests(options: &Options) -> Result<()> {
     }
     if options.all_clients {
         command.arg("--all-clients");
+        for (release, python) in clients::prepare_for_agents(&built.join("clients"))? {
+            command.arg("--agent-python").arg(format!("{}={}", release.jaxlib, python.display()));
+        }
+        for (release, python) in clients::prepare_tensorflow(&built.join("clients"))? {
+            command.arg("--tensorflow").arg(format!("{}={}", release.version, python.display()));
+        }
     }
     if let Some(filter) = &options.filter {
         command.arg("--filter").arg(filter);

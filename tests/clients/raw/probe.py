@@ -43,7 +43,8 @@ class Probe:
         """Sends a call that will be held. Calls of one connection are served in the order in which they
         arrive, but by several threads: a round trip of another call and a moment make sure."""
         call = self._start(rpc, fields)
-        self._start("TryGetKeyValue" if self.has("TryGetKeyValue") else "KeyValueGet", {"key": "none"}).exception()
+        other = "TryGetKeyValue" if self.has("TryGetKeyValue") else "KeyValueGet"
+        self._start(other, {"key": "none"}).exception()
         time.sleep(0.1)
         return call
 

@@ -1,10 +1,12 @@
 //! The tests, by name.
 
+mod agent;
 mod conformance;
 mod killed_task;
 mod program;
 mod raw;
 mod scripts;
+mod tensorflow;
 mod unix_socket;
 
 use std::fmt;
@@ -33,6 +35,10 @@ pub(crate) enum Case {
     UnixSocket { release: String },
     /// A whole program finishes although nodes are killed.
     Program { release: String, fault: Fault },
+    /// Clients behind agents.
+    Agent { release: String, part: agent::Part },
+    /// Processes of TensorFlow instead of jaxlib.
+    TensorFlow { release: String, part: tensorflow::Part },
 }
 
 impl fmt::Display for Case {
@@ -48,6 +54,8 @@ impl fmt::Display for Case {
             }
             Self::UnixSocket { release } => write!(f, "unix socket {release}"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
+            Self::Agent { release, part } => write!(f, "agent {part} {release}"),
+            Self::TensorFlow { release, part } => write!(f, "tensorflow {release} {part}"),
         }
     }
 }
@@ -66,6 +74,16 @@ pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
         together.push(Case::UnixSocket { release: release.clone() });
         if position == 0 || settings.all_clients {
             alone.extend(Fault::ALL.map(|fault| Case::Program { release: release.clone(), fault }));
+        }
+    }
+    for release in settings.releases.iter().chain(&settings.agent_releases) {
+        let parts = agent::Part::of(settings, release);
+        alone.extend(parts.into_iter().map(|part| Case::Agent { release: release.clone(), part }));
+    }
+    for release in settings.tensorflow.keys() {
+        for part in tensorflow::Part::ALL {
+            let place = if part.is_alone() { &mut alone } else { &mut together };
+            place.push(Case::TensorFlow { release: release.clone(), part });
         }
     }
     let picked = |case: &Case| settings.filter.as_ref().is_none_or(|text| case.to_string().contains(text));
@@ -92,6 +110,8 @@ impl Case {
             Self::Raw { .. } => Duration::from_secs(400),
             Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
+            Self::Agent { part, .. } => part.limit(),
+            Self::TensorFlow { .. } => Duration::from_secs(1500),
         }
     }
 
@@ -104,6 +124,8 @@ impl Case {
             Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,
             Self::UnixSocket { release } => unix_socket::run(settings, release).await,
             Self::Program { release, fault } => program::run(settings, release, *fault).await,
+            Self::Agent { release, part } => agent::run(settings, release, *part).await,
+            Self::TensorFlow { release, part } => tensorflow::run(settings, release, *part, endpoints).await,
         }
     }
 }

@@ -21,8 +21,10 @@ const ROUNDS: u64 = 5;
 const AT_ONCE: Duration = Duration::from_millis(10);
 /// Within this time all of them must run again.
 const AGAIN: Duration = Duration::from_secs(3);
+/// Within this time a node that is told to stop must have ended.
+const STOP_LIMIT: Duration = Duration::from_secs(4);
 
-const REPEATING: Manners = Manners { repeat_cut_calls: true, wait_for_nodes: false };
+const REPEATING: Manners = Manners { repeat_cut_calls: true, wait_for_nodes: false, held_gets: 0 };
 
 /// A cluster with a job for the program.
 struct Stage {
@@ -33,10 +35,10 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set() -> Result<Self> {
+    async fn set(poll: Poll) -> Result<Self> {
         let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
         let client = jobs::client(&cluster.endpoints())?;
-        let addresses = jobs::create(&client, JOB, TASKS, HEARTBEAT, Poll::Release).await?;
+        let addresses = jobs::create(&client, JOB, TASKS, HEARTBEAT, poll).await?;
         Ok(Self { cluster, client, addresses })
     }
 
@@ -69,7 +71,7 @@ pub(super) async fn undisturbed(python: &Path, folder: &Path) -> Result<String> 
 
 /// (b) The leader is killed and no client is attached to it: no call may fail at all.
 pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set().await?;
+    let mut stage = Stage::set(Poll::Release).await?;
     let leader = stage.cluster.wait_for_leader().await?;
     let addresses = stage.in_order(leader, false)?;
     let mut training = Training::start(python, folder, &addresses, Manners::default())?;
@@ -88,7 +90,7 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
 
 /// (c) The node that all clients are attached to is killed, and it leads as well.
 pub(super) async fn attached_killed(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set().await?;
+    let mut stage = Stage::set(Poll::Release).await?;
     let leader = stage.cluster.wait_for_leader().await?;
     let addresses = stage.in_order(leader, true)?;
     let mut training = Training::start(python, folder, &addresses, REPEATING)?;
@@ -102,7 +104,7 @@ pub(super) async fn attached_killed(python: &Path, folder: &Path) -> Result<Stri
 
 /// (d) All nodes are killed at once and started again on their data: same job, same keys.
 pub(super) async fn all_killed(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set().await?;
+    let mut stage = Stage::set(Poll::Release).await?;
     let manners = Manners { wait_for_nodes: true, ..REPEATING };
     let mut training = Training::start(python, folder, &stage.addresses, manners)?;
     training.reach(FAULT_AT).await?;
@@ -134,7 +136,7 @@ pub(super) async fn all_killed(python: &Path, folder: &Path) -> Result<String> {
 
 /// (e) A node is killed and started again, then another one, five times.
 pub(super) async fn killed_in_turn(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set().await?;
+    let mut stage = Stage::set(Poll::Release).await?;
     let mut training = Training::start(python, folder, &stage.addresses, REPEATING)?;
     training.reach(FAULT_AT).await?;
     let nodes: Vec<u64> = stage.cluster.ids().collect();
@@ -147,4 +149,34 @@ pub(super) async fn killed_in_turn(python: &Path, folder: &Path) -> Result<Strin
         training.go_on().await.with_context(|| format!("round {round}: node {victim} back"))?;
     }
     Ok(format!("{} calls were repeated in {ROUNDS} rounds", training.finish().await?))
+}
+
+/// (f) Every node is told to stop and is started again, one after the other, while polls and gets are held
+/// on it: no call may fail at all.
+pub(super) async fn restarted_in_turn(python: &Path, folder: &Path) -> Result<String> {
+    let mut stage = Stage::set(Poll::Hold).await?;
+    let nodes: Vec<u64> = stage.cluster.ids().collect();
+    let manners = Manners { held_gets: u64::try_from(nodes.len())?, ..Manners::default() };
+    let mut training = Training::start(python, folder, &stage.addresses, manners)?;
+    training.reach(FAULT_AT).await?;
+    let mut longest = Duration::ZERO;
+    for (place, node) in (0..).zip(nodes) {
+        training.wait_for_get("holding", place).await?;
+        let begin = Instant::now();
+        let status = stage.cluster.terminate(node).await?;
+        ensure!(status.success(), "node {node} ended with {status}");
+        longest = longest.max(begin.elapsed());
+        training.go_on().await.with_context(|| format!("node {node} stopped"))?;
+        let key = format!("held/{place}");
+        stage.client.kv(JOB).put(&key, "set".into(), Condition::CreateOnly).await?;
+        training.wait_for_get("held", place).await.with_context(|| format!("node {node} stopped"))?;
+        stage.cluster.restart(node)?;
+        stage.cluster.wait_until_ready().await?;
+        training.go_on().await.with_context(|| format!("node {node} back"))?;
+    }
+    ensure!(longest < STOP_LIMIT, "a node took {longest:?} to stop, longer than {STOP_LIMIT:?}");
+    // A call that failed would have ended its process: nothing is repeated here.
+    let repeats = training.finish().await?;
+    ensure!(repeats == 0, "{repeats} calls were cut");
+    Ok(format!("no call failed; the slowest node took {} ms to stop", longest.as_millis()))
 }

@@ -21,10 +21,13 @@ pub(crate) enum Fault {
     All,
     /// Five times: a node is killed and started again, then another one.
     Rolling,
+    /// Each node is told to stop and started again, one after the other.
+    Restart,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 5] = [Self::None, Self::Leader, Self::Attached, Self::All, Self::Rolling];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::None, Self::Leader, Self::Attached, Self::All, Self::Rolling, Self::Restart];
 }
 
 impl fmt::Display for Fault {
@@ -35,6 +38,7 @@ impl fmt::Display for Fault {
             Self::Attached => "attached node killed",
             Self::All => "all nodes killed",
             Self::Rolling => "nodes killed in turn",
+            Self::Restart => "rolling restart",
         })
     }
 }
@@ -49,5 +53,6 @@ pub(super) async fn run(settings: &Settings, release: &str, fault: Fault) -> Res
         Fault::Attached => faults::attached_killed(python, &folder).await,
         Fault::All => faults::all_killed(python, &folder).await,
         Fault::Rolling => faults::killed_in_turn(python, &folder).await,
+        Fault::Restart => faults::restarted_in_turn(python, &folder).await,
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Manners {
     pub(super) repeat_cut_calls: bool,
     /// Calls wait while no node can be reached (`GRPC_FAIL_FAST=false`).
     pub(super) wait_for_nodes: bool,
+    /// Each process waits for so many keys `held/N`, one after the other, beside its training.
+    pub(super) held_gets: u64,
 }
 
 /// The running program.
@@ -61,6 +63,8 @@ impl Training {
                 STEPS.to_string(),
                 "--heartbeat-timeout".to_owned(),
                 HEARTBEAT.as_secs().to_string(),
+                "--held-gets".to_owned(),
+                manners.held_gets.to_string(),
                 "--until".to_owned(),
                 until.to_str().context("the folder is no text")?.to_owned(),
             ];
@@ -88,6 +92,14 @@ impl Training {
     pub(super) async fn go_on(&mut self) -> Result<()> {
         let furthest = self.tasks.iter().filter_map(last_number).max().unwrap_or_default();
         self.reach(furthest + 2).await
+    }
+
+    /// Waits until every process reports `step` of its wait number `place`.
+    pub(super) async fn wait_for_get(&mut self, step: &str, place: u64) -> Result<()> {
+        for task in &mut self.tasks {
+            task.wait_for_step(STEP_LIMIT, |seen| seen["step"] == step && seen["place"] == place).await?;
+        }
+        Ok(())
     }
 
     /// How many connections each process has to `port`.

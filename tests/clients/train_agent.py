@@ -1,0 +1,222 @@
+"""A whole JAX program of any release, whose processes reach the coordination service through agents: no
+call may fail, whatever happens to the service. (Where agents themselves are killed, --repeat-cut-gets
+allows to repeat a get that was cut together with its connection; every repeat is told.)
+
+The processes train step by step: keys, counters and barriers of the coordination service, and sums over
+all processes, each checked. A test directs them by files in --control:
+
+    wait-KIND   the next step is a wait of that kind
+    go-KIND     process 0 ends the wait
+
+The kinds: `idle`, nobody calls anything; `get` and `barrier`, the other processes wait for process 0 in
+such a call; `leave`, they wait for it at shutdown, which ends the program. A process says `waiting` when
+it has been inside the call for a while.
+
+Every step tells its longest call, in milliseconds; a call that had to wait for process 0 is not counted.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import threading
+import time
+
+from steps import emit
+from train import make_total
+from train_start import has_sums, start
+
+# Longest wait of a get or a barrier, in milliseconds: longer than any fault.
+_WAIT_MS = 180_000
+# A call that has not returned for so long waits in the cluster, in seconds.
+_INSIDE = 0.5
+# How often a process looks for a file, in seconds.
+_LOOK = 0.05
+
+_WAITS = ("idle", "get", "barrier", "leave")
+
+
+class Calls:
+    """Calls to the coordination service, with the longest one since the last report."""
+
+    def __init__(self, client, repeat_cut_gets):
+        self._client = client
+        self._repeat_cut_gets = repeat_cut_gets
+        self._longest = (0, "none")
+
+    def has(self, function):
+        """Whether this release has that function."""
+        return hasattr(self._client, function)
+
+    def call(self, function, *arguments):
+        """The result of the call. A failure ends the program."""
+        begin = time.monotonic()
+        try:
+            return getattr(self._client, function)(*arguments)
+        finally:
+            took_ms = round((time.monotonic() - begin) * 1000)
+            self._longest = max(self._longest, (took_ms, function))
+
+    def report(self):
+        """The longest call since the last report, which it forgets."""
+        longest, self._longest = self._longest, (0, "none")
+        return {"longest_ms": longest[0], "longest_call": longest[1]}
+
+    def set(self, key, value):
+        """Set a new key."""
+        self.call("key_value_set", key, value)
+
+    def get(self, key):
+        """Wait for the key."""
+        while True:
+            try:
+                return self.call("blocking_key_value_get", key, _WAIT_MS)
+            except Exception as error:
+                if not (self._repeat_cut_gets and str(error).startswith("UNAVAILABLE")):
+                    raise
+                emit(step="cut", text=str(error)[:300])
+
+    def get_present(self, key):
+        """The value of a key that is there."""
+        if self.has("key_value_try_get"):
+            return self.call("key_value_try_get", key)
+        return self.get(key)
+
+    def barrier(self, name):
+        """Wait for all processes."""
+        self.call("wait_at_barrier", name, _WAIT_MS)
+
+
+class Program:
+    """One process of the program."""
+
+    def __init__(self, options, calls, total):
+        self._tasks = options.n
+        self._me = options.id
+        self._pace = options.pace
+        self._control = options.control
+        self._calls = calls
+        self._total = total
+        self._waited = set()
+
+    def run(self):
+        """All steps but the last one, which leaves."""
+        step = 0
+        trained = 0
+        while True:
+            kind = self._plan(step)
+            if kind == "leave":
+                break
+            if kind == "train":
+                self._keys(step)
+                self._counters(trained)
+                self._sum(step)
+                trained += 1
+            else:
+                self._wait(kind, step)
+            emit(step="trained", number=step, kind=kind, **self._calls.report())
+            step += 1
+            time.sleep(self._pace)
+        self._check_common_counter(trained)
+        return trained
+
+    def await_go(self, kind):
+        """Process 0 waits until the test lets it go on."""
+        emit(step="waiting", kind=kind)
+        while not (self._control / f"go-{kind}").exists():
+            time.sleep(_LOOK)
+
+    @contextlib.contextmanager
+    def inside(self, kind):
+        """Tells that the process waits in the call, once it has not returned for a while."""
+        timer = threading.Timer(_INSIDE, emit, kwargs={"step": "waiting", "kind": kind})
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _plan(self, step):
+        """Process 0's decision, the same for all."""
+        key = f"plan/{step}"
+        if self._me == 0:
+            wanted = (kind for kind in _WAITS if (self._control / f"wait-{kind}").exists())
+            kind = next((kind for kind in wanted if kind not in self._waited), "train")
+            self._waited.add(kind)
+            self._calls.set(key, kind)
+        return self._calls.get(key)
+
+    def _wait(self, kind, step):
+        name = f"wait/{step}"
+        if self._me == 0 or kind == "idle":
+            self.await_go(kind)
+        else:
+            waits = {"get": self._calls.get, "barrier": self._calls.barrier}
+            with self.inside(kind):
+                waits[kind](name)
+            self._calls.report()
+        if self._me == 0:
+            ends = {"get": lambda: self._calls.set(name, "go"), "barrier": lambda: self._calls.barrier(name)}
+            ends.get(kind, lambda: None)()
+
+    def _keys(self, step):
+        """What others set before a barrier can be seen after it, and old keys stay."""
+        others = [(self._me + distance) % self._tasks for distance in (1, 2)]
+        value = f"{step}:{self._me}"
+        self._calls.set(f"step/{step}/{self._me}", value)
+        self._equal(self._calls.get(f"step/{step}/{others[0]}"), f"{step}:{others[0]}")
+        # Barriers of old releases are of use only once.
+        self._calls.barrier(f"step/{step}")
+        self._equal(self._calls.get_present(f"step/{step}/{others[1]}"), f"{step}:{others[1]}")
+        self._equal(self._calls.get_present(f"step/{step}/{self._me}"), value)
+
+    def _counters(self, trained):
+        """One more each time, of a counter of its own and of one that all share."""
+        if self._calls.has("key_value_increment"):
+            own = self._calls.call("key_value_increment", f"count/{self._me}", 1)
+            self._equal(own, trained + 1)
+            self._calls.call("key_value_increment", "count/all", 1)
+
+    def _check_common_counter(self, trained):
+        """No increment of anybody was lost or done twice."""
+        if self._calls.has("key_value_increment"):
+            self._calls.barrier("counted")
+            self._equal(self._calls.get_present("count/all"), str(trained * self._tasks))
+
+    def _sum(self, step):
+        """The sum over all processes of their number and the step."""
+        if self._total is not None:
+            wanted = sum(range(self._tasks)) + self._tasks * step
+            self._equal(self._total(self._me + step), float(wanted))
+
+    @staticmethod
+    def _equal(found, wanted):
+        if found != wanted:
+            raise AssertionError(f"found {found!r} instead of {wanted!r}")
+
+
+def main():
+    """Initialise, train, shut down."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--address", required=True, help="where the agent listens")
+    parser.add_argument("-n", type=int, required=True, help="number of processes")
+    parser.add_argument("--id", type=int, required=True, help="this process")
+    parser.add_argument("--pace", type=float, default=0.1, help="seconds between steps")
+    parser.add_argument("--control", type=pathlib.Path, required=True, help="directory of the test's files")
+    parser.add_argument("--heartbeat-timeout", type=int, required=True, help="seconds")
+    parser.add_argument("--repeat-cut-gets", action="store_true")
+    parser.add_argument("--legacy", action="store_true", help="speak the oldest protocol")
+    options = parser.parse_args()
+
+    jax, client = start(options.address, options.n, options.id, options.heartbeat_timeout, options.legacy)
+    emit(step="initialized", devices=jax.device_count(), release=jax.__version__)
+    calls = Calls(client, options.repeat_cut_gets)
+    program = Program(options, calls, make_total(jax) if has_sums(jax) else None)
+    trained = program.run()
+    if options.id == 0:
+        program.await_go("leave")
+    with program.inside("leave"):
+        jax.distributed.shutdown()
+    emit(step="end", steps=trained)
+
+
+main()

@@ -1,0 +1,123 @@
+//! Agents beside clients under test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use tripod_chaos::cluster::{NodeProcess, find_tripod};
+
+use crate::wait;
+
+/// How long an agent may take until it listens, on a busy machine.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// How long it may take to stop: what it gives its clients' calls, and some more.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// A running `tripod agent`. Dropping it kills it.
+pub struct Agent {
+    process: NodeProcess,
+    place: String,
+    flags: Vec<String>,
+    log: PathBuf,
+}
+
+impl Agent {
+    /// Starts an agent that listens at `place`, with its output in `log`, and waits until it does.
+    /// `flags` are those besides `--listen`.
+    ///
+    /// # Errors
+    /// It ended, or did not listen in time; the text quotes what it wrote.
+    pub async fn start(place: &str, flags: Vec<String>, log: &Path) -> Result<Self> {
+        fs::write(log, "").with_context(|| format!("cannot write {}", log.display()))?;
+        let process = spawn(place, &flags, log)?;
+        let mut agent = Self { process, place: place.to_owned(), flags, log: log.to_owned() };
+        agent.wait_until_it_listens(1).await?;
+        Ok(agent)
+    }
+
+    /// Starts an agent that must end with exit status 1 and say why; gives what it said.
+    ///
+    /// # Errors
+    /// It goes on running, or ends in another way.
+    pub async fn refused(place: &str, flags: &[String], log: &Path) -> Result<String> {
+        fs::write(log, "").with_context(|| format!("cannot write {}", log.display()))?;
+        let mut process = spawn(place, flags, log)?;
+        let status = process.wait(START_LIMIT).await.context("an agent that had to refuse to start")?;
+        let said = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
+        ensure!(status.code() == Some(1), "ended with {status} instead of exit status 1:\n{said}");
+        Ok(said)
+    }
+
+    /// Where clients find it, in their words.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Everything that it has written so far.
+    #[must_use]
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// SIGTERM, and waits for the orderly end.
+    ///
+    /// # Errors
+    /// It does not end in time.
+    pub async fn terminate(&mut self) -> Result<ExitStatus> {
+        self.process.terminate(STOP_LIMIT).await
+    }
+
+    /// SIGKILL, and waits for the end.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill().map(|_| ())
+    }
+
+    /// Starts it again at the same place, after its end.
+    ///
+    /// # Errors
+    /// It runs still, or as [`Self::start`].
+    pub async fn restart(&mut self) -> Result<()> {
+        ensure!(!self.process.is_running(), "the agent at {} is running", self.place);
+        let starts = self.starts();
+        self.process = spawn(&self.place, &self.flags, &self.log)?;
+        self.wait_until_it_listens(starts + 1).await
+    }
+
+    /// Waits until it has said so `times` times.
+    async fn wait_until_it_listens(&mut self, times: usize) -> Result<()> {
+        let what = format!("the agent at {}", self.place);
+        wait::until(&what, START_LIMIT, || {
+            let running = self.process.is_running();
+            if self.starts() >= times {
+                return Ok(Some(()));
+            }
+            if !running {
+                bail!("the agent ended: {}", self.process.log_tail());
+            }
+            Ok(None)
+        })
+        .await
+    }
+
+    fn starts(&self) -> usize {
+        fs::read(&self.log).map_or(0, |log| String::from_utf8_lossy(&log).matches(" listens on ").count())
+    }
+}
+
+fn spawn(place: &str, flags: &[String], log: &Path) -> Result<NodeProcess> {
+    let mut command = Command::new(find_tripod()?);
+    command.args(["agent", "--listen", place]).args(flags).arg("--exit-with-parent");
+    NodeProcess::spawn(format!("agent at {place}"), command, log)
+}

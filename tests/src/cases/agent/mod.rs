@@ -1,0 +1,109 @@
+//! Clients behind agents: nobody notices what happens to the cluster.
+
+mod bad_input;
+mod outage;
+mod program;
+mod restart;
+mod stage;
+mod swallow;
+mod training;
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::settings::Settings;
+
+/// One test of a release of jax behind agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Nodes are killed while the program waits in every kind of call.
+    Program,
+    /// The same in the protocol that releases up to 0.4.13 can be told to speak.
+    ProgramLegacy,
+    /// The whole cluster is away for longer than the heartbeat timeout.
+    Outage,
+    /// The attached node is stopped for longer than the heartbeat timeout.
+    FrozenNode,
+    /// The way to the attached node swallows everything for as long.
+    SilentNetwork,
+    /// Each agent is told to stop and started again.
+    Restart,
+    /// All agents are killed and started again.
+    Kill,
+    /// What agents refuse, and how.
+    BadInput,
+}
+
+impl Part {
+    const ALL: [Self; 8] = [
+        Self::Program,
+        Self::ProgramLegacy,
+        Self::Outage,
+        Self::FrozenNode,
+        Self::SilentNetwork,
+        Self::Restart,
+        Self::Kill,
+        Self::BadInput,
+    ];
+
+    /// Those that run with a release: of the newest and the one that most people have, the ones that show
+    /// most; with `--all-clients`, everything that the release can do.
+    pub(crate) fn of(settings: &Settings, release: &str) -> Vec<Self> {
+        let newest = settings.releases.first().is_some_and(|newest| newest == release);
+        let is_run = |part: &Self| match part {
+            Self::ProgramLegacy => settings.all_clients && release == LAST_LEGACY,
+            // It is about agents; any client will do.
+            Self::BadInput => settings.all_clients && newest,
+            _ if settings.all_clients => true,
+            Self::Program => newest || release == LAST_FOR_PYTHON_3_11,
+            Self::Outage | Self::FrozenNode => newest,
+            _ => false,
+        };
+        Self::ALL.into_iter().filter(is_run).collect()
+    }
+
+    /// Longer than every limit inside, which say better what was late.
+    pub(crate) fn limit(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Program | Self::ProgramLegacy => 600,
+            _ => 300,
+        })
+    }
+}
+
+/// The last release that speaks the oldest protocol.
+const LAST_LEGACY: &str = "0.4.13";
+const LAST_FOR_PYTHON_3_11: &str = "0.10.2";
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Program => "program",
+            Self::ProgramLegacy => "program legacy",
+            Self::Outage => "outage",
+            Self::FrozenNode => "frozen node",
+            Self::SilentNetwork => "silent network",
+            Self::Restart => "restart",
+            Self::Kill => "kill",
+            Self::BadInput => "bad input",
+        })
+    }
+}
+
+/// Runs it.
+pub(super) async fn run(settings: &Settings, release: &str, part: Part) -> Result<String> {
+    let folder = settings.results.join(format!("agent-{release}-{part:?}").to_lowercase());
+    let python = settings.python(release)?;
+    match part {
+        Part::Program => program::run(python, &folder, false).await,
+        Part::ProgramLegacy => program::run(python, &folder, true).await,
+        Part::Outage => outage::whole_cluster(python, &folder).await,
+        Part::FrozenNode => outage::frozen_node(python, &folder).await,
+        Part::SilentNetwork => outage::silent_network(python, &folder).await,
+        Part::Restart => restart::planned(python, &folder).await,
+        Part::Kill => restart::killed(python, &folder).await,
+        Part::BadInput => bad_input::run(python, &folder).await,
+    }
+}

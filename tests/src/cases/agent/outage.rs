@@ -1,0 +1,95 @@
+//! The cluster, or the way to it, does not answer for a while.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use tripod_chaos::cluster::{Cluster, ClusterOptions};
+
+use super::stage::Stage;
+use super::swallow::Path as SwallowingPath;
+use super::training::{Manners, Training};
+
+/// Shorter than the faults, so that clients without agents would be given up.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How long the whole cluster is away.
+const OUTAGE: Duration = Duration::from_secs(15);
+/// How long one node is frozen, or the way to it is silent.
+const SILENCE: Duration = Duration::from_secs(20);
+/// The longest call of the program while one node is silent: the agent has to notice, and the others may
+/// have to elect a leader. It cannot notice at once, so that shorter ones only mean that nobody used the node.
+const NOTICE_MS: RangeInclusive<u64> = 500..=8_000;
+
+fn manners(nodes: Vec<String>) -> Manners {
+    Manners { heartbeat: HEARTBEAT, ..Manners::of(nodes) }
+}
+
+/// All nodes are killed and stay away for longer than the heartbeat timeout.
+pub(super) async fn whole_cluster(python: &Path, folder: &Path) -> Result<String> {
+    let mut stage = Stage::set(python, folder, manners).await?;
+    let mark = stage.training.mark();
+    stage.cluster.kill_all()?;
+    // Nothing is waited for here: the length of the outage is the fault.
+    tokio::time::sleep(OUTAGE).await;
+    let nodes: Vec<u64> = stage.cluster.ids().collect();
+    for node in nodes {
+        stage.cluster.restart(node)?;
+    }
+    let back = Instant::now();
+    stage.training.go_on().await?;
+    let after_ms = back.elapsed().as_millis();
+    let longest_ms = stage.training.longest_ms_since(&mark);
+    ensure!(u128::from(longest_ms) >= OUTAGE.as_millis(), "calls went on without a cluster");
+    stage.training.finish().await?;
+    Ok(format!("no call failed; longest call {longest_ms} ms, two steps {after_ms} ms after the start"))
+}
+
+/// The node that agents are attached to keeps its connections and does nothing.
+pub(super) async fn frozen_node(python: &Path, folder: &Path) -> Result<String> {
+    let mut stage = Stage::set(python, folder, manners).await?;
+    let (victim, attached) = stage.most_attached()?;
+    let mark = stage.training.mark();
+    stage.cluster.pause(victim)?;
+    let longest_ms = go_on_for(&mut stage.training, &mark).await?;
+    stage.cluster.resume(victim)?;
+    stage.cluster.wait_until_ready().await?;
+    stage.training.go_on().await?;
+    stage.training.finish().await?;
+    Ok(format!("no call failed; longest call {longest_ms} ms, {attached} agents were attached"))
+}
+
+/// The way to the node that agents are attached to swallows everything.
+pub(super) async fn silent_network(python: &Path, folder: &Path) -> Result<String> {
+    // Members are told at the paths' address, or agents would learn to go round them.
+    let host = SwallowingPath::HOST;
+    let cluster = Cluster::start(ClusterOptions::tripod()?.with_args(["--advertise", host])).await?;
+    let mut paths = Vec::new();
+    for node in cluster.endpoints() {
+        paths.push(SwallowingPath::open(&node).await?);
+    }
+    let nodes = paths.iter().map(|path| path.address().to_owned()).collect();
+    let mut training = Training::start(python, folder, &manners(nodes)).await?;
+    training.under_way().await?;
+    let used = paths.iter().max_by_key(|path| path.connections()).context("a cluster without nodes")?;
+    let attached = used.connections();
+    ensure!(attached > 0, "no agent takes a path of ours");
+    let mark = training.mark();
+    used.swallow(true);
+    let longest_ms = go_on_for(&mut training, &mark).await?;
+    used.swallow(false);
+    training.go_on().await?;
+    training.finish().await?;
+    Ok(format!("no call failed; longest call {longest_ms} ms, {attached} connections fell silent"))
+}
+
+/// Trains on for as long as the silence lasts; the longest call in that time.
+async fn go_on_for(training: &mut Training, mark: &[usize]) -> Result<u64> {
+    let begin = Instant::now();
+    while begin.elapsed() < SILENCE {
+        training.go_on().await?;
+    }
+    let longest_ms = training.longest_ms_since(mark);
+    ensure!(NOTICE_MS.contains(&longest_ms), "the longest call took {longest_ms} ms, not {NOTICE_MS:?}");
+    Ok(longest_ms)
+}

@@ -1,0 +1,63 @@
+//! Real TensorFlow processes whose coordinator is a cluster.
+
+mod job;
+mod parameter_server;
+mod scenarios;
+mod training;
+
+use std::fmt;
+
+use anyhow::Result;
+
+use crate::settings::Settings;
+
+/// One test of a release of TensorFlow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Every scenario gives the outcome of TensorFlow's own service.
+    Scenarios,
+    /// The same, while in each of them the leader is killed.
+    ScenariosLeaderKilled,
+    /// A training with `MultiWorkerMirroredStrategy` finishes although the leader is killed.
+    Training,
+    /// A training with `ParameterServerStrategy`, which takes the coordinator for a worker, too.
+    ParameterServer,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Scenarios, Self::ScenariosLeaderKilled, Self::Training, Self::ParameterServer];
+
+    /// Whether it needs a cluster of its own.
+    pub(crate) fn is_alone(self) -> bool {
+        matches!(self, Self::ScenariosLeaderKilled | Self::Training)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scenarios => "scenarios",
+            Self::ScenariosLeaderKilled => "scenarios leader killed",
+            Self::Training => "training leader killed",
+            Self::ParameterServer => "parameter server",
+        })
+    }
+}
+
+/// Runs it; `endpoints` are those of the shared cluster.
+pub(super) async fn run(
+    settings: &Settings,
+    release: &str,
+    part: Part,
+    endpoints: &[String],
+) -> Result<String> {
+    let folder = settings.results.join(format!("tensorflow-{release}-{part:?}").to_lowercase());
+    let python = settings.tensorflow_python(release)?;
+    match part {
+        Part::Scenarios => scenarios::undisturbed(python, release, &folder, endpoints).await,
+        Part::ScenariosLeaderKilled => scenarios::leader_killed(python, release, &folder).await,
+        Part::Training => training::leader_killed(python, &folder).await,
+        Part::ParameterServer => parameter_server::run(python, release, &folder, endpoints).await,
+    }
+}
