@@ -92,12 +92,21 @@ pub(crate) fn prepare(folder: &Path) -> Result<Vec<(Release, PathBuf)>> {
     prepare_releases(folder, RELEASES)
 }
 
-/// The same for the releases that are only run behind agents.
+/// The same for the releases that are only run behind agents, those that the filter can pick.
 ///
 /// # Errors
 /// As [`prepare`].
-pub(crate) fn prepare_for_agents(folder: &Path) -> Result<Vec<(Release, PathBuf)>> {
-    prepare_releases(folder, AGENT_RELEASES)
+pub(crate) fn prepare_for_agents(folder: &Path, filter: Option<&str>) -> Result<Vec<(Release, PathBuf)>> {
+    let picked = AGENT_RELEASES.iter().filter(|release| can_pick(filter, release.jaxlib));
+    prepare_releases(folder, &picked.copied().collect::<Vec<_>>())
+}
+
+/// Whether a filter of test names can pick tests of a version: not if it names another one. Environments
+/// are large, and take a minute each.
+fn can_pick(filter: Option<&str>, version: &str) -> bool {
+    let jaxlibs = RELEASES.iter().chain(AGENT_RELEASES).map(|release| release.jaxlib);
+    let mut known = jaxlibs.chain(TENSORFLOWS.iter().map(|release| release.version));
+    filter.is_none_or(|filter| filter.contains(version) || !known.any(|version| filter.contains(version)))
 }
 
 fn prepare_releases(folder: &Path, releases: &[Release]) -> Result<Vec<(Release, PathBuf)>> {
@@ -109,9 +118,11 @@ fn prepare_releases(folder: &Path, releases: &[Release]) -> Result<Vec<(Release,
 ///
 /// # Errors
 /// As [`prepare`].
-pub(crate) fn prepare_tensorflow(folder: &Path) -> Result<Vec<(TensorFlow, PathBuf)>> {
-    let recipes: Vec<Recipe> = TENSORFLOWS.iter().map(|release| release.recipe()).collect();
-    Ok(TENSORFLOWS.iter().copied().zip(make(folder, &recipes)?).collect())
+pub(crate) fn prepare_tensorflow(folder: &Path, filter: Option<&str>) -> Result<Vec<(TensorFlow, PathBuf)>> {
+    let picked = TENSORFLOWS.iter().copied().filter(|release| can_pick(filter, release.version));
+    let picked: Vec<TensorFlow> = picked.collect();
+    let recipes: Vec<Recipe> = picked.iter().map(|release| release.recipe()).collect();
+    Ok(picked.into_iter().zip(make(folder, &recipes)?).collect())
 }
 
 /// Makes the environments side by side.
@@ -145,6 +156,16 @@ mod tests {
         let wanted = |release: Release| release.recipe().wanted().unwrap();
         assert_ne!(wanted(RELEASES[0]), wanted(RELEASES[1]));
         assert!(wanted(RELEASES[0]).starts_with("jax==0.12.0.1\njaxlib==0.12.0.1\n"));
+    }
+
+    #[test]
+    fn a_filter_that_names_a_release_picks_no_other_one() {
+        for filter in [None, Some("agent program"), Some("tensorflow")] {
+            assert!(can_pick(filter, "0.4.13") && can_pick(filter, "2.21.0"), "{filter:?}");
+        }
+        assert!(can_pick(Some("program 0.4.13"), "0.4.13"));
+        assert!(!can_pick(Some("program 0.4.13"), "0.4.20") && !can_pick(Some("program 0.4.13"), "2.21.0"));
+        assert!(!can_pick(Some("program 0.10.2"), "0.4.13"));
     }
 
     #[test]

@@ -83,10 +83,11 @@ fn client_tests(options: &Options) -> Result<()> {
     }
     if options.all_clients {
         command.arg("--all-clients");
-        for (release, python) in clients::prepare_for_agents(&built.join("clients"))? {
+        let filter = options.filter.as_deref();
+        for (release, python) in clients::prepare_for_agents(&built.join("clients"), filter)? {
             command.arg("--agent-python").arg(format!("{}={}", release.jaxlib, python.display()));
         }
-        for (release, python) in clients::prepare_tensorflow(&built.join("clients"))? {
+        for (release, python) in clients::prepare_tensorflow(&built.join("clients"), filter)? {
             command.arg("--tensorflow").arg(format!("{}={}", release.version, python.display()));
         }
     }
