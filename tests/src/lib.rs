@@ -13,17 +13,13 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`agent`] | an agent beside clients |
 //! | [`dev`] | a cluster as `tripod dev` starts it |
 //! | [`python`] | a client script with its steps |
-//! | [`connections`] | who is connected to which port, as the kernel sees it |
 //! | [`wait`] | waiting for a condition, with a deadline |
 //! | [`jobs`] | creating and looking at jobs |
 //! | [`server`] | one server process with wrong flags |
 //! | [`folders`] | directories that cannot be written to |
 
-pub mod agent;
-pub mod connections;
 pub mod dev;
 pub mod folders;
 pub mod jobs;

@@ -3,9 +3,11 @@
 //! Absolute figures of a shared machine say little. What is compared is the ratio within one round,
 //! in which each system ran the same load, in rotating order; reported is the median of those ratios.
 
+mod agent;
 mod barrier;
 mod document;
 mod failover;
+mod gang;
 mod jaxlib;
 mod kv;
 mod machine;
@@ -57,6 +59,18 @@ pub enum BenchCommand {
         /// Compare with etcd, which must be installed.
         #[arg(long)]
         vs_etcd: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// What a call through an agent costs beside a direct one, and what the agent itself needs.
+    Agent {
+        #[command(flatten)]
+        rounds: Rounds,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// 2,000 tasks behind 32 agents: their start, their heartbeats, and the death of the leader.
+    Gang {
         #[command(flatten)]
         output: Output,
     },
@@ -123,6 +137,8 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
             (vec![failover::run(trials, vs_etcd).await?], output)
         }
         BenchCommand::Memory { vs_etcd, output } => (vec![memory::run(vs_etcd).await?], output),
+        BenchCommand::Agent { rounds, output } => (vec![agent::run(rounds).await?], output),
+        BenchCommand::Gang { output } => (vec![gang::run().await?], output),
         BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
             (all(rounds, trials, vs_jaxlib).await?, output)
         }
@@ -147,5 +163,7 @@ async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow:
         barrier::run(rounds, Some(&python)).await?,
         failover::run(trials, true).await?,
         memory::run(true).await?,
+        agent::run(rounds).await?,
+        gang::run().await?,
     ])
 }

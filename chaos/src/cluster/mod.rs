@@ -17,6 +17,8 @@
 //! Nodes are named by their id, 1 and up. Every process ends with the value that owns it, also when a
 //! test panics. Data and logs lie in a temporary directory, which a failed start keeps and names.
 
+mod agent;
+pub mod connections;
 mod launch;
 mod options;
 mod ports;
@@ -24,6 +26,7 @@ mod process;
 mod reservation;
 mod running;
 
+pub use agent::Agent;
 pub use options::{ClusterOptions, Kind, find_etcd, find_tripod};
 pub use ports::{NodePorts, PortBlock};
 pub use process::NodeProcess;

@@ -25,6 +25,7 @@
 //! | [`kv`] | put, get and local get of small values |
 //! | [`job`] | a job of its own for each run |
 //! | [`task`] | one task of a job, as JAX's client behaves, over dialect N |
+//! | [`program`] | sets and gets as a training program's client makes them, over dialect T |
 //! | [`barrier`], [`heartbeat`] | what the tasks of a job do |
 
 pub mod barrier;
@@ -34,6 +35,7 @@ pub mod connect;
 pub mod heartbeat;
 pub mod job;
 pub mod kv;
+pub mod program;
 pub mod report;
 pub mod system;
 pub mod task;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use tripod_chaos::cluster::Agent;
 use tripod_chaos::cluster::{Cluster, ClusterOptions, ReservedPorts};
-use tripod_tests::agent::Agent;
 use tripod_tests::python::{Ending, Script};
 use tripod_tests::wait;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use tripod_chaos::cluster::Agent;
+use tripod_chaos::cluster::connections::connections_to;
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
-use tripod_tests::agent::Agent;
-use tripod_tests::connections::connections_to;
 use tripod_tests::jobs::port_of;
 use tripod_tests::wait;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
+use tripod_chaos::cluster::Agent;
 use tripod_chaos::cluster::ReservedPorts;
-use tripod_tests::agent::Agent;
 use tripod_tests::python::Script;
 
 pub(super) const TASKS: u16 = 3;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
+use tripod_chaos::cluster::connections::connections_to;
 use tripod_chaos::cluster::{Cluster, ClusterOptions, ReservedPorts};
-use tripod_tests::connections::connections_to;
 use tripod_tests::jobs::port_of;
 use tripod_tests::python::Script;
 

@@ -1,19 +1,23 @@
-//! Agents beside clients under test.
+//! A `tripod agent` process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use tripod_chaos::cluster::{NodeProcess, find_tripod};
+use anyhow::{Context as _, Result, ensure};
+use tokio::time::{Instant, sleep};
 
-use crate::wait;
+use super::options::find_tripod;
+use super::process::NodeProcess;
 
 /// How long an agent may take until it listens, on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// How long it may take to stop: what it gives its clients' calls, and some more.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// Pause between two looks at what it has written.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// A running `tripod agent`. Dropping it kills it.
 pub struct Agent {
@@ -62,6 +66,22 @@ impl Agent {
         self.process.pid()
     }
 
+    /// Processor time that it has used so far.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        self.process.cpu_time()
+    }
+
+    /// Resident memory in bytes.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        self.process.resident_bytes()
+    }
+
     /// Everything that it has written so far.
     #[must_use]
     pub fn output(&self) -> String {
@@ -97,18 +117,21 @@ impl Agent {
 
     /// Waits until it has said so `times` times.
     async fn wait_until_it_listens(&mut self, times: usize) -> Result<()> {
-        let what = format!("the agent at {}", self.place);
-        wait::until(&what, START_LIMIT, || {
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
             let running = self.process.is_running();
             if self.starts() >= times {
-                return Ok(Some(()));
+                return Ok(());
             }
-            if !running {
-                bail!("the agent ended: {}", self.process.log_tail());
-            }
-            Ok(None)
-        })
-        .await
+            ensure!(running, "the agent at {} ended: {}", self.place, self.process.log_tail());
+            ensure!(
+                Instant::now() < deadline,
+                "the agent at {} does not listen: {}",
+                self.place,
+                self.process.log_tail()
+            );
+            sleep(LOOK_PAUSE).await;
+        }
     }
 
     fn starts(&self) -> usize {
