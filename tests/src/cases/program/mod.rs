@@ -23,11 +23,13 @@ pub(crate) enum Fault {
     Rolling,
     /// Each node is told to stop and started again, one after the other.
     Restart,
+    /// Each node is killed and started again, under clients with an xDS target.
+    Xds,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::None, Self::Leader, Self::Attached, Self::All, Self::Rolling, Self::Restart];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::None, Self::Leader, Self::Attached, Self::All, Self::Rolling, Self::Restart, Self::Xds];
 }
 
 impl fmt::Display for Fault {
@@ -39,6 +41,7 @@ impl fmt::Display for Fault {
             Self::All => "all nodes killed",
             Self::Rolling => "nodes killed in turn",
             Self::Restart => "rolling restart",
+            Self::Xds => "nodes killed under xds",
         })
     }
 }
@@ -54,5 +57,6 @@ pub(super) async fn run(settings: &Settings, release: &str, fault: Fault) -> Res
         Fault::All => faults::all_killed(python, &folder).await,
         Fault::Rolling => faults::killed_in_turn(python, &folder).await,
         Fault::Restart => faults::restarted_in_turn(python, &folder).await,
+        Fault::Xds => faults::killed_under_xds(python, &folder).await,
     }
 }
