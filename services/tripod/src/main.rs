@@ -62,7 +62,13 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
     let line = config_file::complete(line)?;
     let cli = Cli::parse_from(line);
     logging::start(cli.command.is_a_service());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // An agent passes small messages on, from one connection to another: a second thread would only have
+    // to be woken for each.
+    let mut builder = match cli.command {
+        cli::Command::Agent(_) => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(cmd::run(cli));
     // Calls that are still held, and a read of standard input, would keep the process alive.
