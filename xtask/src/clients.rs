@@ -16,6 +16,8 @@ pub(crate) struct Release {
     requirements: &'static str,
     /// A program that fails if something is missing.
     probe: &'static str,
+    /// `jax` where it was published without a wheel.
+    from_source: Option<&'static str>,
 }
 
 /// The newest release, the last one for Python 3.11, and the last one of the older dialect.
@@ -28,19 +30,20 @@ const AGENT_RELEASES: &[Release] = &[
     today("0.11.2", &[13, 12]),
     of_0_4("0.4.30", &[11, 10]),
     of_0_4("0.4.20", &[11, 10]),
-    of_0_4("0.4.13", &[11, 10]),
+    Release { from_source: Some("jax"), ..of_0_4("0.4.13", &[11, 10]) },
 ];
 
 /// A release that runs with today's packages; the scripts that call without jaxlib need gRPC besides.
 const fn today(jaxlib: &'static str, minors: &'static [u8]) -> Release {
     let requirements = "tests/clients/requirements.txt";
-    Release { jaxlib, minors, requirements, probe: "import jax, jaxlib, numpy, grpc, google.protobuf" }
+    let probe = "import jax, jaxlib, numpy, grpc, google.protobuf";
+    Release { jaxlib, minors, requirements, probe, from_source: None }
 }
 
 /// A release of the time before numpy 2.
 const fn of_0_4(jaxlib: &'static str, minors: &'static [u8]) -> Release {
     let requirements = "tests/clients/requirements-0.4.txt";
-    Release { jaxlib, minors, requirements, probe: "import jax, jaxlib, numpy, scipy" }
+    Release { jaxlib, minors, requirements, probe: "import jax, jaxlib, numpy, scipy", from_source: None }
 }
 
 /// A release of TensorFlow that the tests drive.
@@ -64,6 +67,7 @@ impl Release {
         Recipe {
             name: format!("venv-{}", self.jaxlib),
             pins: vec![format!("jax=={}", self.jaxlib), format!("jaxlib=={}", self.jaxlib)],
+            from_source: self.from_source,
             requirements: self.requirements.to_owned(),
             probe: self.probe,
             minors: self.minors,
@@ -77,6 +81,7 @@ impl TensorFlow {
         Recipe {
             name: format!("venv-tensorflow-{}", self.version),
             pins: Vec::new(),
+            from_source: None,
             requirements: format!("tests/clients/tensorflow/requirements-{}.txt", self.version),
             probe: "import tensorflow",
             minors: self.minors,

@@ -15,6 +15,8 @@ pub(crate) struct Recipe {
     pub(crate) name: String,
     /// Packages with their versions, besides those in `requirements`.
     pub(crate) pins: Vec<String>,
+    /// The one among them that was published without a wheel; everything else is taken as a wheel.
+    pub(crate) from_source: Option<&'static str>,
     /// A file of the repository that pins all others.
     pub(crate) requirements: String,
     /// A program that fails if something is missing.
@@ -48,6 +50,9 @@ impl Recipe {
         run(make)?;
         let mut install = Command::new(&python);
         install.args(["-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:"]);
+        if let Some(package) = self.from_source {
+            install.args(["--no-binary", package]);
+        }
         install.arg("--disable-pip-version-check").args(&self.pins);
         install.arg("-r").arg(root().join(&self.requirements));
         run(install)?;
@@ -121,6 +126,7 @@ mod tests {
         let recipe = Recipe {
             name: "none".to_owned(),
             pins: Vec::new(),
+            from_source: None,
             requirements: "none".to_owned(),
             probe: "",
             minors: &[1],
