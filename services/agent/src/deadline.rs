@@ -19,9 +19,9 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Reads the header: up to eight digits and a unit. `None` for no limit, and for what is no time.
+    /// Reads the header as nodes do. `None` for no limit, and for what is no time.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        let given = parse(headers.get(HEADER)?.to_str().ok()?)?;
+        let given = tripod_coordination::given_time(headers)?;
         Some(Self { given, end: Instant::now() + given })
     }
 
@@ -42,39 +42,9 @@ impl Deadline {
     }
 }
 
-fn parse(text: &str) -> Option<Duration> {
-    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let count: u64 = digits.parse().ok()?;
-    match unit {
-        "H" => Some(Duration::from_secs(count * 3600)),
-        "M" => Some(Duration::from_secs(count * 60)),
-        "S" => Some(Duration::from_secs(count)),
-        "m" => Some(Duration::from_millis(count)),
-        "u" => Some(Duration::from_micros(count)),
-        "n" => Some(Duration::from_nanos(count)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_unit_is_read_and_nonsense_is_no_limit() {
-        assert_eq!(parse("2H"), Some(Duration::from_secs(7200)));
-        assert_eq!(parse("3M"), Some(Duration::from_secs(180)));
-        assert_eq!(parse("99999999S"), Some(Duration::from_secs(99_999_999)));
-        assert_eq!(parse("250m"), Some(Duration::from_millis(250)));
-        assert_eq!(parse("7u"), Some(Duration::from_micros(7)));
-        assert_eq!(parse("8n"), Some(Duration::from_nanos(8)));
-        for nonsense in ["", "S", "1", "-1S", "+1S", "1s", "123456789S", "1.5S"] {
-            assert_eq!(parse(nonsense), None, "{nonsense}");
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn what_remains_is_told_in_a_unit_that_fits() {

@@ -25,12 +25,13 @@ pub(crate) async fn keep(request: Request, next: Next) -> Response {
     }
 }
 
-/// The time that the caller gives: up to eight digits and a unit. `None` for no limit, and for what is
-/// no time at all, which tonic ignores too.
-fn given(headers: &HeaderMap) -> Option<Duration> {
+/// The time that a caller gives in its header `grpc-timeout`: up to eight digits and a unit. `None` for no
+/// limit, and for what is no time at all, which tonic ignores too.
+#[must_use]
+pub fn given(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.len() > 8 {
+    if digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let count: u64 = digits.parse().ok()?;
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(of("250m"), Some(Duration::from_millis(250)));
         assert_eq!(of("7u"), Some(Duration::from_micros(7)));
         assert_eq!(of("8n"), Some(Duration::from_nanos(8)));
-        for nonsense in ["", "S", "1", "-1S", "1s", "123456789S", "1.5S"] {
+        for nonsense in ["", "S", "1", "-1S", "+1S", "1s", "123456789S", "1.5S"] {
             assert_eq!(of(nonsense), None, "{nonsense}");
         }
         assert_eq!(given(&HeaderMap::new()), None);

@@ -78,6 +78,7 @@ mod text;
 mod under_way;
 
 pub use binding::JobBinding;
+pub use deadline::given as given_time;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
 pub use server::{routes, serve, server};

@@ -1,9 +1,10 @@
 //! Nodes that replicate in memory, and fail on demand.
 
+#[path = "../../../../coordination/tests/support/bytes_codec.rs"]
+mod bytes_codec;
 mod cluster;
 mod native;
 mod node;
-mod raw;
 mod service;
 
 pub(crate) use cluster::Cluster;

@@ -21,10 +21,10 @@ use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::xla::coordination as n;
 
+use super::bytes_codec::BytesCodec;
 use super::cluster::Attempt;
 use super::native::{Native, SERVICE};
 use super::node::Shared;
-use super::raw::Raw;
 
 #[derive(Clone)]
 pub(super) struct FakeService {
@@ -68,7 +68,7 @@ impl Service<Request<Body>> for FakeService {
             _ => {
                 let call = Coordination { shared: self.shared.clone(), method: method.to_owned() };
                 Box::pin(async move {
-                    let mut grpc = Grpc::new(Raw).accept_compressed(CompressionEncoding::Gzip);
+                    let mut grpc = Grpc::new(BytesCodec).accept_compressed(CompressionEncoding::Gzip);
                     Ok(grpc.unary(call, request).await)
                 })
             }
