@@ -175,8 +175,9 @@ struct Call {
 }
 
 impl Call {
-    /// Gives `place` back once there is an answer, or another leader, whose batches need not wait.
-    async fn send(mut self, batch: Vec<Job>, place: Option<OwnedSemaphorePermit>) {
+    /// Gives `place` back once there is an answer, or another leader, whose batches need not wait. An answer
+    /// counts from when it is sorted: the next batch must know by then whether the connection is broken.
+    async fn send(mut self, batch: Vec<Job>, mut place: Option<OwnedSemaphorePermit>) {
         if batch.is_empty() {
             return;
         }
@@ -184,9 +185,9 @@ impl Call {
         let request = self.link.caller(self.target.leader).request(ProposeRequest { commands });
         let link = self.link.clone();
         let leader = self.target.leader;
-        let given_up = async move {
+        let given_up = async {
             link.replaced(leader).await;
-            drop(place);
+            drop(place.take());
             tokio::time::sleep(DEPOSED_GRACE).await;
         };
         let answer = tokio::select! {
@@ -196,6 +197,7 @@ impl Call {
         };
         let count = batch.len();
         let answers = self.sort(answer, count);
+        drop(place);
         for (job, answer) in batch.into_iter().zip(answers) {
             // A caller that gave up needs no answer.
             let _ = job.done.send(answer);
