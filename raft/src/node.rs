@@ -142,6 +142,7 @@ impl Node {
             raft: self.raft.clone(),
             snapshots: self.machine.snapshots().clone(),
             cluster_id: cluster_id.clone(),
+            stop: self.stop.subscribe(),
         };
         let leader = LeaderService {
             submitter: self.submitter.clone(),
@@ -330,6 +331,7 @@ impl Node {
         if let Some(mut server) = server
             && tokio::time::timeout(DRAIN_DEADLINE, &mut server).await.is_err()
         {
+            tracing::info!("calls of peers did not end in time");
             server.abort();
         }
         close(&self.log).await;

@@ -1,5 +1,6 @@
 //! Answers peers' Raft messages, and runs the port.
 
+use std::future::Future;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -53,7 +54,7 @@ pub(crate) fn serve(
     guard: &Guard,
     raft: RaftService,
     leader: LeaderService,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) -> JoinHandle<()> {
     let raft = RaftServer::new(raft)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -71,14 +72,16 @@ pub(crate) fn serve(
         .add_service(InterceptedService::new(leader, guard.clone()));
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     tokio::spawn(async move {
-        let stopped = async move {
-            // The sender lives as long as the node; its end is a stop, too.
-            let _ = stop.wait_for(|stop| *stop).await;
-        };
-        if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopped).await {
+        if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopping(stop)).await {
             tracing::error!(%error, "peer transport ended");
         }
     })
+}
+
+/// Resolves when `stop` becomes true.
+async fn stopping(mut stop: watch::Receiver<bool>) {
+    // The sender lives as long as the node; its end is a stop, too.
+    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// Feeds peers' messages to openraft.
@@ -86,9 +89,16 @@ pub(crate) struct RaftService {
     pub(crate) raft: Raft,
     pub(crate) snapshots: SnapshotStore,
     pub(crate) cluster_id: String,
+    /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
+    pub(crate) stop: watch::Receiver<bool>,
 }
 
 impl RaftService {
+    /// Resolves when the node stops.
+    fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        stopping(self.stop.clone())
+    }
+
     /// Receives a file and installs it; openraft may find it older than what is here and ignore it.
     async fn receive(&self, chunks: &mut Streaming<SnapshotChunk>) -> Result<Blob, Status> {
         let Received { offer, header, part } =
@@ -135,7 +145,8 @@ impl RaftApi for RaftService {
                 .ok()
         });
         let messages = messages.take_while(|message| futures::future::ready(message.is_some()));
-        let messages = messages.filter_map(futures::future::ready);
+        // A leader that has nothing to append is silent, and its stream would outlast the engine.
+        let messages = messages.filter_map(futures::future::ready).take_until(self.stopping());
         let answers = self.raft.stream_append(Box::pin(messages));
         let answers = answers.map(|answer| match answer {
             Ok(answer) => Ok(blob(&AppendAnswer::from(answer))),
@@ -166,6 +177,10 @@ impl RaftApi for RaftService {
         &self,
         request: Request<Streaming<SnapshotChunk>>,
     ) -> Result<Response<Blob>, Status> {
-        self.receive(&mut request.into_inner()).await.map(Response::new)
+        let mut chunks = request.into_inner();
+        tokio::select! {
+            received = self.receive(&mut chunks) => received.map(Response::new),
+            () = self.stopping() => Err(stopped("it takes no snapshot any more")),
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use store::SnapshotStore;
 /// Begins every snapshot file.
 const MAGIC: &[u8; 8] = b"TRIPODSN";
 /// The layout above.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a record frame after which the next one begins. One record may be larger.
 const FRAME_BYTES: usize = 1 << 20;
 /// Largest body of a frame that a reader accepts: twice a record with the largest value.
