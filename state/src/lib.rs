@@ -35,7 +35,7 @@
 //!   their methods.
 //! * [`task`]: registration, leaving, errors and whom they concern, heartbeats, polls, the living,
 //!   devices, watches.
-//! * [`barrier`]: instances with counters, their members and their ends.
+//! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, addresses.
 //! * [`snapshot`]: a state as records. [`limits`]: every bound.

@@ -21,6 +21,10 @@ pub const JOB_NAME_CHARS_MAX: usize = 63;
 pub const ADDRESS_BYTES_MAX: usize = 512;
 /// Bytes of a barrier id.
 pub const BARRIER_NAME_BYTES_MAX: usize = 4 << 10;
+/// Failed barriers of one job that are remembered with those who waited, to tell people why it failed.
+pub const FAILED_BARRIERS_KEPT: usize = 8;
+/// Tasks that are named of those who came to a barrier, and of those who did not.
+pub const BARRIER_TASKS_NAMED: usize = 64;
 /// Barrier ids that one job remembers: late calls must still find their result.
 pub const JOB_BARRIERS_MAX: usize = 1_000_000;
 /// Bytes of an error text that a task reports; the wire shows 3,072.

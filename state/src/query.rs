@@ -6,7 +6,7 @@ use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, TaskId, TimeMs};
 use crate::kv::store;
-use crate::state::{Entry, OpenBarrier, State};
+use crate::state::{Entry, State};
 use crate::task::Phase;
 use crate::{job, kv, member, task};
 
@@ -141,24 +141,6 @@ impl State {
     #[must_use]
     pub fn job_spec(&self, job: JobId) -> Option<&job::Spec> {
         self.jobs.get(job).map(|job| &job.spec)
-    }
-
-    /// Every open barrier instance: what a new leader must time.
-    #[must_use]
-    pub fn open_barriers(&self) -> Vec<OpenBarrier> {
-        let mut open = Vec::new();
-        for job in self.jobs.iter() {
-            for name in job.barriers.open() {
-                let instance = &job.barriers.get(name).expect("open barriers are known").current;
-                open.push(OpenBarrier {
-                    job: job.id,
-                    barrier: name.clone(),
-                    counter: instance.counter,
-                    timeout: instance.timeout,
-                });
-            }
-        }
-        open
     }
 }
 

@@ -34,7 +34,7 @@ impl Jobs {
         self.client.caller().call("job create", Repeat::IfNotExecuted, create).await
     }
 
-    /// A job with its tasks, or `None` if there is none of that name.
+    /// A job with its tasks and the barriers at which they wait, or `None` if there is none of that name.
     ///
     /// # Errors
     /// As any call.
@@ -51,7 +51,7 @@ impl Jobs {
         }
     }
 
-    /// Every job, without its tasks.
+    /// Every job, without its tasks and barriers.
     ///
     /// # Errors
     /// As any call.

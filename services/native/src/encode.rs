@@ -1,13 +1,16 @@
 //! From what the state knows to messages.
 
+mod barrier;
+
 use tonic::Status as Refusal;
 use tripod_gateway::{MemberStatus, Role, Status};
 use tripod_proto::tripod::v1 as wire;
+use tripod_state::barrier::Report as BarrierReport;
 use tripod_state::ids::NodeId;
 use tripod_state::job::{Group, Listener, Poll, Summary};
 use tripod_state::member::Addresses;
 use tripod_state::state::Entry;
-use tripod_state::task::{Phase, Protocol, Report};
+use tripod_state::task::{Info, Phase, Protocol, Report};
 use tripod_state::{Answer, job};
 
 use crate::{JobPorts, status, text};
@@ -82,46 +85,51 @@ fn member(member: &MemberStatus, announced: &Members) -> wire::Member {
     }
 }
 
-/// A job without its tasks.
+/// A job without its tasks and their barriers.
 pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
+    let addresses = members.iter().filter_map(|(node, at)| {
+        let address = at.job(summary.slot)?.to_string();
+        Some(wire::JobAddress { node_id: node.0, address })
+    });
     wire::Job {
         name: summary.name.as_str().to_owned(),
         id: summary.id.0,
         spec: Some(spec(&summary.spec)),
         service_incarnation: summary.service.0,
-        addresses: members.iter().filter_map(|(node, at)| address(*node, at, summary)).collect(),
+        addresses: addresses.collect(),
         tasks_connected: summary.tasks_connected,
         tasks_in_error: summary.tasks_in_error,
         keys: summary.keys,
         key_bytes: summary.key_bytes,
         barriers_open: summary.barriers_open,
         tasks: Vec::new(),
+        barriers: Vec::new(),
         protocols: summary.protocols.iter().map(|protocol| self::protocol(*protocol).to_owned()).collect(),
     }
 }
 
-/// A job and every task of it.
-pub(crate) fn job_with_tasks(summary: &Summary, members: &Members, report: &Report) -> wire::Job {
-    let tasks = report.tasks.iter().map(|task| wire::TaskState {
+/// A job, every task of it, and where they wait for each other.
+pub(crate) fn job_in_full(
+    summary: &Summary,
+    members: &Members,
+    tasks: &Report,
+    barriers: &[BarrierReport],
+) -> wire::Job {
+    wire::Job {
+        tasks: tasks.tasks.iter().map(task).collect(),
+        barriers: barriers.iter().map(barrier::state).collect(),
+        ..job(summary, members)
+    }
+}
+
+fn task(task: &Info) -> wire::TaskState {
+    wire::TaskState {
         task_id: task.task.0,
         state: phase(task.phase).to_owned(),
         incarnation: task.incarnation.0,
         error: task.error.as_ref().map_or_else(String::new, text::of),
-    });
-    wire::Job { tasks: tasks.collect(), ..job(summary, members) }
-}
-
-/// The job's address on one node: a port of its own, or the client port for the job without a slot.
-/// `None` when the node's range of job ports does not reach that far.
-fn address(node: NodeId, at: &Addresses, job: &Summary) -> Option<wire::JobAddress> {
-    let address = match job.slot {
-        None => at.client.clone(),
-        Some(slot) if slot.0 < at.job_port_count => {
-            format!("{}:{}", at.job_host, at.job_port_first.checked_add(slot.0)?)
-        }
-        Some(_) => return None,
-    };
-    Some(wire::JobAddress { node_id: node.0, address })
+        reason: task.error.as_ref().map_or("", status::reason).to_owned(),
+    }
 }
 
 fn spec(spec: &job::Spec) -> wire::JobSpec {

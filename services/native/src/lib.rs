@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `service` | the four services |
 //! | `decode` | requests to commands, bounded |
-//! | `encode` | answers to messages, job addresses |
+//! | `encode` | answers to messages |
 //! | `job_ports` | what the binary tells about the job ports of its node |
 //! | `resolve` | job names to job ids |
 //! | `status` | faults and outages to codes and reasons |

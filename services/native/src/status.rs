@@ -67,8 +67,13 @@ fn with_reason(code: Code, reason: &'static str, text: String) -> Status {
     status
 }
 
-/// Every refusal's code and reason word. Those of the coordination domains cannot be met through this
-/// API today, but the match is exhaustive so that a new one is never forgotten.
+/// A fault's reason word.
+pub(crate) fn reason(fault: &Fault) -> &'static str {
+    meaning(fault).1
+}
+
+/// Every fault's code and reason word. Those of the coordination domains refuse no call of this API, but
+/// tasks and barriers are shown with them; and the match is exhaustive so that a new one is never forgotten.
 fn meaning(fault: &Fault) -> (Code, &'static str) {
     match fault {
         Fault::JobUnknown { .. } => (Code::NotFound, "job-unknown"),

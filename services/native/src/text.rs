@@ -69,7 +69,9 @@ pub(crate) fn of(fault: &Fault) -> String {
         Fault::Restarted { task } => {
             format!("task {task} came back as another process without leaving first")
         }
-        Fault::RegistrationFailed { cause } => format!("not all tasks registered: {}", of(cause)),
+        Fault::RegistrationFailed { cause } => {
+            format!("not all tasks registered: {}", of_failed_barrier(cause))
+        }
         Fault::BeatInError { task, existing } => {
             format!("task {task} sent a heartbeat while in error: {}", of(existing))
         }
@@ -86,7 +88,9 @@ pub(crate) fn of(fault: &Fault) -> String {
         Fault::ReportWithoutCode => "the report carries the code for success".to_owned(),
         Fault::Reported { task, code, message } => format!("task {task} reported error {code}: {message}"),
         Fault::Unheard { cause } => format!("no task listens for errors, so all were ended: {}", of(cause)),
-        Fault::ShutdownFailed { cause } => format!("the shutdown barrier failed: {}", of(cause)),
+        Fault::ShutdownFailed { cause } => {
+            format!("the shutdown barrier failed: {}", of_failed_barrier(cause))
+        }
         Fault::PollUnregistered { task } => format!("task {task} polled for errors without being registered"),
         Fault::PollInError { task, existing } => {
             format!("task {task} polled for errors while in error: {}", of(existing))
@@ -105,6 +109,14 @@ pub(crate) fn of(fault: &Fault) -> String {
             format!("version {asked} of the task states does not exist yet; the current one is {current}")
         }
         Fault::Runtime(refusal) => of_runtime(refusal),
+    }
+}
+
+/// Why a barrier failed, for those who know which one.
+pub(crate) fn of_failed_barrier(fault: &Fault) -> String {
+    match fault {
+        Fault::Barrier { fault, .. } => of_barrier(fault),
+        other => of(other),
     }
 }
 
@@ -191,8 +203,7 @@ mod tests {
         };
         assert_eq!(
             of(&fault),
-            "the shutdown barrier failed: barrier `end` (0): task 2 failed (task 2 was silent for longer than \
-             the heartbeat timeout)"
+            "the shutdown barrier failed: task 2 failed (task 2 was silent for longer than the heartbeat timeout)"
         );
     }
 

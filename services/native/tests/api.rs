@@ -13,8 +13,8 @@ use tonic::service::Routes;
 use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
 use tripod_native::JobPorts;
-use tripod_state::ids::NodeId;
-use tripod_state::{Command, member};
+use tripod_state::ids::{BarrierCounter, Incarnation, NodeId, TaskId};
+use tripod_state::{Command, Scope, barrier, member, task};
 
 struct Service {
     client: Client,
@@ -106,6 +106,51 @@ async fn jobs_do_not_see_each_others_keys() {
     service.client.jobs().delete("train").await.expect("deleted");
     let (code, reason, _) = refusal(train.get("k", Consistency::Linearizable).await);
     assert_eq!((code, reason.as_str()), (Code::NotFound, "job-unknown"));
+}
+
+#[tokio::test]
+async fn a_job_shows_who_was_lost_and_which_barrier_waited_for_whom() {
+    let service = serve().await;
+    let jobs = service.client.jobs();
+    jobs.create("train", &spec(3)).await.expect("created");
+    let job = service.backend.state().job_named("train").expect("created");
+    let scope = Scope { job, service: None };
+    let submit = async |command| {
+        let outcome = service.gateway.submit(command).await;
+        outcome.expect("no outage").expect("not refused");
+    };
+    for task in (0..3).map(TaskId) {
+        let (incarnation, protocol) = (Incarnation(1), task::Protocol::Xla);
+        let register = task::Command::Register { scope, task, incarnation, recoverable: false, protocol };
+        submit(Command::Task(register)).await;
+    }
+    for task in (0..2).map(TaskId) {
+        let (barrier, counter) = ("x".to_owned(), BarrierCounter(0));
+        let arrive =
+            barrier::Command::Arrive { scope, barrier, counter, timeout_ms: 60_000, tasks: Vec::new(), task };
+        submit(Command::Barrier(arrive)).await;
+    }
+    let shown = async || jobs.get("train").await.expect("asked").expect("exists");
+    let open = shown().await.barriers;
+    assert_eq!(open.len(), 1);
+    assert_eq!((open[0].id.as_str(), open[0].timeout_ms, &open[0].failure), ("x", 60_000, &None));
+    assert_ne!(open[0].opened_ms, 0);
+
+    submit(Command::Task(task::Command::Expire { job, silent: vec![(TaskId(2), Incarnation(1))] })).await;
+    let failed = shown().await;
+    let sample = |count, first: &[i32]| Some(wire::TaskSample { count, first: first.to_vec() });
+    let barrier = &failed.barriers[0];
+    assert_eq!(failed.barriers.len(), 1);
+    assert_eq!((&barrier.arrived, &barrier.missing), (&sample(2, &[0, 1]), &sample(1, &[2])));
+    let failure = barrier.failure.as_ref().expect("it has failed");
+    assert_eq!(failure.reason, "barrier-member-lost");
+    let text = "task 2 failed (task 2 was silent for longer than the heartbeat timeout)";
+    assert_eq!(failure.text, text);
+    let lost: Vec<_> = failed.tasks.iter().filter(|task| task.reason == "task-silent").collect();
+    assert_eq!(lost.iter().map(|task| task.task_id).collect::<Vec<_>>(), [2]);
+
+    let listed = jobs.list().await.expect("listed");
+    assert!(listed.iter().all(|job| job.barriers.is_empty()), "only one job at a time is shown in full");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tripod_gateway::{Consistency, Gateway};
-use tripod_state::ids::{JobSlot, NodeId};
+use tripod_state::ids::NodeId;
 use tripod_state::job::Summary;
 use tripod_state::member::Addresses;
 use tripod_state::{State, Topic};
@@ -77,18 +77,20 @@ impl Seen {
         Self { members: state.members(), jobs: state.jobs() }
     }
 
+    /// Every host at which there is a job, or may be one soon.
     fn hosts(&self) -> BTreeSet<String> {
-        let hosts = self.members.iter().flat_map(|(_, at)| [split(&at.client).0, at.job_host.as_str()]);
-        hosts.map(ToOwned::to_owned).collect()
+        let of =
+            |at: &Addresses| [at.job(None).map(|place| place.host.to_owned()), Some(at.job_host.clone())];
+        self.members.iter().flat_map(|(_, at)| of(at)).flatten().collect()
     }
 }
 
 impl Directory {
     fn new(seen: &Seen, names: &Names) -> Self {
         let addresses = |job: &Summary| {
-            let places = seen.members.iter().filter_map(|(_, at)| place(at, job.slot));
-            let found = places.flat_map(|(host, port)| {
-                names.addresses(host).into_iter().map(move |ip| SocketAddr::new(ip, port))
+            let places = seen.members.iter().filter_map(|(_, at)| at.job(job.slot));
+            let found = places.flat_map(|place| {
+                names.addresses(place.host).into_iter().map(move |ip| SocketAddr::new(ip, place.port))
             });
             (job.name.as_str().to_owned(), found.collect())
         };
@@ -98,54 +100,5 @@ impl Directory {
     /// Where the nodes listen for the job of that name, by node; `None` if there is no such job.
     pub(crate) fn addresses(&self, job: &str) -> Option<&[SocketAddr]> {
         self.jobs.get(job).map(Vec::as_slice)
-    }
-}
-
-/// Where a node listens for the job in that slot: a port of the job's own, or the client port for the job
-/// without a slot. `None` when the node's range of job ports does not reach that far.
-fn place(at: &Addresses, slot: Option<JobSlot>) -> Option<(&str, u16)> {
-    match slot {
-        None => {
-            let (host, port) = split(&at.client);
-            Some((host, port.parse().ok()?))
-        }
-        Some(slot) if slot.0 < at.job_port_count => {
-            Some((&at.job_host, at.job_port_first.checked_add(slot.0)?))
-        }
-        Some(_) => None,
-    }
-}
-
-/// Host and port of `HOST:PORT`.
-fn split(address: &str) -> (&str, &str) {
-    address.rsplit_once(':').unwrap_or((address, ""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn node(client: &str, first: u16, count: u16) -> Addresses {
-        Addresses {
-            client: client.to_owned(),
-            http: String::new(),
-            job_host: "10.0.0.7".to_owned(),
-            job_port_first: first,
-            job_port_count: count,
-        }
-    }
-
-    #[test]
-    fn a_job_is_at_its_slot_of_every_range_that_reaches_so_far() {
-        let node = node("10.0.0.7:7700", 8000, 2);
-        assert_eq!(place(&node, Some(JobSlot(1))), Some(("10.0.0.7", 8001)));
-        assert_eq!(place(&node, Some(JobSlot(2))), None);
-    }
-
-    #[test]
-    fn the_job_without_a_slot_is_at_the_client_port() {
-        assert_eq!(place(&node("10.0.0.7:7700", 8000, 2), None), Some(("10.0.0.7", 7700)));
-        assert_eq!(place(&node("[::1]:7700", 8000, 2), None), Some(("[::1]", 7700)));
-        assert_eq!(place(&node("nowhere", 8000, 2), None), None);
     }
 }

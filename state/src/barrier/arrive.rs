@@ -68,7 +68,8 @@ impl Turn<'_> {
 
     /// Opens the next instance. The membership of an id is decided only once.
     fn open(&mut self, arrival: &Arrival<'_>) -> Result<(), BarrierFault> {
-        let instance = Instance::new(arrival.counter, self.call(), arrival.task, arrival.timeout);
+        let instance =
+            Instance::new(arrival.counter, self.call(), self.context.now_ms, arrival.task, arrival.timeout);
         let (known, previous) = match self.job.barriers.get(&arrival.name) {
             Some(barrier) => (barrier.members.clone(), Some(Arc::new(barrier.current.clone()))),
             None => (None, None),
@@ -123,7 +124,8 @@ impl Turn<'_> {
 
     /// An id without members, to be ended at once by the caller.
     pub(crate) fn unopened(&mut self, name: &BarrierName, first: TaskId) {
-        let current = Instance::new(BarrierCounter(0), self.call(), first, DurationMs(0));
+        let current =
+            Instance::new(BarrierCounter(0), self.call(), self.context.now_ms, first, DurationMs(0));
         self.job.barriers.set(name.clone(), Barrier { members: None, current, previous: None });
     }
 

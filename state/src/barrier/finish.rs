@@ -17,10 +17,14 @@ impl Turn<'_> {
         result: Result<(), BarrierFault>,
     ) -> (BarrierCounter, Verdict) {
         let at = self.call();
-        let barrier = self.job.barriers.get_mut(name).expect("only a known barrier ends");
+        let barrier = self.job.barriers.get(name).expect("only a known barrier ends");
         let counter = barrier.current.counter;
         let verdict: Verdict =
             result.map_err(|fault| Arc::new(Fault::Barrier { barrier: name.clone(), counter, fault }));
+        if let Err(fault) = &verdict {
+            self.keep_failed(name, fault);
+        }
+        let barrier = self.job.barriers.get_mut(name).expect("as above");
         let waited = std::mem::take(&mut barrier.current.arrived);
         match &mut barrier.current.end {
             Some(end) => end.stored = verdict.clone(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::barrier::members::Members;
 use crate::fault::{BarrierFault, Fault, Leaving};
-use crate::ids::{BarrierCounter, BarrierName, CallId, DurationMs, TaskId};
+use crate::ids::{BarrierCounter, BarrierName, CallId, DurationMs, TaskId, TimeMs};
 
 /// How an instance ended.
 pub(crate) type Verdict = Result<(), Arc<Fault>>;
@@ -28,6 +28,7 @@ pub(crate) struct Instance {
     pub(crate) counter: BarrierCounter,
     /// The command that opened it: every call that waits in it is that one or later.
     pub(crate) opened: CallId,
+    pub(crate) opened_at: TimeMs,
     /// The task that opened it.
     pub(crate) first: TaskId,
     pub(crate) timeout: DurationMs,
@@ -67,8 +68,15 @@ pub(crate) enum Void {
 }
 
 impl Instance {
-    pub(crate) fn new(counter: BarrierCounter, opened: CallId, first: TaskId, timeout: DurationMs) -> Self {
-        Self { counter, opened, first, timeout, arrived: OrdMap::new(), voided: OrdMap::new(), end: None }
+    pub(crate) fn new(
+        counter: BarrierCounter,
+        opened: CallId,
+        opened_at: TimeMs,
+        first: TaskId,
+        timeout: DurationMs,
+    ) -> Self {
+        let (arrived, voided) = (OrdMap::new(), OrdMap::new());
+        Self { counter, opened, opened_at, first, timeout, arrived, voided, end: None }
     }
 
     pub(crate) fn ended(&self) -> bool {

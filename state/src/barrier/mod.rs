@@ -6,7 +6,9 @@ mod cancel;
 mod expire;
 mod finish;
 pub(crate) mod instance;
+mod look;
 pub(crate) mod members;
+pub(crate) mod report;
 pub(crate) mod table;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,7 @@ use crate::command::Scope;
 use crate::ids::{BarrierCounter, BarrierName, JobId, TaskId};
 
 pub(crate) use arrive::{Arrival, Arrived};
+pub use report::{Failure, Party, Report, What};
 
 /// The barrier that every registration passes.
 pub const REGISTER_BARRIER: &str = "[Init]Wait_for_all_tasks_to_register";

@@ -40,6 +40,7 @@ impl Turn<'_> {
     /// The others at the barrier go on waiting, each for its own time, as upstream lets them.
     pub(super) fn give_up_barrier(&mut self, id: BarrierId, waited_ms: i64) -> Reply {
         let timed_out = Refusal::TimedOut { call: Call::Barrier, waited_ms };
+        let waited = self.job.runtime_report(&id);
         let Some(runtime) = &mut self.job.runtime else { return Err(timed_out.into()) };
         match (runtime.barrier(&id), runtime.phase) {
             (Some(Barrier::Passed), _) => return Ok(Answer::Done),
@@ -47,6 +48,8 @@ impl Turn<'_> {
             (Some(Barrier::Open(_)), _) => runtime.set_barrier(id, Barrier::Spoiled),
             (Some(Barrier::Spoiled) | None, _) => {}
         }
-        Err(timed_out.into())
+        let fault = timed_out.into();
+        self.keep_failed_in_runtime(waited, &fault);
+        Err(fault)
     }
 }

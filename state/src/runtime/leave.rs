@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::ids::{DurationMs, TaskId};
 use crate::job::Spec;
 use crate::job::turn::Turn;
+use crate::limits::FAILED_BARRIERS_KEPT;
 use crate::runtime::record::Phase;
 use crate::runtime::{Call, INCARNATION, Refusal, Wait};
 use crate::task::Phase as TaskPhase;
@@ -38,6 +39,7 @@ impl Turn<'_> {
     pub(super) fn give_up_shutdown(&mut self, waited_ms: i64) -> Reply {
         let timed_out = Refusal::TimedOut { call: Call::Shutdown, waited_ms };
         let tasks = self.job.spec.tasks;
+        let waited = self.job.runtime.as_deref().and_then(|runtime| self.job.leaving(runtime));
         let Some(runtime) = &mut self.job.runtime else { return Err(timed_out.into()) };
         match runtime.phase {
             Phase::Closed { lost: Some(task) } => return Err(Refusal::Lost { task }.into()),
@@ -45,7 +47,9 @@ impl Turn<'_> {
             Phase::Running => runtime.phase = Phase::Closed { lost: None },
             Phase::Initializing | Phase::Closed { lost: None } => {}
         }
-        Err(timed_out.into())
+        let fault = timed_out.into();
+        self.keep_failed_in_runtime(waited, &fault);
+        Err(fault)
     }
 
     /// A connected task was silent for longer than the heartbeat timeout. Unless it may have left
@@ -60,6 +64,9 @@ impl Turn<'_> {
             return;
         }
         if !matches!(runtime.phase, Phase::Closed { lost: Some(_) }) {
+            let waited: Vec<_> = self.job.runtime_reports().take(FAILED_BARRIERS_KEPT).collect();
+            self.keep_failed_in_runtime(waited, &Refusal::Lost { task }.into());
+            let runtime = self.job.runtime.as_mut().expect("as above");
             runtime.phase = Phase::Closed { lost: Some(task) };
             self.runtime_changed();
         }
@@ -77,6 +84,7 @@ impl Turn<'_> {
     }
 }
 
-fn leaves_alone(spec: &Spec) -> bool {
+/// Whether tasks leave without waiting for each other.
+pub(super) fn leaves_alone(spec: &Spec) -> bool {
     !spec.shutdown_barrier || spec.shutdown_timeout_ms == DurationMs(0)
 }

@@ -12,6 +12,7 @@ mod connect;
 mod devices;
 mod keys;
 mod leave;
+mod look;
 pub(crate) mod record;
 mod refusal;
 mod wait;

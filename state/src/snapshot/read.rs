@@ -5,6 +5,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::barrier::instance::{Barrier, Instance};
+use crate::barrier::report::Failed;
 use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
@@ -95,6 +96,10 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             asked: head.polls_asked,
             latched: head.latched,
             pushed: head.pushed.into_iter().collect(),
+        };
+        job.failed_barriers = match Failed::restore(head.failed_barriers) {
+            Some(failed) => failed,
+            None => return self.refuse("a job with failed barriers that are none"),
         };
         self.tasks(&mut job, head.tasks)?;
         for _ in 0..head.barriers {
@@ -221,7 +226,8 @@ impl<I: Iterator<Item = Record>> Reader<I> {
     }
 
     fn instance(&mut self, record: InstanceRecord) -> Result<Instance, Malformed> {
-        let mut instance = Instance::new(record.counter, record.opened, record.first, record.timeout);
+        let mut instance =
+            Instance::new(record.counter, record.opened, record.opened_at, record.first, record.timeout);
         instance.end = record.end;
         for _ in 0..record.arrived {
             let Piece::Arrived { task, call } = self.next()? else { return self.refuse("not an arrival") };

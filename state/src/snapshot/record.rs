@@ -19,7 +19,7 @@ use crate::runtime::record::Member;
 use crate::task::Protocol;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
-use crate::{job, member, runtime};
+use crate::{barrier, job, member, runtime};
 
 /// One record of a snapshot. Whoever stores it does not look inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,6 +111,7 @@ pub(crate) struct JobRecord {
     pub(crate) pushed: Vec<TaskId>,
     pub(crate) tasks: u64,
     pub(crate) barriers: u64,
+    pub(crate) failed_barriers: Vec<barrier::Report>,
     pub(crate) alive_open: u64,
     pub(crate) alive_answered: u64,
     pub(crate) keys: u64,
@@ -152,6 +153,7 @@ pub(crate) struct BarrierRecord {
 pub(crate) struct InstanceRecord {
     pub(crate) counter: BarrierCounter,
     pub(crate) opened: CallId,
+    pub(crate) opened_at: TimeMs,
     pub(crate) first: TaskId,
     pub(crate) timeout: DurationMs,
     pub(crate) end: Option<End>,

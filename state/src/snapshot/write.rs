@@ -63,6 +63,7 @@ fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
         pushed: job.polls.pushed.iter().copied().collect(),
         tasks: job.tasks.record_count() as u64,
         barriers: job.barriers.len() as u64,
+        failed_barriers: job.failed_barriers.iter().cloned().collect(),
         alive_open: job.alive.open().len() as u64,
         alive_answered: job.alive.answered().len() as u64,
         keys: job.store.keys(),
@@ -165,6 +166,7 @@ fn instance_record(instance: &Instance) -> InstanceRecord {
     InstanceRecord {
         counter: instance.counter,
         opened: instance.opened,
+        opened_at: instance.opened_at,
         first: instance.first,
         timeout: instance.timeout,
         end: instance.end.clone(),

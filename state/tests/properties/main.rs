@@ -7,7 +7,7 @@ use tripod_state::ids::{LogIndex, SessionId, Term, TimeMs};
 use tripod_state::runtime::Refusal;
 use tripod_state::state::Outcome;
 use tripod_state::{
-    Answer, ApplyContext, BarrierFault, Command, Effect, Envelope, Fault, Stamp, State, Ticket, Topic,
+    Answer, ApplyContext, BarrierFault, Command, Effect, Envelope, Fault, Scope, Stamp, State, Ticket, Topic,
     session,
 };
 
@@ -196,6 +196,61 @@ proptest! {
             }
         }
     }
+
+    /// Whoever waits for others is shown among those who have come, and who has waited in vain is
+    /// remembered with the reason.
+    #[test]
+    fn who_waits_for_whom_is_shown(steps in steps(120)) {
+        let mut replica = Replica::started();
+        let mut waiting: Vec<Ticket> = Vec::new();
+        for step in &steps {
+            let outcome = replica.step(step);
+            let (still, ended) = std::mem::take(&mut waiting)
+                .into_iter()
+                .partition(|ticket| replica.state.resolve(ticket).is_none());
+            waiting = still;
+            if let Ok(Answer::Waiting(ticket)) = outcome.reply
+                && replica.state.resolve(&ticket).is_none()
+            {
+                waiting.push(ticket);
+            }
+            for ticket in &waiting {
+                prop_assert!(is_shown(&replica.state, ticket, None), "{:?}", ticket);
+            }
+            for ticket in ended {
+                let Some(Err(fault)) = replica.state.resolve(&ticket) else { continue };
+                if ended_with_its_barrier(&fault) {
+                    prop_assert!(is_shown(&replica.state, &ticket, Some(&fault)), "{:?} {:?}", ticket, fault);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the waiting call's task is among those who have come to a barrier that is open, or failed so.
+fn is_shown(state: &State, ticket: &Ticket, failure: Option<&Fault>) -> bool {
+    let (Ticket::Register { job, task, .. }
+    | Ticket::Barrier { job, task, .. }
+    | Ticket::Shutdown { job, task, .. }
+    | Ticket::Devices { job, task, .. }) = ticket
+    else {
+        return true;
+    };
+    let scope = Scope { job: *job, service: None };
+    let reports = state.barriers(scope, usize::MAX).expect("a job that is waited for exists");
+    reports.iter().any(|report| {
+        let told = report.failure.as_ref().map(|failure| &failure.fault);
+        told == failure && report.arrived.first.contains(task) && !report.missing.first.contains(task)
+    })
+}
+
+/// Whether a call ended because its barrier failed for everybody who waited there.
+fn ended_with_its_barrier(fault: &Fault) -> bool {
+    let Fault::Barrier { fault, .. } = fault else { return false };
+    matches!(
+        fault,
+        BarrierFault::TimedOut { .. } | BarrierFault::MemberLost { .. } | BarrierFault::Cancelled { .. }
+    )
 }
 
 /// Whether a waiter that was first told `first` may be told `now`.

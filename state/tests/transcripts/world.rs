@@ -130,6 +130,7 @@ impl World {
                 Ok(Answer::Waiting(ticket)) => self.wait(ticket),
                 reply => show::reply(&reply),
             },
+            "barriers" => barriers(self.state.barriers(scope, line.or("limit", 10))),
             "job" => show::plain(&self.state.job(self.job)),
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
@@ -317,6 +318,15 @@ fn runtime(scope: Scope, line: &Line<'_>) -> runtime::Command {
 
 fn bytes(line: &Line<'_>, index: usize) -> Bytes {
     Bytes::from(line.text(index))
+}
+
+/// One line for each place at which tasks wait, or waited in vain.
+fn barriers(reports: Result<Vec<barrier::Report>, tripod_state::Fault>) -> String {
+    match reports {
+        Ok(reports) if reports.is_empty() => "none".to_owned(),
+        Ok(reports) => reports.iter().map(show::plain).collect::<Vec<_>>().join("\n"),
+        Err(fault) => show::plain(&fault),
+    }
 }
 
 fn keys(entries: Result<Vec<tripod_state::state::Entry>, tripod_state::Fault>) -> String {

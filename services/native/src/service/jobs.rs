@@ -11,6 +11,10 @@ use tripod_state::{Answer, Command, State, job};
 
 use crate::{decode, encode, resolve, status};
 
+/// Open barriers of a job that are shown: each one costs as much time as it has members, while the state is
+/// locked, and nobody reads more.
+const BARRIERS_SHOWN: usize = 32;
+
 pub(super) struct Service {
     gateway: Gateway,
 }
@@ -43,12 +47,13 @@ impl Jobs for Service {
         let name = request.into_inner().name;
         let found = self.read(|state| {
             let id = resolve::in_state(state, &name)?;
-            let tasks = state.tasks(resolve::scope(id), &[])?;
-            Ok((state.job(id), tasks, state.members()))
+            let scope = resolve::scope(id);
+            let (tasks, barriers) = (state.tasks(scope, &[])?, state.barriers(scope, BARRIERS_SHOWN)?);
+            Ok((state.job(id), tasks, barriers, state.members()))
         });
-        let (summary, tasks, members) = found.await?.map_err(|fault| status::of_fault(&fault))?;
+        let (summary, tasks, barriers, members) = found.await?.map_err(|fault| status::of_fault(&fault))?;
         let summary = summary.ok_or_else(|| status::of_fault(&resolve::unknown(&name)))?;
-        Ok(Response::new(encode::job_with_tasks(&summary, &members, &tasks)))
+        Ok(Response::new(encode::job_in_full(&summary, &members, &tasks, &barriers)))
     }
 
     async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {

@@ -14,6 +14,7 @@ use crate::output::{self, Format};
 use crate::view::cluster::client_addresses;
 use crate::view::job::{self, JobView};
 use crate::view::job_ports::JobPortsView;
+use crate::view::time;
 
 /// How long a created job's ports may take to open before it is printed without those that are closed.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,7 +30,7 @@ The target is what jax.distributed.initialize() takes as coordinator address.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  tripod job show train -o json | jq .task_states
+  tripod job show train -o json | jq .task_states,.barriers
   export GRPC_XDS_BOOTSTRAP_CONFIG=\"$(tripod job show train --xds-bootstrap)\"
                                           then JAX may connect to xds:///train:1";
 
@@ -41,7 +42,7 @@ pub(crate) enum JobCommand {
     Create(CreateArgs),
     /// Show every job
     List,
-    /// Show a job, where it is, and its tasks
+    /// Show a job, where it is, its tasks, and who waits for whom
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// The job's name
@@ -163,7 +164,7 @@ async fn bootstrap(client: &Client, name: &str, global: &Global) -> Result<(), F
 fn print(view: &JobView, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => output::json(view)?,
-        Format::Table => output::line(&view.render())?,
+        Format::Table => output::line(&view.render(time::now_ms()))?,
     }
     Ok(())
 }

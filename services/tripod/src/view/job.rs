@@ -6,6 +6,7 @@ use serde::Serialize;
 use tripod_client::wire;
 
 use crate::output::Table;
+use crate::view::barrier::BarrierView;
 
 /// What `job create` prints. A contract: fields may be added, never renamed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +50,9 @@ struct JobState {
     listeners: Vec<ListenerView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     task_states: Vec<TaskView>,
+    /// Those that failed lately, the newest first, and then those that are open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    barriers: Vec<BarrierView>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -70,6 +74,9 @@ struct TaskView {
     incarnation: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     error: String,
+    /// A word for programs: `task-silent`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reason: String,
 }
 
 impl JobView {
@@ -87,10 +94,10 @@ impl JobView {
         Self { state: Some(JobState::of(job)), ..Self::place(job) }
     }
 
-    pub(crate) fn render(&self) -> String {
+    pub(crate) fn render(&self, now_ms: u64) -> String {
         let mut text = format!("job {}\ntarget {}", self.job, self.target);
         if let Some(state) = &self.state {
-            text.push_str(&state.render());
+            text.push_str(&state.render(now_ms));
         }
         text
     }
@@ -107,6 +114,7 @@ impl JobState {
             state: task.state.clone(),
             incarnation: task.incarnation.to_string(),
             error: task.error.clone(),
+            reason: task.reason.clone(),
         });
         Self {
             id: job.id,
@@ -128,10 +136,11 @@ impl JobState {
             members: groups.collect(),
             listeners: listeners.collect(),
             task_states: tasks.collect(),
+            barriers: job.barriers.iter().map(BarrierView::of).collect(),
         }
     }
 
-    fn render(&self) -> String {
+    fn render(&self, now_ms: u64) -> String {
         let mut text = format!(
             "\ntasks {} connected, {} in error, of {}   keys {} ({} bytes)   barriers {} open",
             self.tasks_connected,
@@ -151,6 +160,10 @@ impl JobState {
         if self.protocols.len() > 1 {
             let all = self.protocols.join(", ");
             text.push_str(&format!("\nprotocols {all}: its tasks are of releases that do not go together"));
+        }
+        for barrier in &self.barriers {
+            text.push('\n');
+            text.push_str(&barrier.render(now_ms));
         }
         if self.task_states.is_empty() {
             return text;
@@ -251,7 +264,7 @@ mod tests {
         assert_eq!(json["poll"], "hold");
         assert_eq!(json["service_incarnation"], u64::MAX.to_string());
         assert_eq!(json["members"], json!([{ "name": "worker", "tasks": 2 }]));
-        let text = JobView::full(&job()).render();
+        let text = JobView::full(&job()).render(0);
         assert!(text.contains("\nmembers worker:2\ntask 1 is told of errors at 10.0.0.2:2222"), "{text}");
     }
 
@@ -259,10 +272,31 @@ mod tests {
     fn tasks_that_do_not_speak_the_same_are_told() {
         let text = |protocols: &[&str]| {
             let protocols = protocols.iter().map(|name| (*name).to_owned()).collect();
-            JobView::full(&wire::Job { protocols, ..job() }).render()
+            JobView::full(&wire::Job { protocols, ..job() }).render(0)
         };
         assert!(!text(&["xla"]).contains("protocols"));
         assert!(text(&["xla", "tensorflow"]).contains("\nprotocols xla, tensorflow: its tasks are of"));
+    }
+
+    #[test]
+    fn a_job_in_trouble_shows_its_barriers_and_why_tasks_are_in_error() {
+        let sample = |first: &[i32]| Some(wire::TaskSample { count: 1, first: first.to_vec() });
+        let barrier = wire::BarrierState {
+            id: "x".into(),
+            arrived: sample(&[0]),
+            missing: sample(&[1]),
+            ..Default::default()
+        };
+        let task = wire::TaskState { task_id: 1, reason: "task-silent".into(), ..Default::default() };
+        let view = JobView::full(&wire::Job { barriers: vec![barrier], tasks: vec![task], ..job() });
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["task_states"][0]["reason"], "task-silent");
+        assert_eq!(
+            (&json["barriers"][0]["barrier"], &json["barriers"][0]["missing"]),
+            (&json!("x"), &json!(1))
+        );
+        let text = view.render(0);
+        assert!(text.contains("\nbarrier `x` waits for task 1; arrived: 0\nTASK "), "{text}");
     }
 
     #[test]

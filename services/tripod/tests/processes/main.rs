@@ -5,5 +5,7 @@ mod config;
 mod dev;
 mod job_ports;
 mod run;
+mod running;
 mod start;
 mod support;
+mod why;

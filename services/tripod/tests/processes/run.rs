@@ -1,92 +1,23 @@
 //! `tripod run`, with real processes.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
+use std::process::Output;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Dev, PATIENCE, is_alive, kill_by, reserve_ports, send, stderr, tripod, wait_for};
+use crate::running::{Running, run};
+use crate::support::{Dev, is_alive, kill_by, reserve_ports, stderr, wait_for};
 
 /// Says where the agent is, and goes on until a line comes.
 const WAITS: &str = "echo $JAX_COORDINATOR_ADDRESS; read line";
-
-fn run(dev: &Dev, flags: &[&str]) -> Command {
-    let mut command = tripod();
-    command.env("TRIPOD_ENDPOINTS", dev.endpoints(1)).arg("run").args(flags);
-    command
-}
+/// A job of one task.
+const ALONE: &[&str] = &["--job=t", "--tasks=1", "--task-id=0"];
 
 fn output(dev: &Dev, flags: &[&str]) -> Output {
     run(dev, flags).output().expect("runs")
-}
-
-/// A `tripod run` whose program goes on.
-struct Running {
-    process: Child,
-    lines: mpsc::Receiver<String>,
-}
-
-impl Running {
-    fn start(dev: &Dev, job: &str, program: &str) -> Self {
-        let mut process = run(dev, &["--job", job, "--tasks=1", "--task-id=0", "--", "sh", "-c", program])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // As where nobody sits at a terminal.
-            .process_group(0)
-            .spawn()
-            .expect("starts");
-        let output = BufReader::new(process.stdout.take().expect("piped"));
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        Self { process, lines }
-    }
-
-    /// The next line that the program prints.
-    fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("the program goes on printing")
-    }
-
-    /// The agent that runs now.
-    fn agent(&self) -> Option<u32> {
-        let run = self.process.id();
-        let children = std::fs::read_dir(format!("/proc/{run}/task")).ok()?.flatten().flat_map(|thread| {
-            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            children.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-        });
-        let is_agent = |pid: &String| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).nth(1) == Some(b"agent")
-        };
-        children.filter(is_agent).find_map(|pid| pid.parse().ok())
-    }
-
-    fn signal(&self, signal: Signal) {
-        send(self.process.id(), signal);
-    }
-
-    /// Waits for its end and tells the exit code.
-    fn exit_code(&mut self) -> Option<i32> {
-        wait_for("the end of run", || self.process.try_wait().expect("waited")).code()
-    }
-}
-
-impl Drop for Running {
-    /// A failed test must not leave it behind. Its program ends with its input.
-    fn drop(&mut self) {
-        if matches!(self.process.try_wait(), Ok(None)) {
-            kill_by(self.process.id());
-            // There is nobody to tell when even this fails.
-            let _ = self.process.wait();
-        }
-    }
 }
 
 /// The environment that a program printed.
@@ -149,7 +80,7 @@ fn the_exit_status_is_the_programs_and_a_failure_is_explained() {
     assert_eq!(ends("exit 0"), (Some(0), String::new()));
     let expected = "\
 tripod run: task 0 of job `t` ended with exit status 7
-  not there  task 0-1
+  not there  tasks 0, 1
   next       tripod job show t
 ";
     assert_eq!(ends("exit 7"), (Some(7), expected.to_owned()));
@@ -169,7 +100,7 @@ fn signals_reach_the_program_and_not_the_agent() {
     let dev = Dev::start(&ports, data.path(), &[]);
     let program = "trap 'echo one' USR1; trap 'echo hup' HUP; trap 'exit 5' TERM; echo ready; \
                    while :; do sleep 0.05; done";
-    let mut running = Running::start(&dev, "t", program);
+    let mut running = Running::start(&dev, ALONE, program);
     assert_eq!(running.line(), "ready");
     let agent = running.agent().expect("there is one");
     for (signal, said) in [(Signal::SIGUSR1, "one"), (Signal::SIGHUP, "hup")] {
@@ -180,10 +111,10 @@ fn signals_reach_the_program_and_not_the_agent() {
     running.signal(Signal::SIGTERM);
     assert_eq!(running.exit_code(), Some(5));
     assert!(!is_alive(agent), "it ends with its program");
-    assert_eq!(read_stderr(&mut running), "", "an end that was asked for needs no explanation");
+    assert_eq!(running.read_stderr(), "", "an end that was asked for needs no explanation");
 
     let program = "trap 'echo stubborn' INT; echo ready; while :; do sleep 0.05; done";
-    let mut running = Running::start(&dev, "t", program);
+    let mut running = Running::start(&dev, ALONE, program);
     assert_eq!(running.line(), "ready");
     running.signal(Signal::SIGINT);
     assert_eq!(running.line(), "stubborn");
@@ -192,17 +123,12 @@ fn signals_reach_the_program_and_not_the_agent() {
     dev.end();
 }
 
-fn read_stderr(running: &mut Running) -> String {
-    let log = running.process.stderr.take().expect("piped");
-    std::io::read_to_string(log).expect("readable")
-}
-
 #[test]
 fn a_killed_agent_is_started_again_at_the_same_place() {
     let ports = reserve_ports();
     let data = tempfile::tempdir().expect("a directory");
     let dev = Dev::start(&ports, data.path(), &[]);
-    let mut running = Running::start(&dev, "t", WAITS);
+    let mut running = Running::start(&dev, ALONE, WAITS);
     let address = running.line().replace("[::]", "[::1]");
     TcpStream::connect(&address).expect("the agent listens");
     for _ in 0..2 {
@@ -216,7 +142,7 @@ fn a_killed_agent_is_started_again_at_the_same_place() {
     input.write_all(b"\n").expect("the program reads");
     assert_eq!(running.exit_code(), Some(0));
     assert!(!is_alive(last));
-    assert_eq!(read_stderr(&mut running).matches("is started again").count(), 2);
+    assert_eq!(running.read_stderr().matches("is started again").count(), 2);
     dev.end();
 }
 
@@ -225,7 +151,7 @@ fn an_agent_ends_with_a_run_that_is_killed() {
     let ports = reserve_ports();
     let data = tempfile::tempdir().expect("a directory");
     let dev = Dev::start(&ports, data.path(), &[]);
-    let running = Running::start(&dev, "t", WAITS);
+    let running = Running::start(&dev, ALONE, WAITS);
     running.line();
     let agent = running.agent().expect("there is one");
     kill_by(running.process.id());

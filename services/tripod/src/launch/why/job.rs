@@ -1,0 +1,193 @@
+//! What a job knows: who was lost, who is in error, who is not there, and who waits for whom.
+
+use tripod_client::wire;
+
+use super::Screen;
+use crate::view::barrier::BarrierView;
+use crate::view::{tasks, time};
+
+/// Different errors that are told, each with its tasks.
+const ERRORS_MAX: usize = 3;
+/// Barriers that are told.
+const BARRIERS_MAX: usize = 3;
+/// A text of the cluster beyond this many characters is cut.
+const TEXT_CHARS_MAX: usize = 300;
+/// The reason word of a task that was given up because nothing was heard of it.
+const SILENT: &str = "task-silent";
+
+/// Tells everything, what task `own` has seen first.
+pub(super) fn tell(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) {
+    let (lost, failed): (Vec<_>, Vec<_>) = in_state(job, "error").partition(|task| task.reason == SILENT);
+    if !lost.is_empty() {
+        tell_lost(screen, job, &ids(&lost));
+    }
+    tell_failed(screen, &failed);
+    let missing: Vec<_> = in_state(job, "disconnected").collect();
+    if !missing.is_empty() {
+        screen.line("not there", &tasks::named(&ids(&missing), missing.len()));
+    }
+    if lost.is_empty() && failed.is_empty() && missing.is_empty() {
+        screen.line("tasks", "all are connected, none is in error");
+    }
+    tell_barriers(screen, job, own, now_ms);
+}
+
+fn tell_lost(screen: &mut Screen, job: &wire::Job, lost: &[i32]) {
+    let timeout_ms = job.spec.as_ref().map_or(0, |spec| spec.heartbeat_timeout_ms);
+    let were = if lost.len() == 1 { "was" } else { "were" };
+    let (lost, silence) = (tasks::named(lost, lost.len()), time::seconds(timeout_ms));
+    screen.line("lost", &format!("{lost} {were} lost (no heartbeat for {silence})"));
+}
+
+/// Most tasks in error have the same one.
+fn tell_failed(screen: &mut Screen, failed: &[&wire::TaskState]) {
+    let mut errors: Vec<(&str, Vec<i32>)> = Vec::new();
+    for task in failed {
+        match errors.iter().position(|(error, _)| *error == task.error) {
+            Some(known) => errors[known].1.push(task.task_id),
+            None if errors.len() < ERRORS_MAX => errors.push((&task.error, vec![task.task_id])),
+            None => {}
+        }
+    }
+    let mut told = 0;
+    for (error, with) in errors {
+        told += with.len();
+        screen.line("in error", &format!("{}: {}", tasks::named(&with, with.len()), shortened(error)));
+    }
+    if told < failed.len() {
+        screen.line("", &format!("and {} more", failed.len() - told));
+    }
+}
+
+fn tell_barriers(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) {
+    let listed: Vec<_> = job.barriers.iter().map(BarrierView::of).collect();
+    let waits_here = |barrier: &&BarrierView| i32::try_from(own).is_ok_and(|own| barrier.met(own));
+    let (here, elsewhere): (Vec<_>, Vec<_>) = listed.iter().partition(waits_here);
+    for (place, barrier) in here.iter().chain(&elsewhere).take(BARRIERS_MAX).enumerate() {
+        screen.line(if place == 0 { "barriers" } else { "" }, &shortened(&barrier.waiting(now_ms)));
+        if let Some(failed) = barrier.failed(now_ms) {
+            screen.line("", &shortened(&failed));
+        }
+    }
+    // What is open and not in the list is a place too many to be told of.
+    let listed_open = listed.iter().filter(|barrier| barrier.is_open()).count();
+    let unlisted = usize::try_from(job.barriers_open).unwrap_or(usize::MAX).saturating_sub(listed_open);
+    let more = listed.len().saturating_sub(BARRIERS_MAX) + unlisted;
+    if more > 0 {
+        screen.line("", &format!("and {more} more"));
+    }
+}
+
+fn in_state<'a>(job: &'a wire::Job, state: &'a str) -> impl Iterator<Item = &'a wire::TaskState> {
+    job.tasks.iter().filter(move |task| task.state == state)
+}
+
+fn ids(tasks: &[&wire::TaskState]) -> Vec<i32> {
+    tasks.iter().map(|task| task.task_id).collect()
+}
+
+/// Errors of tasks have several lines.
+fn shortened(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match one_line.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => format!("{} ...", &one_line[..end]),
+        None => one_line,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn task(task_id: i32, state: &str, error: &str) -> wire::TaskState {
+        wire::TaskState { task_id, state: state.into(), error: error.into(), ..Default::default() }
+    }
+
+    fn lost(task_id: i32) -> wire::TaskState {
+        wire::TaskState { reason: SILENT.into(), ..task(task_id, "error", "silent") }
+    }
+
+    fn barrier(id: &str, arrived: &[i32], missing: &[i32]) -> wire::BarrierState {
+        let sample = |tasks: &[i32]| wire::TaskSample {
+            count: u32::try_from(tasks.len()).expect("few"),
+            first: tasks.to_vec(),
+        };
+        let (arrived, missing) = (Some(sample(arrived)), Some(sample(missing)));
+        let (opened_ms, timeout_ms) = (3_000, 60_000);
+        wire::BarrierState { id: id.into(), arrived, missing, opened_ms, timeout_ms, ..Default::default() }
+    }
+
+    fn failed(barrier: wire::BarrierState, text: &str) -> wire::BarrierState {
+        let failure = wire::BarrierFailure { at_ms: 8_000, reason: String::new(), text: text.into() };
+        wire::BarrierState { failure: Some(failure), ..barrier }
+    }
+
+    fn told(job: &wire::Job) -> String {
+        let mut screen = Screen { text: String::new() };
+        tell(&mut screen, job, 1, 9_000);
+        screen.text
+    }
+
+    /// A job that fills every part of the screen.
+    pub(in super::super) fn in_ruins() -> wire::Job {
+        let tasks = (0..10_000).map(|id| match id % 3 {
+            0 => task(id, "error", &format!("{id} {}", "x".repeat(10_000))),
+            1 => task(id, "disconnected", ""),
+            _ => lost(id),
+        });
+        let barriers = (0..9).map(|id| failed(barrier(&id.to_string(), &[1], &[2]), "why"));
+        wire::Job {
+            tasks: tasks.collect(),
+            barriers: barriers.collect(),
+            barriers_open: 7,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_task_that_was_lost_in_a_barrier_is_told_with_those_who_waited() {
+        let unheard = "no task listens\nfor errors";
+        let tasks = vec![task(0, "error", unheard), task(1, "error", unheard), lost(2)];
+        let spec = wire::JobSpec { heartbeat_timeout_ms: 10_000, ..Default::default() };
+        let barriers = vec![failed(barrier("x", &[0, 1], &[2]), "task 2 failed")];
+        let expected = "  lost       task 2 was lost (no heartbeat for 10 s)
+  in error   tasks 0, 1: no task listens for errors
+  barriers   barrier `x` waited for task 2; arrived: 0, 1
+             failed 1 s ago: task 2 failed
+";
+        assert_eq!(told(&wire::Job { spec: Some(spec), tasks, barriers, ..Default::default() }), expected);
+    }
+
+    #[test]
+    fn who_is_not_there_and_who_waits_for_them_is_told() {
+        let tasks = vec![task(1, "connected", ""), task(2, "disconnected", ""), task(3, "disconnected", "")];
+        let barriers = vec![barrier("x", &[1], &[2, 3])];
+        let expected = "  not there  tasks 2, 3
+  barriers   barrier `x` waits for tasks 2, 3; arrived: 1; open for 6 s of 60 s
+             and 4 more
+";
+        assert_eq!(told(&wire::Job { tasks, barriers, barriers_open: 5, ..Default::default() }), expected);
+    }
+
+    #[test]
+    fn the_barriers_at_which_the_task_itself_waited_come_first() {
+        let barriers = ["a", "b", "c", "d"].map(|id| barrier(id, &[if id == "d" { 1 } else { 0 }], &[2]));
+        let text = told(&wire::Job { barriers: barriers.to_vec(), barriers_open: 4, ..Default::default() });
+        let order: Vec<_> = text.lines().filter_map(|line| line.split('`').nth(1)).collect();
+        assert_eq!(order, ["d", "a", "b"]);
+        assert!(text.ends_with("and 1 more\n"), "{text}");
+    }
+
+    #[test]
+    fn of_many_errors_the_first_are_told_and_the_others_counted() {
+        let tasks = (0..10)
+            .map(|id| task(id, "error", if id < 2 { "same" } else { ["a", "b", "c"][id as usize % 3] }));
+        let text = told(&wire::Job { tasks: tasks.collect(), ..Default::default() });
+        let expected = "  in error   tasks 0, 1: same
+  in error   tasks 2, 5, 8: c
+  in error   tasks 3, 6, 9: a
+             and 2 more
+";
+        assert_eq!(text, expected);
+    }
+}

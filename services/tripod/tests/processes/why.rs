@@ -1,0 +1,107 @@
+//! What `tripod run` tells of a job that fails, with real processes.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio::task::{AbortHandle, JoinSet};
+use tripod_load::task::Task;
+
+use crate::running::Running;
+use crate::support::{Dev, reserve_ports};
+
+/// Says where the agent is, and ends in one way or another when a line comes.
+const FAILS: &str = "echo $JAX_COORDINATOR_ADDRESS; read line; exit 1";
+const IS_KILLED: &str = "echo $JAX_COORDINATOR_ADDRESS; read line; kill -KILL $$";
+/// Well below the job's heartbeat timeout.
+const BEAT_EVERY: Duration = Duration::from_millis(250);
+const BARRIER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A task of the job: a program in a `tripod run`, and calls to its agent as its client would make them.
+struct Member {
+    running: Running,
+    task: Task,
+    beats: AbortHandle,
+}
+
+impl Member {
+    /// Lets the program end, and tells its exit code and what `run` says to that.
+    fn end(&mut self) -> (Option<i32>, String) {
+        self.running.process.stdin.as_mut().expect("piped").write_all(b"\n").expect("the program reads");
+        (self.running.exit_code(), self.running.read_stderr())
+    }
+}
+
+/// Three tasks that have registered and beat.
+fn gang(dev: &Dev, runtime: &Runtime) -> Vec<Member> {
+    let programs = [FAILS, FAILS, IS_KILLED];
+    let start = |(id, program): (usize, &str)| {
+        let task = format!("--task-id={id}");
+        let flags = ["--job=t", "--tasks=3", "--heartbeat-timeout=2", &task];
+        let running = Running::start(dev, &flags, program);
+        let address = running.line().replace("[::]", "[::1]");
+        (running, address)
+    };
+    let started: Vec<_> = programs.into_iter().enumerate().map(start).collect();
+    let addresses: Vec<_> = started.iter().map(|(_, address)| address.clone()).collect();
+    let tasks = runtime.block_on(tripod_load::task::register_all(&addresses, programs.len()));
+    let members = started.into_iter().zip(tasks.expect("all register"));
+    let member = |((running, _), task): ((Running, String), Task)| {
+        let mut beating = task.clone();
+        let beats = runtime.spawn(async move {
+            while beating.heartbeat().await.is_ok() {
+                tokio::time::sleep(BEAT_EVERY).await;
+            }
+        });
+        Member { running, task, beats: beats.abort_handle() }
+    };
+    members.map(member).collect()
+}
+
+#[test]
+fn a_task_that_is_lost_in_a_barrier_is_told_with_those_who_waited() {
+    let ports = reserve_ports();
+    let data = tempfile::tempdir().expect("a directory");
+    let dev = Dev::start(&ports, data.path(), &[]);
+    let runtime = Runtime::new().expect("threads");
+    let mut gang = gang(&dev, &runtime);
+    let mut waiting = JoinSet::new();
+    for member in &gang[..2] {
+        let mut task = member.task.clone();
+        waiting.spawn_on(async move { task.barrier("x", 0, BARRIER_TIMEOUT).await }, runtime.handle());
+    }
+    let shown = || dev.json(&["job", "show", "t", "--json"])["barriers"][0].clone();
+    crate::support::wait_for("two tasks at the barrier", || (shown()["arrived"] == 2).then_some(()));
+
+    let mut lost = gang.pop().expect("three");
+    lost.beats.abort();
+    let (code, text) = lost.end();
+    assert_eq!(code, Some(137));
+    let waits = "  barriers   barrier `x` waits for task 2; arrived: 0, 1; open for ";
+    assert!(text.contains(waits), "{text}");
+
+    let outcomes = runtime.block_on(async { waiting.join_all().await });
+    assert!(outcomes.iter().all(Result::is_err), "{outcomes:?}");
+    let barrier = shown();
+    assert_eq!((&barrier["arrived_tasks"], &barrier["missing_tasks"]), (&json!([0, 1]), &json!([2])));
+    assert_eq!(barrier["failure"]["reason"], "barrier-member-lost");
+    for (id, member) in gang.iter_mut().enumerate() {
+        let (code, text) = member.end();
+        assert_eq!(code, Some(1));
+        let expected = format!(
+            "\
+tripod run: task {id} of job `t` ended with exit status 1
+  lost       task 2 was lost (no heartbeat for 2 s)
+  in error   tasks 0, 1: no task listens for errors, so all were ended: tasks were silent for too long: 2
+  barriers   barrier `x` waited for task 2; arrived: 0, 1
+             failed "
+        );
+        assert!(text.starts_with(&expected), "{text}");
+        let end = " s ago: task 2 failed (task 2 was silent for longer than the heartbeat timeout)
+  next       tripod job show t
+";
+        assert!(text.ends_with(end), "{text}");
+    }
+    dev.end();
+}

@@ -1,0 +1,87 @@
+//! Reads of barriers, for timers and for people.
+
+use crate::barrier::REGISTER_BARRIER;
+use crate::barrier::instance::Barrier;
+use crate::barrier::report::{Party, Report, What};
+use crate::command::Scope;
+use crate::fault::Fault;
+use crate::ids::BarrierName;
+use crate::job::record::Job;
+use crate::job::turn::Turn;
+use crate::state::{OpenBarrier, State};
+
+impl State {
+    /// Every open barrier instance: what a new leader must time.
+    #[must_use]
+    pub fn open_barriers(&self) -> Vec<OpenBarrier> {
+        let mut open = Vec::new();
+        for job in self.jobs.iter() {
+            for (name, barrier) in job.open_barriers() {
+                open.push(OpenBarrier {
+                    job: job.id,
+                    barrier: name.clone(),
+                    counter: barrier.current.counter,
+                    timeout: barrier.current.timeout,
+                });
+            }
+        }
+        open
+    }
+
+    /// Where the tasks of a job wait for each other, `limit` places at most, and before these the last ones
+    /// at which they waited in vain, the newest first. Registration, shutdown and the exchange of devices
+    /// are such places, too.
+    ///
+    /// # Errors
+    /// The scope's faults.
+    pub fn barriers(&self, scope: Scope, limit: usize) -> Result<Vec<Report>, Fault> {
+        let job = self.jobs.scoped(scope)?;
+        let called = job.open_barriers().map(|(name, barrier)| job.report_of(name, barrier));
+        let open = called.chain(job.runtime_reports()).take(limit);
+        Ok(job.failed_barriers.iter().cloned().chain(open).collect())
+    }
+}
+
+impl Job {
+    fn open_barriers(&self) -> impl Iterator<Item = (&BarrierName, &Barrier)> {
+        let open = self.barriers.open().iter();
+        open.map(|name| (name, self.barriers.get(name).expect("open barriers are known")))
+    }
+
+    fn report_of(&self, name: &BarrierName, barrier: &Barrier) -> Report {
+        let instance = &barrier.current;
+        let members = barrier.members.as_ref();
+        let all = members.into_iter().flat_map(|members| members.iter());
+        let (arrived, missing) = Party::split(all, instance.arrived.keys().copied());
+        Report {
+            what: self.meaning_of(name),
+            counter: instance.counter,
+            opened: Some(instance.opened_at),
+            timeout: Some(instance.timeout),
+            arrived,
+            missing,
+            failure: None,
+        }
+    }
+
+    fn meaning_of(&self, name: &BarrierName) -> What {
+        if name.as_str() == REGISTER_BARRIER {
+            What::Registration
+        } else if *name == self.shutdown_barrier() {
+            What::Shutdown
+        } else if *name == self.devices_barrier() {
+            What::Devices
+        } else {
+            What::Called(name.clone())
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Remembers who waits at an instance that is about to fail.
+    pub(crate) fn keep_failed(&mut self, name: &BarrierName, fault: &Fault) {
+        let barrier = self.job.barriers.get(name).filter(|barrier| !barrier.current.ended());
+        let Some(report) = barrier.map(|barrier| self.job.report_of(name, barrier)) else { return };
+        self.job.failed_barriers.keep(report, self.context.now_ms, fault);
+    }
+}
