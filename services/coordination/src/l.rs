@@ -9,7 +9,7 @@ mod encode;
 mod held;
 mod service;
 pub(crate) mod status;
-mod topology;
+pub(crate) mod topology;
 mod wire;
 
 pub(crate) use service::Service;

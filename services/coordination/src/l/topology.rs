@@ -36,7 +36,7 @@ enum Layout {
 
 /// One node's topology.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Topology {
+pub(crate) struct Topology {
     bytes: Bytes,
     node_id: i32,
     /// `None` if there is neither a device nor a boot id to tell it by.
@@ -49,7 +49,7 @@ pub(super) struct Topology {
 impl Topology {
     /// # Errors
     /// The bytes are no message, or a device in them is none.
-    pub(super) fn parse(bytes: Bytes) -> Result<Self, DecodeError> {
+    pub(crate) fn parse(bytes: Bytes) -> Result<Self, DecodeError> {
         let found = fields(bytes.clone())?;
         let layout = layout(&found);
         let mut topology =
@@ -104,7 +104,7 @@ impl Topology {
 
 /// The topology of all `nodes`, in order, in the layout of the caller's `own`. Devices are counted
 /// through, and in the newer layout those of one boot id make a slice, in order of appearance.
-pub(super) fn global(nodes: &[Topology], own: &Topology) -> Bytes {
+pub(crate) fn global(nodes: &[Topology], own: &Topology) -> Bytes {
     let known = std::iter::once(own).chain(nodes).find_map(|node| node.layout);
     let layout = known.unwrap_or(Layout::New);
     let mut slices: BTreeMap<&[u8], u64> = BTreeMap::new();

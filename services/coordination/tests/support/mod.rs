@@ -4,8 +4,12 @@
 
 pub(crate) mod bytes_codec;
 pub(crate) mod frames;
+pub(crate) mod payloads;
 pub(crate) mod raw;
 pub(crate) mod schema;
+pub(crate) mod stage;
+pub(crate) mod task;
+pub(crate) mod worker;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -94,6 +98,11 @@ impl Served {
         let (gateway, backend) = (self.gateway.clone(), Arc::clone(&self.backend));
         self.end().await;
         Self::serve(gateway, backend).await
+    }
+
+    /// Another port over the same state, as another node has it.
+    pub(crate) async fn beside(&self) -> Self {
+        Self::serve(self.gateway.clone(), Arc::clone(&self.backend)).await
     }
 
     /// Waits until the server has stopped.
