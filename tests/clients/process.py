@@ -12,6 +12,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # How often a waiting test looks again, in seconds.
 _POLL = 0.05
+# How long a process may take to what a test waits for, in seconds: many start at the same time.
+_WAIT_LIMIT = 120
 
 
 class Process:
@@ -45,17 +47,23 @@ class Process:
         """Whether that step was emitted."""
         return any(step.get("step") == name for step in self.steps())
 
-    def wait_step(self, name, timeout=60):
-        """Wait until a step of that name, or the end of the process, or the timeout in seconds."""
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            ended = self._child.poll() is not None
-            if self.has_step(name):
-                return True
-            if ended:
-                return False
+    def wait_step(self, name):
+        """Wait until a step of that name."""
+        self._await(lambda: self.has_step(name), f"step `{name}`")
+
+    def wait_connecting(self):
+        """Wait until the process is about to register."""
+        self._await(lambda: "connecting\n" in self.err.read_text(errors="replace"), "the connection")
+
+    def _await(self, holds, what):
+        deadline = time.monotonic() + _WAIT_LIMIT
+        while True:
+            late = self._child.poll() is not None or time.monotonic() > deadline
+            if holds():
+                return
+            if late:
+                raise RuntimeError(f"{what} did not come; the process wrote {self.out} and {self.err}")
             time.sleep(_POLL)
-        return False
 
     def wait(self, timeout):
         """The exit status (negative: the signal), or a text if the process had to be ended."""

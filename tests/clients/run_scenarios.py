@@ -23,7 +23,7 @@ from process import HERE, Process
 from reserved_port import ReservedPort
 
 # Longest time that one scenario may take, in seconds.
-_SCENARIO_LIMIT = 90
+_SCENARIO_LIMIT = 180
 
 
 def _wait_port(port, timeout=30):
@@ -40,7 +40,7 @@ def _wait_port(port, timeout=30):
 class Service:
     """The service of one scenario: a fresh job of a cluster, or a fresh process of jaxlib's own."""
 
-    def __init__(self, run, tasks, heartbeat=10, shutdown=20, register=30, recoverable=False):
+    def __init__(self, run, tasks, heartbeat=30, shutdown=60, register=120, recoverable=False):
         self._child = None
         self._job_cmd = run.options.job_cmd
         if self._job_cmd:
@@ -149,8 +149,9 @@ def live(run):
                 str(i): run.worker(name, service, "live", 3, i, "--heartbeat-timeout", 5)
                 for i in range(3)
             }
-            workers["2"].wait_step("live_not_member")
-            time.sleep(0.5)
+            for task, last in (("0", "live_unknown"), ("1", "live_01"), ("2", "live_not_member")):
+                workers[task].wait_step(last)
+            time.sleep(0.5)  # What follows those steps is one call.
             workers["2"].kill()
             run.finish(name, workers)
 
@@ -159,14 +160,14 @@ def killed(run):
     """A killed task, while the others idle or wait."""
     for scenario in ("idle", "in_barrier", "in_get"):
         name = "killed_peer_" + scenario
-        extra = ("--heartbeat-timeout", 5, "--secs", 25)
+        extra = ("--heartbeat-timeout", 5, "--secs", 60)
         with Service(run, 3, heartbeat=5) as service:
             workers = {
                 str(i): run.worker(name, service, scenario, 3, i, *extra) for i in range(3)
             }
             for worker in workers.values():
                 worker.wait_step("ready")
-            time.sleep(1)
+            time.sleep(1)  # What follows is one call.
             workers["2"].kill()
             run.finish(name, workers)
 
@@ -175,15 +176,12 @@ def restarted(run):
     """A killed task that comes back."""
     for recoverable in (False, True):
         name = "restart_" + ("recoverable" if recoverable else "not_recoverable")
-        extra = ("--heartbeat-timeout", 8)
-        with Service(run, 2, heartbeat=8, recoverable=recoverable) as service:
-            workers = {str(i): run.worker(name, service, "recover", 2, i, *extra) for i in range(2)}
+        with Service(run, 2, recoverable=recoverable) as service:
+            workers = {str(i): run.worker(name, service, "recover", 2, i) for i in range(2)}
             for worker in workers.values():
                 worker.wait_step("ready")
-            time.sleep(1)
             workers["1"].kill()
-            time.sleep(0.3)
-            extra += ("--init-timeout", 5)
+            extra = ("--init-timeout", 5)
             workers["1_restarted"] = run.worker(name, service, "recover", 2, 1, *extra, life=1)
             run.finish(name, workers)
 
@@ -192,20 +190,23 @@ def register(run):
     """Registrations that fail or come late or twice."""
     with Service(run, 2, register=4) as service:
         _register_one(run, "register_timeout", service, 2, 0, 4)
-    with Service(run, 2, register=30) as service:
+    with Service(run, 2) as service:
         _register_one(run, "register_client_timeout_first", service, 2, 0, 2)
     with Service(run, 2) as service:
         _register_one(run, "register_unknown_id", service, 2, 7, 4)
     with Service(run, 2) as service:
         workers = {"0": run.worker("late", service, "connect_only", 2, 0)}
+        workers["0"].wait_connecting()
         time.sleep(4)
         workers["1"] = run.worker("late", service, "connect_only", 2, 1)
         run.finish("register_late_joiner", workers)
     with Service(run, 2) as service:
         workers = {"0a": run.worker("dup", service, "connect_only", 2, 0)}
-        workers["0a"].wait_step("connect", 2)
+        workers["0a"].wait_connecting()
+        time.sleep(1)  # What follows is one call.
         workers["0b"] = run.worker("dup", service, "connect_only", 2, 0, life=1)
-        time.sleep(3)
+        # The second one has come, because the first one ends.
+        workers["0a"].wait(_SCENARIO_LIMIT)
         workers["1"] = run.worker("dup", service, "connect_only", 2, 1)
         run.finish("register_duplicate_before_barrier", workers)
 
@@ -224,11 +225,10 @@ def register_no_server(run):
 def soft(run):
     """A client with a callback for errors."""
     with Service(run, 2, heartbeat=5) as service:
-        extra = ("--heartbeat-timeout", 5, "--secs", 14, "--soft")
+        extra = ("--heartbeat-timeout", 5, "--secs", 60, "--soft")
         workers = {str(i): run.worker("soft", service, "soft_idle", 2, i, *extra) for i in range(2)}
         for worker in workers.values():
             worker.wait_step("ready")
-        time.sleep(1)
         workers["1"].kill()
         run.finish("soft_callback", workers)
 

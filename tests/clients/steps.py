@@ -1,6 +1,7 @@
 """Steps: what a client process did and how it ended, one JSON object a line on standard output."""
 
 import json
+import os
 import sys
 import threading
 import time
@@ -14,6 +15,19 @@ def emit(**fields):
     with _OUTPUT:
         sys.stdout.write(json.dumps(fields, sort_keys=True) + "\n")
         sys.stdout.flush()
+
+
+def end_with_parent():
+    """From now on this process ends when its standard input does: when whoever started it, or started what
+    started it, has ended or given it up."""
+
+    def watch():
+        # Not by sys.stdin, whose lock a thread must not hold when the interpreter ends.
+        while os.read(0, 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _plain(value):

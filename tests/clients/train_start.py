@@ -16,6 +16,8 @@ _ELSEWHERE = "127.0.0.1:0"
 _MISSED_MAX = 10
 # The first release that sums over processes without an accelerator.
 _FIRST_WITH_SUMS = (0, 4, 30)
+# The first release that calls a barrier a second time by the same name.
+_FIRST_WITH_REPEATED_BARRIERS = (0, 4, 36)
 
 
 def start(address, tasks, task, heartbeat_timeout, legacy):
@@ -49,6 +51,11 @@ def start(address, tasks, task, heartbeat_timeout, legacy):
 def has_sums(jax):
     """Whether this release can sum over processes here."""
     return jax.__version_info__ >= _FIRST_WITH_SUMS
+
+
+def repeats_barriers(jax):
+    """Whether this release lets a program repeat its call of a barrier."""
+    return jax.__version_info__ >= _FIRST_WITH_REPEATED_BARRIERS
 
 
 def _set_heartbeats(binding, timeout):

@@ -27,28 +27,29 @@ pub fn client(endpoints: &[String]) -> Result<Client> {
     Ok(Client::new(&config)?)
 }
 
-/// Creates a job and gives its addresses in the order of node ids.
+/// What a job is created with.
 ///
 /// # Errors
-/// The cluster refused, or not every node has announced itself in time.
-pub async fn create(
-    client: &Client,
-    name: &str,
-    tasks: u32,
-    heartbeat: Duration,
-    poll: Poll,
-) -> Result<Vec<String>> {
+/// The heartbeat timeout is not of this world.
+pub fn spec(tasks: u32, heartbeat: Duration, poll: Poll) -> Result<wire::JobSpec> {
     let poll = match poll {
         Poll::Release => wire::PollMode::Release,
         Poll::Hold => wire::PollMode::Hold,
     };
-    let spec = wire::JobSpec {
+    Ok(wire::JobSpec {
         tasks,
         heartbeat_timeout_ms: u64::try_from(heartbeat.as_millis()).context("heartbeat timeout")?,
         poll: poll.into(),
         ..wire::JobSpec::default()
-    };
-    let job = client.jobs().create(name, &spec).await?;
+    })
+}
+
+/// Creates a job and gives its addresses in the order of node ids.
+///
+/// # Errors
+/// The cluster refused, or not every node has announced itself in time.
+pub async fn create(client: &Client, name: &str, spec: &wire::JobSpec) -> Result<Vec<String>> {
+    let job = client.jobs().create(name, spec).await?;
     let mut addresses = job.addresses;
     addresses.sort_by_key(|address| address.node_id);
     Ok(addresses.into_iter().map(|address| address.address).collect())

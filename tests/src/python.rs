@@ -32,11 +32,26 @@ impl Script {
         folder: &Path,
         name: &str,
     ) -> Result<Self> {
+        Self::start_by(Command::new(python), file, arguments, variables, folder, name)
+    }
+
+    /// The same with a command line that ends with the interpreter. What it starts must end when its standard
+    /// input does: only the process of the command line itself is killed.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_by<S: AsRef<str>>(
+        mut command: Command,
+        file: &str,
+        arguments: &[S],
+        variables: &[(&str, &str)],
+        folder: &Path,
+        name: &str,
+    ) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let log = folder.join(format!("{name}.log"));
         // Logs of an earlier run would be taken for steps of this one.
         fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
-        let mut command = Command::new(python);
         command.arg("-u").arg(scripts().join(file)).args(arguments.iter().map(AsRef::as_ref));
         command.env("JAX_PLATFORMS", "cpu").env("PYTHONDONTWRITEBYTECODE", "1");
         command.envs(variables.iter().copied());
@@ -48,6 +63,26 @@ impl Script {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// The processes that it has started and that have not ended.
+    ///
+    /// # Errors
+    /// It has ended, or the kernel does not tell (not Linux).
+    pub fn children(&self) -> Result<Vec<u32>> {
+        let threads = format!("/proc/{}/task", self.pid());
+        let mut children = Vec::new();
+        for thread in fs::read_dir(&threads).with_context(|| format!("cannot read {threads}"))? {
+            // A thread may end while we look.
+            let text = fs::read_to_string(thread?.path().join("children")).unwrap_or_default();
+            children.extend(text.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+        Ok(children)
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
     }
 
     /// Everything that it has written so far.

@@ -14,9 +14,9 @@ pub(crate) struct Arguments {
     /// the whole-program scenarios first.
     #[arg(long, value_name = "VERSION=PATH", required = true)]
     python: Vec<String>,
-    /// The same for releases that are only run behind agents.
+    /// The same for releases whose programs are only run with `--all-clients`, and not with every test.
     #[arg(long, value_name = "VERSION=PATH")]
-    agent_python: Vec<String>,
+    more_python: Vec<String>,
     /// An interpreter with that release of TensorFlow; several times for several releases.
     #[arg(long, value_name = "VERSION=PATH")]
     tensorflow: Vec<String>,
@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
 pub(crate) struct Settings {
     /// Releases in the order given.
     pub(crate) releases: Vec<String>,
-    /// Releases that are only run behind agents.
-    pub(crate) agent_releases: Vec<String>,
+    /// Releases of which only the directed programs are run.
+    pub(crate) more_releases: Vec<String>,
     pub(crate) all_clients: bool,
     pub(crate) results: PathBuf,
     pub(crate) filter: Option<String>,
@@ -55,10 +55,10 @@ impl Settings {
             releases.push(release.clone());
             pythons.insert(release, path);
         }
-        let mut agent_releases = Vec::new();
-        for text in arguments.agent_python {
+        let mut more_releases = Vec::new();
+        for text in arguments.more_python {
             let (release, path) = interpreter(&text)?;
-            agent_releases.push(release.clone());
+            more_releases.push(release.clone());
             pythons.insert(release, path);
         }
         let tensorflow = arguments.tensorflow.iter().map(|text| interpreter(text)).collect::<Result<_>>()?;
@@ -66,7 +66,7 @@ impl Settings {
             .with_context(|| format!("cannot make {}", arguments.results.display()))?;
         Ok(Self {
             releases,
-            agent_releases,
+            more_releases,
             all_clients: arguments.all_clients,
             results: arguments.results,
             filter: arguments.filter,
@@ -75,10 +75,16 @@ impl Settings {
         })
     }
 
+    /// Whether it is the first one that was given.
+    pub(crate) fn is_newest(&self, release: &str) -> bool {
+        self.releases.first().is_some_and(|newest| newest == release)
+    }
+
     /// The interpreter with that release.
     pub(crate) fn python(&self, release: &str) -> Result<&PathBuf> {
         self.pythons.get(release).with_context(|| format!("no interpreter was given for jaxlib {release}"))
     }
+
     /// The interpreter with that release of TensorFlow.
     pub(crate) fn tensorflow_python(&self, release: &str) -> Result<&PathBuf> {
         self.tensorflow

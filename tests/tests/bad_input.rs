@@ -99,8 +99,8 @@ fn send(port: u16, bytes: &[u8]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_on_every_port_changes_nothing() {
     let mut fixture = Fixture::set_up().await;
-    let addresses =
-        jobs::create(&fixture.client, "noisy", 2, Duration::from_secs(10), Poll::Release).await.unwrap();
+    let spec = jobs::spec(2, Duration::from_secs(10), Poll::Release).unwrap();
+    let addresses = jobs::create(&fixture.client, "noisy", &spec).await.unwrap();
     let mut senders = Vec::new();
     for (node, address) in fixture.cluster.ids().zip(&addresses) {
         let ports = listening_ports(fixture.cluster.process(node).unwrap().pid()).unwrap();

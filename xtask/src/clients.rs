@@ -24,9 +24,9 @@ pub(crate) struct Release {
 pub(crate) const RELEASES: &[Release] =
     &[today("0.12.0.1", &[13, 12]), today("0.10.2", &[11, 12, 13]), today("0.9.2", &[11, 12, 13])];
 
-/// Releases that are run behind agents too: one of each age that a client's behaviour changed in, the last
-/// of them the oldest that can still be had.
-const AGENT_RELEASES: &[Release] = &[
+/// Releases of which only whole programs are run: one of each age that a client's behaviour changed in, the
+/// last of them the oldest that can still be had.
+const MORE_RELEASES: &[Release] = &[
     today("0.11.2", &[13, 12]),
     of_0_4("0.4.30", &[11, 10]),
     of_0_4("0.4.20", &[11, 10]),
@@ -97,19 +97,19 @@ pub(crate) fn prepare(folder: &Path) -> Result<Vec<(Release, PathBuf)>> {
     prepare_releases(folder, RELEASES)
 }
 
-/// The same for the releases that are only run behind agents, those that the filter can pick.
+/// The same for the releases of which only whole programs are run, those that the filter can pick.
 ///
 /// # Errors
 /// As [`prepare`].
-pub(crate) fn prepare_for_agents(folder: &Path, filter: Option<&str>) -> Result<Vec<(Release, PathBuf)>> {
-    let picked = AGENT_RELEASES.iter().filter(|release| can_pick(filter, release.jaxlib));
+pub(crate) fn prepare_more(folder: &Path, filter: Option<&str>) -> Result<Vec<(Release, PathBuf)>> {
+    let picked = MORE_RELEASES.iter().filter(|release| can_pick(filter, release.jaxlib));
     prepare_releases(folder, &picked.copied().collect::<Vec<_>>())
 }
 
 /// Whether a filter of test names can pick tests of a version: not if it names another one. Environments
 /// are large, and take a minute each.
 fn can_pick(filter: Option<&str>, version: &str) -> bool {
-    let jaxlibs = RELEASES.iter().chain(AGENT_RELEASES).map(|release| release.jaxlib);
+    let jaxlibs = RELEASES.iter().chain(MORE_RELEASES).map(|release| release.jaxlib);
     let mut known = jaxlibs.chain(TENSORFLOWS.iter().map(|release| release.version));
     filter.is_none_or(|filter| filter.contains(version) || !known.any(|version| filter.contains(version)))
 }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn old_releases_get_an_old_numpy() {
-        for release in AGENT_RELEASES {
+        for release in MORE_RELEASES {
             let wanted = release.recipe().wanted().unwrap();
             let old = release.jaxlib.starts_with("0.4.");
             assert_eq!(wanted.contains("\nnumpy==1."), old, "{wanted}");

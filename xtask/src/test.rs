@@ -14,8 +14,8 @@ use crate::verify;
 /// What to test.
 #[derive(Args, Clone)]
 pub(crate) struct Options {
-    /// Run the whole-program scenarios with every release of jaxlib, not only with the newest one, four
-    /// more releases behind agents, and TensorFlow's.
+    /// Run whole programs with every release of jaxlib, not only with the newest one, with four more
+    /// releases, and TensorFlow's.
     #[arg(long)]
     all_clients: bool,
     /// Leave the verify stages out.
@@ -84,8 +84,8 @@ fn client_tests(options: &Options) -> Result<()> {
     if options.all_clients {
         command.arg("--all-clients");
         let filter = options.filter.as_deref();
-        for (release, python) in clients::prepare_for_agents(&built.join("clients"), filter)? {
-            command.arg("--agent-python").arg(format!("{}={}", release.jaxlib, python.display()));
+        for (release, python) in clients::prepare_more(&built.join("clients"), filter)? {
+            command.arg("--more-python").arg(format!("{}={}", release.jaxlib, python.display()));
         }
         for (release, python) in clients::prepare_tensorflow(&built.join("clients"), filter)? {
             command.arg("--tensorflow").arg(format!("{}={}", release.version, python.display()));

@@ -325,7 +325,7 @@ SCENARIOS = {
     "shutdown_alone": (shutdown_alone, {"shutdown": 0}),
     "replaced_registration": (replaced_registration, {}),
     "register_timeout": (register_timeout, {"register": 1}),
-    "silent": (silent, {"heartbeat": 2}),
+    "silent": (silent, {"heartbeat": 5}),
     "recoverable": (recoverable, {"recoverable": True}),
 }
 # Dialect T has no service incarnation, and no jaxlib serves its ReportErrorToService (we do, for

@@ -193,5 +193,5 @@ SCENARIOS = {
     "devices_late": (devices_late, {"register": 1}),
     "shutdown": (shutdown, {}),
     "shutdown_straggler": (shutdown_straggler, {"shutdown": 1}),
-    "silent": (silent, {"heartbeat": 2}),
+    "silent": (silent, {"heartbeat": 5}),
 }

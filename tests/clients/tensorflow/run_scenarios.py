@@ -7,6 +7,10 @@ Against TensorFlow's own service inside worker 0 (how goldens are recorded):
 Against a cluster, with a fresh job for every scenario and both workers at one node:
 
     python run_scenarios.py --out ours.json --logs DIR --job-cmd 'tripod --endpoints A,B,C job' --node 2
+
+The same with an agent beside each worker:
+
+    ... --job-cmd 'tripod --endpoints A,B,C job' --agent-cmd 'tripod agent --cluster A,B,C'
 """
 
 import argparse
@@ -28,11 +32,12 @@ from reserved_port import ReservedPort
 from steps import emit
 
 import scenarios
+from agent import Agent
 from worker import HEARTBEAT_TIMEOUT, REGISTER_TIMEOUT, SHUTDOWN_TIMEOUT
 
 WORKERS = 2
 # Longest time that one scenario may take, in seconds.
-_SCENARIO_LIMIT = 150
+_SCENARIO_LIMIT = 300
 # How often a scenario is looked at, in seconds.
 _POLL = 0.1
 # Where a client's own words about a failed call begin.
@@ -44,8 +49,8 @@ class Job:
 
     def __init__(self, job_cmd, node, ports):
         self._job_cmd = shlex.split(job_cmd)
-        self._name = f"tensorflow-{uuid.uuid4()}"
-        command = [*self._job_cmd, "create", self._name, "--members", f"worker:{WORKERS}", "--poll", "hold"]
+        self.name = f"tensorflow-{uuid.uuid4()}"
+        command = [*self._job_cmd, "create", self.name, "--members", f"worker:{WORKERS}", "--poll", "hold"]
         for number, port in enumerate(ports):
             command += ["--member", f"worker:{number}=127.0.0.1:{port}"]
         command += ["--heartbeat-timeout", str(HEARTBEAT_TIMEOUT)]
@@ -55,7 +60,7 @@ class Job:
 
     def delete(self):
         """Remove it with everything in it."""
-        command = [*self._job_cmd, "delete", self._name]
+        command = [*self._job_cmd, "delete", self.name]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -64,29 +69,28 @@ def play(name, options):
     ports = [ReservedPort() for _ in range(WORKERS)]
     numbers = [port.number for port in ports]
     job = Job(options.job_cmd, options.node, numbers) if options.job_cmd else None
-    arguments = [name, "--ports", ",".join(map(str, numbers))]
-    if job:
-        arguments += ["--coordinator", job.address]
-    workers = [
-        Process(
-            "tensorflow/worker.py",
-            *arguments,
-            "--task",
-            task,
-            name=f"{name}_{task}",
-            logs=options.logs,
-        )
-        for task in range(WORKERS)
-    ]
+    agents = []
+    if options.agent_cmd:
+        logs = [options.logs / f"{name}_{task}.agent" for task in range(WORKERS)]
+        agents = [Agent(options.agent_cmd, job.name, log) for log in logs]
+    workers = []
+    for task in range(WORKERS):
+        arguments = [name, "--ports", ",".join(map(str, numbers)), "--task", task]
+        if job:
+            arguments += ["--coordinator", agents[task].address if agents else job.address]
+        process = Process("tensorflow/worker.py", *arguments, name=f"{name}_{task}", logs=options.logs)
+        workers.append(process)
     deadline = time.monotonic() + _SCENARIO_LIMIT
     while time.monotonic() < deadline and not all(worker.has_step("connect") for worker in workers):
         time.sleep(_POLL)
     # Whoever watches may disturb the scenario from here on.
-    emit(step="under way", scenario=name)
+    emit(step="under way", scenario=name, agents=[agent.pid for agent in agents])
     outcome = {}
     for task, worker in enumerate(workers):
         status = worker.wait(max(deadline - time.monotonic(), 0.1))
         outcome[str(task)] = {"exit": status, "steps": [_lasting(step) for step in worker.steps()]}
+    for agent in agents:
+        agent.end()
     if job:
         job.delete()
     for port in ports:
@@ -108,6 +112,7 @@ def main():
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--logs", required=True, type=pathlib.Path)
     parser.add_argument("--job-cmd", help="the job commands of a cluster's command line")
+    parser.add_argument("--agent-cmd", help="an agent of the cluster, without its job and its place")
     parser.add_argument("--node", type=int, default=1, help="the node that both workers are attached to")
     parser.add_argument("--scenarios", default=",".join(scenarios.ALL), help="names, separated by commas")
     options = parser.parse_args()

@@ -12,6 +12,7 @@ import pathlib
 import time
 
 from outcomes import emit
+from steps import end_with_parent
 from worker import config_module
 
 COORDINATOR = "/job:ps/replica:0/task:0"
@@ -47,7 +48,10 @@ def main():
     parser.add_argument("--until", type=pathlib.Path, required=True)
     parser.add_argument("--steps", type=int, default=20, help="steps at least")
     parser.add_argument("--pace", type=float, default=0.25, help="seconds between steps")
+    parser.add_argument("--exit-with-parent", action="store_true", help="end when standard input does")
     options = parser.parse_args()
+    if options.exit_with_parent:
+        end_with_parent()
     os.environ.update(CUDA_VISIBLE_DEVICES="-1", TF_ENABLE_ONEDNN_OPTS="0")
     import tensorflow as tf
 

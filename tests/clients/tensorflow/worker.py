@@ -15,7 +15,7 @@ from outcomes import attempt, emit
 
 # What TensorFlow would choose, said aloud, because the cluster's job must agree with it. In seconds.
 HEARTBEAT_TIMEOUT = 4
-REGISTER_TIMEOUT = 60
+REGISTER_TIMEOUT = 120
 SHUTDOWN_TIMEOUT = 0
 
 _CONFIGS = (

@@ -13,6 +13,10 @@ const VICTIM: u32 = 2;
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Registration of all tasks on a busy machine.
 const READY_LIMIT: Duration = Duration::from_secs(90);
+/// How long after its registration the task is killed: before its first heartbeat, so that its time runs from
+/// the registration, and long enough after it that the others' heartbeat that follows its loss falls well
+/// within the time that they have.
+const SILENT: Duration = Duration::from_secs(3);
 /// What jaxlib does to its process when it learns of an error.
 const SIGABRT: i32 = 6;
 
@@ -25,7 +29,7 @@ pub(super) async fn run(
 ) -> Result<String> {
     let name = format!("killed-task-{release}-{}", format!("{poll:?}").to_lowercase());
     let client = jobs::client(endpoints)?;
-    let addresses = jobs::create(&client, &name, TASKS, HEARTBEAT, poll).await?;
+    let addresses = jobs::create(&client, &name, &jobs::spec(TASKS, HEARTBEAT, poll)?).await?;
     let folder = settings.results.join(&name);
     let mut tasks = Vec::new();
     for task in 0..TASKS {
@@ -35,6 +39,8 @@ pub(super) async fn run(
         task.wait_for_step(READY_LIMIT, |step| step["step"] == "ready").await?;
     }
 
+    // Nothing is waited for here: the time of the death is the fault.
+    tokio::time::sleep(SILENT).await;
     let mut victim = tasks.remove(usize::try_from(VICTIM)?);
     victim.kill()?;
     let killed = Instant::now();

@@ -2,6 +2,7 @@
 
 mod agent;
 mod conformance;
+mod directed;
 mod killed_task;
 mod program;
 mod raw;
@@ -35,6 +36,8 @@ pub(crate) enum Case {
     UnixSocket { release: String },
     /// A whole program finishes although nodes are killed.
     Program { release: String, fault: Fault },
+    /// A program that is directed through every fault finishes without an agent.
+    Directed { release: String, target: directed::Target },
     /// Clients behind agents.
     Agent { release: String, part: agent::Part },
     /// Processes of TensorFlow instead of jaxlib.
@@ -54,6 +57,7 @@ impl fmt::Display for Case {
             }
             Self::UnixSocket { release } => write!(f, "unix socket {release}"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
+            Self::Directed { release, target } => write!(f, "{target} program {release}"),
             Self::Agent { release, part } => write!(f, "agent {part} {release}"),
             Self::TensorFlow { release, part } => write!(f, "tensorflow {release} {part}"),
         }
@@ -76,7 +80,9 @@ pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
             alone.extend(Fault::ALL.map(|fault| Case::Program { release: release.clone(), fault }));
         }
     }
-    for release in settings.releases.iter().chain(&settings.agent_releases) {
+    for release in settings.releases.iter().chain(&settings.more_releases) {
+        let targets = directed::Target::of(settings, release);
+        alone.extend(targets.into_iter().map(|target| Case::Directed { release: release.clone(), target }));
         let parts = agent::Part::of(settings, release);
         alone.extend(parts.into_iter().map(|part| Case::Agent { release: release.clone(), part }));
     }
@@ -110,8 +116,9 @@ impl Case {
             Self::Raw { .. } => Duration::from_secs(400),
             Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
+            Self::Directed { .. } => directed::Target::LIMIT,
             Self::Agent { part, .. } => part.limit(),
-            Self::TensorFlow { .. } => Duration::from_secs(1500),
+            Self::TensorFlow { .. } => Duration::from_secs(3000),
         }
     }
 
@@ -124,6 +131,7 @@ impl Case {
             Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,
             Self::UnixSocket { release } => unix_socket::run(settings, release).await,
             Self::Program { release, fault } => program::run(settings, release, *fault).await,
+            Self::Directed { release, target } => directed::run(settings, release, *target).await,
             Self::Agent { release, part } => agent::run(settings, release, *part).await,
             Self::TensorFlow { release, part } => tensorflow::run(settings, release, *part, endpoints).await,
         }

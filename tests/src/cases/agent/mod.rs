@@ -1,12 +1,11 @@
 //! Clients behind agents: nobody notices what happens to the cluster.
 
+mod agents;
 mod bad_input;
 mod outage;
 mod program;
 mod restart;
-mod stage;
 mod swallow;
-mod training;
 
 use std::fmt;
 use std::time::Duration;
@@ -51,7 +50,7 @@ impl Part {
     /// Those that run with a release: of the newest and the one that most people have, the ones that show
     /// most; with `--all-clients`, everything that the release can do.
     pub(crate) fn of(settings: &Settings, release: &str) -> Vec<Self> {
-        let newest = settings.releases.first().is_some_and(|newest| newest == release);
+        let newest = settings.is_newest(release);
         let is_run = |part: &Self| match part {
             Self::ProgramLegacy => settings.all_clients && release == LAST_LEGACY,
             // It is about agents; any client will do.

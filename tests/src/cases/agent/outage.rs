@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
 
-use super::stage::Stage;
+use super::agents::{self, Setup};
 use super::swallow::Path as SwallowingPath;
-use super::training::{Manners, Training};
+use crate::cases::directed::program::Program;
 
 /// Shorter than the faults, so that clients without agents would be given up.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -21,14 +21,10 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// have to elect a leader. It cannot notice at once, so that shorter ones only mean that nobody used the node.
 const NOTICE_MS: RangeInclusive<u64> = 500..=8_000;
 
-fn manners(nodes: Vec<String>) -> Manners {
-    Manners { heartbeat: HEARTBEAT, ..Manners::of(nodes) }
-}
-
 /// All nodes are killed and stay away for longer than the heartbeat timeout.
 pub(super) async fn whole_cluster(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set(python, folder, manners).await?;
-    let mark = stage.training.mark();
+    let mut stage = agents::stage(python, folder, &Setup::beating(HEARTBEAT)).await?;
+    let mark = stage.program.mark();
     stage.cluster.kill_all()?;
     // Nothing is waited for here: the length of the outage is the fault.
     tokio::time::sleep(OUTAGE).await;
@@ -37,25 +33,25 @@ pub(super) async fn whole_cluster(python: &Path, folder: &Path) -> Result<String
         stage.cluster.restart(node)?;
     }
     let back = Instant::now();
-    stage.training.go_on().await?;
+    stage.program.go_on().await?;
     let after_ms = back.elapsed().as_millis();
-    let longest_ms = stage.training.longest_ms_since(&mark);
+    let longest_ms = stage.program.longest_ms_since(&mark);
     ensure!(u128::from(longest_ms) >= OUTAGE.as_millis(), "calls went on without a cluster");
-    stage.training.finish().await?;
+    stage.program.finish().await?;
     Ok(format!("no call failed; longest call {longest_ms} ms, two steps {after_ms} ms after the start"))
 }
 
 /// The node that agents are attached to keeps its connections and does nothing.
 pub(super) async fn frozen_node(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set(python, folder, manners).await?;
+    let mut stage = agents::stage(python, folder, &Setup::beating(HEARTBEAT)).await?;
     let (victim, attached) = stage.most_attached()?;
-    let mark = stage.training.mark();
+    let mark = stage.program.mark();
     stage.cluster.pause(victim)?;
-    let longest_ms = go_on_for(&mut stage.training, &mark).await?;
+    let longest_ms = go_on_for(&mut stage.program, &mark).await?;
     stage.cluster.resume(victim)?;
     stage.cluster.wait_until_ready().await?;
-    stage.training.go_on().await?;
-    stage.training.finish().await?;
+    stage.program.go_on().await?;
+    stage.program.finish().await?;
     Ok(format!("no call failed; longest call {longest_ms} ms, {attached} agents were attached"))
 }
 
@@ -68,28 +64,28 @@ pub(super) async fn silent_network(python: &Path, folder: &Path) -> Result<Strin
     for node in cluster.endpoints() {
         paths.push(SwallowingPath::open(&node).await?);
     }
-    let nodes = paths.iter().map(|path| path.address().to_owned()).collect();
-    let mut training = Training::start(python, folder, &manners(nodes)).await?;
-    training.under_way().await?;
+    let nodes: Vec<String> = paths.iter().map(|path| path.address().to_owned()).collect();
+    let setup = Setup::beating(HEARTBEAT);
+    let mut stage = agents::stage_on(cluster, &nodes, python, folder, &setup).await?;
     let used = paths.iter().max_by_key(|path| path.connections()).context("a cluster without nodes")?;
     let attached = used.connections();
     ensure!(attached > 0, "no agent takes a path of ours");
-    let mark = training.mark();
+    let mark = stage.program.mark();
     used.swallow(true);
-    let longest_ms = go_on_for(&mut training, &mark).await?;
+    let longest_ms = go_on_for(&mut stage.program, &mark).await?;
     used.swallow(false);
-    training.go_on().await?;
-    training.finish().await?;
+    stage.program.go_on().await?;
+    stage.program.finish().await?;
     Ok(format!("no call failed; longest call {longest_ms} ms, {attached} connections fell silent"))
 }
 
 /// Trains on for as long as the silence lasts; the longest call in that time.
-async fn go_on_for(training: &mut Training, mark: &[usize]) -> Result<u64> {
+async fn go_on_for(program: &mut Program, mark: &[usize]) -> Result<u64> {
     let begin = Instant::now();
     while begin.elapsed() < SILENCE {
-        training.go_on().await?;
+        program.go_on().await?;
     }
-    let longest_ms = training.longest_ms_since(mark);
+    let longest_ms = program.longest_ms_since(mark);
     ensure!(NOTICE_MS.contains(&longest_ms), "the longest call took {longest_ms} ms, not {NOTICE_MS:?}");
     Ok(longest_ms)
 }

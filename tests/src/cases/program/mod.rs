@@ -19,17 +19,12 @@ pub(crate) enum Fault {
     Attached,
     /// All nodes are killed at once and started again.
     All,
-    /// Five times: a node is killed and started again, then another one.
-    Rolling,
     /// Each node is told to stop and started again, one after the other.
     Restart,
-    /// Each node is killed and started again, under clients with an xDS target.
-    Xds,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::None, Self::Leader, Self::Attached, Self::All, Self::Rolling, Self::Restart, Self::Xds];
+    pub(crate) const ALL: [Self; 5] = [Self::None, Self::Leader, Self::Attached, Self::All, Self::Restart];
 }
 
 impl fmt::Display for Fault {
@@ -39,9 +34,7 @@ impl fmt::Display for Fault {
             Self::Leader => "leader killed",
             Self::Attached => "attached node killed",
             Self::All => "all nodes killed",
-            Self::Rolling => "nodes killed in turn",
             Self::Restart => "rolling restart",
-            Self::Xds => "nodes killed under xds",
         })
     }
 }
@@ -55,8 +48,6 @@ pub(super) async fn run(settings: &Settings, release: &str, fault: Fault) -> Res
         Fault::Leader => faults::leader_killed(python, &folder).await,
         Fault::Attached => faults::attached_killed(python, &folder).await,
         Fault::All => faults::all_killed(python, &folder).await,
-        Fault::Rolling => faults::killed_in_turn(python, &folder).await,
         Fault::Restart => faults::restarted_in_turn(python, &folder).await,
-        Fault::Xds => faults::killed_under_xds(python, &folder).await,
     }
 }

@@ -31,26 +31,6 @@ pub(super) struct Manners {
     pub(super) held_gets: u64,
 }
 
-/// How the processes find the cluster.
-pub(super) struct Target {
-    address: String,
-    /// What is set in their environment for it.
-    variables: Vec<(&'static str, String)>,
-}
-
-impl Target {
-    /// Each process tries the addresses in the order given.
-    pub(super) fn list(addresses: &[String]) -> Self {
-        Self { address: format!("ipv4:{}", addresses.join(",")), variables: Vec::new() }
-    }
-
-    /// The processes ask the cluster for the job's addresses, and are given a retry policy with them.
-    pub(super) fn xds(job: &str, bootstrap: String) -> Self {
-        let variables = vec![("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap)];
-        Self { address: format!("xds:///{job}:1"), variables }
-    }
-}
-
 /// The running program.
 pub(super) struct Training {
     tasks: Vec<Script>,
@@ -58,18 +38,24 @@ pub(super) struct Training {
 }
 
 impl Training {
-    /// Starts the processes.
-    pub(super) fn start(python: &Path, folder: &Path, target: &Target, manners: Manners) -> Result<Self> {
+    /// Starts the processes, which try the addresses in the order given.
+    pub(super) fn start(
+        python: &Path,
+        folder: &Path,
+        addresses: &[String],
+        manners: Manners,
+    ) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let until = folder.join("finish");
         if until.exists() {
             fs::remove_file(&until).with_context(|| format!("cannot remove {}", until.display()))?;
         }
+        let target = format!("ipv4:{}", addresses.join(","));
         let mut tasks = Vec::new();
         for task in 0..TASKS {
             let mut arguments = vec![
                 "--address".to_owned(),
-                target.address.clone(),
+                target.clone(),
                 "-n".to_owned(),
                 TASKS.to_string(),
                 "--id".to_owned(),
@@ -86,13 +72,10 @@ impl Training {
             if manners.repeat_cut_calls {
                 arguments.push("--repeat-cut-calls".to_owned());
             }
-            let mut variables: Vec<(&str, &str)> =
-                target.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            if manners.wait_for_nodes {
-                variables.push(("GRPC_FAIL_FAST", "false"));
-            }
+            let variables: &[(&str, &str)] =
+                if manners.wait_for_nodes { &[("GRPC_FAIL_FAST", "false")] } else { &[] };
             let name = format!("task-{task}");
-            tasks.push(Script::start(python, "train.py", &arguments, &variables, folder, &name)?);
+            tasks.push(Script::start(python, "train.py", &arguments, variables, folder, &name)?);
         }
         Ok(Self { tasks, until })
     }

@@ -20,17 +20,27 @@ pub(crate) enum Part {
     ScenariosLeaderKilled,
     /// A training with `MultiWorkerMirroredStrategy` finishes although the leader is killed.
     Training,
+    /// Every scenario with an agent beside each worker, while the leader is killed.
+    AgentScenarios,
+    /// The training as programs of `tripod run`, while the leader is killed.
+    AgentTraining,
     /// A training with `ParameterServerStrategy`, which takes the coordinator for a worker, too.
     ParameterServer,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Scenarios, Self::ScenariosLeaderKilled, Self::Training, Self::ParameterServer];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Scenarios,
+        Self::ScenariosLeaderKilled,
+        Self::Training,
+        Self::AgentScenarios,
+        Self::AgentTraining,
+        Self::ParameterServer,
+    ];
 
     /// Whether it needs a cluster of its own.
     pub(crate) fn is_alone(self) -> bool {
-        matches!(self, Self::ScenariosLeaderKilled | Self::Training)
+        !matches!(self, Self::Scenarios | Self::ParameterServer)
     }
 }
 
@@ -40,6 +50,8 @@ impl fmt::Display for Part {
             Self::Scenarios => "scenarios",
             Self::ScenariosLeaderKilled => "scenarios leader killed",
             Self::Training => "training leader killed",
+            Self::AgentScenarios => "agent scenarios",
+            Self::AgentTraining => "agent training",
             Self::ParameterServer => "parameter server",
         })
     }
@@ -58,6 +70,8 @@ pub(super) async fn run(
         Part::Scenarios => scenarios::undisturbed(python, release, &folder, endpoints).await,
         Part::ScenariosLeaderKilled => scenarios::leader_killed(python, release, &folder).await,
         Part::Training => training::leader_killed(python, &folder).await,
+        Part::AgentScenarios => scenarios::behind_agents(python, release, &folder).await,
+        Part::AgentTraining => training::behind_agents(python, &folder).await,
         Part::ParameterServer => parameter_server::run(python, release, &folder, endpoints).await,
     }
 }

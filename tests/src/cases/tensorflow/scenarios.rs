@@ -5,7 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+use tripod_chaos::cluster::connections::connections_to;
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_tests::jobs::port_of;
 use tripod_tests::python::{Ending, Script, scripts};
 
 use super::job;
@@ -13,11 +16,21 @@ use super::job;
 /// In the order in which they are played.
 const SCENARIOS: [&str; 9] =
     ["kv", "barrier", "states", "report", "killed", "collective", "preempt", "shutdown", "idle"];
+const WORKERS: usize = 2;
 /// One scenario with the start of two interpreters, which takes seconds.
-const SCENARIO_LIMIT: Duration = Duration::from_secs(160);
+const SCENARIO_LIMIT: Duration = Duration::from_secs(310);
 /// Until both workers are connected.
-const CONNECT_LIMIT: Duration = Duration::from_secs(120);
+const CONNECT_LIMIT: Duration = Duration::from_secs(200);
 const COMPARE_LIMIT: Duration = Duration::from_secs(30);
+
+/// How the workers reach the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Both are attached to this node.
+    Node(u64),
+    /// Each has an agent beside it.
+    Agents,
+}
 
 /// Nobody is disturbed.
 pub(super) async fn undisturbed(
@@ -29,7 +42,7 @@ pub(super) async fn undisturbed(
     let mut tests =
         Script::start(python, "tensorflow/test_compare.py", &[""; 0], &[], folder, "compare-tests")?;
     tests.succeed(COMPARE_LIMIT).await?;
-    let mut play = start(python, folder, endpoints, &SCENARIOS.join(","), 1)?;
+    let mut play = start(python, folder, endpoints, &SCENARIOS.join(","), Way::Node(1))?;
     play.succeed(SCENARIO_LIMIT * u32::try_from(SCENARIOS.len())?).await?;
     compare(python, release, folder).await
 }
@@ -41,11 +54,9 @@ pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -
         let leader = cluster.wait_for_leader().await?;
         let attached = cluster.ids().find(|node| *node != leader).context("a cluster of one node")?;
         let folder = folder.join(scenario);
-        let mut play = start(python, &folder, &cluster.endpoints(), scenario, attached)?;
+        let mut play = start(python, &folder, &cluster.endpoints(), scenario, Way::Node(attached))?;
         play.wait_for_step(CONNECT_LIMIT, |step| step["step"] == "under way").await?;
-        let still = cluster.wait_for_leader().await?;
-        ensure!(still == leader, "leadership went from node {leader} to {still} before the fault");
-        cluster.kill(leader)?;
+        kill_while_it_leads(&mut cluster, leader).await?;
         play.succeed(SCENARIO_LIMIT).await?;
         compare(python, release, &folder).await.with_context(|| format!("scenario {scenario}"))?;
         cluster.restart(leader)?;
@@ -54,23 +65,55 @@ pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -
     Ok(format!("{} scenarios, the leader killed in each", SCENARIOS.len()))
 }
 
-/// Starts to play `names` with both workers at one node.
-fn start(python: &Path, folder: &Path, endpoints: &[String], names: &str, node: u64) -> Result<Script> {
+/// Each worker has an agent. In each scenario the leader, which both agents are attached to, is killed as soon as
+/// the workers are connected.
+pub(super) async fn behind_agents(python: &Path, release: &str, folder: &Path) -> Result<String> {
+    let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    for scenario in SCENARIOS {
+        let leader = cluster.wait_for_leader().await?;
+        let endpoints = job::preferring(&cluster, leader);
+        let folder = folder.join(scenario);
+        let mut play = start(python, &folder, &endpoints, scenario, Way::Agents)?;
+        let under_way = play.wait_for_step(CONNECT_LIMIT, |step| step["step"] == "under way").await?;
+        let attached = attached_agents(&under_way, &cluster.endpoint(leader))?;
+        ensure!(attached == WORKERS, "only {attached} agents are attached to the leader");
+        kill_while_it_leads(&mut cluster, leader).await?;
+        play.succeed(SCENARIO_LIMIT).await?;
+        compare(python, release, &folder).await.with_context(|| format!("scenario {scenario}"))?;
+        cluster.restart(leader)?;
+        cluster.wait_until_ready().await?;
+    }
+    Ok(format!("{} scenarios, the attached leader killed in each", SCENARIOS.len()))
+}
+
+/// How many of the agents that a scenario has told of are connected to a node.
+fn attached_agents(under_way: &Value, endpoint: &str) -> Result<usize> {
+    let port = port_of(endpoint)?;
+    let mut attached = 0;
+    for agent in under_way["agents"].as_array().context("the scenario told of no agents")? {
+        let pid = u32::try_from(agent.as_u64().context("a process id")?)?;
+        attached += usize::from(connections_to(pid, port)? > 0);
+    }
+    Ok(attached)
+}
+
+async fn kill_while_it_leads(cluster: &mut Cluster, leader: u64) -> Result<()> {
+    let still = cluster.wait_for_leader().await?;
+    ensure!(still == leader, "leadership went from node {leader} to {still} before the fault");
+    cluster.kill(leader)
+}
+
+/// Starts to play `names`.
+fn start(python: &Path, folder: &Path, endpoints: &[String], names: &str, way: Way) -> Result<Script> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let (ours, logs) = (folder.join("outcome.json"), folder.join("workers"));
-    let (jobs, node) = (job::command(endpoints)?, node.to_string());
-    let arguments = [
-        "--out",
-        text(&ours)?,
-        "--logs",
-        text(&logs)?,
-        "--job-cmd",
-        &jobs,
-        "--node",
-        &node,
-        "--scenarios",
-        names,
-    ];
+    let jobs = job::command(endpoints)?;
+    let (flag, how) = match way {
+        Way::Node(node) => ("--node", node.to_string()),
+        Way::Agents => ("--agent-cmd", job::agent_command(endpoints)?),
+    };
+    let mut arguments = vec!["--out", text(&ours)?, "--logs", text(&logs)?];
+    arguments.extend(["--job-cmd", &jobs, flag, &how, "--scenarios", names]);
     Script::start(python, "tensorflow/run_scenarios.py", &arguments, &[], folder, "scenarios")
 }
 
