@@ -4,14 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tripod_coordination::{Stop, Stopping};
 
 use crate::beats::{Beats, Teller};
 use crate::config::{AgentConfig, Listen};
 use crate::error::Error;
 use crate::forward::Forwarder;
-use crate::front::{Front, Stage};
+use crate::front::Front;
 use crate::incoming::Incoming;
 use crate::job::AgentJob;
 use crate::lanes::{LANES_MAX, Lanes};
@@ -19,9 +19,6 @@ use crate::listen::{self, Opened};
 use crate::meters::Meters;
 use crate::status::StatusHandle;
 use crate::upstream::{Supervisor, Upstream};
-
-/// How long connections may take to close after all calls were ended.
-const CLOSE_LIMIT: Duration = Duration::from_millis(500);
 
 /// An agent whose places are open and which does not serve yet.
 #[derive(Debug)]
@@ -66,14 +63,16 @@ impl Agent {
         }
     }
 
-    /// Serves until `shutdown` resolves. Then ends polls, lets other calls end for a moment, and closes:
-    /// clients that wait for a connection find the next agent at the same place.
+    /// Serves until `shutdown` resolves. Then ends polls, gives back what may be made again, waits for
+    /// calls that may not, and closes: clients that wait for a connection find the next agent at the same
+    /// place.
     ///
     /// # Errors
-    /// [`Error::Serve`].
+    /// [`Error::Serve`], also when the cluster says soon that the job has another number of tasks.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        let places = self.places().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         let Self { config, opened, upstream, supervisor, meters, lanes } = self;
-        let (stage, stages) = watch::channel(Stage::Serving);
+        let (stop, stopping) = Stop::new();
         let job = AgentJob::new();
         let beats = Beats::new(upstream.clone(), Arc::clone(&meters));
         let front = Front {
@@ -82,7 +81,7 @@ impl Agent {
             beats: beats.clone(),
             job: job.clone(),
             meters: Arc::clone(&meters),
-            stage: stages,
+            stopping: stopping.clone(),
         };
 
         // These end with the set.
@@ -90,44 +89,48 @@ impl Agent {
         background.spawn(supervisor.run());
         background.spawn(Teller::new(beats, job.clone(), config.job.clone()).run());
         background.spawn({
-            let (name, spec) = (config.job.clone(), config.spec);
+            let (job, name, spec) = (job.clone(), config.job.clone(), config.spec);
             async move { job.settle(&upstream, &name, spec.as_ref()).await }
         });
         let mut serving = JoinSet::new();
         for Opened { listener, place } in opened {
             tracing::info!(%place, job = config.job, "agent listens");
-            let incoming = Incoming::new(listener, Arc::clone(&meters));
-            serving.spawn(serve(place, incoming, front.clone()));
+            let incoming = Incoming::new(listener, stopping.clone(), Arc::clone(&meters));
+            serving.spawn(serve(place, incoming, front.clone(), stopping.clone()));
         }
         drop(front);
 
         tokio::select! {
             ended = serving.join_next() => return ended.map_or(Ok(()), |ended| ended.expect("serving does not panic")),
+            cause = refused_soon(&job, config.timing.refuse) => return Err(Error::Serve { place: places, cause }),
             () = shutdown => {}
         }
         tracing::info!("agent is stopping");
-        stage.send_replace(Stage::Draining);
-        if tokio::time::timeout(config.timing.drain, drained(&mut serving)).await.is_err() {
-            stage.send_replace(Stage::Ended);
-            if tokio::time::timeout(CLOSE_LIMIT, drained(&mut serving)).await.is_err() {
-                tracing::info!("clients did not close their connections in time");
-            }
+        tokio::select! {
+            () = drained(&mut serving) => {}
+            () = stop.run(config.timing.drain) => tracing::info!("clients did not close their connections in time"),
         }
         Ok(())
     }
 }
 
 /// Serves one place until the agent stops and its connections are closed.
-async fn serve(place: Listen, incoming: Incoming, front: Front) -> Result<(), Error> {
-    let mut stages = front.stage.clone();
-    let stopped = async move {
-        // A dropped sender means that the agent is gone.
-        let _ = stages.wait_for(|stage| *stage >= Stage::Draining).await;
-    };
+async fn serve(place: Listen, incoming: Incoming, front: Front, stopping: Stopping) -> Result<(), Error> {
     tripod_coordination::server()
-        .serve_with_incoming_shutdown(front, incoming, stopped)
+        .serve_with_incoming_shutdown(front, incoming, async move { stopping.begun().await })
         .await
-        .map_err(|error| Error::Serve { place: place.to_string(), cause: error.to_string() })
+        .map_err(|error| Error::Serve {
+            place: place.to_string(),
+            cause: format!("{error}; start the agent again"),
+        })
+}
+
+/// Resolves when the cluster says soon that the job is not the one that is meant, with why.
+async fn refused_soon(job: &AgentJob, limit: Duration) -> String {
+    match tokio::time::timeout(limit, job.is_another()).await {
+        Ok(why) => why,
+        Err(_) => std::future::pending().await,
+    }
 }
 
 async fn drained(serving: &mut JoinSet<Result<(), Error>>) {

@@ -20,7 +20,8 @@ pub struct AgentConfig {
     pub cluster: Vec<String>,
     /// The job of all clients of this agent.
     pub job: String,
-    /// What the job is created with if there is none of that name. `None`: it is not created.
+    /// What the job is created with if there is none of that name; one that exists must have as many
+    /// tasks. `None`: it is not created, and may have any number.
     pub spec: Option<JobSpec>,
     /// Whether polls for errors are held.
     pub poll: Poll,
@@ -64,6 +65,10 @@ pub struct Timing {
     /// How often a node is asked whether it can serve when nothing else shows that.
     pub probe_interval: Duration,
     /// How long a node may take to show that it can serve before another one is looked for.
+    pub doubt_after: Duration,
+    /// How much later than another one the node in use may show it, and is kept.
+    pub preference: Duration,
+    /// How long a node may take to show that it can serve before it counts as one that cannot.
     pub answer_limit: Duration,
     /// How long connecting to a node may take.
     pub connect_limit: Duration,
@@ -73,7 +78,10 @@ pub struct Timing {
     /// Pause after a failure, doubled after each further one up to `pause_max`.
     pub pause_min: Duration,
     pub pause_max: Duration,
-    /// How long calls under way may go on after a stop was asked for.
+    /// For this long after its start an agent ends when it learns that its job is another one than was
+    /// meant: nobody relies on it yet, and whoever started it still looks. Later, its clients are told.
+    pub refuse: Duration,
+    /// How long calls under way that must not be made twice may go on after a stop was asked for.
     pub drain: Duration,
 }
 
@@ -82,11 +90,14 @@ impl Default for Timing {
         Self {
             max_outage: Duration::from_secs(600),
             probe_interval: Duration::from_secs(1),
+            doubt_after: Duration::from_millis(500),
+            preference: Duration::from_millis(250),
             answer_limit: Duration::from_secs(2),
             connect_limit: Duration::from_secs(1),
             head_start: Duration::from_millis(30),
             pause_min: Duration::from_millis(25),
             pause_max: Duration::from_secs(1),
+            refuse: Duration::from_secs(5),
             drain: Duration::from_secs(2),
         }
     }

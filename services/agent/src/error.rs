@@ -9,7 +9,7 @@ pub enum Error {
     /// A place to listen at could not be opened.
     #[error("{0}")]
     Listen(String),
-    /// An open place failed later.
-    #[error("cannot serve {place} any longer: {cause}; start the agent again")]
+    /// What was opened cannot be served, or not any longer.
+    #[error("cannot serve {place}: {cause}")]
     Serve { place: String, cause: String },
 }

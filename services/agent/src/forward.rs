@@ -1,6 +1,7 @@
 //! A client's call, sent to the cluster until it is answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::Status;
@@ -11,6 +12,9 @@ use crate::config::Poll;
 use crate::lanes::{Flight, Lanes};
 use crate::message::{Message, Reply};
 use crate::upstream::{Doubt, Link, Upstream};
+
+/// How long the cluster may take to release a poll. Without a leader it cannot.
+const RELEASE_LIMIT: Duration = Duration::from_millis(500);
 
 /// Passes calls on. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -64,6 +68,17 @@ impl Forwarder {
             answer = self.send(message, repeat) => answer,
             given_up = self.upstream.given_up() => Err(given_up),
         }
+    }
+
+    /// Has the cluster release a poll, whose task then hears of errors by its heartbeats: CANCELLED, or the
+    /// error that there is. `None` if it does not do so in time.
+    pub(crate) async fn release(&self, poll: &Message) -> Option<Reply> {
+        let link = self.upstream.current()?;
+        let mut ours = self.ours.clone();
+        ours.remove(metadata::LASTING);
+        let last = poll.for_the_last_time();
+        let released = tokio::time::timeout(RELEASE_LIMIT, link.send(&last, &ours, None)).await;
+        released.ok()?.ok().filter(|reply| reply.outage().is_none())
     }
 
     async fn send(&self, message: &Message, repeat: Repeat) -> Result<Reply, Status> {

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tokio::sync::watch;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
-use tripod_coordination::MESSAGE_BYTES_MAX;
+use tripod_coordination::{Answer, Cut, MESSAGE_BYTES_MAX, Stopping, UnderWay};
 
 use crate::beats::{Beat, Beats};
 use crate::calls::{self, Call, Dialect, Kind};
@@ -29,18 +28,11 @@ use crate::upstream::Upstream;
 
 /// gRPC's own text.
 const DEADLINE_TEXT: &str = "Deadline Exceeded";
-/// What polls hear when the agent stops: after this code a client goes on without polling.
+/// What polls hear when the agent stops, with the one code after which a client goes on without polling.
 const RESTARTING_TEXT: &str = "agent is restarting";
-
-/// How far the agent is on its way to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stage {
-    Serving,
-    /// Polls are ended; other calls under way may go on for a moment.
-    Draining,
-    /// Every call is ended.
-    Ended,
-}
+/// What a call hears that could not be finished when the agent stops.
+const UNKNOWN_TEXT: &str = "outcome unknown: the agent is stopping, and the cluster has not answered in time; look \
+                            whether the call took effect before sending it again";
 
 /// The service of all paths. Cheap to clone.
 #[derive(Clone)]
@@ -50,13 +42,13 @@ pub(crate) struct Front {
     pub(crate) beats: Beats,
     pub(crate) job: AgentJob,
     pub(crate) meters: Arc<Meters>,
-    pub(crate) stage: watch::Receiver<Stage>,
+    pub(crate) stopping: Stopping,
 }
 
 impl Service<Request<Body>> for Front {
-    type Response = Response<Body>;
+    type Response = Response<Answer<Body>>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -64,12 +56,15 @@ impl Service<Request<Body>> for Front {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let front = self.clone();
-        Box::pin(async move { Ok(front.answer(request).await) })
+        Box::pin(async move {
+            let under_way = UnderWay::of(&request);
+            Ok(under_way.answered(&front.stopping, front.answer(request), cut).await)
+        })
     }
 }
 
 impl Front {
-    async fn answer(self, request: Request<Body>) -> Response<Body> {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let path = request.uri().path();
         let Some(call) = calls::find(path) else {
             return Status::unimplemented(format!(
@@ -89,7 +84,6 @@ impl Front {
             biased;
             response = self.serve(call, request, deadline) => response,
             () = expired => Status::deadline_exceeded(DEADLINE_TEXT).into_http(),
-            stopped = self.stopped(call.kind) => stopped.into_http(),
         }
     }
 
@@ -98,6 +92,7 @@ impl Front {
             biased;
             settled = self.job.settled() => settled.map(|_| ()),
             given_up = self.upstream.given_up() => Err(given_up),
+            () = self.stopping.begun(), if call.kind == Kind::Poll => Err(Status::cancelled(RESTARTING_TEXT)),
         };
         if let Err(refusal) = settled {
             return refusal.into_http();
@@ -118,7 +113,11 @@ impl Front {
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
         let message = Message::read(request, deadline).await?;
-        let reply = self.forwarder.call(&message, call.repeat).await?;
+        let reply = tokio::select! {
+            biased;
+            reply = self.forwarder.call(&message, call.repeat) => reply?,
+            () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message).await?,
+        };
         if call.kind == Kind::Register && reply.is_ok() {
             self.registered(call.dialect, &message, &reply).await;
         }
@@ -150,16 +149,19 @@ impl Front {
             .await
     }
 
-    /// Resolves when a call of this kind has to end because the agent stops.
-    async fn stopped(&self, kind: Kind) -> Status {
-        let last = if kind == Kind::Poll { Stage::Draining } else { Stage::Ended };
-        // A dropped sender means that the agent is gone.
-        let _ = self.stage.clone().wait_for(|stage| *stage >= last).await;
-        match kind {
-            Kind::Poll => Status::cancelled(RESTARTING_TEXT),
-            _ => Status::unavailable(RESTARTING_TEXT),
-        }
+    /// The end of a poll whose agent stops.
+    async fn release(&self, poll: &Message) -> Result<Reply, Status> {
+        self.forwarder.release(poll).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
     }
+}
+
+/// What a call is told that a stop ends.
+fn cut(cut: Cut) -> Response<Body> {
+    let text = match cut {
+        Cut::Elsewhere => RESTARTING_TEXT,
+        Cut::Unknown => UNKNOWN_TEXT,
+    };
+    Status::unavailable(text).into_http()
 }
 
 /// One heartbeat call.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
+use tripod_coordination::Stopping;
 use tripod_coordination::connection::{Listener, Mended, MendedIncoming, Socket};
 
 use crate::meters::{Counted, Meters};
@@ -20,8 +21,9 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    pub(crate) fn new(listener: Listener, meters: Arc<Meters>) -> Self {
-        Self { inner: MendedIncoming::new(listener), meters }
+    /// Connections that end when `stopping` says so.
+    pub(crate) fn new(listener: Listener, stopping: Stopping, meters: Arc<Meters>) -> Self {
+        Self { inner: MendedIncoming::until(listener, stopping), meters }
     }
 }
 
@@ -59,6 +61,8 @@ impl AsyncRead for Client {
     }
 }
 
+/// Not vectored: of a vectored connection h2 expects that it need not copy a message of some hundred bytes,
+/// and writes its trailers apart from it, which costs each client a wake-up.
 impl AsyncWrite for Client {
     fn poll_write(
         mut self: Pin<&mut Self>,
@@ -66,18 +70,6 @@ impl AsyncWrite for Client {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

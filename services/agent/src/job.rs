@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_proto::tripod::v1::{CreateJobRequest, GetJobRequest, Job, JobSpec};
 
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, Wire};
 
-/// How often a job that is missing is looked for again.
+/// How often a job that is missing, or is another one than is meant, is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is known of the job.
@@ -21,6 +20,10 @@ enum Known {
     Nothing,
     Settled {
         heartbeat_timeout: Duration,
+    },
+    /// The job of that name has another number of tasks than was said.
+    Another {
+        text: String,
     },
     /// There is none, or it cannot be created; clients get this answer.
     Missing {
@@ -43,18 +46,29 @@ impl AgentJob {
     /// Waits until it is known whether there is a job, and gives its heartbeat timeout.
     ///
     /// # Errors
-    /// The answer for clients of a missing job.
+    /// The answer for clients of a job that is missing, or is not the one that is meant.
     pub(crate) async fn settled(&self) -> Result<Duration, Status> {
         let mut changes = self.known.subscribe();
         let known = changes.wait_for(|known| *known != Known::Nothing).await.expect("the sender is ours");
         match &*known {
             Known::Settled { heartbeat_timeout } => Ok(*heartbeat_timeout),
+            Known::Another { text } => Err(Status::failed_precondition(text.clone())),
             Known::Missing { code, text } => Err(Status::new(*code, text.clone())),
             Known::Nothing => unreachable!("waited for"),
         }
     }
 
-    /// Finds the job, or creates it if `spec` is given. Goes on until there is one.
+    /// Waits until it is known that the job is not the one that is meant, and says how.
+    pub(crate) async fn is_another(&self) -> String {
+        let mut changes = self.known.subscribe();
+        let another = |known: &Known| matches!(known, Known::Another { .. });
+        match &*changes.wait_for(another).await.expect("the sender is ours") {
+            Known::Another { text } => text.clone(),
+            _ => unreachable!("waited for"),
+        }
+    }
+
+    /// Finds the job, or creates it if `spec` is given. Goes on until there is the one that is meant.
     pub(crate) async fn settle(&self, upstream: &Upstream, name: &str, spec: Option<&JobSpec>) {
         loop {
             let found = match get(upstream, name).await {
@@ -67,59 +81,72 @@ impl AgentJob {
                 },
                 found => found,
             };
-            match found {
-                Ok(job) => return self.found(&job, spec),
-                Err(refusal) => self.missing(name, &refusal),
+            match found.map(|job| Known::of(&job, spec)) {
+                Ok(Known::Another { text }) => {
+                    if self.learn(Known::Another { text: text.clone() }) {
+                        tracing::error!(job = name, why = text, "the job is not the one that is meant");
+                    }
+                }
+                Ok(settled) => {
+                    self.learn(settled);
+                    tracing::info!(job = name, "job settled");
+                    return;
+                }
+                Err(refusal) => {
+                    let text = refusal.message().to_owned();
+                    if self.learn(Known::Missing { code: refusal.code(), text: text.clone() }) {
+                        tracing::warn!(job = name, why = text, "there is no job");
+                    }
+                }
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
-    fn found(&self, job: &Job, wanted: Option<&JobSpec>) {
+    /// Whether this is news.
+    fn learn(&self, now: Known) -> bool {
+        self.known.send_if_modified(|known| {
+            let is_news = *known != now;
+            *known = now;
+            is_news
+        })
+    }
+}
+
+impl Known {
+    /// What a job that exists is to clients which expect `wanted`.
+    fn of(job: &Job, wanted: Option<&JobSpec>) -> Self {
+        let name = &job.name;
         let (tasks, heartbeat_timeout_ms) =
             job.spec.as_ref().map_or((0, 0), |spec| (spec.tasks, spec.heartbeat_timeout_ms));
-        if let Some(wanted) = wanted
-            && wanted.tasks != tasks
-        {
-            tracing::warn!(
-                job = job.name,
-                tasks,
-                wanted = wanted.tasks,
-                "the job exists with another number of tasks; `tripod job delete` it to create it anew"
-            );
-        }
-        let heartbeat_timeout = Duration::from_millis(heartbeat_timeout_ms);
-        tracing::info!(job = job.name, tasks, "job settled");
-        self.known.send_replace(Known::Settled { heartbeat_timeout });
-    }
-
-    fn missing(&self, name: &str, refusal: &Status) {
-        let missing = Known::Missing { code: refusal.code(), text: refusal.message().to_owned() };
-        let news = self.known.send_if_modified(|known| {
-            let news = *known != missing;
-            *known = missing;
-            news
-        });
-        if news {
-            tracing::warn!(job = name, why = refusal.message(), "there is no job");
+        match wanted {
+            Some(wanted) if wanted.tasks != tasks => Self::Another {
+                text: format!(
+                    "job `{name}` has {tasks} tasks, not {} as --tasks says; look at it with `tripod job show \
+                     {name}`, then leave --tasks out to use it as it is, choose another --job, or, if nobody \
+                     needs it any more, `tripod job delete {name}`",
+                    wanted.tasks
+                ),
+            },
+            _ => Self::Settled { heartbeat_timeout: Duration::from_millis(heartbeat_timeout_ms) },
         }
     }
 }
 
 async fn get(upstream: &Upstream, name: &str) -> Result<Job, Status> {
-    let ask = |channel: Channel| {
+    let ask = |wire: Wire| {
         let request = GetJobRequest { name: name.to_owned() };
         // A job's answer lists all its tasks.
-        async move { JobsClient::new(channel).max_decoding_message_size(usize::MAX).get(request).await }
+        async move { JobsClient::new(wire).max_decoding_message_size(usize::MAX).get(request).await }
     };
     upstream.ask("job show", ask).await
 }
 
 /// Creates the job. It may be another agent that does: that is just as well.
 async fn create(upstream: &Upstream, name: &str, spec: &JobSpec) -> Result<Job, Status> {
-    let ask = |channel: Channel| {
+    let ask = |wire: Wire| {
         let request = CreateJobRequest { name: name.to_owned(), spec: Some(spec.to_owned()) };
-        async move { JobsClient::new(channel).create(request).await }
+        async move { JobsClient::new(wire).create(request).await }
     };
     match upstream.ask("job create", ask).await {
         Ok(job) => {

@@ -13,11 +13,10 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
-use tonic::transport::Channel;
 use tripod_proto::tripod::v1::OpenSessionRequest;
 use tripod_proto::tripod::v1::sessions_client::SessionsClient;
 
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, Wire};
 
 /// Lanes at a time. A call beyond waits for a free one; a client has some ten calls open at most.
 pub(crate) const LANES_MAX: usize = 4096;
@@ -110,8 +109,7 @@ impl Lanes {
 
     /// If the answer is lost, another session is opened; the first is found idle by the cluster.
     async fn open_lane(&self) -> Result<Lane, Status> {
-        let open =
-            |channel: Channel| async move { SessionsClient::new(channel).open(OpenSessionRequest {}).await };
+        let open = |wire: Wire| async move { SessionsClient::new(wire).open(OpenSessionRequest {}).await };
         let opened = self.upstream.ask("session open", open).await?;
         self.open.fetch_add(1, Ordering::Relaxed);
         Ok(Lane { session: SessionId(opened.session), next: Sequence(1) })

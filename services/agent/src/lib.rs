@@ -18,6 +18,7 @@
 //!   node has shown that it can serve.
 //! * A heartbeat is told only if a client has made it, and never answered without the cluster after the
 //!   cluster has refused the same client's last one.
+//! * A planned stop gives back what may be made again, and cuts nothing else that could still be finished.
 //! * Nothing waits for longer than the client does, or than the longest outage.
 //!
 //! | module | what |

@@ -1,16 +1,23 @@
 //! Opening the places where clients find the agent.
 
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener, lookup_host};
+use tokio::time::Instant;
 use tripod_coordination::connection::Listener;
 
 use crate::config::Listen;
 use crate::error::Error;
+
+/// How long another process may keep the directory of a socket locked, and how often it is tried.
+const ALONE_LIMIT: Duration = Duration::from_secs(1);
+const ALONE_PAUSE: Duration = Duration::from_millis(5);
 
 /// An open place.
 #[derive(Debug)]
@@ -28,6 +35,7 @@ pub(crate) async fn open(place: &Listen, allow_remote: bool) -> Result<Opened, E
     match place {
         Listen::Tcp(address) => tcp(address, allow_remote).await,
         Listen::Unix(path) => {
+            let _alone = alone(path).await;
             let listener = Listener::Unix(unix(path)?);
             Ok(Opened { listener, place: place.clone() })
         }
@@ -59,6 +67,19 @@ fn next_step(error: &io::Error) -> &'static str {
         io::ErrorKind::InvalidInput => "write it as HOST:PORT or unix:PATH",
         _ => "check the address",
     }
+}
+
+/// Keeps other agents from looking at the same directory, so that of two that are started at once at the
+/// place of a dead one, the second does not take the first one's new socket for the old one. Whoever holds
+/// such a lock for long is no agent, and is not waited for; a directory that cannot be locked is not.
+async fn alone(path: &Path) -> Option<File> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = File::open(parent).ok()?;
+    let deadline = Instant::now() + ALONE_LIMIT;
+    while directory.try_lock().is_err() && Instant::now() < deadline {
+        tokio::time::sleep(ALONE_PAUSE).await;
+    }
+    Some(directory)
 }
 
 /// Opens a unix socket. A socket file that a killed agent left behind is replaced; anything else at that
@@ -127,5 +148,28 @@ mod tests {
         let text = open(&Listen::Unix(file.clone()), false).await.expect_err("a file").to_string();
         assert!(text.contains("no socket"), "{text}");
         assert!(file.exists());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn agents_that_start_at_once_look_at_a_directory_one_after_the_other() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let socket = Listen::Unix(directory.path().join("agent.sock"));
+        let first = File::open(directory.path()).expect("there");
+        first.lock().expect("nobody else has it");
+        let second = tokio::spawn(async move { open(&socket, false).await });
+        tokio::time::sleep(ALONE_LIMIT / 2).await;
+        assert!(!second.is_finished(), "the first one is not ready yet");
+        drop(first);
+        second.await.expect("no panic").expect("free");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_directory_that_somebody_keeps_locked_is_used_in_the_end() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let kept = File::open(directory.path()).expect("there");
+        kept.lock().expect("nobody else has it");
+        let begun = Instant::now();
+        open(&Listen::Unix(directory.path().join("agent.sock")), false).await.expect("free");
+        assert_eq!(begun.elapsed(), ALONE_LIMIT);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
+use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Full};
 use tonic::Status;
 use tonic::body::Body;
@@ -16,21 +17,19 @@ use crate::deadline::{self, Deadline};
 const FRAME_BYTES: usize = 5;
 /// What of a client's headers a node must know. The user agent shows up in its logs; the mark of a
 /// repeated call lets it recognise a write that was sent through an agent that is gone.
-const PASSED_ON: [&str; 6] = [
-    "content-type",
-    "te",
-    "grpc-encoding",
-    "grpc-accept-encoding",
-    "user-agent",
-    "grpc-previous-rpc-attempts",
-];
+const PASSED_ON: [&str; 6] =
+    ["content-type", "te", "grpc-encoding", "grpc-accept-encoding", "user-agent", PREVIOUS_ATTEMPTS];
+/// gRPC's count of the attempts before this one.
+const PREVIOUS_ATTEMPTS: &str = "grpc-previous-rpc-attempts";
+/// As many as there can be: after four, gRPC gives a call up.
+const PREVIOUS_ATTEMPTS_MAX: &str = "4";
 /// Begins the name of every header of ours.
 const OURS: &str = "x-tripod-";
 /// Tells gRPC's own retries what to do; the agent retries itself.
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 /// A client's request, complete.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) path: String,
     headers: HeaderMap,
@@ -61,14 +60,24 @@ impl Message {
         self.headers.get("grpc-encoding").is_some_and(|encoding| encoding == "gzip")
     }
 
+    /// The same call, marked as one that nobody will make again.
+    pub(crate) fn for_the_last_time(&self) -> Self {
+        let mut last = self.clone();
+        let mark = HeaderValue::from_static(PREVIOUS_ATTEMPTS_MAX);
+        last.headers.insert(HeaderName::from_static(PREVIOUS_ATTEMPTS), mark);
+        last
+    }
+
     /// The request of one attempt.
-    pub(crate) fn attempt(&self, ours: &HeaderMap, stamp: Option<HeaderValue>) -> Request<Body> {
-        let mut request = Request::new(Body::new(Full::new(self.body.clone())));
+    pub(crate) fn attempt(&self, ours: &HeaderMap, stamp: Option<HeaderValue>) -> Request<Bytes> {
+        let mut request = Request::new(self.body.clone());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = Uri::try_from(&self.path).expect("a path that came in a request");
         let headers = request.headers_mut();
-        headers.extend(self.headers.clone());
-        headers.extend(ours.clone());
+        headers.reserve(self.headers.len() + ours.len() + 2);
+        for (name, value) in self.headers.iter().chain(ours) {
+            headers.insert(name.clone(), value.clone());
+        }
         if let Some(stamp) = stamp {
             headers.insert(HeaderName::from_static(metadata::STAMP), stamp);
         }
@@ -118,12 +127,15 @@ impl Reply {
     ///
     /// # Errors
     /// [`Broken`], also for a response that is not gRPC's.
-    pub(crate) async fn read(response: Response<Body>) -> Result<Self, Broken> {
+    pub(crate) async fn read<B>(response: Response<B>) -> Result<Self, Broken>
+    where
+        B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+    {
         let (parts, mut body) = response.into_parts();
         let mut chunks = Vec::new();
         let mut trailers = None;
         while let Some(frame) = body.frame().await {
-            match frame.map_err(|status| Broken(status.message().to_owned()))?.into_data() {
+            match frame.map_err(|error| Broken(error.to_string()))?.into_data() {
                 Ok(data) => chunks.push(data),
                 Err(frame) => trailers = frame.into_trailers().ok(),
             }

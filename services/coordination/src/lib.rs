@@ -82,4 +82,5 @@ pub use deadline::given as given_time;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
 pub use server::{routes, serve, server};
-pub use stop::Stopping;
+pub use stop::{Stop, Stopping};
+pub use under_way::{Answer, Cut, UnderWay};

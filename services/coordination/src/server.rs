@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::middleware::{from_fn, from_fn_with_state};
 use tonic::codec::CompressionEncoding;
@@ -27,6 +28,8 @@ use crate::{agents, deadline, foreign, l, label, n, overlong, t, under_way};
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// Bytes that a peer may send on one connection before we grant more.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
+const FINISH_TIME: Duration = Duration::from_secs(1);
 
 /// All dialects for the job that `binding` names. The path tells them apart.
 #[must_use]
@@ -96,7 +99,7 @@ pub async fn serve(
     let serving = server().add_routes(routes).serve_with_incoming_shutdown(incoming, begun);
     let stopped = async {
         shutdown.await;
-        stop.run().await;
+        stop.run(FINISH_TIME).await;
     };
     tokio::select! {
         served = serving => served,

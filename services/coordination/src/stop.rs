@@ -9,8 +9,6 @@ use tonic::Request;
 /// For this long calls that can be answered are answered, while new ones already go elsewhere. Clients are
 /// told to go at its begin; it covers many of their round trips.
 const LEAVE_TIME: Duration = Duration::from_millis(150);
-/// For this long calls that must not be executed twice may go on after that: an election, on average.
-const FINISH_TIME: Duration = Duration::from_secs(1);
 /// For this long the answers that their outcome is unknown may take to be written.
 const REFUSE_TIME: Duration = Duration::from_millis(100);
 /// For this long clients may take to close their connections.
@@ -39,8 +37,9 @@ pub struct Stopping {
     phase: watch::Receiver<Phase>,
 }
 
-/// Moves a port through the phases of its stop.
-pub(crate) struct Stop {
+/// Moves a port, or several, through the phases of their stop.
+#[derive(Debug)]
+pub struct Stop {
     phase: watch::Sender<Phase>,
 }
 
@@ -81,17 +80,20 @@ impl Stopping {
 }
 
 impl Stop {
-    pub(crate) fn new() -> (Self, Stopping) {
+    /// The stop of ports that serve, and what they know of it.
+    #[must_use]
+    pub fn new() -> (Self, Stopping) {
         let (sender, receiver) = watch::channel(Phase::Serving);
         (Self { phase: sender }, Stopping { phase: receiver })
     }
 
     /// Goes through all phases. Connections end in the course of it; if all have, nobody needs to wait for
-    /// the rest.
-    pub(crate) async fn run(self) {
+    /// the rest. For `finish` calls that must not be executed twice may go on after those that can be
+    /// answered at once.
+    pub async fn run(self, finish: Duration) {
         let phases = [
             (Phase::Leaving, LEAVE_TIME),
-            (Phase::Parting, FINISH_TIME),
+            (Phase::Parting, finish),
             (Phase::Overdue, REFUSE_TIME),
             (Phase::Cutting, CLOSE_TIME),
             (Phase::Closing, REFUSE_TIME),

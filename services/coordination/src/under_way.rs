@@ -1,13 +1,15 @@
 //! Keeps count of the calls that a stop must not cut, and ends those that cannot be waited for.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Request, State};
+use axum::body::Body as AxumBody;
+use axum::extract::{Request as AxumRequest, State};
 use axum::middleware::Next;
-use axum::response::Response;
-use http_body::{Frame, SizeHint};
+use axum::response::Response as AxumResponse;
+use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
 use tripod_gateway::Outage;
 use tripod_proto::metadata;
 
@@ -57,7 +59,7 @@ enum Manner {
 }
 
 impl Manner {
-    fn of(request: &Request) -> Self {
+    fn of<B>(request: &Request<B>) -> Self {
         let path = request.uri().path();
         let method = path.rsplit('/').next().unwrap_or_default();
         let lasting = request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
@@ -71,63 +73,106 @@ impl Manner {
     }
 }
 
-/// Answers a call, or ends it when its node stops. The services find [`Stopping`] among the request's
-/// extensions.
-pub(crate) async fn follow(State(stopping): State<Stopping>, mut request: Request, next: Next) -> Response {
-    let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
-    let manner = Manner::of(&request);
-    request.extensions_mut().insert(stopping.clone());
-    let answer = next.run(request);
-    let (response, unfinished) = match manner {
-        Manner::Repeatable => (answer.await, line.enter()),
-        Manner::Poll => {
-            tokio::pin!(answer);
-            tokio::select! {
-                response = &mut answer => (response, line.enter()),
-                () = stopping.begun() => {
-                    let unfinished = line.enter();
-                    (answer.await, unfinished)
-                }
-            }
-        }
-        Manner::Lasting => tokio::select! {
-            response = answer => (response, line.enter()),
-            () = stopping.begun() => (refusal(&Outage::Stopping), line.enter()),
-        },
-        Manner::Own => {
-            let unfinished = line.enter();
-            (answer.await, unfinished)
-        }
-        Manner::Once => {
-            let unfinished = line.enter();
-            let response = tokio::select! {
-                response = answer => response,
-                () = stopping.overdue() => refusal(&Outage::Unknown("the node is stopping".to_owned())),
-            };
-            (response, unfinished)
-        }
-    };
-    response.map(|inner| Body::new(Answer { inner, _unfinished: unfinished }))
+/// Why a call ends before it has been answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Its caller is to make it again, elsewhere.
+    Elsewhere,
+    /// It may or may not have taken effect.
+    Unknown,
 }
 
-fn refusal(outage: &Outage) -> Response {
-    status::of_outage(outage).into_http()
+/// A call of which a stop must know how it may end.
+#[derive(Debug)]
+pub struct UnderWay {
+    manner: Manner,
+    line: Line,
+}
+
+impl UnderWay {
+    /// That of a request which has come by a connection of [`crate::connection`].
+    #[must_use]
+    pub fn of<B>(request: &Request<B>) -> Self {
+        let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
+        Self { manner: Manner::of(request), line }
+    }
+
+    /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has
+    /// to end by itself then.
+    pub async fn answered<B>(
+        self,
+        stopping: &Stopping,
+        answer: impl Future<Output = Response<B>>,
+        cut: impl FnOnce(Cut) -> Response<B>,
+    ) -> Response<Answer<B>> {
+        let line = self.line;
+        let (response, unfinished) = match self.manner {
+            Manner::Repeatable => (answer.await, line.enter()),
+            Manner::Poll => {
+                tokio::pin!(answer);
+                tokio::select! {
+                    response = &mut answer => (response, line.enter()),
+                    () = stopping.begun() => {
+                        let unfinished = line.enter();
+                        (answer.await, unfinished)
+                    }
+                }
+            }
+            Manner::Lasting => tokio::select! {
+                response = answer => (response, line.enter()),
+                () = stopping.begun() => (cut(Cut::Elsewhere), line.enter()),
+            },
+            Manner::Own => {
+                let unfinished = line.enter();
+                (answer.await, unfinished)
+            }
+            Manner::Once => {
+                let unfinished = line.enter();
+                let response = tokio::select! {
+                    response = answer => response,
+                    () = stopping.overdue() => cut(Cut::Unknown),
+                };
+                (response, unfinished)
+            }
+        };
+        response.map(|inner| Answer { inner, _unfinished: unfinished })
+    }
+}
+
+/// Answers a call, or ends it when its node stops. The services find [`Stopping`] among the request's
+/// extensions.
+pub(crate) async fn follow(
+    State(stopping): State<Stopping>,
+    mut request: AxumRequest,
+    next: Next,
+) -> AxumResponse {
+    let under_way = UnderWay::of(&request);
+    request.extensions_mut().insert(stopping.clone());
+    let cut = |cut| {
+        let outage = match cut {
+            Cut::Elsewhere => Outage::Stopping,
+            Cut::Unknown => Outage::Unknown("the node is stopping".to_owned()),
+        };
+        status::of_outage(&outage).into_http()
+    };
+    under_way.answered(&stopping, next.run(request), cut).await.map(AxumBody::new)
 }
 
 /// A response's body, which is under way until h2 has taken all of it.
-struct Answer {
-    inner: Body,
+#[derive(Debug)]
+pub struct Answer<B> {
+    inner: B,
     _unfinished: Unfinished,
 }
 
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
+impl<B: Body + Unpin> Body for Answer<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.inner).poll_frame(context)
     }
 
@@ -149,7 +194,7 @@ mod tests {
         if lasting {
             request = request.header(metadata::LASTING, "1");
         }
-        Manner::of(&request.body(Body::empty()).unwrap())
+        Manner::of(&request.body(()).unwrap())
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Batch {
             .iter()
             .map(|Beat { path, message }| ClientBeat { path: path.clone(), message: message.clone() });
         let request = BeatRequest { job, beats: beats.collect() };
-        let ended = match AgentsClient::new(self.link.channel.clone()).beat(request).await {
+        let ended = match AgentsClient::new(self.link.wire.clone()).beat(request).await {
             Err(status) => status,
             Ok(response) => {
                 let mut verdicts = response.into_inner();

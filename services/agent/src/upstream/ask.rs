@@ -3,11 +3,10 @@
 use std::error::Error as _;
 use std::future::Future;
 
-use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tripod_proto::metadata;
 
-use super::{Doubt, Upstream, root_cause};
+use super::{Doubt, Upstream, Wire, root_cause};
 
 impl Upstream {
     /// Asks until somebody answers: for questions that may be asked twice. Waits as long as it takes.
@@ -16,14 +15,14 @@ impl Upstream {
     /// The cluster's refusal.
     pub(crate) async fn ask<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Status>
     where
-        F: Fn(Channel) -> Fut,
+        F: Fn(Wire) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let mut pause = self.timing().pause_min;
         loop {
             let link = self.link().await;
             let answer = tokio::select! {
-                answer = send(link.channel.clone()) => answer,
+                answer = send(link.wire.clone()) => answer,
                 () = self.left(&link) => continue,
             };
             match answer {

@@ -1,8 +1,6 @@
 //! What goes on while a link is in use: hearing of members, asking whether the node serves, and looking
 //! for another one when it does not.
 
-use std::convert::Infallible;
-
 use tokio::sync::{mpsc, watch};
 use tonic::Status;
 use tripod_proto::tripod::v1::WatchMembersRequest;
@@ -47,7 +45,7 @@ async fn hear_members(
     link: &Link,
     trouble: &watch::Sender<Trouble>,
 ) -> Result<(), Status> {
-    let mut agents = AgentsClient::new(link.channel.clone());
+    let mut agents = AgentsClient::new(link.wire.clone());
     let mut members = agents.watch_members(WatchMembersRequest {}).await?.into_inner();
     while let Some(told) = members.message().await? {
         let addresses = told.members.into_iter().map(|member| member.client_address);
@@ -64,13 +62,13 @@ async fn hear_members(
 }
 
 /// Asks the node whether it can serve when nothing else has shown it for a while, and at once when a call
-/// doubts it.
+/// doubts it. Ends when the connection takes no more calls, and says why.
 pub(crate) async fn keep_probing(
     upstream: &Upstream,
     doubts: &mut mpsc::Receiver<(LinkId, Doubt)>,
     link: &Link,
     trouble: &watch::Sender<Trouble>,
-) -> Infallible {
+) -> String {
     let timing = upstream.timing();
     loop {
         tokio::select! {
@@ -94,11 +92,23 @@ pub(crate) async fn keep_probing(
                 }
             }
         }
-        match link.probe(timing.answer_limit).await {
+        let probe = link.probe(timing.answer_limit);
+        tokio::pin!(probe);
+        // While it is asked, other nodes are, too: a node that is only slow answers hardly later than they
+        // find the same leader, and a frozen one does not.
+        let answer = tokio::select! {
+            answer = &mut probe => answer,
+            () = tokio::time::sleep(timing.doubt_after) => {
+                raise(trouble, Trouble::Silent);
+                probe.await
+            }
+        };
+        match answer {
             Ok(()) => {
                 upstream.heard();
                 calm(trouble, Trouble::Silent);
             }
+            Err(cause) if !link.wire.takes_calls().await => return cause,
             Err(cause) => {
                 upstream.shared.outages.begin(&cause);
                 upstream.endpoints().failed(&link.address, cause);
@@ -125,16 +135,32 @@ pub(crate) async fn seek(
             continue;
         }
         tracing::info!(address = link.address, trouble = ?*trouble.borrow(), "looking for another node");
-        tokio::select! {
-            found = dialer.other_than(&link.address) => match found {
-                Some(better) => return better,
-                None => calm(trouble, Trouble::NoLeader),
-            },
+        let found = tokio::select! {
+            found = dialer.other_than(&link.address) => found,
             _ = changes.wait_for(|now| *now == Trouble::None) => continue,
+        };
+        match found {
+            Some(better) => {
+                if is_left(upstream, &mut changes).await {
+                    return better;
+                }
+                continue;
+            }
+            None => calm(trouble, Trouble::NoLeader),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(upstream.timing().pause_max);
     }
+}
+
+/// Whether a link is left now that another node has shown that it can serve. Its own node gets a moment to
+/// show the same: when a leader is found, all nodes answer at once, and no call should move for it.
+async fn is_left(upstream: &Upstream, trouble: &mut watch::Receiver<Trouble>) -> bool {
+    if *trouble.borrow() != Trouble::Silent {
+        return true;
+    }
+    let calm = trouble.wait_for(|now| *now == Trouble::None);
+    tokio::time::timeout(upstream.timing().preference, calm).await.is_err()
 }
 
 fn raise(trouble: &watch::Sender<Trouble>, to: Trouble) {

@@ -1,28 +1,18 @@
 //! One connection to a node.
 
 use std::error::Error;
-use std::future::poll_fn;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout};
 use tonic::Code;
-use tonic::transport::{Channel, Endpoint};
-use tower::Service;
 use tripod_proto::tripod::v1::kv_client::KvClient;
 use tripod_proto::tripod::v1::{Consistency, GetRequest};
 
 use super::ask::is_own_trouble;
+use super::wire::Wire;
 use crate::config::Timing;
 use crate::message::{Broken, Message, Reply};
-
-/// HTTP/2 pings, also while nothing else happens: a node that was stopped or cut off is noticed by them.
-const PING_INTERVAL: Duration = Duration::from_secs(1);
-const PING_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes that a node may send on one call, and on the connection, before we grant more: values of tens
-/// of megabytes come.
-const STREAM_WINDOW_BYTES: u32 = 4 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 /// Tells links apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +24,7 @@ pub(crate) struct Link {
     pub(crate) id: LinkId,
     pub(crate) address: String,
     pub(crate) since: Instant,
-    pub(crate) channel: Channel,
+    pub(crate) wire: Wire,
 }
 
 impl Link {
@@ -43,20 +33,11 @@ impl Link {
     /// # Errors
     /// Why it cannot.
     pub(crate) async fn open(id: LinkId, address: &str, timing: &Timing) -> Result<Self, String> {
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))
-            .map_err(|error| root_cause(&error))?
-            .connect_timeout(timing.connect_limit)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        let channel = match timeout(timing.connect_limit, endpoint.connect()).await {
-            Ok(connected) => connected.map_err(|error| root_cause(&error))?,
+        let wire = match timeout(timing.connect_limit, Wire::connect(address, timing.connect_limit)).await {
+            Ok(connected) => connected.map_err(|error| root_cause(error.as_ref()))?,
             Err(_) => return Err("no connection in time".to_owned()),
         };
-        let link = Self { id, address: address.to_owned(), since: Instant::now(), channel };
+        let link = Self { id, address: address.to_owned(), since: Instant::now(), wire };
         link.probe(timing.answer_limit).await?;
         Ok(link)
     }
@@ -69,7 +50,7 @@ impl Link {
     /// Why it cannot.
     pub(crate) async fn probe(&self, limit: Duration) -> Result<(), String> {
         let request = GetRequest { consistency: Consistency::Linearizable.into(), ..GetRequest::default() };
-        match timeout(limit, KvClient::new(self.channel.clone()).get(request)).await {
+        match timeout(limit, KvClient::new(self.wire.clone()).get(request)).await {
             Ok(Err(status)) if status.code() == Code::Unimplemented => {
                 Err("it answers, but not as a node does; is this a node's client port?".to_owned())
             }
@@ -90,10 +71,8 @@ impl Link {
         ours: &HeaderMap,
         stamp: Option<HeaderValue>,
     ) -> Result<Reply, Broken> {
-        let mut channel = self.channel.clone();
-        let broken = |error: tonic::transport::Error| Broken(root_cause(&error));
-        poll_fn(|context| channel.poll_ready(context)).await.map_err(broken)?;
-        Reply::read(channel.call(message.attempt(ours, stamp)).await.map_err(broken)?).await
+        let sent = self.wire.send(message.attempt(ours, stamp)).await;
+        Reply::read(sent.map_err(|error| Broken(root_cause(error.as_ref())))?).await
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `link` | one connection |
+//! | `wire` | one HTTP/2 connection |
+//! | `link` | one connection to a node that can serve |
 //! | `endpoints` | the nodes, in the order in which they are tried |
 //! | `race` | the first of several nodes to show that it can serve |
 //! | `dialer` | finds a node that can serve |
@@ -20,6 +21,7 @@ mod link;
 mod outage;
 mod race;
 mod supervisor;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +35,7 @@ use self::endpoints::Endpoints;
 pub(crate) use self::link::{Link, LinkId, root_cause};
 use self::outage::Outages;
 pub(crate) use self::supervisor::Supervisor;
+pub(crate) use self::wire::Wire;
 use crate::config::Timing;
 
 /// Doubts that wait to be looked into; one more says nothing new.

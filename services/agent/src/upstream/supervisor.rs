@@ -79,7 +79,7 @@ impl Supervisor {
         tokio::select! {
             cause = guard::follow_members(&self.upstream, link, &trouble) => Ending::Lost(cause),
             better = guard::seek(&self.upstream, &self.dialer, link, &trouble) => Ending::Better(better),
-            never = guard::keep_probing(&self.upstream, &mut self.doubts, link, &trouble) => match never {},
+            cause = guard::keep_probing(&self.upstream, &mut self.doubts, link, &trouble) => Ending::Lost(cause),
         }
     }
 }

@@ -147,12 +147,12 @@ async fn a_beat_without_a_verdict_is_told_again() {
 async fn the_lease_ends_with_the_longest_outage() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
-    let timing = Timing { max_outage: Duration::from_millis(800), ..config(&[]).timing };
+    let timing = Timing { max_outage: Duration::from_secs(3), ..config(&[]).timing };
     let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
     let mut client = served.client().await;
     heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.kill();
-    heartbeat(&mut client, 0, Duration::from_millis(100)).await.expect("from the lease");
+    heartbeat(&mut client, 0, SHORT).await.expect("from the lease");
     until("the longest outage is over", || {
         served.status().outage.is_some_and(|outage| outage >= timing.max_outage)
     })

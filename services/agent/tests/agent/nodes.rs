@@ -9,7 +9,7 @@ use tripod_proto::metadata;
 use tripod_proto::xla::coordination as n;
 
 use crate::fake::{BeatConduct, Cluster, Node};
-use crate::support::{Served, config, soon, until};
+use crate::support::{DEADLINE, Served, config, soon, until};
 
 #[tokio::test]
 async fn a_node_that_accepts_and_does_nothing_is_left_within_seconds() {
@@ -73,6 +73,81 @@ async fn members_that_were_told_are_used_when_the_configured_ones_are_gone() {
     first.kill();
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
     assert_eq!(served.upstream(), Some(second.address.clone()));
+}
+
+#[tokio::test]
+async fn a_list_of_removed_members_leads_to_the_present_ones_as_long_as_one_of_it_answers() {
+    let cluster = Cluster::new();
+    let (mut gone, mut removed) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
+    let (first, second) = (Node::start(&cluster, 3), Node::start(&cluster, 4));
+    gone.kill();
+    cluster.change(|state| state.members = vec![first.address.clone(), second.address.clone()]);
+    let served = Served::of(&[&gone, &removed]).await;
+    let mut client = served.client().await;
+    let mut holder = client.clone();
+    soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
+    assert_eq!(served.upstream(), Some(removed.address.clone()));
+    let barrier = tokio::spawn(async move { holder.barrier(n::BarrierRequest::default()).await });
+    until("the call is held", || cluster.attempts("Barrier").len() == 1).await;
+    // A node that has been removed finds no leader, and is switched off in the end.
+    removed.behave(|conduct| conduct.beats = BeatConduct::Silence);
+    until("a member is used", || served.upstream() == Some(first.address.clone())).await;
+    removed.kill();
+    cluster.change(|state| state.open = true);
+    soon(barrier).await.expect("no panic").expect("it passes");
+}
+
+#[tokio::test]
+async fn a_list_of_which_no_node_is_left_is_named_node_by_node() {
+    let cluster = Cluster::new();
+    let (mut first, mut second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
+    first.kill();
+    second.kill();
+    let timing = Timing { max_outage: Duration::from_millis(500), ..config(&[]).timing };
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    let mut client = served.client().await;
+    let refused =
+        soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect_err("given up");
+    assert_eq!(refused.code(), Code::Unavailable);
+    let text = refused.message();
+    for node in [&first, &second] {
+        assert!(text.contains(&format!("{}: ", node.address)) && text.contains("refused"), "{text}");
+    }
+    let next = format!("; next: `tripod status --endpoints {},{}`", first.address, second.address);
+    assert!(text.ends_with(&next), "{text}");
+}
+
+#[tokio::test]
+async fn a_frozen_node_is_left_before_it_counts_as_one_that_cannot_serve() {
+    let cluster = Cluster::new();
+    let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
+    let timing = Timing { answer_limit: Duration::from_secs(600), ..config(&[]).timing };
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    until("there is a link", || served.upstream() == Some(first.address.clone())).await;
+    // It answers pings, so that only the probe can tell.
+    first.behave(|conduct| conduct.beats = BeatConduct::Silence);
+    until("the other one is used", || served.upstream() == Some(second.address.clone())).await;
+    assert_eq!(served.status().outages, 0, "somebody could serve all the time");
+}
+
+#[tokio::test]
+async fn a_node_that_is_slow_as_all_are_is_kept() {
+    let cluster = Cluster::new();
+    let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
+    let timing = Timing {
+        doubt_after: Duration::from_millis(50),
+        preference: DEADLINE,
+        answer_limit: DEADLINE,
+        ..config(&[]).timing
+    };
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    until("there is a link", || served.upstream() == Some(first.address.clone())).await;
+    first.behave(|conduct| conduct.beats = BeatConduct::Late(Duration::from_millis(300)));
+    let asked =
+        |node: usize| cluster.look(|state| state.probes.iter().filter(|asked| **asked == node).count());
+    until("both were asked several times", || asked(1) >= 4 && asked(2) >= 2).await;
+    assert_eq!(served.upstream(), Some(first.address.clone()));
+    assert_eq!(served.status().outages, 0);
 }
 
 #[tokio::test]

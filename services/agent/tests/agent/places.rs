@@ -1,11 +1,14 @@
 //! Where clients find the agent, which job it is for, and how it ends.
 
-use tonic::Code;
+use std::time::{Duration, Instant};
+
+use tonic::{Code, Status};
 use tripod_agent::{Agent, AgentConfig, Error, JobSpec, Listen};
+use tripod_proto::metadata;
 use tripod_proto::xla::coordination as n;
 
 use crate::fake::{Cluster, Node};
-use crate::support::{Served, config, soon, until};
+use crate::support::{DEADLINE, Served, config, soon, until};
 
 #[tokio::test]
 async fn a_second_agent_at_the_same_place_is_refused() {
@@ -24,13 +27,31 @@ async fn a_second_agent_at_the_same_place_is_refused() {
     }
 }
 
+/// Whether a call was given back by the last GOAWAY of its connection: gRPC's own clients make it again
+/// then, and tell nobody.
+fn is_given_back(status: &Status) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(status);
+    while let Some(now) = cause {
+        if now.downcast_ref::<h2::Error>().is_some_and(|error| error.is_go_away() && error.is_remote()) {
+            return true;
+        }
+        cause = now.source();
+    }
+    false
+}
+
 #[tokio::test]
-async fn a_stop_ends_polls_and_the_next_agent_takes_the_place() {
+async fn a_stop_ends_polls_and_gives_calls_back_and_the_next_agent_takes_the_place() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let directory = tempfile::tempdir().expect("a directory");
     let place = Listen::Unix(directory.path().join("agent.sock"));
-    let of_place = || AgentConfig { listen: vec![place.clone()], ..config(&[&node]) };
+    let of_place = || {
+        let mut config = AgentConfig { listen: vec![place.clone()], ..config(&[&node]) };
+        // Nothing here has to be finished, so nothing takes as long as this.
+        config.timing.drain = DEADLINE * 10;
+        config
+    };
     let served = Served::start(of_place()).await;
     let mut client = served.client().await;
     let mut getter = client.clone();
@@ -39,11 +60,11 @@ async fn a_stop_ends_polls_and_the_next_agent_takes_the_place() {
     let get = tokio::spawn(async move { getter.get_key_value(n::GetKeyValueRequest::default()).await });
     until("both are held", || served.status().held.len() == 2).await;
 
-    served.stop().await;
+    soon(served.stop()).await;
     let ended = soon(poll).await.expect("no panic").expect_err("ended");
     assert_eq!((ended.code(), ended.message()), (Code::Cancelled, "agent is restarting"));
     let ended = soon(get).await.expect("no panic").expect_err("ended");
-    assert_eq!(ended.code(), Code::Unavailable);
+    assert!(is_given_back(&ended), "{ended:?}");
 
     let next = Served::start(of_place()).await;
     // The same client connects again by itself.
@@ -52,22 +73,44 @@ async fn a_stop_ends_polls_and_the_next_agent_takes_the_place() {
 }
 
 #[tokio::test]
-async fn calls_under_way_may_end_after_a_stop() {
+async fn a_stop_waits_for_a_call_that_must_not_be_made_twice() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let mut config = config(&[&node]);
-    config.timing.drain = crate::support::DEADLINE;
+    config.timing.drain = DEADLINE;
     let served = Served::start(config).await;
-    let mut client = served.client().await;
-    let mut poller = client.clone();
-    let barrier = tokio::spawn(async move { client.barrier(n::BarrierRequest::default()).await });
-    let poll = tokio::spawn(async move { poller.poll_for_error(n::PollForErrorRequest::default()).await });
-    until("both are held", || served.status().held.len() == 2).await;
+    let (mut client, mut other) = (served.client().await, served.client().await);
+    soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
+    let get = tokio::spawn(async move { other.get_key_value(n::GetKeyValueRequest::default()).await });
+    until("it is held", || served.status().held.len() == 1).await;
+    let thaw = node.freeze();
+    let insert =
+        tokio::spawn(async move { client.insert_key_value(n::InsertKeyValueRequest::default()).await });
+    until("it is under way", || served.status().held.len() == 2).await;
     let stopping = tokio::spawn(served.stop());
-    soon(poll).await.expect("no panic").expect_err("polls end at once");
-    cluster.change(|state| state.open = true);
-    soon(barrier).await.expect("no panic").expect("it passes");
+    // What may be made again was given back, so the time of new calls is over.
+    let ended = soon(get).await.expect("no panic").expect_err("ended");
+    assert!(is_given_back(&ended), "{ended:?}");
+    drop(thaw);
+    soon(insert).await.expect("no panic").expect("finished");
     soon(stopping).await.expect("no panic");
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_finished_before_the_stop_is_told_so() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    node.behave(|conduct| conduct.swallow = Some("InsertKeyValue"));
+    let served = Served::of(&[&node]).await;
+    let mut client = served.client().await;
+    let insert =
+        tokio::spawn(async move { client.insert_key_value(n::InsertKeyValueRequest::default()).await });
+    until("it is executed", || cluster.executions("InsertKeyValue") == 1).await;
+    soon(served.stop()).await;
+    let told = soon(insert).await.expect("no panic").expect_err("no answer");
+    assert_eq!(told.code(), Code::Unavailable);
+    assert!(told.message().starts_with("outcome unknown: the agent is stopping"), "{}", told.message());
+    assert_eq!(told.metadata().get(metadata::OUTAGE), None, "that word is for agents");
 }
 
 #[tokio::test]
@@ -102,4 +145,43 @@ async fn a_missing_job_is_created_if_its_size_is_known() {
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
     let job = cluster.look(|state| state.job.clone()).expect("created");
     assert_eq!((job.name.as_str(), job.spec.map(|spec| spec.tasks)), ("train", Some(5)));
+}
+
+#[tokio::test]
+async fn an_agent_of_a_job_of_another_size_does_not_go_on() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    let spec = JobSpec { tasks: 9, ..JobSpec::default() };
+    let agent = Agent::open(AgentConfig { spec: Some(spec), ..config(&[&node]) }).await.expect("opened");
+    let place = agent.places().remove(0);
+    let refused = soon(agent.run(std::future::pending())).await.expect_err("another job");
+    assert!(matches!(refused, Error::Serve { .. }), "{refused:?}");
+    let text = refused.to_string();
+    let said = format!("cannot serve {place}: job `train` has 2 tasks, not 9 as --tasks says");
+    assert!(text.starts_with(&said), "{text}");
+    for command in ["`tripod job show train`", "`tripod job delete train`"] {
+        assert!(text.contains(command), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn clients_are_told_of_another_size_that_is_learned_late_and_served_when_the_job_is_right() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    let spec = JobSpec { tasks: 9, ..JobSpec::default() };
+    let mut config = AgentConfig { spec: Some(spec.clone()), ..config(&[&node]) };
+    config.timing.refuse = Duration::ZERO;
+    let served = Served::start(config).await;
+    let mut client = served.client().await;
+    let insert = n::InsertKeyValueRequest::default;
+    let refused = soon(client.insert_key_value(insert())).await.expect_err("another job");
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().starts_with("job `train` has 2 tasks, not 9"), "{}", refused.message());
+
+    cluster.change(|state| state.job.as_mut().expect("a job").spec = Some(spec));
+    let deadline = Instant::now() + DEADLINE;
+    while let Err(refused) = client.insert_key_value(insert()).await {
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert!(Instant::now() < deadline, "the job is right now");
+    }
 }

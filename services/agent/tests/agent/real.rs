@@ -167,3 +167,32 @@ async fn what_a_node_does_not_know_is_found_out_and_not_done_twice() {
         assert_eq!(increment(&mut first).await, expected.to_string());
     }
 }
+
+#[tokio::test]
+async fn after_an_agent_s_planned_stop_its_clients_hear_of_errors_by_heartbeat() {
+    let cluster = Cluster::start().await;
+    let served = cluster.agent().await;
+    let (mut first, mut second) = (served.client().await, served.client().await);
+    tokio::join!(register(&mut first, 0), register(&mut second, 1));
+    let poll = n::PollForErrorRequest { incarnations: incarnations(), source_task_id: 0 };
+    let poll = tokio::spawn(async move { first.poll_for_error(poll).await });
+    until("it is held", || served.status().held.contains_key(&Kind::Poll)).await;
+    assert_eq!(heartbeat(&mut second, 1).await, SERVICE, "so the poll has reached the cluster");
+    soon(served.stop()).await;
+    let ended = soon(poll).await.expect("no panic").expect_err("released");
+    assert_eq!(ended.code(), Code::Cancelled, "every other code ends the client's process");
+
+    let next = cluster.agent().await;
+    let (mut first, mut second) = (next.client().await, next.client().await);
+    assert_eq!(heartbeat(&mut first, 0).await, SERVICE, "all is well");
+    let report = n::ReportErrorToServiceRequest {
+        incarnations: incarnations(),
+        source_task_id: 1,
+        error_code: 5,
+        error_message: "boom".into(),
+    };
+    soon(second.report_error_to_service(report)).await.expect("reported");
+    let message = n::HeartbeatRequest { incarnations: incarnations(), incarnation: 40, source_task_id: 0 };
+    let told = soon(first.heartbeat(message)).await.expect_err("told by the heartbeat");
+    assert_eq!((told.code(), told.message()), (Code::NotFound, "boom"));
+}

@@ -65,7 +65,7 @@ impl Filter {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Mended<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Mended<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -31,6 +31,8 @@ pub(super) struct Parting {
     written: Boundary,
     /// What is still to be written of the last GOAWAY, if it is under way.
     farewell: Option<&'static [u8]>,
+    /// Our side of the connection has ended.
+    is_shut: bool,
 }
 
 impl Parting {
@@ -41,6 +43,7 @@ impl Parting {
             line: Line::default(),
             written: Boundary::default(),
             farewell: None,
+            is_shut: false,
         }
     }
 
@@ -59,7 +62,7 @@ impl Parting {
     }
 
     /// Reads in place of h2 if h2 may not read any more. Ready then means that the connection has ended.
-    pub(super) fn read_instead<S: AsyncRead + Unpin>(
+    pub(super) fn read_instead<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         inner: &mut S,
         context: &mut Context<'_>,
@@ -71,7 +74,7 @@ impl Parting {
             return Some(Poll::Ready(Ok(())));
         }
         if self.is_begun() {
-            return Some(discard(inner, context));
+            return Some(self.poll_end(inner, context));
         }
         // A call that came now could be executed here and, after the GOAWAY, elsewhere.
         (self.phase >= Phase::Overdue).then_some(Poll::Pending)
@@ -99,6 +102,31 @@ impl Parting {
         Poll::Ready(Ok(()))
     }
 
+    /// Reads on, so that what the client still sends does not turn the end of the connection into a reset,
+    /// which could overtake the GOAWAY. Ready at the client's end. Clients that had calls give them back
+    /// aloud, and some keep a connection that is good for nothing any more: it ends when they have spoken.
+    fn poll_end<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        inner: &mut S,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut bytes = [0; DISCARD_BYTES];
+        let mut is_heard = false;
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut *inner).poll_read(context, &mut buffer)? {
+                Poll::Ready(()) if buffer.filled().is_empty() => return Poll::Ready(Ok(())),
+                Poll::Ready(()) => is_heard = true,
+                Poll::Pending => break,
+            }
+        }
+        let is_said = self.farewell.is_some_and(<[u8]>::is_empty);
+        if is_said && is_heard && !self.is_shut {
+            self.is_shut = Pin::new(inner).poll_shutdown(context)?.is_ready();
+        }
+        Poll::Pending
+    }
+
     fn is_due(&self, context: &Context<'_>) -> bool {
         let may = match self.phase {
             Phase::Serving | Phase::Leaving => false,
@@ -108,19 +136,6 @@ impl Parting {
             Phase::Cutting | Phase::Closing => true,
         };
         may && self.written.is_between_frames()
-    }
-}
-
-/// Reads on, so that what the client still sends does not turn the end of the connection into a reset,
-/// which could overtake the GOAWAY. Ready at the client's end.
-fn discard<S: AsyncRead + Unpin>(inner: &mut S, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-    let mut bytes = [0; DISCARD_BYTES];
-    loop {
-        let mut buffer = ReadBuf::new(&mut bytes);
-        ready!(Pin::new(&mut *inner).poll_read(context, &mut buffer))?;
-        if buffer.filled().is_empty() {
-            return Poll::Ready(Ok(()));
-        }
     }
 }
 

@@ -56,6 +56,14 @@ impl Ends {
         buffer.filled().to_vec()
     }
 
+    /// Whether the client has read to our end.
+    fn has_ended(&mut self) -> bool {
+        let mut bytes = [0; 1];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        let read = Pin::new(&mut self.client).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer);
+        matches!(read, Poll::Ready(Ok(()))) && buffer.filled().is_empty()
+    }
+
     fn client_writes(&mut self, bytes: &[u8]) {
         let written = Pin::new(&mut self.client).poll_write(&mut Context::from_waker(Waker::noop()), bytes);
         assert!(matches!(written, Poll::Ready(Ok(count)) if count == bytes.len()), "{written:?}");
@@ -136,4 +144,17 @@ fn nothing_that_comes_too_late_reaches_h2_and_the_end_of_the_client_does() {
     assert!(connection.read_of_ours().is_pending(), "discarded");
     drop(std::mem::replace(&mut connection.client, tokio::io::duplex(1).0));
     assert_eq!(connection.read_of_ours(), Poll::Ready(0));
+}
+
+#[test]
+fn our_side_ends_when_the_client_has_given_its_calls_back() {
+    let mut connection = Ends::new();
+    connection.stop.enter(Phase::Cutting);
+    connection.write(b"");
+    assert_eq!(connection.sent(), LAST_GOAWAY);
+    assert!(connection.read_of_ours().is_pending());
+    assert!(!connection.has_ended(), "the client may not have heard yet");
+    connection.client_writes(b"a reset");
+    assert!(connection.read_of_ours().is_pending(), "the client's side goes on");
+    assert!(connection.has_ended());
 }

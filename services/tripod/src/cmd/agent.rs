@@ -29,8 +29,9 @@ where i is the number of the process. GRPC_FAIL_FAST=false lets its calls wait w
 again. Instead of all this, `tripod run` starts an agent for one program, and sets what it needs.
 
 Under a supervisor (systemd: Restart=always, KillSignal=SIGTERM) SIGTERM ends the agent so that no client
-is harmed: polls end, other calls have 2 s, and clients find the next agent at the same place. With
---poll release they survive even a `kill -9` of the agent.
+is harmed: polls end, what must not be made twice is finished (2 s at most), and every other call is made
+again by gRPC at the next agent at the same place. With --poll release they survive even a `kill -9` of the
+agent.
 
 Whoever reaches the agent acts for its job. So it listens on this machine only, unless --allow-remote is
 given; who may use a unix socket is decided by the directory in which it lies.";
@@ -51,7 +52,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "NAME")]
     job: String,
 
-    /// Create the job with this many tasks if there is none of that name
+    /// Create the job with this many tasks if there is none of that name; one that exists must have as many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
 

@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub(crate) executed: Vec<String>,
     pub(crate) counter: i64,
     pub(crate) attempts: Vec<Attempt>,
+    /// Nodes that were asked whether they can serve.
+    pub(crate) probes: Vec<usize>,
     pub(crate) batches: Vec<(usize, Vec<ClientBeat>)>,
     /// Whether barriers pass and keys exist.
     pub(crate) open: bool,

@@ -47,7 +47,7 @@ impl Agents for Native {
                 BeatConduct::Outage(word) => {
                     pb::BeatVerdict { beat, outage: word.into(), ..Default::default() }
                 }
-                BeatConduct::Answer | BeatConduct::Silence => {
+                BeatConduct::Answer | BeatConduct::Silence | BeatConduct::Late(_) => {
                     let message = HeartbeatResponse { service_incarnation: SERVICE }.encode_to_vec().into();
                     pb::BeatVerdict { beat, message, ..Default::default() }
                 }
@@ -128,9 +128,12 @@ impl Jobs for Native {
 impl Kv for Native {
     /// What a linearizable read needs is what `Silence` lacks.
     async fn get(&self, _: Request<pb::GetRequest>) -> Result<Response<pb::GetResponse>, Status> {
+        self.0.cluster.change(|state| state.probes.push(self.0.node));
         let conduct = self.0.conduct.lock().beats.clone();
-        if conduct == BeatConduct::Silence {
-            return std::future::pending().await;
+        match conduct {
+            BeatConduct::Silence => std::future::pending().await,
+            BeatConduct::Late(time) => tokio::time::sleep(time).await,
+            BeatConduct::Answer | BeatConduct::Refuse(_) | BeatConduct::Outage(_) => {}
         }
         Err(Status::not_found("no such job"))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
@@ -19,6 +20,8 @@ pub(crate) enum BeatConduct {
     Answer,
     /// They get no answer, and neither does anything else that needs a leader.
     Silence,
+    /// They are answered, and what needs a leader after this time.
+    Late(Duration),
     Refuse(&'static str),
     Outage(&'static str),
 }

@@ -1,0 +1,173 @@
+//! One HTTP/2 connection to a node.
+//!
+//! gRPC's library would pass each call through a queue and two tasks of its own, write the headers before
+//! it asks for the message, and open another connection when this one is lost. An agent sends small
+//! messages that it has in memory, all day, and has to know when a connection ends.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use h2::{Ping, PingPong, Reason, RecvStream};
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, Uri, Version};
+use http_body::{Body as HttpBody, Frame};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tonic::body::Body;
+use tower::{Service, ServiceExt};
+
+/// Pings, also while nothing else happens: a node that was stopped or cut off is noticed by them.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes that a node may send on one call, and on the connection, before we grant more: values of tens
+/// of megabytes come.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A connection. Cheap to clone; it is closed when the last clone and the last call are gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    requests: SendRequest<Bytes>,
+    node: Authority,
+}
+
+impl Wire {
+    /// Connects to `address`, each of whose addresses gets a part of `limit`.
+    ///
+    /// # Errors
+    /// No connection, or its other end does not speak HTTP/2.
+    pub(crate) async fn connect(address: &str, limit: Duration) -> Result<Self, BoxError> {
+        let node: Authority = address.parse()?;
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(limit));
+        let socket: TokioIo<TcpStream> = connector.oneshot(uri(&node, "/")?).await?;
+        let (requests, connection) = h2::client::Builder::new()
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .handshake(socket.into_inner())
+            .await?;
+        tokio::spawn(keep(connection));
+        Ok(Self { requests, node })
+    }
+
+    /// Whether further calls may be made: not after the node has said that it takes none, even if those
+    /// that wait go on.
+    pub(crate) async fn takes_calls(&self) -> bool {
+        self.requests.clone().ready().await.is_ok()
+    }
+
+    /// Makes a call whose message is complete. Dropping the future, or the response, gives it up.
+    ///
+    /// # Errors
+    /// The connection or the call was broken off; the node may have received and executed it.
+    pub(crate) async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Received>, BoxError> {
+        *request.uri_mut() = uri(&self.node, request.uri().path())?;
+        *request.version_mut() = Version::HTTP_2;
+        let (head, message) = request.into_parts();
+        let mut requests = self.requests.clone().ready().await?;
+        let (response, mut stream) =
+            requests.send_request(Request::from_parts(head, ()), message.is_empty())?;
+        if !message.is_empty() {
+            // What does not fit the window waits in h2; it is in memory anyway.
+            stream.send_data(message, true)?;
+        }
+        Ok(response.await?.map(|stream| Received { stream, is_data_over: false }))
+    }
+}
+
+fn uri(node: &Authority, path: &str) -> Result<Uri, http::Error> {
+    Uri::builder().scheme(Scheme::HTTP).authority(node.clone()).path_and_query(path).build()
+}
+
+/// Runs a connection until it ends or its node is silent.
+async fn keep(mut connection: h2::client::Connection<TcpStream, Bytes>) {
+    let pings = connection.ping_pong().expect("nobody else has taken it");
+    tokio::select! {
+        ended = connection => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "connection ended");
+            }
+        }
+        () = until_silent(pings) => tracing::debug!("no answer to a ping, connection given up"),
+    }
+}
+
+/// Resolves when a ping is not answered in time.
+async fn until_silent(mut pings: PingPong) {
+    loop {
+        tokio::time::sleep(PING_INTERVAL).await;
+        match tokio::time::timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await {
+            Ok(Ok(_)) => {}
+            // The connection ends by itself.
+            Ok(Err(_)) => std::future::pending().await,
+            Err(_) => return,
+        }
+    }
+}
+
+/// For the agent's own questions, whose messages are small.
+impl Service<Request<Body>> for Wire {
+    type Response = Response<Received>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let wire = self.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let message = body.collect().await?.to_bytes();
+            wire.send(Request::from_parts(head, message)).await
+        })
+    }
+}
+
+/// What a node sends on one call.
+#[derive(Debug)]
+pub(crate) struct Received {
+    stream: RecvStream,
+    is_data_over: bool,
+}
+
+impl HttpBody for Received {
+    type Data = Bytes;
+    type Error = h2::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+        if !self.is_data_over {
+            match ready!(self.stream.poll_data(context)) {
+                Some(Ok(data)) => {
+                    self.stream.flow_control().release_capacity(data.len())?;
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+                // A node that has answered needs no more of the request.
+                Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => self.is_data_over = true,
+            }
+        }
+        let trailers = ready!(self.stream.poll_trailers(context))?;
+        Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))))
+    }
+}
+
+#[cfg(test)]
+#[path = "wire_test.rs"]
+mod tests;

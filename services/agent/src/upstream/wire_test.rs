@@ -1,0 +1,146 @@
+use bytes::BytesMut;
+use http::HeaderMap;
+use http_body_util::Collected;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// No test waits longer than this for anything.
+const DEADLINE: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(5);
+
+type Connection = h2::server::Connection<TcpStream, Bytes>;
+
+/// A connection, and what its other end does.
+async fn wire_to<F, Fut>(node: F) -> (Wire, JoinHandle<()>)
+where
+    F: FnOnce(Connection) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let serving = tokio::spawn(async move {
+        let (socket, _) = listener.accept().await.expect("a connection");
+        node(h2::server::handshake(socket).await.expect("HTTP/2")).await;
+    });
+    (Wire::connect(&address, LIMIT).await.expect("a connection"), serving)
+}
+
+fn request(message: &Bytes) -> Request<Bytes> {
+    Request::post("/service/Method").body(message.clone()).expect("a request")
+}
+
+async fn call(wire: &Wire, message: &Bytes) -> Collected<Bytes> {
+    let answered = async {
+        let response = wire.send(request(message)).await.expect("a response");
+        response.into_body().collect().await.expect("a whole one")
+    };
+    tokio::time::timeout(DEADLINE, answered).await.expect("in time")
+}
+
+/// Sends back what comes, and trailers.
+async fn echo(request: Request<RecvStream>, mut respond: h2::server::SendResponse<Bytes>) {
+    assert_eq!(request.uri().path(), "/service/Method");
+    let mut body = request.into_body();
+    let mut message = BytesMut::new();
+    while let Some(data) = body.data().await {
+        let data = data.expect("all of it");
+        body.flow_control().release_capacity(data.len()).expect("what came");
+        message.extend_from_slice(&data);
+    }
+    let mut stream = respond.send_response(Response::new(()), false).expect("a caller");
+    stream.send_data(message.freeze(), false).expect("a caller");
+    let trailers =
+        HeaderMap::from_iter([(http::HeaderName::from_static("end"), "here".parse().expect("text"))]);
+    stream.send_trailers(trailers).expect("a caller");
+}
+
+#[tokio::test]
+async fn messages_larger_than_all_windows_pass_both_ways() {
+    let (wire, node) = wire_to(|mut connection| async move {
+        while let Some(accepted) = connection.accept().await {
+            let (request, respond) = accepted.expect("a call");
+            tokio::spawn(echo(request, respond));
+        }
+    })
+    .await;
+    let large = Bytes::from(vec![7; 40 << 20]);
+    for message in [Bytes::from_static(b"small"), large, Bytes::from_static(b"small again")] {
+        let answer = call(&wire, &message).await;
+        assert_eq!(answer.trailers().expect("at the end")["end"], "here");
+        assert!(answer.to_bytes() == message, "another message of {} bytes", message.len());
+    }
+    drop(wire);
+    tokio::time::timeout(DEADLINE, node).await.expect("the connection is closed").expect("no panic");
+}
+
+#[tokio::test]
+async fn a_connection_that_takes_no_more_calls_is_told_from_one_that_waits() {
+    let (leave, left) = oneshot::channel::<()>();
+    let (end, ended) = oneshot::channel::<()>();
+    let (wire, _node) = wire_to(|mut connection| async move {
+        let (request, respond) = connection.accept().await.expect("open").expect("a call");
+        tokio::select! {
+            _ = left => connection.graceful_shutdown(),
+            more = connection.accept() => panic!("{more:?}"),
+        }
+        tokio::spawn(async move {
+            ended.await.expect("told");
+            echo(request, respond).await;
+        });
+        // It goes on until all calls have ended.
+        assert!(connection.accept().await.is_none());
+    })
+    .await;
+    let message = Bytes::from_static(b"held");
+    let held = tokio::spawn({
+        let (wire, message) = (wire.clone(), message.clone());
+        async move { call(&wire, &message).await.to_bytes() }
+    });
+    assert!(wire.takes_calls().await);
+    leave.send(()).expect("waiting");
+    let gone = async {
+        while wire.takes_calls().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, gone).await.expect("the client has heard");
+    wire.send(request(&message)).await.expect_err("no call");
+    assert!(!held.is_finished());
+    end.send(()).expect("waiting");
+    assert_eq!(held.await.expect("no panic"), message);
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_is_taken_back() {
+    let (wire, node) = wire_to(|mut connection| async move {
+        let (_request, mut respond) = connection.accept().await.expect("open").expect("a call");
+        let reset = tokio::select! {
+            reset = std::future::poll_fn(|context| respond.poll_reset(context)) => reset.expect("a reset"),
+            more = connection.accept() => panic!("{more:?}"),
+        };
+        assert_eq!(reset, Reason::CANCEL);
+    })
+    .await;
+    let message = Bytes::from_static(b"unwanted");
+    let given_up = tokio::time::timeout(Duration::from_millis(100), wire.send(request(&message))).await;
+    assert!(given_up.is_err(), "it is not answered");
+    tokio::time::timeout(DEADLINE, node).await.expect("the node hears").expect("no panic");
+}
+
+#[tokio::test]
+async fn a_connection_whose_node_is_frozen_ends() {
+    let (thaw, frozen) = oneshot::channel::<()>();
+    let (wire, _node) = wire_to(|mut connection| async move {
+        let (_request, _respond) = connection.accept().await.expect("open").expect("a call");
+        // From here on nothing is read, written or closed.
+        frozen.await.expect("told");
+    })
+    .await;
+    let message = Bytes::from_static(b"held");
+    let broken = tokio::time::timeout(DEADLINE, wire.send(request(&message))).await.expect("noticed");
+    broken.expect_err("no answer");
+    thaw.send(()).expect("frozen");
+}
