@@ -12,8 +12,9 @@ use crate::StartError;
 use crate::log_store::{MetaKey, SledDisk};
 use crate::options::Options;
 
-/// The newest layout of the data directory that this program knows, and the one it writes.
-const FORMAT: u32 = 1;
+/// The newest layout of the data directory that this program knows, and the one it writes. Format 1 had no
+/// journal; a program that knows no journal must not open a log that has one, as it would forget votes.
+const FORMAT: u32 = 2;
 const FILE: &str = "identity.json";
 const LOG_DIRECTORY: &str = "log";
 
@@ -47,13 +48,18 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
         }
     }
     let mut disk = SledDisk::open(&log)?;
-    match disk.get::<Identity>(MetaKey::Identity)? {
-        Some(found) => compare(&wanted, &found, &log)?,
+    let stored = disk.get::<Identity>(MetaKey::Identity)?;
+    match &stored {
+        Some(found) => compare(&wanted, found, &log)?,
         // The file is written after the log, so a log that knows nothing replaced another one.
         None if known.is_some() => return Err(log_lost(options, &log)),
-        None => disk.put(MetaKey::Identity, &wanted)?,
+        None => {}
     }
-    if known.is_none() {
+    // An older format is raised here, before anything of the newer one is written.
+    if stored.as_ref() != Some(&wanted) {
+        disk.put(MetaKey::Identity, &wanted)?;
+    }
+    if known.as_ref() != Some(&wanted) {
         // Last, so that an interrupted first start is repeated and not taken for a lost log.
         write_file(&options.data, &wanted).map_err(|error| unwritable(&options.data, &error))?;
     }

@@ -22,14 +22,12 @@
 //! | `types`, `config`, `codec` | what openraft must know of us; every byte we encode |
 //! | `identity` | whose data directory this is |
 //! | `log_store` | the Raft log: memory, writer thread, sled |
+//! | `journal` | what makes the log durable, in front of sled |
 //! | `state_machine`, `snapshot` | apply, and files of the whole state |
 //! | `network` | the peer transport, both sides |
 //! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
 //! | `read_index` | linearizable reads |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
-//!
-//! The journal that will take the flush of the commit path off sled belongs behind `log_store`'s
-//! `Disk`.
 
 mod codec;
 mod config;
@@ -37,6 +35,7 @@ mod failure;
 mod forward;
 mod handle;
 mod identity;
+mod journal;
 mod leader_link;
 mod leadership;
 mod log_store;

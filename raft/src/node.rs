@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::forward::Forwarder;
 use crate::handle::{Applied, Hooks, ProposeError, StartError, Status};
 use crate::identity;
+use crate::journal;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
 use crate::log_store::LogStore;
@@ -78,6 +79,7 @@ impl Storage {
                 options.data.display()
             ))
         })?;
+        let disk = journal::open(&options.data.join("journal"), disk, failure.clone())?;
         let log = LogStore::open(disk, failure)?;
         Ok(Self { log, snapshots })
     }

@@ -6,6 +6,7 @@ mod common;
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use common::{Cluster, Heard, barrier, create_job, eventually, hooks, options, write};
 use tempfile::TempDir;
@@ -14,7 +15,7 @@ use tripod_state::ids::NodeId;
 
 async fn refusal(options: Options) -> StartError {
     let node = options.node;
-    match Handle::start(options, hooks(node, &std::sync::Arc::<Heard>::default())).await {
+    match Handle::start(options, hooks(node, &Arc::<Heard>::default())).await {
         Ok(_) => panic!("the node started"),
         Err(error) => error,
     }
@@ -63,9 +64,20 @@ async fn data_of_a_newer_program() {
     let (_directory, options) = stopped_node().await;
     let file = options.data.join("identity.json");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace("\"format\": 1", "\"format\": 7")).unwrap();
+    std::fs::write(&file, text.replace("\"format\": 2", "\"format\": 7")).unwrap();
     let text = refusal(options).await.to_string();
     assert!(text.contains("has format 7") && text.contains("newer program"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_of_an_older_format_are_raised_to_the_present_one() {
+    let (_directory, options) = stopped_node().await;
+    let file = options.data.join("identity.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"format\": 2", "\"format\": 1")).unwrap();
+    let node = Handle::start(options.clone(), hooks(options.node, &Arc::default())).await.unwrap();
+    node.shutdown().await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,7 +179,7 @@ async fn a_stranger_with_the_right_addresses() {
     stranger.data = cluster.directory.path().join("stranger");
     stranger.peer_listen = format!("127.0.0.1:{}", common::free_port());
     stranger.initial.push(InitialMember { node: NodeId(4), peer: stranger.peer_listen.clone() });
-    let heard = std::sync::Arc::default();
+    let heard = Arc::default();
     let node = Handle::start(stranger, hooks(NodeId(4), &heard)).await.unwrap();
     eventually("a stranger that stands for election", || {
         (node.status().role == tripod_raft::Role::Candidate).then_some(())

@@ -1,9 +1,9 @@
-//! What the log store asks of whatever keeps the log. Today sled stands behind it directly; a
-//! journal that takes the one flush of the commit path and moves committed entries into sled later
-//! fits in here: it implements [`Disk`], and its checkpoint is a [`Change`] of the sled underneath.
+//! What the log store asks of whatever keeps the log: a [journal](crate::journal), which asks the
+//! same of its home.
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::StartError;
 use crate::log_store::chunk::Damage;
@@ -47,11 +47,18 @@ pub(crate) trait Disk: Send + 'static {
     /// Reads and verifies everything; gives each entry that is not purged to `each`, in order.
     fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError>;
 
-    /// Stages changes: visible to readers afterwards, durable after the next [`Self::sync`].
+    /// Stages changes. They are durable, and visible to readers, after the next [`Self::sync`]; they
+    /// may be either before.
     fn write(&mut self, changes: &[Change]) -> Result<(), DiskError>;
 
     /// Makes everything staged so far durable, power loss included.
     fn sync(&mut self) -> Result<(), DiskError>;
+
+    /// Called when nothing waits to be written: a chance for what nobody waits for. Says how soon it
+    /// should be called again if nothing is written until then.
+    fn rest(&mut self) -> Result<Option<Duration>, DiskError> {
+        Ok(None)
+    }
 
     /// Reads entries that have been written, from other threads.
     fn reader(&self) -> Arc<dyn OldEntries>;
@@ -83,6 +90,13 @@ pub(crate) enum DiskError {
          data directory, and let it join again under a new node id"
     )]
     Damaged { directory: String, index: u64, problem: String },
+    /// [`Self::Damaged`], found where the entry cannot be named.
+    #[error(
+        "TRIPOD-LOG-DAMAGED: {file} is damaged at byte {offset_bytes}: {problem}. A node must not vote on \
+         a log that it cannot read to its end: remove this node from the cluster, wipe its data directory, \
+         and let it join again under a new node id"
+    )]
+    DamagedFile { file: String, offset_bytes: u64, problem: String },
     #[error(
         "TRIPOD-LOG-IO: cannot {action} the log in {directory}: {cause}; check the disk, its free space and permissions"
     )]

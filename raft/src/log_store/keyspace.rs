@@ -12,6 +12,8 @@ pub(crate) enum MetaKey {
     Committed,
     /// The last log id that was purged. Entries up to it may be gone.
     Purged,
+    /// The journal that continues this log.
+    Journal,
 }
 
 const META_SPACE: u8 = 0;
@@ -25,6 +27,7 @@ impl MetaKey {
             Self::Vote => 1,
             Self::Committed => 2,
             Self::Purged => 3,
+            Self::Journal => 4,
         };
         [META_SPACE, number]
     }

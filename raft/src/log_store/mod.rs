@@ -2,7 +2,8 @@
 //!
 //! openraft calls [`LogStore`]; it changes the [`tail`] at once, so that what was appended can be
 //! read, and queues the change for the [`writer`]. The writer hands groups of changes to a
-//! [`disk`], today [`sled_disk`], which stores entries in [`chunk`]s under the keys of [`keyspace`].
+//! [`disk`]: the [journal](crate::journal), behind which [`sled_disk`] stores entries in [`chunk`]s
+//! under the keys of [`keyspace`].
 
 mod chunk;
 mod disk;
@@ -11,6 +12,8 @@ mod sled_disk;
 mod tail;
 mod writer;
 
+#[cfg(test)]
+pub(crate) mod test_entries;
 #[cfg(test)]
 mod tests;
 
@@ -27,11 +30,10 @@ use tokio::sync::oneshot;
 use crate::failure::Failure;
 use crate::types::{Entry, LogId, Types, Vote};
 
-use disk::{Change, Disk, OldEntries};
 use tail::{Place, Tail};
 use writer::{Waiter, Writer};
 
-pub(crate) use disk::DiskError;
+pub(crate) use disk::{Change, Disk, DiskError, Loaded, OldEntries};
 pub(crate) use keyspace::MetaKey;
 pub(crate) use sled_disk::SledDisk;
 
@@ -55,7 +57,12 @@ impl LogStore {
         Self::open_bounded(disk, failure, TAIL_BYTES_MAX)
     }
 
-    fn open_bounded(mut disk: impl Disk, failure: Failure, tail_bytes: usize) -> Result<Self, DiskError> {
+    /// [`Self::open`], with another bound for the bytes of entries kept in memory.
+    pub(crate) fn open_bounded(
+        mut disk: impl Disk,
+        failure: Failure,
+        tail_bytes: usize,
+    ) -> Result<Self, DiskError> {
         let mut tail = Tail::new(tail_bytes);
         let loaded = disk.load(&mut |entry| tail.push_loaded(entry))?;
         tail.finish_load(loaded);

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use openraft::storage::IOFlushed;
 use parking_lot::{Mutex, RwLock};
@@ -95,7 +96,7 @@ impl Worker {
         let mut waiters = Vec::new();
         let mut open = true;
         while open {
-            let Ok(first) = jobs.recv() else { break };
+            let Some(first) = self.next(jobs) else { break };
             let mut next = Some(first);
             while let Some(job) = next {
                 match job {
@@ -115,11 +116,40 @@ impl Worker {
             }
         }
         if self.failure.get().is_none()
-            && let Err(error) = self.disk.sync()
+            && let Err(error) = self.disk.sync().and_then(|()| self.disk.rest())
         {
             tracing::error!(%error, "last flush of the log failed");
         }
         self.disk.reader().close();
+    }
+
+    /// Waits for the next job, and lets the disk rest as long as there is none. `None` when nobody can
+    /// send one any more.
+    fn next(&mut self, jobs: &mpsc::Receiver<Job>) -> Option<Job> {
+        loop {
+            match jobs.try_recv() {
+                Ok(job) => return Some(job),
+                Err(mpsc::TryRecvError::Disconnected) => return None,
+                Err(mpsc::TryRecvError::Empty) => {}
+            }
+            let Some(again) = self.rest() else { return jobs.recv().ok() };
+            match jobs.recv_timeout(again) {
+                Ok(job) => return Some(job),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Nobody waits for what the disk does here, so a failure is told to the node only.
+    fn rest(&mut self) -> Option<Duration> {
+        if self.failure.get().is_some() {
+            return None;
+        }
+        self.disk.rest().unwrap_or_else(|error| {
+            self.failure.set(&error.to_string());
+            None
+        })
     }
 
     /// The committed index is a hint for the next start: alone it is not worth a write. It goes with

@@ -7,10 +7,11 @@ pub(crate) mod proxy;
 
 use std::future::Future;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -48,9 +49,18 @@ pub(crate) struct Cluster {
     pub(crate) heard: Vec<Arc<Heard>>,
 }
 
-/// A port that was free a moment ago.
+/// A port that is free, and that the kernel gives to nobody who does not ask for it: it lies below those
+/// for outgoing connections and for whoever binds port 0. Processes at the same time begin at other ones.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    const PORTS: Range<u32> = 8_000..12_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(61);
+    let candidates = (0..PORTS.end - PORTS.start).map(|_| {
+        let step = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        u16::try_from(PORTS.start + step % (PORTS.end - PORTS.start)).unwrap()
+    });
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    candidates.into_iter().find(free).expect("one of 4000 ports is free")
 }
 
 /// Options of nodes 1 to `count` of one cluster, whose data lies below `directory`.

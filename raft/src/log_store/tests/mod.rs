@@ -5,35 +5,18 @@ mod model;
 use std::path::Path;
 use std::time::Duration;
 
-use bytes::Bytes;
-use openraft::entry::RaftEntry as _;
+use openraft::StorageError;
 use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageExt as _};
 use openraft::testing::log::{StoreBuilder, Suite};
-use openraft::vote::RaftLeaderId as _;
-use openraft::{StorageError, alias};
 use tempfile::TempDir;
 
 use super::chunk::PART_BYTES;
 use super::keyspace::ChunkKey;
 use super::*;
+use crate::log_store::test_entries::{entries, entry, id};
 use crate::snapshot::SnapshotStore;
 use crate::state_machine::StateMachine;
 use crate::test_support::quiet_hooks;
-use crate::types::LogCommand;
-
-fn id(term: u64, index: u64) -> LogId {
-    LogId::new(alias::LeaderIdOf::<Types>::new(term, 1).to_committed(), index)
-}
-
-fn entry(term: u64, index: u64, bytes: usize) -> Entry {
-    let fill = u8::try_from(index % 251).unwrap();
-    let command = LogCommand { now_ms: index, payload: Bytes::from(vec![fill; bytes]) };
-    Entry::new_normal(id(term, index), command)
-}
-
-fn entries(term: u64, indexes: std::ops::Range<u64>, bytes: usize) -> Vec<Entry> {
-    indexes.map(|index| entry(term, index, bytes)).collect()
-}
 
 fn open(directory: &Path) -> Result<LogStore, DiskError> {
     SledDisk::open(&directory.join("log")).and_then(|disk| LogStore::open(disk, Failure::new()))
@@ -296,7 +279,7 @@ struct Watched {
 }
 
 impl Disk for Watched {
-    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<disk::Loaded, DiskError> {
+    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError> {
         self.inner.load(each)
     }
 
@@ -337,7 +320,7 @@ struct Failing {
 }
 
 impl Disk for Failing {
-    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<disk::Loaded, DiskError> {
+    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError> {
         self.inner.load(each)
     }
 

@@ -1,0 +1,13 @@
+//! The journal against simulated disks that crash, lose and tear, and against real files and sled.
+
+mod compat;
+mod crash;
+mod damage;
+mod dice;
+mod fuse;
+mod machine;
+mod oracle;
+mod real;
+mod sim_files;
+mod sim_home;
+mod space;
