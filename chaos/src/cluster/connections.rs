@@ -1,7 +1,7 @@
 //! Who is connected to which port, from the kernel's tables: the only witness that neither client nor
 //! server can fool.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use anyhow::{Context as _, Result};
@@ -30,7 +30,6 @@ pub fn listening_ports(pid: u32) -> Result<BTreeSet<u16>> {
 
 /// One row of the kernel's table.
 struct Socket {
-    inode: String,
     state: String,
     local: u16,
     remote: u16,
@@ -51,20 +50,19 @@ fn sockets(pid: u32) -> Result<Vec<Socket>> {
         let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
         held.extend(inode.map(str::to_owned));
     }
-    let rows = ipv4.lines().skip(1).chain(ipv6.lines().skip(1));
-    Ok(rows.filter_map(row).filter(|socket| held.contains(&socket.inode)).collect())
+    let rows = ipv4.lines().skip(1).chain(ipv6.lines().skip(1)).filter_map(row);
+    // The kernel shows a socket twice when the table changes while it is read.
+    let rows: BTreeMap<String, Socket> = rows.filter(|(inode, _)| held.contains(inode)).collect();
+    Ok(rows.into_values().collect())
 }
 
-/// `sl local remote state tx:rx tr:when retransmit uid timeout inode ...`; ports in hexadecimal.
-fn row(line: &str) -> Option<Socket> {
+/// The socket's number, and the rest: `sl local remote state tx:rx tr:when retransmit uid timeout inode ...`; ports in hexadecimal.
+fn row(line: &str) -> Option<(String, Socket)> {
     let columns: Vec<&str> = line.split_whitespace().collect();
     let port = |column: &str| u16::from_str_radix(column.rsplit_once(':')?.1, 16).ok();
-    Some(Socket {
-        inode: (*columns.get(9)?).to_owned(),
-        state: columns[3].to_owned(),
-        local: port(columns[1])?,
-        remote: port(columns[2])?,
-    })
+    let inode = (*columns.get(9)?).to_owned();
+    let state = columns[3].to_owned();
+    Some((inode, Socket { state, local: port(columns[1])?, remote: port(columns[2])? }))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
@@ -139,8 +139,7 @@ impl Front {
             Ok(Err(fault)) => Ok(Err(fault)),
             Err(outage) => Err(outage),
         };
-        tokio::time::sleep(LAST_WORD).await;
-        match reply {
+        let status = match reply {
             Ok(Ok(answer)) => unexpected(&answer),
             Err(outage) if lasting => status::of_outage(&outage),
             Ok(Err(fault)) => self.refuse(&fault),
@@ -148,7 +147,12 @@ impl Front {
                 tracing::debug!(%outage, "poll for errors released");
                 status::of_released_poll(&outage)
             }
+        };
+        // A poll that merely ends must do so while its connection lasts: nobody repeats the last attempt.
+        if status.code() != Code::Cancelled {
+            tokio::time::sleep(LAST_WORD).await;
         }
+        status
     }
 
     /// The answer to a poll. Where the end of this connection would reach the client as an error, nothing
