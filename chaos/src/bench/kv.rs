@@ -26,9 +26,9 @@ struct Load {
 }
 
 const LOADS: [Load; 8] = [
-    Load { op: Op::Put, clients: 1, target: Target::Leader, goal: Some(0.7) },
-    Load { op: Op::Put, clients: 64, target: Target::Leader, goal: Some(1.0) },
-    Load { op: Op::Put, clients: 256, target: Target::Leader, goal: Some(1.0) },
+    Load { op: Op::Put, clients: 1, target: Target::Leader, goal: Some(1.2) },
+    Load { op: Op::Put, clients: 64, target: Target::Leader, goal: Some(1.5) },
+    Load { op: Op::Put, clients: 256, target: Target::Leader, goal: Some(1.7) },
     Load { op: Op::Put, clients: 64, target: Target::Follower, goal: Some(0.8) },
     Load { op: Op::Get, clients: 1, target: Target::Leader, goal: None },
     Load { op: Op::Get, clients: 64, target: Target::Leader, goal: Some(2.0) },

@@ -52,6 +52,6 @@ pub(super) async fn run(settings: &Settings, release: &str, target: Target) -> R
     let python = settings.python(release)?;
     match target {
         Target::List => direct::with_list(python, &folder).await,
-        Target::Xds => direct::with_xds(python, &folder).await,
+        Target::Xds => direct::with_xds(python, &folder, release).await,
     }
 }

@@ -63,6 +63,9 @@ impl Repeat {
 pub(crate) struct Manners {
     pub(crate) heartbeat: Duration,
     pub(crate) repeat: Repeat,
+    /// gRPC repeats calls, and increments of this release do not say whose they are: one whose answer was lost
+    /// counts again.
+    pub(crate) increments_unmarked: bool,
     /// The oldest protocol.
     pub(crate) legacy: bool,
     /// What is set in their environment.
@@ -73,7 +76,13 @@ impl Default for Manners {
     fn default() -> Self {
         // Longer than an election, short enough to notice a mistake.
         let heartbeat = Duration::from_secs(20);
-        Self { heartbeat, repeat: Repeat::None, legacy: false, variables: Vec::new() }
+        Self {
+            heartbeat,
+            repeat: Repeat::None,
+            increments_unmarked: false,
+            legacy: false,
+            variables: Vec::new(),
+        }
     }
 }
 
@@ -107,6 +116,9 @@ impl Program {
             let mut arguments = vec!["--address", address, "-n", &count, "--id", &id];
             arguments.extend(["--control", directory, "--heartbeat-timeout", &heartbeat]);
             arguments.extend(["--repeat-cut", manners.repeat.name()]);
+            if manners.increments_unmarked {
+                arguments.push("--increments-unmarked");
+            }
             if manners.legacy {
                 arguments.push("--legacy");
             }
