@@ -3,6 +3,7 @@
 use crate::command::{Answer, Command, Effect, Envelope, Reply};
 use crate::context::ApplyContext;
 use crate::member;
+use crate::planted::{Bug, is_planted};
 use crate::session::table::Verdict;
 use crate::state::{Outcome, State};
 
@@ -17,6 +18,9 @@ impl State {
             return Outcome { reply, effects };
         };
         let reply = match self.sessions.admit(stamp, self.now_ms) {
+            Verdict::Reply(Ok(_)) if is_planted(Bug::DoubleApply) => {
+                self.execute(&context, envelope.command, &mut effects)
+            }
             Verdict::Reply(reply) => reply,
             Verdict::Execute => {
                 let reply = self.execute(&context, envelope.command, &mut effects);

@@ -38,7 +38,7 @@
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, addresses.
-//! * [`snapshot`]: a state as records. [`limits`]: every bound.
+//! * [`snapshot`]: a state as records. [`limits`]: every bound. [`planted`]: bugs for builds that test the testers.
 
 mod apply;
 pub mod barrier;
@@ -50,6 +50,7 @@ pub mod job;
 pub mod kv;
 pub mod limits;
 pub mod member;
+pub mod planted;
 mod query;
 mod resolve;
 pub mod runtime;

@@ -8,6 +8,7 @@ use crate::command::Effect;
 use crate::fault::BarrierFault;
 use crate::ids::{BarrierCounter, BarrierName, DurationMs, TaskId};
 use crate::job::turn::Turn;
+use crate::planted::{Bug, is_planted};
 
 /// A call that wants to pass a barrier.
 pub(crate) struct Arrival<'a> {
@@ -146,6 +147,9 @@ impl Turn<'_> {
     fn reach(&mut self, arrival: &Arrival<'_>) -> Arrived {
         let call = self.call();
         let barrier = self.job.barriers.get_mut(&arrival.name).expect("checked by the caller");
+        if is_planted(Bug::DroppedArrival) && self.context.index.0.is_multiple_of(5) {
+            return Arrived::Waiting(barrier.current.counter);
+        }
         barrier.current.arrived.insert(arrival.task, call);
         let complete = barrier.members.as_ref().is_some_and(|all| all.len() == barrier.current.arrived.len());
         let counter = barrier.current.counter;
