@@ -68,6 +68,7 @@ impl JournalDisk {
                 id
             }
             None => {
+                recovery::expect_unused(&*files)?;
                 recovery::create(&*files, new_id, values_of(&mut *home)?, shape)?;
                 // From here on the home is not the whole log. Before it, the journal says nothing new.
                 home.adopt(new_id)?;

@@ -28,8 +28,32 @@ struct Found {
     file: Arc<dyn Blob>,
 }
 
+/// Refuses a directory that holds more than a creation leaves which was interrupted. The home then knew of a
+/// journal once and has forgotten it: to make a new one would be to lose the log in silence.
+pub(crate) fn expect_unused(files: &dyn Files) -> Result<(), DiskError> {
+    let names = files.list().map_err(|error| io(files, "open", &error))?;
+    let forgotten = |number, offset_bytes| {
+        let problem = "it is in use, but the log beside it has lost what it knew of this journal".into();
+        Err(damaged(files, number, offset_bytes, problem))
+    };
+    for number in names.iter().filter_map(|name| SegmentNumber::of_file(name)) {
+        if number != FIRST_SEGMENT {
+            return forgotten(number, 0);
+        }
+        let open = files.open(&number.file_name()).and_then(|file| Scan::of_itself(&*file, number));
+        // A file has its name only when all of it is durable.
+        let Some(scan) = open.map_err(|error| io(files, "read", &error))? else {
+            return forgotten(number, 0);
+        };
+        if scan.frames.len() != 1 || scan.claim().is_some() {
+            return forgotten(number, scan.end_bytes());
+        }
+    }
+    Ok(())
+}
+
 /// Makes the first segment of a new journal, which continues a log with these values. Whatever else
-/// is in the directory comes from an attempt that was interrupted.
+/// is in the directory comes from an attempt that was interrupted; see [`expect_unused`].
 pub(crate) fn create(
     files: &dyn Files,
     journal: JournalId,
@@ -52,6 +76,9 @@ pub(crate) fn create(
 /// Opens the journal. Blocks.
 pub(crate) fn recover(files: &dyn Files, journal: JournalId, shape: Shape) -> Result<Opened, DiskError> {
     let found = find(files)?;
+    for segment in &found {
+        check_size(files, segment, shape)?;
+    }
     let last = last_begun(files, journal, &found)?;
     let end = read(files, journal, &found[last])?;
     let beyond = match found.get(last + 1) {
@@ -129,6 +156,17 @@ fn last_begun(files: &dyn Files, journal: JournalId, found: &[Found]) -> Result<
         }
     }
     Err(missing(files, found.last().map_or(FIRST_SEGMENT, |found| found.number)))
+}
+
+/// A file has its name only when it has its size, and never gets shorter: one that is could be taken for a
+/// segment that was never begun. A shape with larger segments must know of these.
+fn check_size(files: &dyn Files, found: &Found, shape: Shape) -> Result<(), DiskError> {
+    let size_bytes = found.file.size().map_err(|error| io(files, "read", &error))?;
+    if size_bytes < shape.segment_bytes {
+        let problem = format!("it ends there, but every segment has {} bytes or more", shape.segment_bytes);
+        return Err(damaged(files, found.number, size_bytes, problem));
+    }
+    Ok(())
 }
 
 /// Reads a segment, which must be of this journal if it says whose it is.

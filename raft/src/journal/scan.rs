@@ -28,6 +28,16 @@ impl Scan {
         Ok(Self { number, salt, bytes, frames })
     }
 
+    /// Reads a whole file of the journal that it says it belongs to; `None` if it does not say. Blocks.
+    pub(crate) fn of_itself(file: &dyn Blob, number: SegmentNumber) -> io::Result<Option<Self>> {
+        let mut bytes = vec![0; usize::try_from(ALIGN).expect("a small number")];
+        let read = file.read_at(0, &mut bytes)?;
+        match SegmentHead::parse(&bytes[..read]) {
+            Some(head) => Self::read(file, head.journal, number).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// What the file says of itself, if that is whole.
     pub(crate) fn head(&self) -> Option<SegmentHead> {
         SegmentHead::parse(&self.bytes)

@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::fuse::{Fuse, Loss};
-use super::machine::Machine;
+use super::machine::{Machine, SMALL};
 use super::oracle::{Log, Script};
 use super::sim_files::SimFiles;
+use super::sim_home::SimHome;
+use crate::journal::frame::JournalId;
+use crate::journal::record::Checkpoint;
+use crate::journal::recovery;
+use crate::journal::state::LogValues;
 use crate::log_store::test_entries::{entries, entry};
 use crate::log_store::{Change, DiskError};
 
@@ -128,13 +133,36 @@ fn a_lost_or_shortened_file_is_noticed() {
         let mut lost = files.clone();
         lost.remove(name);
         refused += u32::from(is_refused(&machine, &lost, &format!("without {name}")));
-        let mut shortened = files.clone();
-        shortened.get_mut(name).unwrap().truncate(200);
-        refused += u32::from(is_refused(&machine, &shortened, &format!("a short {name}")));
+        for bytes in [0, 1, 200, 511, 513, files[name].len() - 1] {
+            let mut shortened = files.clone();
+            shortened.get_mut(name).unwrap().truncate(bytes);
+            let noticed = is_refused(&machine, &shortened, &format!("{name} of {bytes} bytes"));
+            assert!(noticed || bytes as u64 >= SMALL.segment_bytes, "{name} of {bytes} bytes");
+        }
     }
     assert!(refused >= 2, "{refused}");
     let refusal = start_on(&machine, &BTreeMap::new()).unwrap_err().to_string();
     assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED"), "{refusal}");
+}
+
+/// One flipped bit in the last record of sled's file makes sled drop it, and that record may be the journal's id.
+#[test]
+fn a_home_that_forgot_its_journal_gets_no_new_one() {
+    let mut young = Machine::new();
+    young.start().unwrap();
+    young.group(&[Change::Append(entries(1, 0..1, 10))]).unwrap();
+    for machine in [&young, &stopped(3, true), &stopped(5, false)] {
+        let mut forgetful = machine.after_crash(Loss::Nothing);
+        forgetful.home = SimHome::new(forgetful.fuse.clone());
+        let refusal = forgetful.start().unwrap_err().to_string();
+        assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains("has lost"), "{refusal}");
+    }
+    // What an interrupted creation leaves is another matter: nothing was ever in that journal.
+    let mut interrupted = Machine::new();
+    let checkpoint = Checkpoint { through: None, moved: None, oldest: recovery::FIRST_SEGMENT };
+    let nothing = LogValues { vote: None, committed: None, purged: None, last: None, checkpoint };
+    recovery::create(&interrupted.files, JournalId(9), nothing, SMALL).unwrap();
+    assert_eq!(interrupted.start().unwrap(), Log::default());
 }
 
 /// Every file of it is whole, and it ends as a journal ends; but votes and entries are missing.
