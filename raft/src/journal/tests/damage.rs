@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::fuse::{Fuse, Loss};
 use super::machine::Machine;
 use super::oracle::{Log, Script};
-use super::sim_files::SimFiles;
+use crate::journal::simulated::{Loss, Medium, SimFiles};
 use crate::log_store::test_entries::{entries, entry};
 use crate::log_store::{Change, DiskError};
 
@@ -28,7 +27,7 @@ fn stopped(seed: u64, clean: bool) -> Machine {
 /// Starts on other files than the machine left.
 fn start_on(machine: &Machine, files: &BTreeMap<String, Vec<u8>>) -> Result<Log, DiskError> {
     let mut other = machine.after_crash(Loss::Nothing);
-    other.files = SimFiles::holding(Fuse::default(), files);
+    other.files = SimFiles::holding(Medium::default(), files);
     other.start()
 }
 
