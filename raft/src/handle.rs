@@ -12,6 +12,7 @@ use tripod_state::{Effect, Envelope, Reply, State};
 use crate::codec;
 use crate::node::Node;
 use crate::options::Options;
+use crate::world::World;
 
 /// A committed and applied command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +115,15 @@ impl Handle {
     /// # Errors
     /// A data directory of another node or cluster, damaged storage, a port in use.
     pub async fn start(options: Options, hooks: Hooks) -> Result<Self, StartError> {
-        Ok(Self { node: Arc::new(Node::start(options, hooks).await?) })
+        Self::start_in(World::real(), options, hooks).await
+    }
+
+    /// [`Self::start`] in another world: for simulations.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_in(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
+        Ok(Self { node: Arc::new(Node::start(world, options, hooks).await?) })
     }
 
     /// Replicates a command and gives its reply once it is durable on a quorum and applied on the

@@ -28,8 +28,34 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    fn of(options: &Options) -> Self {
+    pub(crate) fn of(options: &Options) -> Self {
         Self { cluster_id: options.cluster_id.clone(), node: options.node.0, format: FORMAT }
+    }
+
+    /// Whether a directory of `found` may be used by a node that was started as this one.
+    pub(crate) fn compare(&self, found: &Self, place: &Path) -> Result<(), StartError> {
+        let place = place.display();
+        if found.format > FORMAT {
+            return Err(StartError::Identity(format!(
+                "TRIPOD-IDENTITY-FORMAT: {place} has format {}, this program knows {FORMAT}; start a newer program",
+                found.format
+            )));
+        }
+        if found.cluster_id != self.cluster_id {
+            return Err(StartError::Identity(format!(
+                "TRIPOD-IDENTITY-CLUSTER: {place} belongs to cluster {}, this node is started for cluster {}; give \
+                 it the data directory of its own cluster, or correct the cluster id",
+                found.cluster_id, self.cluster_id
+            )));
+        }
+        if found.node != self.node {
+            return Err(StartError::Identity(format!(
+                "TRIPOD-IDENTITY-NODE: {place} belongs to node {}, this is node {}; every node needs a data \
+                 directory of its own",
+                found.node, self.node
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -42,7 +68,7 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
     let log = options.data.join(LOG_DIRECTORY);
     let known = read_file(&file)?;
     if let Some(found) = &known {
-        compare(&wanted, found, &file)?;
+        wanted.compare(found, &file)?;
         if !log.exists() {
             return Err(log_lost(options, &log));
         }
@@ -50,7 +76,7 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
     let mut disk = SledDisk::open(&log)?;
     let stored = disk.get::<Identity>(MetaKey::Identity)?;
     match &stored {
-        Some(found) => compare(&wanted, found, &log)?,
+        Some(found) => wanted.compare(found, &log)?,
         // The file is written after the log, so a log that knows nothing replaced another one.
         None if known.is_some() => return Err(log_lost(options, &log)),
         None => {}
@@ -151,29 +177,4 @@ fn write_file(data: &Path, identity: &Identity) -> std::io::Result<()> {
     file.sync_all()?;
     fs::rename(&temporary, data.join(FILE))?;
     File::open(data)?.sync_all()
-}
-
-fn compare(wanted: &Identity, found: &Identity, place: &Path) -> Result<(), StartError> {
-    let place = place.display();
-    if found.format > FORMAT {
-        return Err(StartError::Identity(format!(
-            "TRIPOD-IDENTITY-FORMAT: {place} has format {}, this program knows {FORMAT}; start a newer program",
-            found.format
-        )));
-    }
-    if found.cluster_id != wanted.cluster_id {
-        return Err(StartError::Identity(format!(
-            "TRIPOD-IDENTITY-CLUSTER: {place} belongs to cluster {}, this node is started for cluster {}; give \
-             it the data directory of its own cluster, or correct the cluster id",
-            found.cluster_id, wanted.cluster_id
-        )));
-    }
-    if found.node != wanted.node {
-        return Err(StartError::Identity(format!(
-            "TRIPOD-IDENTITY-NODE: {place} belongs to node {}, this is node {}; every node needs a data \
-             directory of its own",
-            found.node, wanted.node
-        )));
-    }
-    Ok(())
 }

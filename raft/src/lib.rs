@@ -13,22 +13,27 @@
 //! * A committed command that cannot be decoded stops the node. It is never skipped.
 //! * [`ProposeError::Unknown`] is the only error after which a command may have taken effect.
 //! * A message for another cluster or another node is refused.
+//! * Everything that comes from outside (bytes of peers and disks, time, chance) comes through [`World`] and
+//!   [`Chance`], so that a simulation repeats from its seed.
 //!
 //! # Map
 //! | module | what |
 //! |---|---|
 //! | [`handle`](Handle), `options` | the public face |
 //! | `node` | everything put together; start and stop |
-//! | `types`, `config`, `codec` | what openraft must know of us; every byte we encode |
-//! | `identity` | whose data directory this is |
+//! | `world` | what a node stands on: network, storage and clock, the real ones or a simulation's |
+//! | `chance` | every random number, seeded in a simulation |
+//! | `types`, `config`, `runtime`, `codec` | what openraft must know of us; every byte we encode |
+//! | `storage`, `identity` | opening what is on disk; whose data directory this is |
 //! | `log_store` | the Raft log: memory, writer thread, sled |
-//! | `journal` | what makes the log durable, in front of sled |
+//! | `journal` | what makes the log durable, in front of sled; the simulated disk |
 //! | `state_machine`, `snapshot` | apply, and files of the whole state |
 //! | `network` | the peer transport, both sides |
 //! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
 //! | `read_index` | linearizable reads |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
 
+mod chance;
 mod codec;
 mod config;
 mod failure;
@@ -43,16 +48,22 @@ mod network;
 mod node;
 mod options;
 mod read_index;
+mod runtime;
 mod snapshot;
 mod state_machine;
 mod status;
+mod storage;
 mod submit;
 #[cfg(test)]
 mod test_support;
 mod types;
+mod world;
 
+pub use chance::{Chance, SeededChance};
 pub use handle::{
     Applied, AskHandler, EffectsHook, Handle, Hooks, Leadership, MemberStatus, ProposeError, Role,
     StartError, Status,
 };
+pub use journal::SimulatedDisk;
 pub use options::{InitialMember, Options, Timing};
+pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World};

@@ -17,8 +17,6 @@ use crate::config;
 use crate::failure::Failure;
 use crate::forward::Forwarder;
 use crate::handle::{Applied, Hooks, ProposeError, StartError, Status};
-use crate::identity;
-use crate::journal;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
 use crate::log_store::LogStore;
@@ -29,11 +27,12 @@ use crate::network::leader_service::LeaderService;
 use crate::network::server::{self, RaftService};
 use crate::options::Options;
 use crate::read_index::{self, ReadRounds};
-use crate::snapshot::SnapshotStore;
 use crate::state_machine::StateMachine;
 use crate::status;
+use crate::storage::Storage;
 use crate::submit::Submitter;
 use crate::types::{Peer, Raft};
+use crate::world::{Door, World};
 
 /// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
 /// command that does not could be appended, but never replicated.
@@ -64,56 +63,37 @@ pub(crate) struct Node {
     server: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a node has on disk.
-struct Storage {
-    log: LogStore,
-    snapshots: SnapshotStore,
-}
-
-impl Storage {
-    fn open(options: &Options, failure: Failure) -> Result<Self, StartError> {
-        let disk = identity::open_data(options)?;
-        let snapshots = SnapshotStore::open(&options.data.join("snapshots")).map_err(|error| {
-            StartError::Storage(format!(
-                "TRIPOD-SNAPSHOT-IO: cannot open the snapshots in {}: {error}; check the disk and permissions",
-                options.data.display()
-            ))
-        })?;
-        let disk = journal::open(&options.data.join("journal"), disk, failure.clone())?;
-        let log = LogStore::open(disk, failure)?;
-        Ok(Self { log, snapshots })
-    }
-}
-
 impl Node {
     /// Opens the storage, recovers the state, and joins the peers.
-    pub(crate) async fn start(options: Options, hooks: Hooks) -> Result<Self, StartError> {
+    pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         let config = config::raft_config(&options)?;
-        let listener = server::bind(&options.peer_listen).await?;
+        let World { wires, work, clock, observer } = world;
+        let door = server::bind(&wires, &options.peer_listen).await?;
         let failure = Failure::new();
         let storage = {
-            let (options, failure) = (options.clone(), failure.clone());
-            let opened = tokio::task::spawn_blocking(move || Storage::open(&options, failure)).await;
+            let (options, failure, within) = (options.clone(), failure.clone(), work.clone());
+            let opened = work.run(move || Storage::open(within, &options, failure)).await;
             opened
                 .map_err(|error| StartError::Storage(format!("opening the storage panicked: {error}")))??
         };
         let Storage { log, snapshots } = storage;
         let cluster_id = options.cluster_id.clone();
+        let channels = Channels::new(wires, config::connect_timeout(&options));
+        let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
-        let channels = Channels::new(config::connect_timeout(&options));
-        let clients = PeerClients::new(cluster_id.clone(), channels.clone());
+        let machine = machine.observed(observer);
         let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
         let raft = match started {
             Ok(raft) => raft,
             Err(fatal) => {
-                close(&log).await;
+                log.stop().await;
                 return Err(StartError::Storage(recovery_failed(&options, &failure, &fatal)));
             }
         };
         let leadership = LeadershipWatch::start(options.node.0, &raft, machine.applied());
         let link = LeaderLink::new(cluster_id, raft.clone(), channels, leadership.clone());
         let node = Self {
-            submitter: Submitter::new(raft.clone()),
+            submitter: Submitter::new(raft.clone(), clock),
             forwarder: Forwarder::start(link.clone()),
             own_rounds: own_rounds(&raft),
             remote_rounds: remote_rounds(&link),
@@ -129,7 +109,7 @@ impl Node {
             leadership,
             link,
         };
-        node.serve(listener);
+        node.serve(door);
         node.watch();
         if let Err(error) = node.bootstrap().await {
             node.shutdown().await;
@@ -138,7 +118,7 @@ impl Node {
         Ok(node)
     }
 
-    fn serve(&self, listener: tokio::net::TcpListener) {
+    fn serve(&self, door: Door) {
         let cluster_id = &self.options.cluster_id;
         let raft = RaftService {
             raft: self.raft.clone(),
@@ -153,7 +133,7 @@ impl Node {
             hooks: self.hooks.clone(),
         };
         let guard = Guard::new(cluster_id, self.options.node.0);
-        let task = server::serve(listener, &guard, raft, leader, self.stop.subscribe());
+        let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
         *self.server.lock() = Some(task);
     }
 
@@ -336,7 +316,7 @@ impl Node {
             tracing::info!("calls of peers did not end in time");
             server.abort();
         }
-        close(&self.log).await;
+        self.log.stop().await;
     }
 }
 
@@ -354,13 +334,6 @@ fn remote_rounds(link: &LeaderLink) -> ReadRounds {
         let link = link.clone();
         async move { link.read_index().await }
     })
-}
-
-async fn close(log: &LogStore) {
-    let log = log.clone();
-    if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
-        tracing::error!(%error, "closing the log panicked");
-    }
 }
 
 fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<crate::types::Types>) -> String {

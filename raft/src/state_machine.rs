@@ -15,8 +15,9 @@ use tripod_state::{ApplyContext, Effect, Envelope, State};
 use crate::codec;
 use crate::failure::Failure;
 use crate::handle::Hooks;
-use crate::snapshot::{self, Header, SnapshotFile, SnapshotStore};
+use crate::snapshot::{Header, SnapshotFile, SnapshotStore};
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
+use crate::world::{LogLine, Observer};
 
 /// Entries applied under one hold of the lock. Readers wait that long at most.
 const APPLY_MAX: usize = 512;
@@ -42,6 +43,7 @@ struct Shared {
     snapshots: SnapshotStore,
     cluster_id: String,
     hooks: Hooks,
+    observer: Option<Arc<dyn Observer>>,
     failure: Failure,
     /// The index up to which effects were told: never ahead of what `machine` shows.
     applied: watch::Sender<Option<LogId>>,
@@ -65,12 +67,20 @@ impl StateMachine {
             snapshots,
             cluster_id,
             hooks,
+            observer: None,
             failure,
             applied: watch::Sender::new(None),
             unsaved_bytes: AtomicU64::new(0),
             snapshot_wanted: Notify::new(),
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// The same with somebody who looks on.
+    pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
+        shared.observer = observer;
+        self
     }
 
     /// Looks at the state as it is now.
@@ -158,6 +168,9 @@ impl StateMachine {
         let mut responders: Vec<Option<ApplyResponder<Types>>> = Vec::with_capacity(batch.len());
         let mut bytes = 0;
         for (entry, responder) in batch.drain(..) {
+            if let Some(observer) = &self.shared.observer {
+                observer.applied(LogLine::of(&entry));
+            }
             bytes += entry_bytes(&entry);
             steps.push((entry.log_id, self.decode(&entry)?));
             responders.push(responder);
@@ -210,9 +223,10 @@ impl RaftStateMachine<Types> for StateMachine {
 
     async fn install_snapshot(&mut self, _meta: &SnapshotMeta, file: SnapshotFile) -> io::Result<()> {
         let shared = self.shared.clone();
-        let installed = tokio::task::spawn_blocking(move || -> io::Result<()> {
-            let (header, state) = snapshot::read(&file.path)?;
-            shared.snapshots.adopt(&header, &file.path)?;
+        let work = shared.snapshots.work().clone();
+        let installed = work.run(move || -> io::Result<()> {
+            let (header, state) = file.read()?;
+            shared.snapshots.adopt(&header, &file)?;
             let new = Machine { state, last_applied: header.last_log_id, membership: header.membership };
             // Dropping a large state takes time that readers need not wait for.
             let old = std::mem::replace(&mut *shared.machine.write(), new);
@@ -220,7 +234,7 @@ impl RaftStateMachine<Types> for StateMachine {
             shared.applied.send_replace(header.last_log_id);
             Ok(())
         });
-        installed.await.map_err(io::Error::other)??;
+        installed.await??;
         (self.shared.hooks.replaced)();
         Ok(())
     }
@@ -241,7 +255,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
 
     async fn build_snapshot(&mut self) -> io::Result<Snapshot> {
         let (machine, shared) = (self.machine.clone(), self.shared.clone());
-        let built = tokio::task::spawn_blocking(move || {
+        let work = shared.snapshots.work().clone();
+        let built = work.run(move || {
             let header = Header {
                 cluster_id: shared.cluster_id.clone(),
                 last_log_id: machine.last_applied,
@@ -250,7 +265,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
             };
             shared.snapshots.write(&header, &machine.state)
         });
-        built.await.map_err(io::Error::other)?
+        built.await?
     }
 }
 
@@ -286,7 +301,7 @@ mod tests {
     #[tokio::test]
     async fn the_applied_index_is_that_of_the_state_also_while_effects_are_told() {
         let directory = TempDir::new().unwrap();
-        let snapshots = SnapshotStore::open(&directory.path().join("snapshots")).unwrap();
+        let snapshots = SnapshotStore::open_directory(&directory.path().join("snapshots")).unwrap();
         let machine = Arc::new(OnceLock::<StateMachine>::new());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (watched, told) = (machine.clone(), seen.clone());

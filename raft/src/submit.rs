@@ -1,7 +1,5 @@
 //! Proposals on the leader itself, and what openraft's errors mean for the caller.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bytes::Bytes;
 use futures::StreamExt;
 use openraft::errors::{ClientWriteError, Fatal, ForwardToLeader, RaftError};
@@ -10,28 +8,30 @@ use tripod_state::ids::LogIndex;
 
 use crate::handle::{Applied, ProposeError};
 use crate::types::{LogCommand, Raft, Response, Types};
+use crate::world::WallClock;
 
 /// Appends commands to the log of this node, which should be the leader.
 #[derive(Clone)]
 pub(crate) struct Submitter {
     raft: Raft,
+    clock: WallClock,
 }
 
 impl Submitter {
-    pub(crate) fn new(raft: Raft) -> Self {
-        Self { raft }
+    pub(crate) fn new(raft: Raft, clock: WallClock) -> Self {
+        Self { raft, clock }
     }
 
     /// Replicates one encoded envelope.
     pub(crate) async fn submit(&self, payload: Bytes) -> Result<Applied, ProposeError> {
-        self.raft.client_write(stamp(payload)).await.map(applied).map_err(refused)
+        self.raft.client_write(self.stamp(payload)).await.map(applied).map_err(refused)
     }
 
     /// Replicates several, in order; one outcome each.
     pub(crate) async fn submit_many(&self, payloads: Vec<Bytes>) -> Vec<Result<Applied, ProposeError>> {
         let count = payloads.len();
         let mut outcomes = Vec::with_capacity(count);
-        match self.raft.client_write_many(payloads.into_iter().map(stamp)).await {
+        match self.raft.client_write_many(payloads.into_iter().map(|payload| self.stamp(payload))).await {
             Ok(mut results) => {
                 while let Some(result) = results.next().await {
                     outcomes.push(match result {
@@ -47,12 +47,10 @@ impl Submitter {
         outcomes.resize_with(count, || Err(broken(&Fatal::Stopped)));
         outcomes
     }
-}
 
-fn stamp(payload: Bytes) -> LogCommand {
-    // A clock before the epoch stamps zero; the state never lets time run backwards.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    LogCommand { now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX), payload }
+    fn stamp(&self, payload: Bytes) -> LogCommand {
+        LogCommand { now_ms: (self.clock)().0, payload }
+    }
 }
 
 fn applied(written: ClientWriteResponse<Types>) -> Applied {

@@ -7,6 +7,7 @@ use openraft::alias;
 use serde::{Deserialize, Serialize};
 use tripod_state::Reply;
 
+use crate::runtime::Runtime;
 use crate::snapshot::SnapshotFile;
 use crate::state_machine::StateMachine;
 
@@ -17,6 +18,7 @@ openraft::declare_raft_types!(
         R = Response,
         NodeId = u64,
         Node = Peer,
+        AsyncRuntime = Runtime,
 );
 
 pub(crate) type Raft = openraft::Raft<Types, StateMachine>;

@@ -22,6 +22,10 @@
 
 use std::fmt;
 
+use rand::RngExt as _;
+
+use crate::chance::Chance;
+
 /// Frames begin at multiples of this. Bounds the search for frames behind a damaged one.
 pub(crate) const ALIGN: u64 = 64;
 /// Bytes of a frame's header.
@@ -36,6 +40,13 @@ const KIND_SEAL: u8 = 2;
 /// neither is ever paired with another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JournalId(pub(crate) u128);
+
+impl JournalId {
+    /// An id that no other journal has.
+    pub(crate) fn random() -> Self {
+        Self(Chance.random())
+    }
+}
 
 /// The number of a segment, from 1 on; also its place in the order of segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

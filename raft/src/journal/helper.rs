@@ -14,7 +14,6 @@ pub(crate) enum Hands {
     /// A thread for each helper.
     Threads,
     /// The caller, at once.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only tests and simulations run without threads"))]
     Inline,
 }
 

@@ -14,6 +14,7 @@
 //! | `index`, `reader` | reading entries from any thread |
 //! | `frame`, `record`, `state` | the bytes |
 //! | `files`, `helper` | the seams to the file system and to threads |
+//! | `simulated` | what stands behind these seams in a simulation |
 
 mod disk;
 mod engine;
@@ -31,6 +32,7 @@ mod record;
 mod recovery;
 mod replay;
 mod scan;
+mod simulated;
 mod space;
 mod staging;
 mod state;
@@ -45,11 +47,13 @@ use crate::failure::Failure;
 use crate::log_store::{DiskError, SledDisk};
 
 use engine::Shape;
-use files::RealFiles;
 use frame::JournalId;
 use helper::Hands;
 
 pub(crate) use disk::JournalDisk;
+pub(crate) use files::{Blob, Files, RealFiles};
+
+pub use simulated::SimulatedDisk;
 
 /// The shape of a node's journal.
 ///
@@ -77,7 +81,7 @@ fn open_shaped(
         directory: directory.display().to_string(),
         cause: error.to_string(),
     })?;
-    let id = JournalId(rand::random());
+    let id = JournalId::random();
     JournalDisk::open(Arc::new(files), Box::new(home), shape, Hands::Threads, id, failure)
 }
 

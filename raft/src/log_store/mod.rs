@@ -11,6 +11,7 @@ mod keyspace;
 mod sled_disk;
 mod tail;
 mod writer;
+mod writer_task;
 
 #[cfg(test)]
 pub(crate) mod test_entries;
@@ -29,6 +30,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 use crate::types::{Entry, LogId, Types, Vote};
+use crate::world::{LogLine, Work};
 
 use tail::{Place, Tail};
 use writer::{Waiter, Writer};
@@ -49,31 +51,58 @@ pub(crate) struct LogStore {
     tail: Arc<RwLock<Tail>>,
     old: Arc<dyn OldEntries>,
     writer: Writer,
+    work: Work,
 }
 
 impl LogStore {
-    /// Reads and verifies the log, and starts its writer. Blocks.
+    /// Reads and verifies the log, and starts its writer, a thread. Blocks.
+    #[cfg(test)]
     pub(crate) fn open(disk: impl Disk, failure: Failure) -> Result<Self, DiskError> {
         Self::open_bounded(disk, failure, TAIL_BYTES_MAX)
     }
 
     /// [`Self::open`], with another bound for the bytes of entries kept in memory.
+    #[cfg(test)]
     pub(crate) fn open_bounded(
-        mut disk: impl Disk,
+        disk: impl Disk,
         failure: Failure,
         tail_bytes: usize,
     ) -> Result<Self, DiskError> {
+        Self::open_with(disk, failure, tail_bytes, Work::Threads)
+    }
+
+    /// Reads and verifies the log, and starts its writer. Blocks.
+    pub(crate) fn open_in(disk: impl Disk, failure: Failure, work: Work) -> Result<Self, DiskError> {
+        Self::open_with(disk, failure, TAIL_BYTES_MAX, work)
+    }
+
+    fn open_with(
+        mut disk: impl Disk,
+        failure: Failure,
+        tail_bytes: usize,
+        work: Work,
+    ) -> Result<Self, DiskError> {
         let mut tail = Tail::new(tail_bytes);
-        let loaded = disk.load(&mut |entry| tail.push_loaded(entry))?;
+        let mut lines = Vec::new();
+        let loaded = disk.load(&mut |entry| {
+            if let Work::Inline(_) = work {
+                lines.push(LogLine::of(&entry));
+            }
+            tail.push_loaded(entry);
+        })?;
+        if let Work::Inline(disk) = &work {
+            disk.note_start(lines.into_iter());
+        }
         tail.finish_load(loaded);
         let old = disk.reader();
         let tail = Arc::new(RwLock::new(tail));
-        let writer = Writer::start(Box::new(disk), tail.clone(), failure).map_err(|error| DiskError::Io {
+        let started = Writer::start(Box::new(disk), tail.clone(), failure, &work);
+        let writer = started.map_err(|error| DiskError::Io {
             action: "start the writer of",
             directory: "the data directory".into(),
             cause: error.to_string(),
         })?;
-        Ok(Self { tail, old, writer })
+        Ok(Self { tail, old, writer, work })
     }
 
     /// Whether nothing was ever stored: no vote, no entry.
@@ -82,7 +111,17 @@ impl LogStore {
         tail.vote.is_none() && tail.last().is_none()
     }
 
-    /// Makes everything durable and lets go of the files. Blocks. Later calls fail.
+    /// Makes everything durable and lets go of the files. Later calls fail.
+    pub(crate) async fn stop(&self) {
+        let writer = self.writer.clone();
+        writer.stop_task().await;
+        if let Err(error) = self.work.run(move || writer.stop()).await {
+            tracing::error!(%error, "closing the log panicked");
+        }
+    }
+
+    /// [`Self::stop`] from where blocking does no harm, for a log whose writer is a thread.
+    #[cfg(test)]
     pub(crate) fn close(&self) {
         self.writer.stop();
     }
@@ -102,8 +141,7 @@ impl LogStore {
                 Place::Storage { start, end } => (start, end),
             };
             let old = self.old.clone();
-            let read = tokio::task::spawn_blocking(move || old.read(start, upto, bytes_max));
-            let entries = read.await.map_err(io::Error::other)??;
+            let entries = self.work.run(move || old.read(start, upto, bytes_max)).await??;
             let Some(last) = entries.last() else { return Ok(found) };
             next = last.log_id.index + 1;
             found.extend(entries);

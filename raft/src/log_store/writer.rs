@@ -1,5 +1,6 @@
 //! The one thread that changes the stored log. It is a plain thread: a flush in a worker of the
-//! async runtime would stop heartbeats, and elections would follow.
+//! async runtime would stop heartbeats, and elections would follow. In a simulation it is a
+//! [task](super::writer_task).
 //!
 //! It takes everything that is queued, writes it as one batch, flushes once if an append or a vote
 //! is in it, and then answers in order. So a vote is durable only together with all appends that
@@ -18,7 +19,9 @@ use tokio::sync::oneshot;
 use crate::failure::Failure;
 use crate::log_store::disk::{Change, Disk, DiskError};
 use crate::log_store::tail::Tail;
+use crate::log_store::writer_task::WriterTask;
 use crate::types::{LogId, Types};
+use crate::world::Work;
 
 /// Most changes that are written as one batch.
 const GROUP_MAX: usize = 4096;
@@ -30,45 +33,79 @@ pub(crate) enum Waiter {
     Vote(oneshot::Sender<io::Result<()>>),
 }
 
-enum Job {
+pub(super) enum Job {
     Change(Change, Waiter),
     Stop,
 }
 
-/// The queue's other end. Clones share the thread.
+/// The queue's other end. Clones share the worker.
 #[derive(Clone)]
-pub(crate) struct Writer {
-    queue: mpsc::Sender<Job>,
-    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+pub(crate) enum Writer {
+    Thread { queue: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
+    Task(WriterTask),
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub(crate) fn start(disk: Box<dyn Disk>, tail: Arc<RwLock<Tail>>, failure: Failure) -> io::Result<Self> {
-        let (queue, jobs) = mpsc::channel();
-        let worker = Worker { disk, tail, failure, cuts: 0, committed: None };
-        let thread = std::thread::Builder::new().name("raft-log".into()).spawn(move || worker.run(&jobs))?;
-        Ok(Self { queue, thread: Arc::new(Mutex::new(Some(thread))) })
+    /// Starts the thread, or the task.
+    pub(crate) fn start(
+        disk: Box<dyn Disk>,
+        tail: Arc<RwLock<Tail>>,
+        failure: Failure,
+        work: &Work,
+    ) -> io::Result<Self> {
+        let worker = Worker {
+            disk,
+            tail,
+            failure,
+            cuts: 0,
+            committed: None,
+            changes: Vec::new(),
+            waiters: Vec::new(),
+            open: true,
+        };
+        match work {
+            Work::Threads => {
+                let (queue, jobs) = mpsc::channel();
+                let thread = std::thread::Builder::new().name("raft-log".into());
+                let thread = thread.spawn(move || worker.run(&jobs))?;
+                Ok(Self::Thread { queue, thread: Arc::new(Mutex::new(Some(thread))) })
+            }
+            Work::Inline(disk) => Ok(Self::Task(WriterTask::start(worker, disk.clone()))),
+        }
     }
 
     /// Queues a change behind all earlier ones.
     pub(crate) fn send(&self, change: Change, waiter: Waiter) -> io::Result<()> {
-        self.queue.send(Job::Change(change, waiter)).map_err(|_| DiskError::Closed.into())
+        let job = Job::Change(change, waiter);
+        let sent = match self {
+            Self::Thread { queue, .. } => queue.send(job).is_ok(),
+            Self::Task(task) => task.send(job),
+        };
+        if sent { Ok(()) } else { Err(DiskError::Closed.into()) }
     }
 
-    /// Writes what is queued, makes it durable, and ends the thread. Blocks.
+    /// Writes what is queued, makes it durable, and ends the thread, if it is one. Blocks.
     pub(crate) fn stop(&self) {
+        let Self::Thread { queue, thread } = self else { return };
         // A send that fails finds the thread gone already.
-        let _ = self.queue.send(Job::Stop);
-        if let Some(thread) = self.thread.lock().take()
+        let _ = queue.send(Job::Stop);
+        if let Some(thread) = thread.lock().take()
             && thread.join().is_err()
         {
             tracing::error!("log writer panicked");
         }
     }
+
+    /// [`Self::stop`] for a task.
+    pub(crate) async fn stop_task(&self) {
+        if let Self::Task(task) = self {
+            task.stop().await;
+        }
+    }
 }
 
-struct Worker {
+/// Writes groups of changes.
+pub(super) struct Worker {
     disk: Box<dyn Disk>,
     tail: Arc<RwLock<Tail>>,
     failure: Failure,
@@ -76,6 +113,11 @@ struct Worker {
     cuts: u64,
     /// The committed index as it was written last.
     committed: Option<LogId>,
+    /// The group at hand, and who waits for it.
+    changes: Vec<Change>,
+    waiters: Vec<Waiter>,
+    /// Nobody has asked for the end yet.
+    open: bool,
 }
 
 /// Says that the node failed if the thread ends by a panic: its callers would wait for ever.
@@ -92,34 +134,74 @@ impl Drop for PanicGuard {
 impl Worker {
     fn run(mut self, jobs: &mpsc::Receiver<Job>) {
         let _guard = PanicGuard(self.failure.clone());
-        let mut changes = Vec::new();
-        let mut waiters = Vec::new();
-        let mut open = true;
-        while open {
+        while self.open {
             let Some(first) = self.next(jobs) else { break };
-            let mut next = Some(first);
-            while let Some(job) = next {
-                match job {
-                    Job::Change(change, waiter) => {
-                        changes.push(change);
-                        waiters.push(waiter);
-                    }
-                    Job::Stop => open = false,
-                }
-                next = if open && changes.len() < GROUP_MAX { jobs.try_recv().ok() } else { None };
-            }
-            self.add_committed(&mut changes);
-            let outcome = self.commit(&changes);
-            changes.clear();
-            for waiter in waiters.drain(..) {
-                answer(waiter, outcome.as_ref().map_err(|reason| io::Error::other(reason.clone())).copied());
-            }
+            self.gather(first, || jobs.try_recv().ok());
+            let outcome = self.commit_group();
+            self.answer(&outcome);
         }
+        self.flush_last();
+        self.close();
+    }
+
+    /// Whether another group may come.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Puts a group together from the first job and what is queued behind it.
+    pub(super) fn gather(&mut self, first: Job, mut queued: impl FnMut() -> Option<Job>) {
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match job {
+                Job::Change(change, waiter) => {
+                    self.changes.push(change);
+                    self.waiters.push(waiter);
+                }
+                Job::Stop => self.open = false,
+            }
+            next = if self.open && self.changes.len() < GROUP_MAX { queued() } else { None };
+        }
+    }
+
+    /// Writes the group at hand.
+    pub(super) fn commit_group(&mut self) -> Result<(), String> {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.add_committed(&mut changes);
+        let outcome = self.commit(&changes);
+        self.changes = changes;
+        outcome
+    }
+
+    /// The group at hand.
+    pub(super) fn group(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Takes the votes out of the group at hand. Whoever waits for one is told that it was written.
+    pub(super) fn forget_votes(&mut self) {
+        self.changes.retain(|change| !matches!(change, Change::Vote(_)));
+    }
+
+    /// Tells those who wait for the group at hand, which is done.
+    pub(super) fn answer(&mut self, outcome: &Result<(), String>) {
+        self.changes.clear();
+        for waiter in self.waiters.drain(..) {
+            answer(waiter, outcome.as_ref().map_err(|reason| io::Error::other(reason.clone())).copied());
+        }
+    }
+
+    /// Makes durable what nobody waits for, when there will be no more.
+    pub(super) fn flush_last(&mut self) {
         if self.failure.get().is_none()
             && let Err(error) = self.disk.sync().and_then(|()| self.disk.rest())
         {
             tracing::error!(%error, "last flush of the log failed");
         }
+    }
+
+    /// Lets go of the storage.
+    pub(super) fn close(&self) {
         self.disk.reader().close();
     }
 
@@ -142,7 +224,7 @@ impl Worker {
     }
 
     /// Nobody waits for what the disk does here, so a failure is told to the node only.
-    fn rest(&mut self) -> Option<Duration> {
+    pub(super) fn rest(&mut self) -> Option<Duration> {
         if self.failure.get().is_some() {
             return None;
         }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
 
+use crate::world::Wires;
+
 /// How often an HTTP/2 ping asks whether the other side lives.
 const PING_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a ping may take. Longer than any stall of a loaded machine that we want to sit out.
@@ -36,13 +38,14 @@ struct Connection {
 /// All connections of a node. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Channels {
+    wires: Wires,
     connect_timeout: Duration,
     open: Arc<Mutex<BTreeMap<(u64, Class), Connection>>>,
 }
 
 impl Channels {
-    pub(crate) fn new(connect_timeout: Duration) -> Self {
-        Self { connect_timeout, open: Arc::default() }
+    pub(crate) fn new(wires: Wires, connect_timeout: Duration) -> Self {
+        Self { wires, connect_timeout, open: Arc::default() }
     }
 
     /// The connection to a peer. It is made, and made again, when it is used.
@@ -56,7 +59,7 @@ impl Channels {
         {
             return Ok(known.channel.clone());
         }
-        let channel = self.endpoint(address)?.connect_lazy();
+        let channel = self.wires.lazy(&self.endpoint(address)?);
         open.insert((peer, class), Connection { address: address.to_owned(), channel: channel.clone() });
         Ok(channel)
     }
@@ -66,7 +69,7 @@ impl Channels {
     /// # Errors
     /// The address is no address, or nobody answers there in time.
     pub(crate) async fn connect(&self, address: &str) -> Result<Channel, String> {
-        let connected = self.endpoint(address)?.connect().await;
+        let connected = self.wires.connect(&self.endpoint(address)?).await;
         connected.map_err(|error| format!("cannot connect to {address}: {}", innermost(&error)))
     }
 

@@ -25,7 +25,7 @@ use super::channels::{Channels, Class};
 use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer};
 use crate::codec;
-use crate::snapshot::SnapshotFile;
+use crate::snapshot::{SnapshotFile, SnapshotStore};
 use crate::types::{Peer, Snapshot, Types, Vote};
 
 /// How long a stream of appends may take to open, connecting included.
@@ -43,11 +43,12 @@ type RpcError = RPCError<Types>;
 pub(crate) struct PeerClients {
     cluster_id: String,
     channels: Channels,
+    snapshots: SnapshotStore,
 }
 
 impl PeerClients {
-    pub(crate) fn new(cluster_id: String, channels: Channels) -> Self {
-        Self { cluster_id, channels }
+    pub(crate) fn new(cluster_id: String, channels: Channels, snapshots: SnapshotStore) -> Self {
+        Self { cluster_id, channels, snapshots }
     }
 
     fn client(&self, target: u64, peer: &Peer, class: Class) -> PeerClient {
@@ -57,6 +58,7 @@ impl PeerClients {
             class,
             caller: Caller::new(&self.cluster_id, target).expect("the cluster id was checked at start"),
             channels: self.channels.clone(),
+            snapshots: self.snapshots.clone(),
         }
     }
 }
@@ -86,6 +88,8 @@ pub(crate) struct PeerClient {
     class: Class,
     caller: Caller,
     channels: Channels,
+    /// Where the files are that are to be sent.
+    snapshots: SnapshotStore,
 }
 
 impl PeerClient {
@@ -252,8 +256,9 @@ impl RaftNetworkV2<Types> for PeerClient {
         _option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let connection = self.connection(Class::Snapshot)?;
-        let sent = transfer::send(connection, &self.caller, vote, snapshot);
+        let sent = transfer::send(connection, &self.caller, vote, snapshot, &self.snapshots);
         tokio::select! {
+            biased;
             closed = cancel => Err(closed.into()),
             sent = sent => match sent {
                 Ok(vote) => Ok(SnapshotResponse::new(vote)),

@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use openraft::base::BoxStream;
 use openraft::raft::AppendEntriesRequest;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tonic::service::interceptor::InterceptedService;
@@ -23,8 +22,9 @@ use super::transfer::Received;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
-use crate::snapshot::{SnapshotFile, SnapshotStore};
+use crate::snapshot::SnapshotStore;
 use crate::types::{Raft, Snapshot, Types};
+use crate::world::{self, Door, Wires};
 
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
@@ -33,8 +33,8 @@ const PING_INTERVAL: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Binds the peer port.
-pub(crate) async fn bind(address: &str) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address).await.map_err(|error| {
+pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<Door, StartError> {
+    wires.listen(address).await.map_err(|error| {
         StartError::Network(match error.kind() {
             std::io::ErrorKind::AddrInUse => format!(
                 "TRIPOD-PEER-PORT: the peer address {address} is in use by another process; stop it, or choose \
@@ -50,7 +50,7 @@ pub(crate) async fn bind(address: &str) -> Result<TcpListener, StartError> {
 
 /// Serves peers until `stop` becomes true.
 pub(crate) fn serve(
-    listener: TcpListener,
+    door: Door,
     guard: &Guard,
     raft: RaftService,
     leader: LeaderService,
@@ -70,9 +70,17 @@ pub(crate) fn serve(
         .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .add_service(InterceptedService::new(raft, guard.clone()))
         .add_service(InterceptedService::new(leader, guard.clone()));
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     tokio::spawn(async move {
-        if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopping(stop)).await {
+        let served = match door {
+            Door::Tcp(listener) => {
+                let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+                router.serve_with_incoming_shutdown(incoming, stopping(stop)).await
+            }
+            Door::Brought(listener) => {
+                router.serve_with_incoming_shutdown(world::incoming(listener), stopping(stop)).await
+            }
+        };
+        if let Err(error) = served {
             tracing::error!(%error, "peer transport ended");
         }
     })
@@ -104,8 +112,7 @@ impl RaftService {
         let Received { offer, header, part } =
             transfer::receive(chunks, &self.snapshots, &self.cluster_id).await?;
         tracing::info!(last_log_id = ?offer.last_log_id, bytes = offer.bytes, "snapshot received");
-        let path = part.path().to_owned();
-        let snapshot = Snapshot { meta: header.meta(), snapshot: SnapshotFile { path } };
+        let snapshot = Snapshot { meta: header.meta(), snapshot: part.file().clone() };
         let raft = self.raft.clone();
         // In a task of its own: a sender that goes away drops this call, and with it the file, while
         // the state machine may be about to read it.

@@ -2,13 +2,13 @@
 //! the whole, which may be large, but one for every chunk, on both sides: a peer that went silent
 //! must not hold the leader's task, nor the follower's disk.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -19,8 +19,10 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use super::auth::Caller;
 use super::unblob;
 use crate::codec;
-use crate::snapshot::{self, Header, SnapshotStore};
+use crate::journal::Blob;
+use crate::snapshot::{Header, SnapshotFile, SnapshotStore};
 use crate::types::{LogId, Snapshot, Vote};
+use crate::world::Work;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -48,14 +50,14 @@ pub(crate) async fn send(
     caller: &Caller,
     vote: Vote,
     snapshot: Snapshot,
+    snapshots: &SnapshotStore,
 ) -> Result<Vote, Status> {
-    let file = tokio::fs::File::open(&snapshot.snapshot.path).await?;
-    let bytes = file.metadata().await?.len();
+    let (file, bytes) = open(snapshots, snapshot.snapshot).await?;
     let offer = Offer { vote, last_log_id: snapshot.meta.last_log_id, bytes };
     let (chunks, queue) = mpsc::channel(CHUNKS_AHEAD);
     let call = client.install_snapshot(caller.request(ReceiverStream::new(queue)));
     let call = tokio::time::timeout(INSTALL_DEADLINE + idle_total(bytes), call);
-    let (answer, sent) = tokio::join!(call, push_chunks(file, offer, chunks));
+    let (answer, sent) = tokio::join!(call, push_chunks(file, offer, chunks, snapshots.work()));
     // The receiver's refusal is the better explanation of a push that failed.
     let answer = answer.map_err(|_| Status::deadline_exceeded("the snapshot was not installed in time"))?;
     let answer = answer.map_err(|status| match sent {
@@ -65,6 +67,16 @@ pub(crate) async fn send(
     unblob(answer.get_ref())
 }
 
+/// A file and its size in bytes.
+async fn open(snapshots: &SnapshotStore, file: SnapshotFile) -> io::Result<(Arc<dyn Blob>, u64)> {
+    let opened = snapshots.work().run(move || {
+        let file = file.open()?;
+        let bytes = file.size()?;
+        Ok((file, bytes))
+    });
+    opened.await?
+}
+
 /// As long as every chunk arrives within its own deadline, the whole may take this long.
 fn idle_total(bytes: u64) -> Duration {
     let chunks = u32::try_from(bytes / CHUNK_BYTES as u64 + 1).unwrap_or(u32::MAX);
@@ -72,9 +84,10 @@ fn idle_total(bytes: u64) -> Duration {
 }
 
 async fn push_chunks(
-    mut file: tokio::fs::File,
+    file: Arc<dyn Blob>,
     offer: Offer,
     chunks: mpsc::Sender<SnapshotChunk>,
+    work: &Work,
 ) -> Result<(), Status> {
     let mut next = SnapshotChunk { meta: codec::encode(&offer).into(), ..SnapshotChunk::default() };
     let mut offset = 0;
@@ -82,8 +95,7 @@ async fn push_chunks(
         let slot = tokio::time::timeout(CHUNK_IDLE, chunks.reserve()).await;
         let slot = slot.map_err(|_| Status::deadline_exceeded("the receiver stopped taking chunks"))?;
         slot.map_err(|_| Status::cancelled("the receiver ended the transfer"))?.send(next);
-        let mut data = Vec::with_capacity(CHUNK_BYTES);
-        (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut data).await?;
+        let data = read_chunk(&file, offset, work).await?;
         if data.is_empty() {
             return Ok(());
         }
@@ -93,23 +105,31 @@ async fn push_chunks(
     }
 }
 
+async fn read_chunk(file: &Arc<dyn Blob>, offset_bytes: u64, work: &Work) -> io::Result<Vec<u8>> {
+    let file = file.clone();
+    let read = work.run(move || {
+        let mut data = vec![0; CHUNK_BYTES];
+        let read = file.read_at(offset_bytes, &mut data)?;
+        data.truncate(read);
+        Ok(data)
+    });
+    read.await?
+}
+
 /// An incoming file. It goes with its owner unless it was installed, and so renamed, before.
 #[derive(Debug)]
-pub(crate) struct PartFile(PathBuf);
+pub(crate) struct PartFile(SnapshotFile);
 
 impl PartFile {
-    pub(crate) fn path(&self) -> &Path {
+    pub(crate) fn file(&self) -> &SnapshotFile {
         &self.0
     }
 }
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        match std::fs::remove_file(&self.0) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(%error, path = %self.0.display(), "incoming snapshot not removed");
-            }
-            _ => {}
+        if let Err(error) = self.0.remove() {
+            tracing::warn!(%error, path = %self.0, "incoming snapshot not removed");
         }
     }
 }
@@ -132,8 +152,9 @@ pub(crate) async fn receive(
     let first = next_chunk(chunks).await?.ok_or_else(|| Status::invalid_argument("the transfer is empty"))?;
     let offer: Offer = codec::decode(&first.meta)
         .map_err(|error| Status::invalid_argument(format!("snapshot offer refused: {error}")))?;
-    let part = PartFile(snapshots.part_path());
-    let mut file = tokio::fs::File::create(part.path()).await?;
+    let store = snapshots.clone();
+    let (file, blob) = snapshots.work().run(move || store.create_part()).await??;
+    let part = PartFile(file);
     let mut offset = 0;
     while let Some(chunk) = next_chunk(chunks).await? {
         if chunk.offset != offset {
@@ -143,19 +164,23 @@ pub(crate) async fn receive(
         if crc32c::crc32c(&chunk.data) != chunk.crc32c {
             return Err(Status::data_loss(format!("the checksum of the chunk at offset {offset} is wrong")));
         }
+        let at = offset;
         offset += chunk.data.len() as u64;
         if offset > offer.bytes {
             return Err(Status::data_loss(format!("more than the announced {} bytes came", offer.bytes)));
         }
-        file.write_all(&chunk.data).await?;
+        let blob = blob.clone();
+        snapshots.work().run(move || blob.write_at(at, &chunk.data)).await??;
     }
     if offset != offer.bytes {
         return Err(Status::data_loss(format!("{offset} of {} bytes came", offer.bytes)));
     }
-    file.sync_all().await?;
-    let path = part.path().to_owned();
-    let verified = tokio::task::spawn_blocking(move || snapshot::verify(&path)).await;
-    let verified = verified.map_err(|error| Status::internal(error.to_string()))?;
+    let file = part.file().clone();
+    let verified = snapshots.work().run(move || {
+        blob.sync_data()?;
+        Ok::<_, io::Error>(file.verify())
+    });
+    let verified = verified.await??;
     let header = verified.map_err(|error| Status::data_loss(format!("snapshot refused: {error}")))?;
     if header.cluster_id != cluster_id {
         let text = format!("snapshot of cluster {} refused: this is cluster {cluster_id}", header.cluster_id);
@@ -186,7 +211,7 @@ mod tests {
     const CLUSTER: &str = "test";
 
     fn store(directory: &TempDir, name: &str) -> SnapshotStore {
-        SnapshotStore::open(&directory.path().join(name)).unwrap()
+        SnapshotStore::open_directory(&directory.path().join(name)).unwrap()
     }
 
     fn snapshot_of(store: &SnapshotStore) -> Snapshot {
@@ -201,13 +226,15 @@ mod tests {
     }
 
     /// What a sender of `snapshot` puts on the wire, offer included.
-    async fn chunks_of(snapshot: &Snapshot) -> Vec<SnapshotChunk> {
-        let file = tokio::fs::File::open(&snapshot.snapshot.path).await.unwrap();
-        let bytes = file.metadata().await.unwrap().len();
+    async fn chunks_of(store: &SnapshotStore) -> Vec<SnapshotChunk> {
+        let snapshot = snapshot_of(store);
+        let (file, bytes) = open(store, snapshot.snapshot).await.unwrap();
         let offer = Offer { vote: Vote::new(1, 1), last_log_id: snapshot.meta.last_log_id, bytes };
         let (sender, taken) = mpsc::channel(CHUNKS_AHEAD);
-        let (sent, chunks) =
-            tokio::join!(push_chunks(file, offer, sender), ReceiverStream::new(taken).collect());
+        let (sent, chunks) = tokio::join!(
+            push_chunks(file, offer, sender, store.work()),
+            ReceiverStream::new(taken).collect()
+        );
         sent.unwrap();
         chunks
     }
@@ -220,7 +247,7 @@ mod tests {
     async fn a_sender_that_stalls_in_the_middle_is_given_up_and_the_next_one_is_received() {
         let directory = TempDir::new().unwrap();
         let snapshots = store(&directory, "receiver");
-        let chunks = chunks_of(&snapshot_of(&store(&directory, "sender"))).await;
+        let chunks = chunks_of(&store(&directory, "sender")).await;
         let (line, mut arriving) = {
             let (line, arriving) = mpsc::channel(CHUNKS_AHEAD);
             (line, ReceiverStream::new(arriving))
@@ -248,7 +275,7 @@ mod tests {
         let mut again = futures::stream::iter(chunks.into_iter().map(Ok));
         let received = receive(&mut again, &snapshots, CLUSTER).await.unwrap();
         assert_eq!(received.header.cluster_id, CLUSTER);
-        assert!(received.part.path().exists());
+        assert_eq!(files(&directory, "receiver"), 1);
         drop(received);
         assert_eq!(files(&directory, "receiver"), 0, "nor of one that nobody installed");
     }
@@ -256,12 +283,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_receiver_that_stops_taking_chunks_is_given_up_after_the_idle_deadline() {
         let directory = TempDir::new().unwrap();
-        let path = directory.path().join("snapshot");
-        std::fs::write(&path, vec![7; 4 * CHUNK_BYTES]).unwrap();
-        let file = tokio::fs::File::open(&path).await.unwrap();
+        let snapshots = store(&directory, "sender");
+        let (_, file) = snapshots.create_part().unwrap();
+        file.write_at(0, &vec![7; 4 * CHUNK_BYTES]).unwrap();
         let offer = Offer { vote: Vote::new(1, 1), last_log_id: None, bytes: 4 * CHUNK_BYTES as u64 };
         let (chunks, mut taken) = mpsc::channel(1);
-        let sending = tokio::spawn(push_chunks(file, offer, chunks));
+        let sending = tokio::spawn(async move { push_chunks(file, offer, chunks, snapshots.work()).await });
         // Slow is not idle: each chunk may take nearly the whole deadline.
         let began = Instant::now();
         for _ in 0..2 {

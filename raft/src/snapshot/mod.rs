@@ -9,22 +9,28 @@
 //! ```
 //!
 //! A file without a valid trailer is no snapshot. [`write`] makes them, [`read`] checks and reads
-//! them, [`store`] names, keeps and drops them.
+//! them, both along a [`stream`]; [`store`] names, keeps and drops them.
 
 mod read;
 mod store;
+mod stream;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tripod_state::State;
 
+use crate::journal::{Blob, Files};
 use crate::types::{LogId, Membership, SnapshotMeta};
 
-pub(crate) use read::{read, verify};
+use read::SnapshotError;
+
 pub(crate) use store::SnapshotStore;
 
 /// Begins every snapshot file.
@@ -42,10 +48,49 @@ const KIND_HEADER: u8 = 1;
 const KIND_RECORDS: u8 = 2;
 const KIND_TRAILER: u8 = 3;
 
-/// A snapshot on disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A snapshot on disk, and the directory that it is in.
+#[derive(Clone)]
 pub(crate) struct SnapshotFile {
-    pub(crate) path: PathBuf,
+    files: Arc<dyn Files>,
+    name: String,
+}
+
+impl SnapshotFile {
+    /// Its bytes. Blocks.
+    pub(crate) fn open(&self) -> io::Result<Arc<dyn Blob>> {
+        self.files.open(&self.name)
+    }
+
+    /// Checks every frame, the trailer and the hash, and gives the header. Blocks.
+    pub(crate) fn verify(&self) -> Result<Header, SnapshotError> {
+        read::verify(self.open()?)
+    }
+
+    /// [`Self::verify`], and builds the state. Blocks.
+    pub(crate) fn read(&self) -> Result<(Header, State), SnapshotError> {
+        read::read(self.open()?)
+    }
+
+    /// Drops the file; one that is not there is no error. Blocks.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        match self.files.remove(&self.name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// Its path.
+impl fmt::Display for SnapshotFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.files.place(), self.name)
+    }
+}
+
+impl fmt::Debug for SnapshotFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// What a snapshot is of.

@@ -1,18 +1,19 @@
 //! Reading and checking a snapshot file.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::sync::Arc;
 
 use tripod_state::State;
 use tripod_state::snapshot::Record;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::stream::BlobStream;
 use super::{
     BODY_BYTES_MAX, FRAME_BYTES, FRAME_HEADER, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC,
     VERSION, frame_checksum,
 };
 use crate::codec;
+use crate::journal::Blob;
 
 /// Why a file is no snapshot.
 #[derive(Debug, thiserror::Error)]
@@ -40,15 +41,15 @@ impl From<SnapshotError> for io::Error {
 }
 
 /// Checks every frame, the trailer and the hash, and gives the header. Blocks.
-pub(crate) fn verify(path: &Path) -> Result<Header, SnapshotError> {
-    let (mut frames, header) = open(path)?;
+pub(super) fn verify(file: Arc<dyn Blob>) -> Result<Header, SnapshotError> {
+    let (mut frames, header) = open(file)?;
     while frames.next_records()?.is_some() {}
     Ok(header)
 }
 
 /// [`verify`], and builds the state. Blocks.
-pub(crate) fn read(path: &Path) -> Result<(Header, State), SnapshotError> {
-    let (frames, header) = open(path)?;
+pub(super) fn read(file: Arc<dyn Blob>) -> Result<(Header, State), SnapshotError> {
+    let (frames, header) = open(file)?;
     let mut records = Records { frames, body: Vec::new(), at: 0, ended: false, error: None };
     let built = State::from_records(&mut records);
     // A bad frame ends the records early; it, and not what the state makes of that, is the cause.
@@ -70,10 +71,9 @@ pub(crate) fn read(path: &Path) -> Result<(Header, State), SnapshotError> {
     Ok((header, state))
 }
 
-fn open(path: &Path) -> Result<(Frames, Header), SnapshotError> {
-    let file = File::open(path)?;
-    let remaining = file.metadata()?.len();
-    let input = BufReader::with_capacity(FRAME_BYTES, file);
+fn open(file: Arc<dyn Blob>) -> Result<(Frames, Header), SnapshotError> {
+    let remaining = file.size()?;
+    let input = BufReader::with_capacity(FRAME_BYTES, BlobStream::new(file));
     let mut frames = Frames { input, remaining, hash: Xxh3::new(), bytes: 0, count: 0 };
     if frames.take(MAGIC.len())? != MAGIC {
         return Err(SnapshotError::Magic);
@@ -93,7 +93,7 @@ fn open(path: &Path) -> Result<(Frames, Header), SnapshotError> {
 
 /// Counts and hashes what passes.
 struct Frames {
-    input: BufReader<File>,
+    input: BufReader<BlobStream>,
     /// Bytes of the file that are not read yet.
     remaining: u64,
     hash: Xxh3,

@@ -1,46 +1,62 @@
 //! The directory of snapshots: what is there, what is current, what may go.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tripod_state::State;
 
-use super::{Header, SnapshotFile, verify, write};
+use super::stream::BlobStream;
+use super::{Header, SnapshotFile, write};
+use crate::journal::{Blob, Files, RealFiles};
 use crate::types::{Snapshot, SnapshotMeta};
+use crate::world::Work;
 
 /// Complete snapshots that stay. The older one serves a transfer that began before the newer.
 const KEPT: usize = 2;
 
 /// The snapshots of one node. Clones share it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SnapshotStore {
-    directory: Arc<Path>,
-    current: Arc<Mutex<Option<(SnapshotMeta, PathBuf)>>>,
+    files: Arc<dyn Files>,
+    work: Work,
+    current: Arc<Mutex<Option<(SnapshotMeta, SnapshotFile)>>>,
     /// Makes the names of unfinished files unique.
     sequence: Arc<AtomicU64>,
 }
 
+impl fmt::Debug for SnapshotStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SnapshotStore").field("place", &self.files.place()).finish_non_exhaustive()
+    }
+}
+
 impl SnapshotStore {
-    /// Opens or creates the directory, drops unfinished files, and finds the newest snapshot that is
-    /// whole. Blocks.
-    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+    /// [`Self::open`] on a directory of the operating system, which is created if it does not exist. Blocks.
+    pub(crate) fn open_directory(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         File::open(directory.parent().expect("snapshots lie in the data directory"))?.sync_all()?;
-        let store = Self { directory: directory.into(), current: Arc::default(), sequence: Arc::default() };
-        for path in store.files(&["tmp", "part"])? {
-            fs::remove_file(path)?;
+        Self::open(Arc::new(RealFiles::open(directory)?), Work::Threads)
+    }
+
+    /// Drops unfinished files, and finds the newest snapshot that is whole. Blocks.
+    pub(crate) fn open(files: Arc<dyn Files>, work: Work) -> io::Result<Self> {
+        let store = Self { files, work, current: Arc::default(), sequence: Arc::default() };
+        for name in store.names(&["tmp", "part"])? {
+            store.files.remove(&name)?;
         }
-        for path in store.files(&["snap"])?.into_iter().rev() {
-            match verify(&path) {
+        for name in store.names(&["snap"])?.into_iter().rev() {
+            let file = store.file(name);
+            match file.verify() {
                 Ok(header) => {
-                    *store.current.lock() = Some((header.meta(), path));
+                    *store.current.lock() = Some((header.meta(), file));
                     break;
                 }
-                Err(error) => tracing::warn!(%error, path = %path.display(), "snapshot ignored"),
+                Err(error) => tracing::warn!(%error, path = %file, "snapshot ignored"),
             }
         }
         Ok(store)
@@ -49,41 +65,54 @@ impl SnapshotStore {
     /// The newest snapshot.
     pub(crate) fn current(&self) -> Option<Snapshot> {
         let current = self.current.lock().clone();
-        current.map(|(meta, path)| Snapshot { meta, snapshot: SnapshotFile { path } })
+        current.map(|(meta, snapshot)| Snapshot { meta, snapshot })
+    }
+
+    /// Who does what blocks here.
+    pub(crate) fn work(&self) -> &Work {
+        &self.work
+    }
+
+    fn file(&self, name: String) -> SnapshotFile {
+        SnapshotFile { files: self.files.clone(), name }
     }
 
     /// Writes a snapshot and makes it the current one. Blocks, also on the disk.
     pub(crate) fn write(&self, header: &Header, state: &State) -> io::Result<Snapshot> {
-        let path = self.final_path(header);
-        write::write(&path, header, state)?;
-        Ok(self.set_current(header, path))
+        let name = final_name(header);
+        write::write(&*self.files, &name, header, state)?;
+        Ok(self.set_current(header, name))
     }
 
-    /// Where the next incoming snapshot is received.
-    pub(crate) fn part_path(&self) -> PathBuf {
+    /// An empty file for the next incoming snapshot. Blocks.
+    pub(crate) fn create_part(&self) -> io::Result<(SnapshotFile, Arc<dyn Blob>)> {
         let number = self.sequence.fetch_add(1, Ordering::Relaxed);
-        self.directory.join(format!("incoming-{number}.part"))
+        let name = format!("incoming-{number}.part");
+        let blob = self.files.create(&name)?;
+        Ok((self.file(name), blob))
     }
 
     /// Makes a complete, synced and verified file the current snapshot. Blocks, also on the disk.
-    pub(crate) fn adopt(&self, header: &Header, path: &Path) -> io::Result<()> {
-        let target = self.final_path(header);
-        if path != target {
-            write::put_in_place(path, &target)?;
+    pub(crate) fn adopt(&self, header: &Header, file: &SnapshotFile) -> io::Result<()> {
+        let name = final_name(header);
+        if !Arc::ptr_eq(&file.files, &self.files) {
+            // Whoever drives a state machine by hand gives one node's file to another.
+            let (copy, blob) = self.create_part()?;
+            io::copy(&mut BlobStream::new(file.open()?), &mut BlobStream::new(blob.clone()))?;
+            blob.sync_data()?;
+            return self.adopt(header, &copy);
         }
-        self.set_current(header, target);
+        if file.name != name {
+            write::put_in_place(&*self.files, &file.name, &name)?;
+        }
+        self.set_current(header, name);
         Ok(())
     }
 
-    fn final_path(&self, header: &Header) -> PathBuf {
-        let (index, term) = header.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term));
-        self.directory.join(format!("{index:020}-{term:020}.snap"))
-    }
-
-    fn set_current(&self, header: &Header, path: PathBuf) -> Snapshot {
+    fn set_current(&self, header: &Header, name: String) -> Snapshot {
         let meta = header.meta();
-        let snapshot = Snapshot { meta: meta.clone(), snapshot: SnapshotFile { path: path.clone() } };
-        *self.current.lock() = Some((meta, path));
+        let snapshot = Snapshot { meta: meta.clone(), snapshot: self.file(name) };
+        *self.current.lock() = Some((meta, snapshot.snapshot.clone()));
         if let Err(error) = self.prune() {
             // Too many files are a nuisance, not a fault.
             tracing::warn!(%error, "old snapshots not removed");
@@ -92,24 +121,24 @@ impl SnapshotStore {
     }
 
     fn prune(&self) -> io::Result<()> {
-        let current = self.current.lock().as_ref().map(|(_, path)| path.clone());
-        let others = self.files(&["snap"])?.into_iter().rev().filter(|path| Some(path) != current.as_ref());
-        for path in others.skip(KEPT - 1) {
-            fs::remove_file(path)?;
+        let current = self.current.lock().as_ref().map(|(_, file)| file.name.clone());
+        let others = self.names(&["snap"])?.into_iter().rev().filter(|name| Some(name) != current.as_ref());
+        for name in others.skip(KEPT - 1) {
+            self.files.remove(&name)?;
         }
         Ok(())
     }
 
     /// Files with one of the extensions, oldest first: names begin with the index.
-    fn files(&self, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
-        let mut found = Vec::new();
-        for file in fs::read_dir(&self.directory)? {
-            let path = file?.path();
-            if path.extension().and_then(|e| e.to_str()).is_some_and(|e| extensions.contains(&e)) {
-                found.push(path);
-            }
-        }
+    fn names(&self, extensions: &[&str]) -> io::Result<Vec<String>> {
+        let mut found = self.files.list()?;
+        found.retain(|name| name.rsplit_once('.').is_some_and(|(_, ending)| extensions.contains(&ending)));
         found.sort();
         Ok(found)
     }
+}
+
+fn final_name(header: &Header) -> String {
+    let (index, term) = header.last_log_id.map_or((0, 0), |id| (id.index, id.leader_id.term));
+    format!("{index:020}-{term:020}.snap")
 }

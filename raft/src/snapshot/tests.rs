@@ -1,6 +1,7 @@
 //! Files that are whole come back; files that are not are refused.
 
 use std::fs;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use tripod_state::State;
@@ -48,16 +49,21 @@ fn header(state: &State, index: u64) -> Header {
 }
 
 fn store(directory: &TempDir) -> SnapshotStore {
-    SnapshotStore::open(&directory.path().join("snapshots")).unwrap()
+    SnapshotStore::open_directory(&directory.path().join("snapshots")).unwrap()
+}
+
+fn path(directory: &TempDir, file: &SnapshotFile) -> PathBuf {
+    directory.path().join("snapshots").join(&file.name)
 }
 
 #[test]
 fn a_snapshot_of_several_frames_comes_back() {
     let directory = TempDir::new().unwrap();
     let state = state(3000);
-    let written = store(&directory).write(&header(&state, 9), &state).unwrap();
-    assert!(fs::metadata(&written.snapshot.path).unwrap().len() > 2 * FRAME_BYTES as u64);
-    let (found, back) = read(&written.snapshot.path).unwrap();
+    let store = store(&directory);
+    let file = store.write(&header(&state, 9), &state).unwrap().snapshot;
+    assert!(fs::metadata(path(&directory, &file)).unwrap().len() > 2 * FRAME_BYTES as u64);
+    let (found, back) = file.read().unwrap();
     assert_eq!(found, header(&state, 9));
     assert_eq!(back, state);
 }
@@ -66,30 +72,34 @@ fn a_snapshot_of_several_frames_comes_back() {
 fn a_file_cut_anywhere_is_refused() {
     let directory = TempDir::new().unwrap();
     let state = state(3);
-    let path = store(&directory).write(&header(&state, 9), &state).unwrap().snapshot.path;
+    let store = store(&directory);
+    let file = store.write(&header(&state, 9), &state).unwrap().snapshot;
+    let path = path(&directory, &file);
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
-        assert!(verify(&path).is_err(), "cut at {length} of {}", whole.len());
-        assert!(read(&path).is_err(), "cut at {length} of {}", whole.len());
+        assert!(file.verify().is_err(), "cut at {length} of {}", whole.len());
+        assert!(file.read().is_err(), "cut at {length} of {}", whole.len());
     }
     fs::write(&path, [whole.as_slice(), b"x"].concat()).unwrap();
-    assert!(verify(&path).is_err());
-    assert!(read(&path).is_err());
+    assert!(file.verify().is_err());
+    assert!(file.read().is_err());
 }
 
 #[test]
 fn a_flipped_bit_anywhere_is_refused() {
     let directory = TempDir::new().unwrap();
     let state = state(3);
-    let path = store(&directory).write(&header(&state, 9), &state).unwrap().snapshot.path;
+    let store = store(&directory);
+    let file = store.write(&header(&state, 9), &state).unwrap().snapshot;
+    let path = path(&directory, &file);
     let whole = fs::read(&path).unwrap();
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
         flipped[at] ^= 1;
         fs::write(&path, &flipped).unwrap();
-        assert!(verify(&path).is_err(), "byte {at} of {}", whole.len());
-        assert!(read(&path).is_err(), "byte {at} of {}", whole.len());
+        assert!(file.verify().is_err(), "byte {at} of {}", whole.len());
+        assert!(file.read().is_err(), "byte {at} of {}", whole.len());
     }
 }
 
@@ -98,8 +108,9 @@ fn a_state_that_is_not_the_header_s_is_refused() {
     let directory = TempDir::new().unwrap();
     let state = state(3);
     let wrong = Header { digest: state.digest() ^ 1, ..header(&state, 9) };
-    let path = store(&directory).write(&wrong, &state).unwrap().snapshot.path;
-    assert!(read(&path).unwrap_err().to_string().contains("digest"));
+    let store = store(&directory);
+    let file = store.write(&wrong, &state).unwrap().snapshot;
+    assert!(file.read().unwrap_err().to_string().contains("digest"));
 }
 
 #[test]
@@ -114,7 +125,7 @@ fn the_newest_whole_file_is_current_and_two_are_kept() {
     assert_eq!(fs::read_dir(&snapshots).unwrap().count(), 2);
     let newest = first.current().unwrap();
     assert_eq!(newest.meta.last_log_id.unwrap().index, 10);
-    fs::write(&newest.snapshot.path, b"damaged").unwrap();
+    fs::write(path(&directory, &newest.snapshot), b"damaged").unwrap();
     fs::write(snapshots.join("x.tmp"), b"unfinished").unwrap();
     fs::write(snapshots.join("x.part"), b"unfinished").unwrap();
 

@@ -1,19 +1,20 @@
 //! Writing a snapshot file.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use tripod_state::State;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::stream::BlobStream;
 use super::{FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, VERSION, frame_checksum};
 use crate::codec;
+use crate::journal::Files;
 
-/// Writes a snapshot durably: complete under `path`, or not there at all. Blocks, also on the disk.
-pub(super) fn write(path: &Path, header: &Header, state: &State) -> io::Result<()> {
-    let temporary = path.with_extension("tmp");
-    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, File::create(&temporary)?));
+/// Writes a snapshot durably: complete under `name`, or not there at all. Blocks, also on the disk.
+pub(super) fn write(files: &dyn Files, name: &str, header: &Header, state: &State) -> io::Result<()> {
+    let temporary = format!("{name}.tmp");
+    let blob = BlobStream::new(files.create(&temporary)?);
+    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, blob));
     out.raw(MAGIC)?;
     out.raw(&VERSION.to_le_bytes())?;
     out.frame(KIND_HEADER, &codec::encode(header))?;
@@ -32,26 +33,26 @@ pub(super) fn write(path: &Path, header: &Header, state: &State) -> io::Result<(
     if !body.is_empty() {
         out.frame(KIND_RECORDS, &body)?;
     }
-    out.finish()?.sync_all()?;
-    put_in_place(&temporary, path)
+    out.finish()?.blob().sync_data()?;
+    put_in_place(files, &temporary, name)
 }
 
 /// Gives a complete, synced file its final name, durably.
-pub(super) fn put_in_place(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    File::open(to.parent().expect("a snapshot lies in a directory"))?.sync_all()
+pub(super) fn put_in_place(files: &dyn Files, from: &str, to: &str) -> io::Result<()> {
+    files.rename(from, to)?;
+    files.sync_dir()
 }
 
 /// Counts and hashes what passes.
 struct FrameWriter {
-    out: BufWriter<File>,
+    out: BufWriter<BlobStream>,
     hash: Xxh3,
     bytes: u64,
     frames: u64,
 }
 
 impl FrameWriter {
-    fn new(out: BufWriter<File>) -> Self {
+    fn new(out: BufWriter<BlobStream>) -> Self {
         Self { out, hash: Xxh3::new(), bytes: 0, frames: 0 }
     }
 
@@ -71,7 +72,7 @@ impl FrameWriter {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<File> {
+    fn finish(mut self) -> io::Result<BlobStream> {
         let mut trailer = Vec::with_capacity(24);
         for number in [self.frames, self.bytes, self.hash.digest()] {
             trailer.extend_from_slice(&number.to_le_bytes());

@@ -73,9 +73,13 @@ impl Hub {
         }
     }
 
-    /// Wakes everybody: the state may be another one.
+    /// Wakes everybody: the state may be another one. In the order of topics, as whoever is woken first goes
+    /// on first, and a run must be repeatable.
     pub(crate) fn wake_all(&self) {
-        for entry in self.topics.lock().values() {
+        let topics = self.topics.lock();
+        let mut all: Vec<_> = topics.iter().collect();
+        all.sort_unstable_by_key(|(topic, _)| *topic);
+        for (_, entry) in all {
             entry.bell.ring();
         }
     }
@@ -175,6 +179,28 @@ mod tests {
 
         hub.wake_all();
         assert!(watch.changed().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn everybody_is_woken_in_the_order_of_topics() {
+        let hub = Arc::new(Hub::default());
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let waiting: Vec<_> = (0..40_u64)
+            .rev()
+            .map(|job| {
+                let (mut watch, order) = (hub.watch(Topic::Polls(JobId(job))), Arc::clone(&order));
+                tokio::spawn(async move {
+                    watch.changed().await;
+                    order.lock().push(job);
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        hub.wake_all();
+        for task in waiting {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.lock(), (0..40).collect::<Vec<_>>());
     }
 
     #[test]

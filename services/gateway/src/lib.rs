@@ -18,9 +18,11 @@
 //!   of them off.
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
-//! and `memory` its double. `submit`, `session` and `hold` send commands; `hub` and `calls` wait;
-//! `pulse` asks the leader about heartbeats and `keeper` is the leader's memory of them.
+//! and `memory` its double; `aside` is where long work goes. `submit`, `session` and `hold` send
+//! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
+//! leader's memory of them.
 
+mod aside;
 mod backend;
 mod calls;
 mod clock;
@@ -36,6 +38,7 @@ mod pulse;
 mod session;
 mod submit;
 
+pub use aside::aside;
 pub use backend::{Backend, Future, RaftBackend};
 pub use clock::Clock;
 pub use gateway::{Consistency, Gateway};
@@ -45,4 +48,4 @@ pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
-pub use tripod_raft::{Leadership, MemberStatus, ProposeError, Role, Status};
+pub use tripod_raft::{Chance, Leadership, MemberStatus, ProposeError, Role, Status};

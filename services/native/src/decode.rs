@@ -1,7 +1,8 @@
 //! From requests to commands and bounded parameters.
 
+use rand::RngExt as _;
 use tonic::Status;
-use tripod_gateway::Consistency;
+use tripod_gateway::{Chance, Consistency};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::ids::{DurationMs, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId};
 use tripod_state::{Stamp, job, kv};
@@ -63,7 +64,7 @@ pub(crate) fn create_job(request: wire::CreateJobRequest) -> Result<job::Command
     let spec = request.spec.ok_or_else(|| invalid("spec", "is missing"))?;
     let spec = job_spec(spec)?;
     // Zero is what a client sends that was told no incarnation.
-    let service = ServiceIncarnation(rand::random_range(1..=u64::MAX));
+    let service = ServiceIncarnation(Chance.random_range(1..=u64::MAX));
     Ok(job::Command::Create { name: request.name, spec, service })
 }
 

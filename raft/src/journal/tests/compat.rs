@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::fuse::{Fuse, Loss};
 use super::machine::Machine;
 use super::oracle::Log;
-use super::sim_files::SimFiles;
+use crate::journal::simulated::{Loss, Medium, SimFiles};
 use crate::log_store::Change;
 use crate::log_store::test_entries::{entries, entry, id};
 use crate::types::Vote;
@@ -33,7 +32,7 @@ fn a_journal_of_version_1_is_read() {
     let mut old = machine().after_crash(Loss::Nothing);
     let files: BTreeMap<String, Vec<u8>> =
         V1.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
-    old.files = SimFiles::holding(Fuse::default(), &files);
+    old.files = SimFiles::holding(Medium::default(), &files);
     assert_eq!(old.start().unwrap(), expected);
 }
 

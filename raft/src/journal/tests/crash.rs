@@ -1,8 +1,8 @@
 //! A crash at every operation of random sequences, with several patterns of what is lost.
 
-use super::fuse::Loss;
 use super::machine::Machine;
 use super::oracle::{Log, Script, Step};
+use crate::journal::simulated::Loss;
 use crate::log_store::Change;
 use crate::log_store::test_entries::entry;
 use crate::types::Vote;
@@ -59,7 +59,7 @@ fn go_on(machine: &mut Machine, what: &str) {
 
 /// Starts a machine whose process has crashed, and lets the power go soon after.
 fn crash_again(mut machine: Machine, at: u64, what: &str) {
-    machine.fuse.crash_at(at);
+    machine.medium.crash_at(at);
     if let Ok(found) = machine.start() {
         machine.acked = found;
         machine.pending.clear();
@@ -81,10 +81,10 @@ fn crash_everywhere(seed: u64) -> u64 {
     let steps = Script::steps(seed, STEPS);
     let mut whole = Machine::new();
     drive(&mut whole, &steps);
-    let operations = whole.fuse.count();
+    let operations = whole.medium.count();
     for at in 1..=operations {
         let mut machine = Machine::new();
-        machine.fuse.crash_at(at);
+        machine.medium.crash_at(at);
         drive(&mut machine, &steps);
         crash_again(machine.after_crash(Loss::Nothing), 1 + at % 17, &format!("seed {seed}, crash at {at}"));
         for loss in [Loss::Nothing, Loss::Everything, Loss::Some(at), Loss::Some(at + 7919)] {

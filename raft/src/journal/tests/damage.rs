@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::fuse::{Fuse, Loss};
 use super::machine::{Machine, SMALL};
 use super::oracle::{Log, Script};
-use super::sim_files::SimFiles;
-use super::sim_home::SimHome;
 use crate::journal::frame::JournalId;
 use crate::journal::record::Checkpoint;
 use crate::journal::recovery;
+use crate::journal::simulated::{Loss, Medium, SimFiles, SimHome};
 use crate::journal::state::LogValues;
 use crate::log_store::test_entries::{entries, entry};
 use crate::log_store::{Change, DiskError};
@@ -33,7 +31,7 @@ fn stopped(seed: u64, clean: bool) -> Machine {
 /// Starts on other files than the machine left.
 fn start_on(machine: &Machine, files: &BTreeMap<String, Vec<u8>>) -> Result<Log, DiskError> {
     let mut other = machine.after_crash(Loss::Nothing);
-    other.files = SimFiles::holding(Fuse::default(), files);
+    other.files = SimFiles::holding(Medium::default(), files);
     other.start()
 }
 
@@ -153,7 +151,7 @@ fn a_home_that_forgot_its_journal_gets_no_new_one() {
     young.group(&[Change::Append(entries(1, 0..1, 10))]).unwrap();
     for machine in [&young, &stopped(3, true), &stopped(5, false)] {
         let mut forgetful = machine.after_crash(Loss::Nothing);
-        forgetful.home = SimHome::new(forgetful.fuse.clone());
+        forgetful.home = SimHome::new(forgetful.medium.clone());
         let refusal = forgetful.start().unwrap_err().to_string();
         assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains("has lost"), "{refusal}");
     }

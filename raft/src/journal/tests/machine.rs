@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::fuse::{Fuse, Loss};
 use super::oracle::{Log, Step};
-use super::sim_files::SimFiles;
-use super::sim_home::SimHome;
 use crate::failure::Failure;
 use crate::journal::engine::Shape;
 use crate::journal::frame::JournalId;
 use crate::journal::helper::Hands;
+use crate::journal::simulated::{Loss, Medium, SimFiles, SimHome};
 use crate::journal::{JournalDisk, space::Space};
 use crate::log_store::{Change, Disk as _, DiskError};
 use crate::types::Entry;
@@ -19,7 +17,7 @@ pub(super) const SMALL: Shape = Shape { segment_bytes: 2048, held_max: 1 };
 
 /// Disks, and what was promised about them.
 pub(super) struct Machine {
-    pub(super) fuse: Fuse,
+    pub(super) medium: Medium,
     pub(super) files: SimFiles,
     pub(super) home: SimHome,
     disk: Option<JournalDisk>,
@@ -31,9 +29,9 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new() -> Self {
-        let fuse = Fuse::default();
-        let (files, home) = (SimFiles::new(fuse.clone()), SimHome::new(fuse.clone()));
-        Self { fuse, files, home, disk: None, acked: Log::default(), pending: Vec::new() }
+        let medium = Medium::default();
+        let (files, home) = (SimFiles::new(medium.clone(), "sim/journal"), SimHome::new(medium.clone()));
+        Self { medium, files, home, disk: None, acked: Log::default(), pending: Vec::new() }
     }
 
     /// Starts the node on what the disks hold; gives the log that it finds.
@@ -112,11 +110,11 @@ impl Machine {
 
     /// The machine that starts after this one has crashed.
     pub(super) fn after_crash(&self, loss: Loss) -> Self {
-        let fuse = Fuse::default();
+        let medium = Medium::default();
         Self {
-            files: self.files.after_crash(fuse.clone(), loss),
-            home: self.home.after_crash(fuse.clone(), loss),
-            fuse,
+            files: self.files.after_crash(medium.clone(), loss),
+            home: self.home.after_crash(medium.clone(), loss),
+            medium,
             disk: None,
             acked: self.acked.clone(),
             pending: self.pending.clone(),

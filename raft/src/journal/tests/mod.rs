@@ -3,11 +3,7 @@
 mod compat;
 mod crash;
 mod damage;
-mod dice;
-mod fuse;
 mod machine;
 mod oracle;
 mod real;
-mod sim_files;
-mod sim_home;
 mod space;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dice::Dice;
+use crate::journal::simulated::Dice;
 use crate::log_store::test_entries::{entry, id};
 use crate::log_store::{Change, Loaded};
 use crate::types::{Entry, LogId, Vote};

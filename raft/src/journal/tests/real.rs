@@ -68,7 +68,7 @@ impl StoreBuilder<Types, LogStore, StateMachine, TempDir> for Builder {
         let failure = Failure::new();
         let disk = journal::open(&directory.path().join("journal"), sled(directory.path()), failure.clone());
         let store = LogStore::open(disk.unwrap(), failure).unwrap();
-        let snapshots = SnapshotStore::open(&directory.path().join("snapshots")).unwrap();
+        let snapshots = SnapshotStore::open_directory(&directory.path().join("snapshots")).unwrap();
         let machine = StateMachine::new(snapshots, "test".into(), quiet_hooks(), Failure::new());
         Ok((directory, store, machine))
     }

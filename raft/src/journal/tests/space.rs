@@ -1,6 +1,7 @@
 //! A disk that is full for a while.
 
 use super::machine::Machine;
+use crate::journal::simulated::Loss;
 use crate::log_store::Change;
 use crate::log_store::test_entries::entries;
 use crate::types::Vote;
@@ -78,6 +79,6 @@ fn a_log_that_grows_on_a_full_disk_fails_and_loses_nothing() {
     };
     assert!(refusal.starts_with("TRIPOD-LOG-IO") && refusal.contains("free space"), "{refusal}");
     machine.files.set_room(None);
-    let mut again = machine.after_crash(super::fuse::Loss::Everything);
+    let mut again = machine.after_crash(Loss::Everything);
     assert_eq!(again.start().unwrap(), machine.acked);
 }

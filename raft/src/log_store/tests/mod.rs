@@ -53,7 +53,7 @@ impl StoreBuilder<Types, LogStore, StateMachine, TempDir> for Builder {
     async fn build(&self) -> Result<(TempDir, LogStore, StateMachine), StorageError<Types>> {
         let directory = TempDir::new().unwrap();
         let store = open(directory.path()).unwrap();
-        let snapshots = SnapshotStore::open(&directory.path().join("snapshots")).unwrap();
+        let snapshots = SnapshotStore::open_directory(&directory.path().join("snapshots")).unwrap();
         let machine = StateMachine::new(snapshots, "test".into(), quiet_hooks(), Failure::new());
         Ok((directory, store, machine))
     }

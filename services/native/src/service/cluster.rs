@@ -29,10 +29,10 @@ impl Service {
             let before = self.gateway.applied_index();
             let fork = self.local(State::clone).await?;
             if self.gateway.applied_index() == before {
-                let digest = tokio::task::spawn_blocking(move || fork.digest()).await;
+                let digest = tripod_gateway::aside(move || fork.digest()).await;
                 return digest
                     .map(|digest| (before.0, digest))
-                    .map_err(|_| Status::internal("digest was cut"));
+                    .ok_or_else(|| Status::internal("digest was cut"));
             }
             tokio::task::yield_now().await;
         }

@@ -2,10 +2,10 @@
 
 /// A generator of the family xorshift*.
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(in crate::journal) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::journal) fn new(seed: u64) -> Self {
         let mut dice = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         dice.next();
         dice
@@ -19,16 +19,17 @@ impl Dice {
     }
 
     /// A number below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(in crate::journal) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
     /// Heads or tails.
-    pub(super) fn flip(&mut self) -> bool {
+    pub(in crate::journal) fn flip(&mut self) -> bool {
         self.below(2) == 0
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    #[cfg(test)]
+    pub(in crate::journal) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::try_from(self.below(from.len() as u64)).unwrap()]
     }
 }

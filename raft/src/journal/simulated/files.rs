@@ -7,16 +7,17 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::dice::Dice;
-use super::fuse::{Fuse, Loss};
+use super::medium::{Loss, Medium, Sync};
 use crate::journal::files::{Blob, Files};
 
 const SECTOR_BYTES: usize = 512;
 
 /// One directory. Clones are the same directory.
 #[derive(Clone)]
-pub(super) struct SimFiles {
+pub(crate) struct SimFiles {
     state: Arc<Mutex<State>>,
-    fuse: Fuse,
+    medium: Medium,
+    place: Arc<str>,
 }
 
 #[derive(Default)]
@@ -57,12 +58,12 @@ struct SimBlob {
 }
 
 impl SimFiles {
-    pub(super) fn new(fuse: Fuse) -> Self {
-        Self { state: Arc::default(), fuse }
+    pub(crate) fn new(medium: Medium, place: &str) -> Self {
+        Self { state: Arc::default(), medium, place: place.into() }
     }
 
     /// What a machine finds that starts again after this one has crashed.
-    pub(super) fn after_crash(&self, fuse: Fuse, loss: Loss) -> Self {
+    pub(crate) fn after_crash(&self, medium: Medium, loss: Loss) -> Self {
         let state = match loss {
             Loss::Nothing => self.state.lock().kept(),
             Loss::Everything => self.state.lock().survived(&mut || false),
@@ -71,23 +72,24 @@ impl SimFiles {
                 self.state.lock().survived(&mut || dice.flip())
             }
         };
-        Self { state: Arc::new(Mutex::new(state)), fuse }
+        Self { state: Arc::new(Mutex::new(state)), medium, place: self.place.clone() }
     }
 
     /// Limits the bytes of all files together.
-    pub(super) fn set_room(&self, bytes: Option<usize>) {
+    pub(crate) fn set_room(&self, bytes: Option<usize>) {
         self.state.lock().room_bytes = bytes;
     }
 
-    /// All files, by name.
-    pub(super) fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+    /// All files, by name, as whoever reads them sees them.
+    pub(crate) fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         let state = self.state.lock();
         state.names.iter().map(|(name, node)| (name.clone(), node.lock().live.clone())).collect()
     }
 
     /// A directory that holds these files, durably.
-    pub(super) fn holding(fuse: Fuse, contents: &BTreeMap<String, Vec<u8>>) -> Self {
-        let files = Self::new(fuse);
+    #[cfg(test)]
+    pub(in crate::journal) fn holding(medium: Medium, contents: &BTreeMap<String, Vec<u8>>) -> Self {
+        let files = Self::new(medium, "sim/journal");
         {
             let mut state = files.state.lock();
             for (name, bytes) in contents {
@@ -100,11 +102,11 @@ impl SimFiles {
     }
 
     fn change_name(&self, change: NameChange) -> io::Result<()> {
-        let goes_on = self.fuse.begin()?;
-        let mut state = self.state.lock();
-        apply(&mut state.names, change.clone());
-        state.renames.push(change);
-        if goes_on { Ok(()) } else { Err(Fuse::error()) }
+        let goes_on = self.medium.begin()?;
+        apply(&mut self.state.lock().names, change.clone());
+        let state = self.state.clone();
+        self.medium.perform(move |_| state.lock().renames.push(change));
+        if goes_on { Ok(()) } else { Err(Medium::error()) }
     }
 
     fn node(&self, name: &str) -> io::Result<Node> {
@@ -115,8 +117,9 @@ impl SimFiles {
     /// Whether there is room for more bytes.
     fn has_room(&self, more: usize) -> bool {
         let state = self.state.lock();
+        let Some(room) = state.room_bytes else { return true };
         let used: usize = state.names.values().map(|node| node.lock().live.len()).sum();
-        state.room_bytes.is_none_or(|room| used + more <= room)
+        used + more <= room
     }
 }
 
@@ -126,18 +129,18 @@ impl State {
         let mut copies: BTreeMap<usize, Node> = BTreeMap::new();
         let mut copy = |node: &Node| {
             let address = Arc::as_ptr(node).addr();
-            let copied = || Arc::new(Mutex::new(node.lock().clone()));
+            let copied = || Arc::new(Mutex::new(node.lock().kept()));
             copies.entry(address).or_insert_with(copied).clone()
         };
-        let mut copy_all = |names: &BTreeMap<String, Node>| {
-            names.iter().map(|(name, node)| (name.clone(), copy(node))).collect()
-        };
-        let (names, durable_names) = (copy_all(&self.names), copy_all(&self.durable_names));
+        let durable_names: BTreeMap<String, Node> =
+            self.durable_names.iter().map(|(name, node)| (name.clone(), copy(node))).collect();
         let renames = self.renames.iter().map(|change| match change {
             NameChange::Create(name, node) => NameChange::Create(name.clone(), copy(node)),
             other => other.clone(),
         });
-        let renames = renames.collect();
+        let renames: Vec<NameChange> = renames.collect();
+        let mut names = durable_names.clone();
+        renames.iter().for_each(|change| apply(&mut names, change.clone()));
         Self { names, durable_names, renames, room_bytes: self.room_bytes }
     }
 
@@ -152,7 +155,7 @@ impl State {
         let names: BTreeMap<String, Node> = names
             .into_iter()
             .map(|(name, node)| {
-                let bytes = survived(&node.lock(), keep);
+                let bytes = node.lock().survived(keep);
                 let content = Content { live: bytes.clone(), durable: bytes, unsynced: Vec::new() };
                 (name, Arc::new(Mutex::new(content)))
             })
@@ -174,30 +177,55 @@ fn apply(names: &mut BTreeMap<String, Node>, change: NameChange) {
     }
 }
 
-fn survived(content: &Content, keep: &mut impl FnMut() -> bool) -> Vec<u8> {
-    let mut bytes = content.durable.clone();
-    for write in &content.unsynced {
-        match write {
-            Write::Length(length) => {
-                if keep() {
-                    bytes.resize(*length, 0);
-                }
-            }
-            Write::At(offset, data) => {
-                let mut at = 0;
-                while at < data.len() {
-                    let start = offset + at;
-                    let upto = (start / SECTOR_BYTES + 1) * SECTOR_BYTES;
-                    let piece = &data[at..data.len().min(at + upto - start)];
+impl Content {
+    /// The content as the system knows it at this point of the order on the medium, which may be behind
+    /// what was seen while the machine ran.
+    fn kept(&self) -> Self {
+        let mut live = self.durable.clone();
+        self.unsynced.iter().for_each(|write| write.apply(&mut live));
+        Self { live, durable: self.durable.clone(), unsynced: self.unsynced.clone() }
+    }
+
+    fn survived(&self, keep: &mut impl FnMut() -> bool) -> Vec<u8> {
+        let mut bytes = self.durable.clone();
+        for write in &self.unsynced {
+            match write {
+                Write::Length(length) => {
                     if keep() {
-                        put(&mut bytes, start, piece);
+                        bytes.resize(*length, 0);
                     }
-                    at += piece.len();
+                }
+                Write::At(offset, data) => {
+                    let mut at = 0;
+                    while at < data.len() {
+                        let start = offset + at;
+                        let upto = (start / SECTOR_BYTES + 1) * SECTOR_BYTES;
+                        let piece = &data[at..data.len().min(at + upto - start)];
+                        if keep() {
+                            put(&mut bytes, start, piece);
+                        }
+                        at += piece.len();
+                    }
                 }
             }
         }
+        bytes
     }
-    bytes
+
+    fn sync(&mut self) {
+        for write in self.unsynced.drain(..) {
+            write.apply(&mut self.durable);
+        }
+    }
+}
+
+impl Write {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::At(offset, data) => put(bytes, *offset, data),
+            Self::Length(length) => bytes.resize(*length, 0),
+        }
+    }
 }
 
 fn put(bytes: &mut Vec<u8>, offset: usize, data: &[u8]) {
@@ -229,12 +257,17 @@ impl Files for SimFiles {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        if !self.fuse.begin()? {
-            return Err(Fuse::error());
+        if !self.medium.begin()? {
+            return Err(Medium::error());
         }
-        let mut state = self.state.lock();
-        state.durable_names = state.names.clone();
-        state.renames.clear();
+        let state = self.state.clone();
+        self.medium.perform(move |sync| {
+            if sync == Sync::Honest {
+                let mut state = state.lock();
+                let renames = std::mem::take(&mut state.renames);
+                renames.into_iter().for_each(|change| apply(&mut state.durable_names, change));
+            }
+        });
         Ok(())
     }
 
@@ -243,52 +276,61 @@ impl Files for SimFiles {
     }
 
     fn place(&self) -> &str {
-        "sim/journal"
+        &self.place
+    }
+}
+
+impl SimBlob {
+    /// Changes what is seen now, and has the medium follow.
+    fn change(&self, write: Write) -> io::Result<()> {
+        let goes_on = self.files.medium.begin()?;
+        write.apply(&mut self.node.lock().live);
+        let node = self.node.clone();
+        self.files.medium.perform(move |_| node.lock().unsynced.push(write));
+        if goes_on { Ok(()) } else { Err(Medium::error()) }
     }
 }
 
 impl Blob for SimBlob {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let content = self.node.lock();
-        let start = content.live.len().min(usize::try_from(offset_bytes).unwrap());
+        let start = content.live.len().min(place_of(offset_bytes));
         let bytes = &content.live[start..content.live.len().min(start + buffer.len())];
         buffer[..bytes.len()].copy_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn write_at(&self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
-        let goes_on = self.files.fuse.begin()?;
-        let offset = usize::try_from(offset_bytes).unwrap();
+        let offset = place_of(offset_bytes);
         let more = (offset + bytes.len()).saturating_sub(self.node.lock().live.len());
         if more > 0 && !self.files.has_room(more) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let mut content = self.node.lock();
-        put(&mut content.live, offset, bytes);
-        content.unsynced.push(Write::At(offset, bytes.to_vec()));
-        if goes_on { Ok(()) } else { Err(Fuse::error()) }
+        self.change(Write::At(offset, bytes.to_vec()))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        if !self.files.fuse.begin()? {
-            return Err(Fuse::error());
+        if !self.files.medium.begin()? {
+            return Err(Medium::error());
         }
-        let mut content = self.node.lock();
-        content.durable = content.live.clone();
-        content.unsynced.clear();
+        let node = self.node.clone();
+        self.files.medium.perform(move |sync| {
+            if sync == Sync::Honest {
+                node.lock().sync();
+            }
+        });
         Ok(())
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        let goes_on = self.files.fuse.begin()?;
-        let length = usize::try_from(bytes).unwrap();
-        let mut content = self.node.lock();
-        content.live.resize(length, 0);
-        content.unsynced.push(Write::Length(length));
-        if goes_on { Ok(()) } else { Err(Fuse::error()) }
+        self.change(Write::Length(place_of(bytes)))
     }
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.node.lock().live.len() as u64)
     }
+}
+
+fn place_of(offset_bytes: u64) -> usize {
+    usize::try_from(offset_bytes).expect("a simulated file fits memory")
 }

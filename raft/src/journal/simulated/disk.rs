@@ -1,0 +1,277 @@
+//! All storage of one simulated node.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::dice::Dice;
+use super::files::SimFiles;
+use super::home::SimHome;
+use super::medium::{Loss, Medium};
+use crate::StartError;
+use crate::failure::Failure;
+use crate::identity::Identity;
+use crate::journal::JournalDisk;
+use crate::journal::engine::Shape;
+use crate::journal::files::Files;
+use crate::journal::frame::JournalId;
+use crate::journal::helper::Hands;
+use crate::log_store::{Change, DiskError};
+use crate::world::LogLine;
+
+/// So small that a minute of a simulation sees segments change, entries move to the home, and files come back.
+const SHAPE: Shape = Shape { segment_bytes: 64 << 10, held_max: 2 };
+/// How long a sync takes at least and at most, in microseconds, on a disk that is well.
+const SYNC_US: [u64; 2] = [200, 4000];
+/// How many of a disk's syncs take longer, one in so many, and how often as long.
+const SLOW: [u64; 2] = [64, 8];
+
+/// The storage of one node: journal, home, snapshots, and whose they are. It is in memory, and outlives the
+/// node's tasks. Clones are the same disk.
+///
+/// What a node writes is seen by that node at once, and is on the disk when the sync that it waits for has
+/// taken its time. [`Self::crash`] decides what the node finds that starts next.
+#[derive(Clone)]
+pub struct SimulatedDisk {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    parts: Parts,
+    dice: Dice,
+    stalled: Duration,
+    lying: bool,
+    full: bool,
+    forgetful: bool,
+    /// The entries that the node has on the disk, by index.
+    log: BTreeMap<u64, LogLine>,
+    /// Who used the disk first. Written once, and kept whatever happens.
+    identity: Option<Identity>,
+}
+
+struct Parts {
+    medium: Medium,
+    files: SimFiles,
+    snapshots: SimFiles,
+    home: SimHome,
+}
+
+impl Parts {
+    fn empty() -> Self {
+        let medium = Medium::queueing();
+        Self {
+            files: SimFiles::new(medium.clone(), "simulated/journal"),
+            snapshots: SimFiles::new(medium.clone(), "simulated/snapshots"),
+            home: SimHome::new(medium.clone()),
+            medium,
+        }
+    }
+
+    fn after_crash(&self, loss: Loss) -> Self {
+        let medium = Medium::queueing();
+        let other = match loss {
+            Loss::Some(seed) => Loss::Some(!seed),
+            loss => loss,
+        };
+        Self {
+            files: self.files.after_crash(medium.clone(), loss),
+            snapshots: self.snapshots.after_crash(medium.clone(), other),
+            home: self.home.after_crash(medium.clone(), loss),
+            medium,
+        }
+    }
+}
+
+impl fmt::Debug for SimulatedDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimulatedDisk").finish_non_exhaustive()
+    }
+}
+
+impl SimulatedDisk {
+    /// An empty disk. The seed decides how long its syncs take.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let inner = Inner {
+            parts: Parts::empty(),
+            dice: Dice::new(seed),
+            stalled: Duration::ZERO,
+            lying: false,
+            full: false,
+            forgetful: false,
+            log: BTreeMap::new(),
+            identity: None,
+        };
+        Self { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// The power goes, or only the process ends; the seed decides which. Of what was under way, the first few
+    /// operations have happened. If the power went, every change of a name and every sector of 512 bytes that was
+    /// not synced is kept or lost. To be called before the node's tasks are dropped, so that none of them tidies
+    /// up as it goes; a task that is left gets errors.
+    pub fn crash(&self, seed: u64) {
+        let mut dice = Dice::new(seed);
+        let loss = match dice.below(4) {
+            0 => Loss::Nothing,
+            1 => Loss::Everything,
+            _ => Loss::Some(dice.below(u64::MAX)),
+        };
+        self.crash_with(loss, &mut dice);
+    }
+
+    /// The process ends, and the system keeps what it was given.
+    pub fn crash_process(&self, seed: u64) {
+        self.crash_with(Loss::Nothing, &mut Dice::new(seed));
+    }
+
+    fn crash_with(&self, loss: Loss, dice: &mut Dice) {
+        let mut inner = self.inner.lock();
+        let queued = inner.parts.medium.queued() as u64;
+        let first = usize::try_from(dice.below(queued + 1)).expect("at most the length");
+        inner.parts.medium.cut(first);
+        inner.parts = inner.parts.after_crash(loss);
+        let (lying, full) = (inner.lying, inner.full);
+        inner.set_lying(lying);
+        inner.set_full(full);
+    }
+
+    /// Forgets everything, as a disk does that was replaced.
+    pub fn wipe(&self) {
+        let mut inner = self.inner.lock();
+        inner.parts.medium.cut(0);
+        inner.parts = Parts::empty();
+        inner.identity = None;
+        let (lying, full) = (inner.lying, inner.full);
+        inner.set_lying(lying);
+        inner.set_full(full);
+    }
+
+    /// From now on a sync reports success and makes nothing durable: a fault that Raft cannot bear, planted to
+    /// see whether anybody notices.
+    pub fn set_lying(&self, lying: bool) {
+        self.inner.lock().set_lying(lying);
+    }
+
+    /// From now on every sync takes this much longer.
+    pub fn set_stalled(&self, more: Duration) {
+        self.inner.lock().stalled = more;
+    }
+
+    /// From now on no file may grow, or it may again.
+    pub fn set_full(&self, full: bool) {
+        self.inner.lock().set_full(full);
+    }
+
+    /// From now on votes are not written, and reported as written: another fault that Raft cannot bear.
+    pub fn set_forgetful(&self, forgetful: bool) {
+        self.inner.lock().forgetful = forgetful;
+    }
+
+    pub(crate) fn is_forgetful(&self) -> bool {
+        self.inner.lock().forgetful
+    }
+
+    /// The entries that were written and acknowledged, and are neither cut off nor purged. After a crash: those that
+    /// the node has found when it started.
+    #[must_use]
+    pub fn log(&self) -> Vec<LogLine> {
+        self.inner.lock().log.values().copied().collect()
+    }
+
+    /// Notes the log as it is read at a start.
+    pub(crate) fn note_start(&self, entries: impl Iterator<Item = LogLine>) {
+        self.inner.lock().log = entries.map(|line| (line.index.0, line)).collect();
+    }
+
+    /// Notes a change that is written.
+    pub(crate) fn note(&self, change: &Change) {
+        let log = &mut self.inner.lock().log;
+        match change {
+            Change::Append(entries) => {
+                log.extend(entries.iter().map(|entry| (entry.log_id.index, LogLine::of(entry))));
+            }
+            Change::TruncateAfter(keep) => drop(log.split_off(&keep.map_or(0, |id| id.index + 1))),
+            Change::Purge(upto) => *log = log.split_off(&(upto.index + 1)),
+            Change::Vote(_) | Change::Committed(_) => {}
+        }
+    }
+
+    /// A number over everything that the node sees of its files.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let inner = self.inner.lock();
+        let mut hash = xxhash_rust::xxh3::Xxh3::new();
+        for files in [&inner.parts.files, &inner.parts.snapshots] {
+            for (name, bytes) in files.contents() {
+                hash.update(name.as_bytes());
+                hash.update(&(bytes.len() as u64).to_le_bytes());
+                hash.update(&bytes);
+            }
+        }
+        hash.digest()
+    }
+
+    /// Waits until what was asked of the disk has reached it.
+    pub(crate) async fn settle(&self) {
+        let (medium, delay) = {
+            let mut inner = self.inner.lock();
+            let medium = inner.parts.medium.clone();
+            if medium.queued() == 0 {
+                return;
+            }
+            (medium, inner.delay())
+        };
+        tokio::time::sleep(delay).await;
+        // The machine that asked, which may have crashed meanwhile.
+        medium.settle();
+    }
+
+    /// Whose disk this is; the first to ask is who.
+    pub(crate) fn claim(&self, wanted: &Identity) -> Result<(), StartError> {
+        let mut inner = self.inner.lock();
+        let known = inner.identity.get_or_insert_with(|| wanted.clone());
+        wanted.compare(known, "simulated".as_ref())
+    }
+
+    /// The directory of snapshots.
+    pub(crate) fn snapshots(&self) -> Arc<dyn Files> {
+        Arc::new(self.inner.lock().parts.snapshots.clone())
+    }
+
+    /// Opens, or creates, the journal.
+    pub(crate) fn journal(&self, failure: Failure) -> Result<JournalDisk, DiskError> {
+        let (files, home) = {
+            let inner = self.inner.lock();
+            (Arc::new(inner.parts.files.clone()), Box::new(inner.parts.home.clone()))
+        };
+        JournalDisk::open(files, home, SHAPE, Hands::Inline, JournalId::random(), failure)
+    }
+}
+
+impl Inner {
+    fn set_lying(&mut self, lying: bool) {
+        self.lying = lying;
+        self.parts.medium.set_lying(lying);
+    }
+
+    fn set_full(&mut self, full: bool) {
+        self.full = full;
+        let room = full.then_some(0);
+        self.parts.files.set_room(room);
+        self.parts.snapshots.set_room(room);
+    }
+
+    /// How long the next sync takes.
+    fn delay(&mut self) -> Duration {
+        let [least, most] = SYNC_US;
+        let [one_in, times] = SLOW;
+        let mut us = least + self.dice.below(most - least);
+        if self.dice.below(one_in) == 0 {
+            us *= times;
+        }
+        Duration::from_micros(us) + self.stalled
+    }
+}

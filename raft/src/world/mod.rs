@@ -1,0 +1,66 @@
+//! What a node stands on, as an argument: how it reaches its peers and is reached, where its storage is and
+//! who waits for it, and what time it is. The real world is TCP, files, threads and this machine's clock. A
+//! simulation brings its own, and then a whole cluster runs in one thread, and a seed repeats the run.
+//!
+//! | module | what |
+//! |---|---|
+//! | `network` | the interface of a network that is brought along |
+//! | `wiring` | our transport over the operating system's network, or over such a one |
+//! | `work` | who does what blocks: a thread, or the caller |
+//! | `clock` | the time of day |
+//! | `observer` | who looks on |
+
+mod clock;
+mod network;
+mod observer;
+mod wiring;
+mod work;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::journal::SimulatedDisk;
+
+pub(crate) use wiring::{Door, Wires, incoming};
+pub(crate) use work::Work;
+
+pub use clock::WallClock;
+pub use network::{BoxFuture, Listener, Network, Stream};
+pub use observer::{LogLine, Observer};
+
+/// The world of one node. Clones are the same world.
+#[derive(Clone)]
+pub struct World {
+    pub(crate) wires: Wires,
+    pub(crate) work: Work,
+    pub(crate) clock: WallClock,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+impl World {
+    /// TCP, files in the data directory, threads, and this machine's clock.
+    #[must_use]
+    pub fn real() -> Self {
+        let clock = Arc::new(clock::of_this_machine);
+        Self { wires: Wires::Tcp, work: Work::Threads, clock, observer: None }
+    }
+
+    /// A network, a disk and a clock that are brought along. Nothing of such a node leaves the thread that
+    /// it runs on, nor the time of that thread's runtime; [`crate::Chance::seed`] settles the rest.
+    #[must_use]
+    pub fn simulated(network: Arc<dyn Network>, disk: SimulatedDisk, clock: WallClock) -> Self {
+        Self { wires: Wires::Brought(network), work: Work::Inline(disk), clock, observer: None }
+    }
+
+    /// The same world with somebody who looks on.
+    #[must_use]
+    pub fn observed(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("wires", &self.wires).field("work", &self.work).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! gRPC over the operating system's network, or over one that was brought along.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tonic::transport::server::Connected;
+use tonic::transport::{Channel, Endpoint, Uri};
+
+use super::network::{BoxFuture, Listener, Network, Stream};
+
+/// Makes connections. Clones make the same.
+#[derive(Clone)]
+pub(crate) enum Wires {
+    Tcp,
+    Brought(Arc<dyn Network>),
+}
+
+impl fmt::Debug for Wires {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "Tcp",
+            Self::Brought(_) => "Brought",
+        })
+    }
+}
+
+impl Wires {
+    /// A connection that is made, and made again, when it is used.
+    pub(crate) fn lazy(&self, endpoint: &Endpoint) -> Channel {
+        match self {
+            Self::Tcp => endpoint.connect_lazy(),
+            Self::Brought(network) => endpoint.connect_with_connector_lazy(Connector(network.clone())),
+        }
+    }
+
+    /// A connection that is made now.
+    pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Channel, tonic::transport::Error> {
+        match self {
+            Self::Tcp => endpoint.connect().await,
+            Self::Brought(network) => endpoint.connect_with_connector(Connector(network.clone())).await,
+        }
+    }
+
+    /// Listens on `HOST:PORT`.
+    pub(crate) async fn listen(&self, address: &str) -> io::Result<Door> {
+        match self {
+            Self::Tcp => TcpListener::bind(address).await.map(Door::Tcp),
+            Self::Brought(network) => network.listen(address).await.map(Door::Brought),
+        }
+    }
+}
+
+/// Makes connections for tonic.
+#[derive(Clone)]
+struct Connector(Arc<dyn Network>);
+
+impl tower::Service<Uri> for Connector {
+    type Response = TokioIo<Box<dyn Stream>>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let address = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
+        let connecting = self.0.connect(&address);
+        Box::pin(async move { connecting.await.map(TokioIo::new) })
+    }
+}
+
+/// A port that is open.
+pub(crate) enum Door {
+    Tcp(TcpListener),
+    Brought(Box<dyn Listener>),
+}
+
+/// The connections that come to a brought listener.
+pub(crate) fn incoming(
+    listener: Box<dyn Listener>,
+) -> impl futures::Stream<Item = io::Result<Box<dyn Stream>>> + Send {
+    futures::stream::unfold(listener, |mut listener| async move {
+        let accepted = listener.accept().await;
+        Some((accepted, listener))
+    })
+}
+
+impl Connected for Box<dyn Stream> {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}

@@ -1,0 +1,34 @@
+//! Who does what would hold up the runtime.
+
+use std::io;
+
+use crate::journal::SimulatedDisk;
+
+/// Does work that blocks.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    /// A thread of the runtime's pool.
+    Threads,
+    /// The caller, at once. What it asked of this disk takes its time afterwards.
+    Inline(SimulatedDisk),
+}
+
+impl Work {
+    /// Does it, and waits for what it asked of the disk.
+    ///
+    /// # Errors
+    /// The work panicked.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        match self {
+            Self::Threads => tokio::task::spawn_blocking(work).await.map_err(io::Error::other),
+            Self::Inline(disk) => {
+                let done = work();
+                disk.settle().await;
+                Ok(done)
+            }
+        }
+    }
+}
