@@ -50,6 +50,7 @@ use frame::JournalId;
 use helper::Hands;
 
 pub(crate) use disk::JournalDisk;
+pub(crate) use space::Space;
 
 /// The shape of a node's journal.
 ///

@@ -7,6 +7,7 @@
 
 mod chunk;
 mod disk;
+mod flushes;
 mod keyspace;
 mod sled_disk;
 mod tail;
@@ -34,6 +35,7 @@ use tail::{Place, Tail};
 use writer::{Waiter, Writer};
 
 pub(crate) use disk::{Change, Disk, DiskError, Loaded, OldEntries};
+pub(crate) use flushes::Flushes;
 pub(crate) use keyspace::MetaKey;
 pub(crate) use sled_disk::SledDisk;
 
@@ -80,6 +82,11 @@ impl LogStore {
     pub(crate) fn is_pristine(&self) -> bool {
         let tail = self.tail.read();
         tail.vote.is_none() && tail.last().is_none()
+    }
+
+    /// What the writer waits for at the moment.
+    pub(crate) fn flushes(&self) -> &Flushes {
+        self.writer.flushes()
     }
 
     /// Makes everything durable and lets go of the files. Blocks. Later calls fail.

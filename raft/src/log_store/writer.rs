@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 use crate::log_store::disk::{Change, Disk, DiskError};
+use crate::log_store::flushes::Flushes;
 use crate::log_store::tail::Tail;
 use crate::types::{LogId, Types};
 
@@ -40,15 +41,22 @@ enum Job {
 pub(crate) struct Writer {
     queue: mpsc::Sender<Job>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    flushes: Flushes,
 }
 
 impl Writer {
     /// Starts the thread.
     pub(crate) fn start(disk: Box<dyn Disk>, tail: Arc<RwLock<Tail>>, failure: Failure) -> io::Result<Self> {
         let (queue, jobs) = mpsc::channel();
-        let worker = Worker { disk, tail, failure, cuts: 0, committed: None };
+        let flushes = Flushes::default();
+        let worker = Worker { disk, tail, failure, flushes: flushes.clone(), cuts: 0, committed: None };
         let thread = std::thread::Builder::new().name("raft-log".into()).spawn(move || worker.run(&jobs))?;
-        Ok(Self { queue, thread: Arc::new(Mutex::new(Some(thread))) })
+        Ok(Self { queue, thread: Arc::new(Mutex::new(Some(thread))), flushes })
+    }
+
+    /// What the thread is waiting for.
+    pub(crate) fn flushes(&self) -> &Flushes {
+        &self.flushes
     }
 
     /// Queues a change behind all earlier ones.
@@ -72,6 +80,7 @@ struct Worker {
     disk: Box<dyn Disk>,
     tail: Arc<RwLock<Tail>>,
     failure: Failure,
+    flushes: Flushes,
     /// How many truncations are written.
     cuts: u64,
     /// The committed index as it was written last.
@@ -169,8 +178,10 @@ impl Worker {
             return Err(reason);
         }
         let durable = changes.iter().any(Change::must_be_durable);
+        self.flushes.begin();
         let written = self.disk.write(changes);
         let outcome = written.and_then(|()| if durable { self.disk.sync() } else { Ok(()) });
+        self.flushes.end();
         outcome.map_err(|error| {
             let reason = error.to_string();
             self.failure.set(&reason);

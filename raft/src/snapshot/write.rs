@@ -13,7 +13,16 @@ use crate::codec;
 /// Writes a snapshot durably: complete under `path`, or not there at all. Blocks, also on the disk.
 pub(super) fn write(path: &Path, header: &Header, state: &State) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
-    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, File::create(&temporary)?));
+    let written = write_unnamed(&temporary, header, state).and_then(|()| put_in_place(&temporary, path));
+    if written.is_err() {
+        // On a full disk what is left of it would keep the next attempt from succeeding.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn write_unnamed(temporary: &Path, header: &Header, state: &State) -> io::Result<()> {
+    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, File::create(temporary)?));
     out.raw(MAGIC)?;
     out.raw(&VERSION.to_le_bytes())?;
     out.frame(KIND_HEADER, &codec::encode(header))?;
@@ -32,8 +41,7 @@ pub(super) fn write(path: &Path, header: &Header, state: &State) -> io::Result<(
     if !body.is_empty() {
         out.frame(KIND_RECORDS, &body)?;
     }
-    out.finish()?.sync_all()?;
-    put_in_place(&temporary, path)
+    out.finish()?.sync_all()
 }
 
 /// Gives a complete, synced file its final name, durably.
