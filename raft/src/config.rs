@@ -51,6 +51,10 @@ pub(crate) fn raft_config(options: &Options) -> Result<Arc<Config>, StartError> 
         // A leader that resumes its term after a crash could give an index of that term, which a
         // follower already has, to another entry: it sends entries before it has flushed them.
         enable_leader_restore: Some(false),
+        // A leader that no quorum answers stops its heartbeats, which would keep others from standing, for
+        // long enough that one of them is elected; then it tries again, for as long: its log may be the only
+        // one that can win.
+        quorum_loss_probe_interval: Some(timing.election_max.0.saturating_mul(3)),
         max_payload_entries: MESSAGE_ENTRIES_MAX,
         max_append_entries: Some(APPEND_ENTRIES_MAX),
         api_batch_capacity: APPEND_ENTRIES_MAX,

@@ -10,8 +10,10 @@ use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
 use crate::codec;
+pub use crate::fitness::GivenUp;
 use crate::node::Node;
 use crate::options::Options;
+pub use crate::space::DiskStatus;
 use crate::world::World;
 
 /// A committed and applied command.
@@ -33,6 +35,10 @@ pub enum ProposeError {
     /// A bounded queue is full. Nothing was sent.
     #[error("overloaded: {0}")]
     Overloaded(String),
+    /// The command would make the state grow, and the disks are full. Nothing was sent; the text names
+    /// the nodes.
+    #[error("{0}")]
+    DiskFull(String),
     /// This node is stopping, or its storage failed.
     #[error("node stopped: {0}")]
     Stopped(String),
@@ -81,6 +87,12 @@ pub struct Status {
     pub snapshot: LogIndex,
     pub purged: LogIndex,
     pub members: Vec<MemberStatus>,
+    /// Its disk.
+    pub disk: DiskStatus,
+    /// Why nothing may grow, if so: decided by the leader.
+    pub growth_refused: Option<String>,
+    /// How often it gave up leading.
+    pub given_up: GivenUp,
 }
 
 /// Answers the questions that other nodes' gateways ask the leader's.
@@ -124,6 +136,12 @@ impl Handle {
     /// As [`Self::start`].
     pub async fn start_in(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         Ok(Self { node: Arc::new(Node::start(world, options, hooks).await?) })
+    }
+
+    /// The node, for tests that make its disk or its peers fail.
+    #[cfg(test)]
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
     }
 
     /// Replicates a command and gives its reply once it is durable on a quorum and applied on the

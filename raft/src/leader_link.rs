@@ -16,6 +16,8 @@ use crate::leadership::LeadershipWatch;
 use crate::network::MESSAGE_BYTES_MAX;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
+use crate::network::{blob, unblob};
+use crate::space::DiskStatus;
 use crate::types::Raft;
 
 /// How long the leader may take to confirm its leadership: longer than its lease, after which it
@@ -107,6 +109,15 @@ impl LeaderLink {
         let request = self.caller(target.leader).request(Blob { data: question });
         let answer = self.bounded(&target, ASK_DEADLINE, client.ask(request)).await?;
         Ok(answer.into_inner().data)
+    }
+
+    /// Tells the leader of this node's disk; gives the leader's word on growth.
+    pub(crate) async fn report(&self, own: NodeId, disk: DiskStatus) -> Result<Option<String>, ProposeError> {
+        let target = self.target()?;
+        let mut client = self.lazy_client(&target)?;
+        let request = self.caller(target.leader).request(blob(&(own.0, disk)));
+        let answer = self.bounded(&target, READ_INDEX_DEADLINE, client.report_disk(request)).await?;
+        unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
     }
 
     fn lazy_client(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {

@@ -1,12 +1,27 @@
 //! Who leads, as the rest of the process needs to know it.
 
+use std::time::Duration;
+
 use openraft::ServerState;
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 use tripod_state::ids::{NodeId, Term};
 
+use crate::fitness::Unfit;
 use crate::handle::Leadership;
-use crate::types::{LogId, Raft, ServerMetrics};
+use crate::types::{LogId, Raft, ServerMetrics, Vote};
+
+/// How long calls that a leader has begun may still be answered after it gave up or was deposed.
+const DEPOSED_GRACE: Duration = Duration::from_secs(1);
+
+/// What the leadership follows from, besides openraft's metrics.
+pub(crate) struct Sources {
+    pub(crate) applied: watch::Receiver<Option<LogId>>,
+    /// Why this node must not lead, if so.
+    pub(crate) unfit: watch::Receiver<Option<Unfit>>,
+    /// The leader whose appends come in, before its vote is durable here.
+    pub(crate) heard: watch::Receiver<Option<Vote>>,
+}
 
 /// Reads the leadership of the cluster. Clones watch the same.
 #[derive(Debug, Clone)]
@@ -17,10 +32,10 @@ pub(crate) struct LeadershipWatch {
 
 impl LeadershipWatch {
     /// Follows openraft's metrics and the state machine for as long as anybody listens.
-    pub(crate) fn start(node: u64, raft: &Raft, applied: watch::Receiver<Option<LogId>>) -> Self {
+    pub(crate) fn start(node: u64, raft: &Raft, sources: Sources) -> Self {
         let unknown = Leadership { leader: None, term: Term(0), ready_here: false };
         let (sender, current) = watch::channel(unknown);
-        tokio::spawn(follow(node, raft.clone(), applied, sender));
+        tokio::spawn(follow(node, raft.clone(), sources, sender));
         Self { node, current }
     }
 
@@ -36,39 +51,48 @@ impl LeadershipWatch {
         self.get().leader == Some(NodeId(self.node))
     }
 
+    /// Resolves a while after this node has ceased to lead. Who waits for its engine or its disk until
+    /// then may wait for ever.
+    pub(crate) async fn deposed(&self) {
+        let mut leadership = self.subscribe();
+        let elsewhere = Some(NodeId(self.node));
+        loop {
+            // An error means that the node is stopping: it does not lead then, either.
+            let _ = leadership.wait_for(|now| now.leader != elsewhere).await;
+            tokio::time::sleep(DEPOSED_GRACE).await;
+            if !self.leads_here() {
+                return;
+            }
+        }
+    }
+
     pub(crate) fn subscribe(&self) -> watch::Receiver<Leadership> {
         self.current.clone()
     }
 }
 
-async fn follow(
-    node: u64,
-    raft: Raft,
-    mut applied: watch::Receiver<Option<LogId>>,
-    sender: watch::Sender<Leadership>,
-) {
+async fn follow(node: u64, raft: Raft, mut sources: Sources, sender: watch::Sender<Leadership>) {
     // What is read must be what is waited on: openraft publishes its several metrics one after the
     // other, and a view read from another one may be older than the wake-up, with none to follow.
     let mut metrics = raft.server_metrics();
     loop {
-        let next = leadership(node, &metrics.borrow_and_update(), *applied.borrow_and_update());
+        let next = leadership(node, &metrics.borrow_and_update(), &mut sources);
         sender.send_if_modified(|current| {
             let changed = *current != next;
             *current = next;
             changed
         });
-        if next.leader == Some(NodeId(node)) && !next.ready_here {
-            // About to be ready: every applied entry may be the one.
-            tokio::select! {
-                changed = metrics.changed() => if changed.is_err() { break },
-                changed = applied.changed() => if changed.is_err() { break },
-                () = sender.closed() => break,
-            }
-        } else {
-            tokio::select! {
-                changed = metrics.changed() => if changed.is_err() { break },
-                () = sender.closed() => break,
-            }
+        // About to be ready: every applied entry may be the one.
+        let awaits_apply = next.leader == Some(NodeId(node)) && !next.ready_here;
+        let changed = tokio::select! {
+            changed = metrics.changed() => changed.is_ok(),
+            changed = sources.unfit.changed() => changed.is_ok(),
+            changed = sources.heard.changed() => changed.is_ok(),
+            changed = sources.applied.changed(), if awaits_apply => changed.is_ok(),
+            () = sender.closed() => false,
+        };
+        if !changed {
+            break;
         }
     }
     sender.send_modify(|current| {
@@ -77,9 +101,35 @@ async fn follow(
     });
 }
 
+fn leadership(node: u64, metrics: &ServerMetrics, sources: &mut Sources) -> Leadership {
+    let applied = *sources.applied.borrow_and_update();
+    let unfit = *sources.unfit.borrow_and_update();
+    let heard = *sources.heard.borrow_and_update();
+    let known = by_metrics(node, metrics, applied);
+    match heard {
+        // Nobody follows this node any more, whatever its engine has made of that.
+        // One that is no member yet, as this node knows, could not be called.
+        Some(vote) if vote.leader_id.node_id != node && vote > metrics.vote && is_member(metrics, &vote) => {
+            Leadership {
+                leader: Some(NodeId(vote.leader_id.node_id)),
+                term: Term(vote.leader_id.term),
+                ready_here: false,
+            }
+        }
+        _ if unfit.is_some() && known.leader == Some(NodeId(node)) => {
+            Leadership { leader: None, ready_here: false, ..known }
+        }
+        _ => known,
+    }
+}
+
+fn is_member(metrics: &ServerMetrics, vote: &Vote) -> bool {
+    metrics.membership_config.membership().get_node(&vote.leader_id.node_id).is_some()
+}
+
 /// What openraft's view amounts to. The first entry of a leader's term is its own blank one, so a
 /// leader whose last applied entry is of its own term has applied all of earlier terms.
-fn leadership(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Leadership {
+fn by_metrics(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Leadership {
     let term = metrics.vote.leader_id.term;
     let leads = metrics.state == ServerState::Leader;
     let leader = match metrics.current_leader {

@@ -31,12 +31,19 @@
 //! | `network` | the peer transport, both sides |
 //! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
 //! | `read_index` | linearizable reads |
+//! | `space` | full disks, and what is refused then |
+//! | `fitness` | when a leader gives up leading |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
+
+// The clusters of the integration tests serve some unit tests, too.
+#[cfg(test)]
+extern crate self as tripod_raft;
 
 mod chance;
 mod codec;
 mod config;
 mod failure;
+mod fitness;
 mod forward;
 mod handle;
 mod identity;
@@ -50,10 +57,14 @@ mod options;
 mod read_index;
 mod runtime;
 mod snapshot;
+mod space;
 mod state_machine;
 mod status;
 mod storage;
 mod submit;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod test_cluster;
 #[cfg(test)]
 mod test_support;
 mod types;
@@ -61,8 +72,8 @@ mod world;
 
 pub use chance::{Chance, SeededChance};
 pub use handle::{
-    Applied, AskHandler, EffectsHook, Handle, Hooks, Leadership, MemberStatus, ProposeError, Role,
-    StartError, Status,
+    Applied, AskHandler, DiskStatus, EffectsHook, GivenUp, Handle, Hooks, Leadership, MemberStatus,
+    ProposeError, Role, StartError, Status,
 };
 pub use journal::SimulatedDisk;
 pub use options::{InitialMember, Options, Timing};

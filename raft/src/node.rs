@@ -15,20 +15,25 @@ use tripod_state::ids::{LogIndex, NodeId};
 
 use crate::config;
 use crate::failure::Failure;
+use crate::fitness::{Fitness, Watcher};
 use crate::forward::Forwarder;
 use crate::handle::{Applied, Hooks, ProposeError, StartError, Status};
+use crate::journal::Space;
 use crate::leader_link::LeaderLink;
-use crate::leadership::LeadershipWatch;
+use crate::leadership::{LeadershipWatch, Sources};
 use crate::log_store::LogStore;
 use crate::network::auth::Guard;
 use crate::network::channels::Channels;
 use crate::network::client::PeerClients;
+use crate::network::heard::Heard;
 use crate::network::leader_service::LeaderService;
+use crate::network::line::Line;
 use crate::network::server::{self, RaftService};
 use crate::options::Options;
 use crate::read_index::{self, ReadRounds};
+use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
-use crate::status;
+use crate::status::{self, Health};
 use crate::storage::Storage;
 use crate::submit::Submitter;
 use crate::types::{Peer, Raft};
@@ -51,6 +56,13 @@ pub(crate) struct Node {
     log: LogStore,
     failure: Failure,
     leadership: LeadershipWatch,
+    fitness: Fitness,
+    line: Line,
+    heard: Heard,
+    space: Space,
+    gauge: Gauge,
+    admission: Admission,
+    reports: Reports,
     submitter: Submitter,
     forwarder: Forwarder,
     link: LeaderLink,
@@ -76,21 +88,29 @@ impl Node {
             opened
                 .map_err(|error| StartError::Storage(format!("opening the storage panicked: {error}")))??
         };
-        let Storage { log, snapshots } = storage;
+        let Storage { log, snapshots, space } = storage;
+        let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
+        let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());
         let channels = Channels::new(wires, config::connect_timeout(&options));
-        let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone());
+        let clients =
+            PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer);
         let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
         let raft = match started {
             Ok(raft) => raft,
             Err(fatal) => {
+                space.close();
                 log.stop().await;
                 return Err(StartError::Storage(recovery_failed(&options, &failure, &fatal)));
             }
         };
-        let leadership = LeadershipWatch::start(options.node.0, &raft, machine.applied());
+        let sources =
+            Sources { applied: machine.applied(), unfit: fitness.subscribe(), heard: heard.subscribe() };
+        let leadership = LeadershipWatch::start(options.node.0, &raft, sources);
+        let reports =
+            Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let link = LeaderLink::new(cluster_id, raft.clone(), channels, leadership.clone());
         let node = Self {
             submitter: Submitter::new(raft.clone(), clock),
@@ -107,6 +127,13 @@ impl Node {
             log,
             failure,
             leadership,
+            fitness,
+            line,
+            heard,
+            space,
+            gauge,
+            admission,
+            reports,
             link,
         };
         node.serve(door);
@@ -124,6 +151,7 @@ impl Node {
             raft: self.raft.clone(),
             snapshots: self.machine.snapshots().clone(),
             cluster_id: cluster_id.clone(),
+            heard: self.heard.clone(),
             stop: self.stop.subscribe(),
         };
         let leader = LeaderService {
@@ -131,6 +159,8 @@ impl Node {
             rounds: self.own_rounds.clone(),
             leadership: self.leadership.clone(),
             hooks: self.hooks.clone(),
+            admission: self.admission.clone(),
+            reports: self.reports.clone(),
         };
         let guard = Guard::new(cluster_id, self.options.node.0);
         let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
@@ -140,6 +170,16 @@ impl Node {
     /// Starts the tasks that look after the engine.
     fn watch(&self) {
         tokio::spawn(watch_engine(self.raft.clone(), self.failure.clone(), self.stop.subscribe()));
+        let reports = self.reports.clone();
+        tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.subscribe()));
+        let watcher = Watcher {
+            node: self.options.node,
+            raft: self.raft.clone(),
+            flushes: self.log.flushes().clone(),
+            line: self.line.clone(),
+            fitness: self.fitness.clone(),
+        };
+        tokio::spawn(watcher.run(self.options.clone(), self.stop.subscribe()));
         let (raft, machine, mut stop) = (self.raft.clone(), self.machine.clone(), self.stop.subscribe());
         tokio::spawn(async move {
             let build = async {
@@ -191,7 +231,12 @@ impl Node {
             return Err(ProposeError::Overloaded(text));
         }
         if self.leadership.leads_here() {
-            self.submitter.submit(payload).await
+            self.admission.check(&payload)?;
+            tokio::select! {
+                biased;
+                applied = self.submitter.submit(payload) => applied,
+                () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
+            }
         } else {
             self.forwarder.propose(payload).await
         }
@@ -199,8 +244,17 @@ impl Node {
 
     pub(crate) async fn read_barrier(&self) -> Result<LogIndex, ProposeError> {
         self.check_running()?;
-        let rounds = if self.leadership.leads_here() { &self.own_rounds } else { &self.remote_rounds };
-        let index = rounds.join().await?;
+        let index = if self.leadership.leads_here() {
+            tokio::select! {
+                biased;
+                index = self.own_rounds.join() => index?,
+                () = self.leadership.deposed() => {
+                    return Err(ProposeError::NoLeader("this node ceased to lead".into()));
+                }
+            }
+        } else {
+            self.remote_rounds.join().await?
+        };
         self.wait_applied(index).await?;
         Ok(index)
     }
@@ -228,6 +282,16 @@ impl Node {
         LogIndex(self.machine.applied_index())
     }
 
+    #[cfg(test)]
+    pub(crate) fn flushes(&self) -> &crate::log_store::Flushes {
+        self.log.flushes()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn line(&self) -> &Line {
+        &self.line
+    }
+
     pub(crate) fn leadership(&self) -> &LeadershipWatch {
         &self.leadership
     }
@@ -247,7 +311,12 @@ impl Node {
     pub(crate) fn status(&self) -> Status {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index())
+        let health = Health {
+            disk: self.gauge.last(),
+            growth_refused: self.admission.refusal().map(|reason| reason.to_string()),
+            given_up: self.fitness.given_up(),
+        };
+        status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index(), health)
     }
 
     pub(crate) async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
@@ -306,6 +375,8 @@ impl Node {
             tracing::info!(%error, "leadership not handed over");
         }
         self.stop.send_replace(true);
+        self.space.close();
+        self.machine.close();
         if let Err(error) = self.raft.shutdown().await {
             tracing::warn!(%error, "engine did not stop cleanly");
         }

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 use openraft::storage::{ApplyResponder, EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
@@ -23,6 +24,8 @@ use crate::world::{LogLine, Observer};
 const APPLY_MAX: usize = 512;
 /// Bytes of applied entries after which a snapshot is asked for, however few entries they are.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
+/// How often a snapshot for which the disk has no room is tried again.
+const FULL_RETRY: Duration = Duration::from_secs(1);
 
 /// The state and what openraft needs to know of it; they change together.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +53,7 @@ struct Shared {
     /// Bytes applied since the last snapshot was begun.
     unsaved_bytes: AtomicU64,
     snapshot_wanted: Notify,
+    closing: AtomicBool,
 }
 
 /// An entry that is ready to be applied.
@@ -72,6 +76,7 @@ impl StateMachine {
             applied: watch::Sender::new(None),
             unsaved_bytes: AtomicU64::new(0),
             snapshot_wanted: Notify::new(),
+            closing: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -107,6 +112,16 @@ impl StateMachine {
     /// Waits until so many bytes were applied that a snapshot is due.
     pub(crate) async fn snapshot_wanted(&self) {
         self.shared.snapshot_wanted.notified().await;
+    }
+
+    /// Bytes applied since the last snapshot was begun.
+    pub(crate) fn unsaved_bytes(&self) -> u64 {
+        self.shared.unsaved_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The node stops: a snapshot that waits for room is given up.
+    pub(crate) fn close(&self) {
+        self.shared.closing.store(true, Ordering::Relaxed);
     }
 
     fn decode(&self, entry: &Entry) -> io::Result<Step> {
@@ -253,7 +268,25 @@ pub(crate) struct Builder {
 impl RaftSnapshotBuilder<Types> for Builder {
     type SnapshotData = SnapshotFile;
 
+    /// Waits while the disk is full: openraft takes any error of a snapshot for the end of the node.
     async fn build_snapshot(&mut self) -> io::Result<Snapshot> {
+        let mut told = false;
+        loop {
+            let error = match self.write().await {
+                Err(error) if is_full(&error) && !self.shared.closing.load(Ordering::Relaxed) => error,
+                outcome => return outcome,
+            };
+            if !told {
+                tracing::warn!(%error, "TRIPOD-DISK-FULL: no room for a snapshot; it is tried again until there is");
+                told = true;
+            }
+            tokio::time::sleep(FULL_RETRY).await;
+        }
+    }
+}
+
+impl Builder {
+    async fn write(&self) -> io::Result<Snapshot> {
         let (machine, shared) = (self.machine.clone(), self.shared.clone());
         let work = shared.snapshots.work().clone();
         let built = work.run(move || {
@@ -267,6 +300,10 @@ impl RaftSnapshotBuilder<Types> for Builder {
         });
         built.await?
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

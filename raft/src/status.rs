@@ -3,12 +3,27 @@
 use openraft::ServerState;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
+use crate::fitness::GivenUp;
 use crate::handle::{Leadership, MemberStatus, Role, Status};
 use crate::options::Options;
+use crate::space::DiskStatus;
 use crate::types::{LogId, Metrics};
 
+/// What openraft does not know of the node.
+pub(crate) struct Health {
+    pub(crate) disk: DiskStatus,
+    pub(crate) growth_refused: Option<String>,
+    pub(crate) given_up: GivenUp,
+}
+
 /// The public form of the metrics.
-pub(crate) fn of(options: &Options, metrics: &Metrics, leadership: Leadership, applied: u64) -> Status {
+pub(crate) fn of(
+    options: &Options,
+    metrics: &Metrics,
+    leadership: Leadership,
+    applied: u64,
+    health: Health,
+) -> Status {
     let membership = metrics.membership_config.membership();
     let voters: Vec<u64> = membership.voter_ids().collect();
     let matched = |node: &u64| -> Option<LogIndex> {
@@ -27,7 +42,7 @@ pub(crate) fn of(options: &Options, metrics: &Metrics, leadership: Leadership, a
     Status {
         cluster_id: options.cluster_id.clone(),
         node: options.node,
-        role: role(metrics.state),
+        role: if gave_up(options, metrics, leadership) { Role::Candidate } else { role(metrics.state) },
         term: Term(metrics.current_term),
         leader: leadership.leader,
         last_log: LogIndex(metrics.last_log_index.unwrap_or(0)),
@@ -36,7 +51,15 @@ pub(crate) fn of(options: &Options, metrics: &Metrics, leadership: Leadership, a
         snapshot: index(metrics.snapshot),
         purged: index(metrics.purged),
         members,
+        disk: health.disk,
+        growth_refused: health.growth_refused,
+        given_up: health.given_up,
     }
+}
+
+/// Whether openraft still calls a leader what has given up leading.
+fn gave_up(options: &Options, metrics: &Metrics, leadership: Leadership) -> bool {
+    metrics.state == ServerState::Leader && leadership.leader != Some(options.node)
 }
 
 fn index(id: Option<LogId>) -> LogIndex {

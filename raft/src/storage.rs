@@ -3,7 +3,7 @@
 use crate::StartError;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
-use crate::journal::{self, SimulatedDisk};
+use crate::journal::{self, SimulatedDisk, Space};
 use crate::log_store::LogStore;
 use crate::options::Options;
 use crate::snapshot::SnapshotStore;
@@ -13,6 +13,7 @@ use crate::world::Work;
 pub(crate) struct Storage {
     pub(crate) log: LogStore,
     pub(crate) snapshots: SnapshotStore,
+    pub(crate) space: Space,
 }
 
 impl Storage {
@@ -29,8 +30,9 @@ impl Storage {
         let snapshots = SnapshotStore::open_directory(&options.data.join("snapshots"));
         let snapshots = snapshots.map_err(|error| no_snapshots(options, &error))?;
         let disk = journal::open(&options.data.join("journal"), disk, failure.clone())?;
+        let space = disk.space();
         let log = LogStore::open_in(disk, failure, Work::Threads)?;
-        Ok(Self { log, snapshots })
+        Ok(Self { log, snapshots, space })
     }
 
     fn open_simulated(disk: &SimulatedDisk, options: &Options, failure: Failure) -> Result<Self, StartError> {
@@ -38,8 +40,10 @@ impl Storage {
         let work = Work::Inline(disk.clone());
         let snapshots = SnapshotStore::open(disk.snapshots(), work.clone());
         let snapshots = snapshots.map_err(|error| no_snapshots(options, &error))?;
-        let log = LogStore::open_in(disk.journal(failure.clone())?, failure, work)?;
-        Ok(Self { log, snapshots })
+        let journal = disk.journal(failure.clone())?;
+        let space = journal.space();
+        let log = LogStore::open_in(journal, failure, work)?;
+        Ok(Self { log, snapshots, space })
     }
 }
 

@@ -45,6 +45,7 @@ pub mod barrier;
 pub mod command;
 pub mod context;
 pub mod fault;
+mod growth;
 pub mod ids;
 pub mod job;
 pub mod kv;

@@ -85,7 +85,6 @@ impl JournalDisk {
     }
 
     /// Says when the disk is full; see [`Space`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "whoever takes proposals will refuse growth by it"))]
     pub(crate) fn space(&self) -> Space {
         self.space.clone()
     }
@@ -100,7 +99,7 @@ impl JournalDisk {
                 self.journal.move_done(done?);
             }
         }
-        self.space.set_low(self.journal.pool().is_out_of_space());
+        self.space.set_out_of_segments(self.journal.pool().is_out_of_space());
         Ok(())
     }
 
@@ -123,14 +122,47 @@ impl JournalDisk {
                 self.spares.give(order);
             }
             let done = self.spares.wait().ok_or(DiskError::Closed)??;
-            if let SpareDone::NoSpace(error) = &done
-                && !self.journal.pool().has_retired()
-            {
-                return Err(io(&*self.files, "extend", error));
+            if let SpareDone::NoSpace(error) = &done {
+                if !self.journal.pool().has_retired() && !self.may_wait() {
+                    return Err(io(&*self.files, "extend", error));
+                }
+                self.space.set_out_of_segments(true);
             }
             self.journal.spare_done(done);
         }
         Ok(())
+    }
+
+    /// Whether the writer may wait until there is room again. A node without room is one whose disk does
+    /// not answer: it loses nothing, and others lead. In a simulation time stands still meanwhile.
+    fn may_wait(&self) -> bool {
+        self.hands == Hands::Threads && !self.space.is_closing() && self.failure.get().is_none()
+    }
+
+    fn move_helper(
+        &self,
+        mut home: Box<dyn Home>,
+    ) -> Result<Helper<Move, Result<MoveDone, DiskError>>, DiskError> {
+        let work = {
+            let (journal, failure) = (self.journal.reader().clone(), self.failure.clone());
+            let (space, hands) = (self.space.clone(), self.hands);
+            move |order: Move| {
+                // sled does not survive a full disk; what is not moved stays in the journal.
+                while hands == Hands::Threads && space.is_low() && failure.get().is_none() {
+                    if space.is_closing() {
+                        return Err(DiskError::Closed);
+                    }
+                    std::thread::sleep(MOVE_POLL);
+                }
+                let done = order.carry_out(&mut *home, &journal);
+                done.inspect_err(|error| failure.set(&error.to_string()))
+            }
+        };
+        Helper::new(self.hands, "raft-move", self.failure.clone(), work).map_err(|error| DiskError::Io {
+            action: "start the mover of",
+            directory: "the data directory".into(),
+            cause: error.to_string(),
+        })
     }
 
     /// Gives the entries that are in the journal only.
@@ -177,7 +209,7 @@ impl Disk for JournalDisk {
         }
         self.journal.moves().home_purged = held.purged;
         self.load_rest(each)?;
-        self.home = HomeState::Moving(move_helper(home, self.journal.reader(), self.hands, &self.failure)?);
+        self.home = HomeState::Moving(self.move_helper(home)?);
         self.dispatch();
         Ok(Loaded { vote: log.vote, committed: log.committed, purged: log.purged })
     }
@@ -254,26 +286,6 @@ fn spare_helper(
         }
     };
     Helper::new(hands, "raft-spare", failure.clone(), work).map_err(|error| io(&*place, "open", &error))
-}
-
-fn move_helper(
-    mut home: Box<dyn Home>,
-    journal: &Arc<JournalReader>,
-    hands: Hands,
-    failure: &Failure,
-) -> Result<Helper<Move, Result<MoveDone, DiskError>>, DiskError> {
-    let work = {
-        let (journal, failure) = (journal.clone(), failure.clone());
-        move |order: Move| {
-            let done = order.carry_out(&mut *home, &journal);
-            done.inspect_err(|error| failure.set(&error.to_string()))
-        }
-    };
-    Helper::new(hands, "raft-move", failure.clone(), work).map_err(|error| DiskError::Io {
-        action: "start the mover of",
-        directory: "the data directory".into(),
-        cause: error.to_string(),
-    })
 }
 
 fn io(files: &dyn Files, action: &'static str, cause: &std::io::Error) -> DiskError {

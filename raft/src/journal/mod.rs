@@ -52,6 +52,7 @@ use helper::Hands;
 
 pub(crate) use disk::JournalDisk;
 pub(crate) use files::{Blob, Files, RealFiles};
+pub(crate) use space::Space;
 
 pub use simulated::SimulatedDisk;
 

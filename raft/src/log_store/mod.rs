@@ -7,6 +7,7 @@
 
 mod chunk;
 mod disk;
+mod flushes;
 mod keyspace;
 mod sled_disk;
 mod tail;
@@ -36,6 +37,7 @@ use tail::{Place, Tail};
 use writer::{Waiter, Writer};
 
 pub(crate) use disk::{Change, Disk, DiskError, Loaded, OldEntries};
+pub(crate) use flushes::Flushes;
 pub(crate) use keyspace::MetaKey;
 pub(crate) use sled_disk::SledDisk;
 
@@ -109,6 +111,11 @@ impl LogStore {
     pub(crate) fn is_pristine(&self) -> bool {
         let tail = self.tail.read();
         tail.vote.is_none() && tail.last().is_none()
+    }
+
+    /// What the writer waits for at the moment.
+    pub(crate) fn flushes(&self) -> &Flushes {
+        self.writer.flushes()
     }
 
     /// Makes everything durable and lets go of the files. Later calls fail.

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 use crate::log_store::disk::{Change, Disk, DiskError};
+use crate::log_store::flushes::Flushes;
 use crate::log_store::tail::Tail;
 use crate::log_store::writer_task::WriterTask;
 use crate::types::{LogId, Types};
@@ -40,7 +41,14 @@ pub(super) enum Job {
 
 /// The queue's other end. Clones share the worker.
 #[derive(Clone)]
-pub(crate) enum Writer {
+pub(crate) struct Writer {
+    queue: Queue,
+    flushes: Flushes,
+}
+
+/// Who works on what is queued.
+#[derive(Clone)]
+enum Queue {
     Thread { queue: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
     Task(WriterTask),
 }
@@ -53,40 +61,48 @@ impl Writer {
         failure: Failure,
         work: &Work,
     ) -> io::Result<Self> {
+        let flushes = Flushes::default();
         let worker = Worker {
             disk,
             tail,
             failure,
+            flushes: flushes.clone(),
             cuts: 0,
             committed: None,
             changes: Vec::new(),
             waiters: Vec::new(),
             open: true,
         };
-        match work {
+        let queue = match work {
             Work::Threads => {
                 let (queue, jobs) = mpsc::channel();
                 let thread = std::thread::Builder::new().name("raft-log".into());
                 let thread = thread.spawn(move || worker.run(&jobs))?;
-                Ok(Self::Thread { queue, thread: Arc::new(Mutex::new(Some(thread))) })
+                Queue::Thread { queue, thread: Arc::new(Mutex::new(Some(thread))) }
             }
-            Work::Inline(disk) => Ok(Self::Task(WriterTask::start(worker, disk.clone()))),
-        }
+            Work::Inline(disk) => Queue::Task(WriterTask::start(worker, disk.clone())),
+        };
+        Ok(Self { queue, flushes })
+    }
+
+    /// What the writer is waiting for.
+    pub(crate) fn flushes(&self) -> &Flushes {
+        &self.flushes
     }
 
     /// Queues a change behind all earlier ones.
     pub(crate) fn send(&self, change: Change, waiter: Waiter) -> io::Result<()> {
         let job = Job::Change(change, waiter);
-        let sent = match self {
-            Self::Thread { queue, .. } => queue.send(job).is_ok(),
-            Self::Task(task) => task.send(job),
+        let sent = match &self.queue {
+            Queue::Thread { queue, .. } => queue.send(job).is_ok(),
+            Queue::Task(task) => task.send(job),
         };
         if sent { Ok(()) } else { Err(DiskError::Closed.into()) }
     }
 
     /// Writes what is queued, makes it durable, and ends the thread, if it is one. Blocks.
     pub(crate) fn stop(&self) {
-        let Self::Thread { queue, thread } = self else { return };
+        let Queue::Thread { queue, thread } = &self.queue else { return };
         // A send that fails finds the thread gone already.
         let _ = queue.send(Job::Stop);
         if let Some(thread) = thread.lock().take()
@@ -98,7 +114,7 @@ impl Writer {
 
     /// [`Self::stop`] for a task.
     pub(crate) async fn stop_task(&self) {
-        if let Self::Task(task) = self {
+        if let Queue::Task(task) = &self.queue {
             task.stop().await;
         }
     }
@@ -109,6 +125,7 @@ pub(super) struct Worker {
     disk: Box<dyn Disk>,
     tail: Arc<RwLock<Tail>>,
     failure: Failure,
+    flushes: Flushes,
     /// How many truncations are written.
     cuts: u64,
     /// The committed index as it was written last.
@@ -251,8 +268,10 @@ impl Worker {
             return Err(reason);
         }
         let durable = changes.iter().any(Change::must_be_durable);
+        self.flushes.begin();
         let written = self.disk.write(changes);
         let outcome = written.and_then(|()| if durable { self.disk.sync() } else { Ok(()) });
+        self.flushes.end();
         outcome.map_err(|error| {
             let reason = error.to_string();
             self.failure.set(&reason);

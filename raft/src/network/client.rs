@@ -22,6 +22,7 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use super::auth::Caller;
 use super::channels::{Channels, Class};
+use super::line::Line;
 use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer};
 use crate::codec;
@@ -44,11 +45,12 @@ pub(crate) struct PeerClients {
     cluster_id: String,
     channels: Channels,
     snapshots: SnapshotStore,
+    line: Line,
 }
 
 impl PeerClients {
-    pub(crate) fn new(cluster_id: String, channels: Channels, snapshots: SnapshotStore) -> Self {
-        Self { cluster_id, channels, snapshots }
+    pub(crate) fn new(cluster_id: String, channels: Channels, snapshots: SnapshotStore, line: Line) -> Self {
+        Self { cluster_id, channels, snapshots, line }
     }
 
     fn client(&self, target: u64, peer: &Peer, class: Class) -> PeerClient {
@@ -59,6 +61,7 @@ impl PeerClients {
             caller: Caller::new(&self.cluster_id, target).expect("the cluster id was checked at start"),
             channels: self.channels.clone(),
             snapshots: self.snapshots.clone(),
+            line: self.line.clone(),
         }
     }
 }
@@ -90,6 +93,7 @@ pub(crate) struct PeerClient {
     channels: Channels,
     /// Where the files are that are to be sent.
     snapshots: SnapshotStore,
+    line: Line,
 }
 
 impl PeerClient {
@@ -115,6 +119,12 @@ impl PeerClient {
     {
         let connection = self.connection(Class::Vote)?;
         let call = send(connection, self.caller.request(blob(question)));
+        #[cfg(test)]
+        let call = async {
+            let answer = call.await;
+            self.line.hear().await;
+            answer
+        };
         let answer = match tokio::time::timeout(deadline, call).await {
             Ok(answer) => answer.map_err(|status| self.unreachable(&status))?,
             Err(_) => return Err(self.timeout(RPCTypes::Vote, deadline)),
@@ -135,6 +145,11 @@ impl PeerClient {
         Unreachable::from_string(format!("{}: {}", self.address, status.message()))
     }
 
+    /// What openraft is told instead of an answer while this node holds its messages back.
+    fn held_back(&self) -> Unreachable<Types> {
+        Unreachable::from_string(format!("{}: not called: this node cannot lead at the moment", self.address))
+    }
+
     fn timeout(&self, action: RPCTypes, timeout: Duration) -> RpcError {
         Unreachable::from_string(format!("{}: {action} took longer than {timeout:?}", self.address)).into()
     }
@@ -143,8 +158,13 @@ impl PeerClient {
     where
         S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
     {
+        if !self.line.passes_entries() {
+            tokio::time::sleep(BACKOFF).await;
+            return Err(self.held_back().into());
+        }
         let window = Window::new();
         let requests = window.clone().gate(input).map(|request| blob(&request));
+        let requests = requests.take_until(self.line.closed_for_entries());
         let mut connection = self.connection(self.class)?;
         let call = connection.stream_append(self.caller.request(requests));
         let failure = match tokio::time::timeout(OPEN_DEADLINE, call).await {
@@ -173,6 +193,8 @@ impl PeerClient {
             return match answer {
                 Ok(None) => None,
                 Ok(Some(blob)) => {
+                    #[cfg(test)]
+                    self.line.hear().await;
                     window.answered();
                     let answer = codec::decode::<AppendAnswer>(&blob.data);
                     Some(answer.map(Into::into).map_err(|error| Unreachable::new(&error).into()))
@@ -191,6 +213,9 @@ impl RaftNetworkV2<Types> for PeerClient {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<Types>, RpcError> {
+        if !self.line.passes_heartbeats() {
+            return Err(self.held_back().into());
+        }
         let send = |mut client: RaftClient<Channel>, message| async move { client.append(message).await };
         self.ask(&request, option.hard_ttl(), send).await
     }
@@ -255,6 +280,9 @@ impl RaftNetworkV2<Types> for PeerClient {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+        if !self.line.passes_entries() {
+            return Err(self.held_back().into());
+        }
         let connection = self.connection(Class::Snapshot)?;
         let sent = transfer::send(connection, &self.caller, vote, snapshot, &self.snapshots);
         tokio::select! {

@@ -8,12 +8,14 @@ use tripod_proto::tripod::peer::v1::{
     Blob, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
 };
 use tripod_state::Reply;
-use tripod_state::ids::LogIndex;
+use tripod_state::ids::{LogIndex, NodeId};
 
+use super::{blob, unblob};
 use crate::codec;
 use crate::handle::{Applied, Hooks, ProposeError};
 use crate::leadership::LeadershipWatch;
 use crate::read_index::ReadRounds;
+use crate::space::{Admission, DiskStatus, Reports};
 use crate::submit::Submitter;
 
 /// The outcome of one forwarded command.
@@ -22,6 +24,7 @@ pub(crate) enum Outcome {
     Applied(u64, Reply),
     NoLeader(String),
     Unknown(String),
+    DiskFull(String),
 }
 
 impl From<Result<Applied, ProposeError>> for Outcome {
@@ -29,6 +32,7 @@ impl From<Result<Applied, ProposeError>> for Outcome {
         match result {
             Ok(applied) => Self::Applied(applied.index.0, applied.reply),
             Err(ProposeError::Unknown(reason)) => Self::Unknown(reason),
+            Err(ProposeError::DiskFull(reason)) => Self::DiskFull(reason),
             // Only `Unknown` may have taken effect. That it is this node that is full or stopping
             // does not concern the asker, who will find another leader.
             Err(
@@ -46,6 +50,7 @@ impl From<Outcome> for Result<Applied, ProposeError> {
             Outcome::Applied(index, reply) => Ok(Applied { index: LogIndex(index), reply }),
             Outcome::NoLeader(reason) => Err(ProposeError::NoLeader(reason)),
             Outcome::Unknown(reason) => Err(ProposeError::Unknown(reason)),
+            Outcome::DiskFull(reason) => Err(ProposeError::DiskFull(reason)),
         }
     }
 }
@@ -56,6 +61,8 @@ pub(crate) struct LeaderService {
     pub(crate) rounds: ReadRounds,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) hooks: Hooks,
+    pub(crate) admission: Admission,
+    pub(crate) reports: Reports,
 }
 
 impl LeaderService {
@@ -71,9 +78,16 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         let commands: Vec<Bytes> = request.into_inner().commands;
-        let outcomes = self.submitter.submit_many(commands).await;
-        let replies =
-            outcomes.into_iter().map(|outcome| codec::encode(&Outcome::from(outcome)).into()).collect();
+        let refusals: Vec<Option<ProposeError>> =
+            commands.iter().map(|command| self.admission.check(command).err()).collect();
+        let admitted = commands.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
+        let mut outcomes =
+            self.submitter.submit_many(admitted.map(|(command, _)| command).collect()).await.into_iter();
+        let outcomes = refusals.into_iter().map(|refusal| match refusal {
+            Some(refusal) => Err(refusal),
+            None => outcomes.next().expect("one outcome for every command"),
+        });
+        let replies = outcomes.map(|outcome| codec::encode(&Outcome::from(outcome)).into()).collect();
         Ok(Response::new(ProposeResponse { replies }))
     }
 
@@ -88,6 +102,14 @@ impl LeaderApi for LeaderService {
             Ok(index) => Ok(Response::new(ReadIndexResponse { index: index.0 })),
             Err(error) => Err(Status::failed_precondition(error.to_string())),
         }
+    }
+
+    async fn report_disk(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        if !self.leadership.leads_here() {
+            return Err(self.refusal());
+        }
+        let (node, disk): (u64, DiskStatus) = unblob(request.get_ref())?;
+        Ok(Response::new(blob(&self.reports.take(NodeId(node), disk))))
     }
 
     async fn ask(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

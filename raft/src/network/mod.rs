@@ -4,12 +4,15 @@
 //! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
 //! calls that were meant for somebody else. [`client`] sends, no further ahead than [`window`] allows,
 //! [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
-//! the leader.
+//! the leader. [`line`](mod@line) is what holds back a leader that cannot lead, [`heard`] tells whose
+//! appends come in.
 
 pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod client;
+pub(crate) mod heard;
 pub(crate) mod leader_service;
+pub(crate) mod line;
 pub(crate) mod server;
 pub(crate) mod transfer;
 mod window;
@@ -54,10 +57,10 @@ impl From<AppendAnswer> for StreamAppendResult<Types> {
     }
 }
 
-fn blob<T: Serialize>(value: &T) -> Blob {
+pub(crate) fn blob<T: Serialize>(value: &T) -> Blob {
     Blob { data: codec::encode(value).into() }
 }
 
-fn unblob<T: serde::de::DeserializeOwned>(blob: &Blob) -> Result<T, Status> {
+pub(crate) fn unblob<T: serde::de::DeserializeOwned>(blob: &Blob) -> Result<T, Status> {
     codec::decode(&blob.data).map_err(|error| Status::invalid_argument(format!("message refused: {error}")))
 }

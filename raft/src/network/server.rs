@@ -17,6 +17,7 @@ use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
 use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk};
 
 use super::auth::Guard;
+use super::heard::Heard;
 use super::leader_service::LeaderService;
 use super::transfer::Received;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
@@ -97,6 +98,7 @@ pub(crate) struct RaftService {
     pub(crate) raft: Raft,
     pub(crate) snapshots: SnapshotStore,
     pub(crate) cluster_id: String,
+    pub(crate) heard: Heard,
     /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -133,7 +135,8 @@ fn stopped(error: impl std::fmt::Display) -> Status {
 #[tonic::async_trait]
 impl RaftApi for RaftService {
     async fn append(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
-        let message = unblob(request.get_ref())?;
+        let message: AppendEntriesRequest<Types> = unblob(request.get_ref())?;
+        self.heard.note(&message.vote);
         let answer = self.raft.append_entries(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
     }
@@ -144,10 +147,12 @@ impl RaftApi for RaftService {
         &self,
         request: Request<Streaming<Blob>>,
     ) -> Result<Response<Self::StreamAppendStream>, Status> {
+        let heard = self.heard.clone();
         // A message that cannot be read ends the stream: skipping it would leave a gap.
-        let messages = request.into_inner().map(|message| {
+        let messages = request.into_inner().map(move |message| {
             let blob = message.inspect_err(|status| tracing::debug!(%status, "append stream ended")).ok()?;
             codec::decode::<AppendEntriesRequest<Types>>(&blob.data)
+                .inspect(|message| heard.note(&message.vote))
                 .inspect_err(|error| tracing::warn!(%error, "append refused"))
                 .ok()
         });

@@ -13,7 +13,17 @@ use crate::journal::Files;
 /// Writes a snapshot durably: complete under `name`, or not there at all. Blocks, also on the disk.
 pub(super) fn write(files: &dyn Files, name: &str, header: &Header, state: &State) -> io::Result<()> {
     let temporary = format!("{name}.tmp");
-    let blob = BlobStream::new(files.create(&temporary)?);
+    let written = write_unnamed(files, &temporary, header, state);
+    let written = written.and_then(|()| put_in_place(files, &temporary, name));
+    if written.is_err() {
+        // On a full disk what is left of it would keep the next attempt from succeeding.
+        let _ = files.remove(&temporary);
+    }
+    written
+}
+
+fn write_unnamed(files: &dyn Files, temporary: &str, header: &Header, state: &State) -> io::Result<()> {
+    let blob = BlobStream::new(files.create(temporary)?);
     let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, blob));
     out.raw(MAGIC)?;
     out.raw(&VERSION.to_le_bytes())?;
@@ -33,8 +43,7 @@ pub(super) fn write(files: &dyn Files, name: &str, header: &Header, state: &Stat
     if !body.is_empty() {
         out.frame(KIND_RECORDS, &body)?;
     }
-    out.finish()?.blob().sync_data()?;
-    put_in_place(files, &temporary, name)
+    out.finish()?.blob().sync_data()
 }
 
 /// Gives a complete, synced file its final name, durably.

@@ -81,12 +81,14 @@ pub(crate) fn of_fault(fault: &Fault, voice: Voice<'_>) -> Status {
 pub(crate) fn of_outage(outage: &Outage) -> Status {
     let code = match outage {
         Outage::NoLeader { .. } | Outage::Unknown(_) | Outage::Stopping => Code::Unavailable,
-        Outage::Overloaded(_) => Code::ResourceExhausted,
+        Outage::Overloaded(_) | Outage::DiskFull(_) => Code::ResourceExhausted,
     };
     let word = match outage {
         Outage::NoLeader { .. } => metadata::OUTAGE_NO_LEADER,
         Outage::Unknown(_) => metadata::OUTAGE_UNKNOWN,
         Outage::Overloaded(_) => metadata::OUTAGE_OVERLOADED,
+        // Every node would refuse it, so this is the cluster's word: an agent must not repeat it.
+        Outage::DiskFull(why) => return with_pushback(Status::new(code, why), PUSHBACK_NEVER),
         Outage::Stopping => metadata::OUTAGE_STOPPING,
     };
     with_pushback(with_outage(Status::new(code, outage.to_string()), word), PUSHBACK_OUTAGE_MS)
@@ -297,6 +299,9 @@ mod tests {
         assert_eq!(of_outage(&outage).code(), Code::Unavailable);
         assert!(of_outage(&outage).details().is_empty());
         assert_eq!(of_outage(&Outage::Overloaded("full".to_owned())).code(), Code::ResourceExhausted);
+        let full = of_outage(&Outage::DiskFull("no room".to_owned()));
+        assert_eq!((full.code(), full.message()), (Code::ResourceExhausted, "no room"));
+        assert!(!full.metadata().contains_key(metadata::OUTAGE), "nobody repeats it on another node");
     }
 
     fn pushback(status: &Status) -> Option<&str> {

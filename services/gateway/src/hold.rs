@@ -65,6 +65,8 @@ impl<'a> Hold<'a> {
     pub(crate) async fn after(&mut self, error: ProposeError) -> Result<(), Outage> {
         let refusal = match error {
             ProposeError::Stopped(_) => return Err(self.uncertain().unwrap_or(Outage::Stopping)),
+            // Holding it until somebody has made room would take longer than any caller waits.
+            ProposeError::DiskFull(why) => return Err(self.uncertain().unwrap_or(Outage::DiskFull(why))),
             ProposeError::NoLeader(last) => {
                 Outage::NoLeader { waited_ms: millis(self.began.elapsed()), last }
             }

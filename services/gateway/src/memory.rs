@@ -7,7 +7,9 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tripod_raft::{Applied, Hooks, Leadership, MemberStatus, ProposeError, Role, Status};
+use tripod_raft::{
+    Applied, DiskStatus, GivenUp, Hooks, Leadership, MemberStatus, ProposeError, Role, Status,
+};
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
 
@@ -29,6 +31,8 @@ pub enum Mishap {
     NoLeader,
     /// It is refused for a full queue.
     Overloaded,
+    /// It is refused for full disks.
+    DiskFull,
     /// It never gets an answer, and is lost.
     Silence,
 }
@@ -137,6 +141,7 @@ impl Inner {
             Mishap::UnknownAndLost => Err(ProposeError::Unknown("mishap: lost".into())),
             Mishap::NoLeader => Err(ProposeError::NoLeader("mishap".into())),
             Mishap::Overloaded => Err(ProposeError::Overloaded("mishap".into())),
+            Mishap::DiskFull => Err(ProposeError::DiskFull("mishap".into())),
             Mishap::Silence => std::future::pending().await,
         }
     }
@@ -222,6 +227,9 @@ impl Backend for MemoryBackend {
             snapshot: LogIndex(0),
             purged: LogIndex(0),
             members: vec![myself],
+            disk: DiskStatus::default(),
+            growth_refused: None,
+            given_up: GivenUp::default(),
         }
     }
 

@@ -12,6 +12,10 @@ pub enum Outage {
     /// Too many calls wait on this node.
     #[error("overloaded: {0}")]
     Overloaded(String),
+    /// The command would make the state grow, and the disks are full. It was not executed, and another
+    /// attempt is in vain until there is room; the text names the nodes.
+    #[error("{0}")]
+    DiskFull(String),
     /// This node is stopping.
     #[error("node is stopping")]
     Stopping,

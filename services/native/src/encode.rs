@@ -3,7 +3,7 @@
 mod barrier;
 
 use tonic::Status as Refusal;
-use tripod_gateway::{MemberStatus, Role, Status};
+use tripod_gateway::{DiskStatus, MemberStatus, Role, Status};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::barrier::Report as BarrierReport;
 use tripod_state::ids::NodeId;
@@ -43,6 +43,19 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         waiting_calls: 0,
         open_job_ports: Vec::new(),
         closed_job_ports: Vec::new(),
+        disk: Some(disk(&status.disk)),
+        growth_refused: status.growth_refused.clone().unwrap_or_default(),
+        given_up_disk_stalled: status.given_up.disk_stalled,
+        given_up_no_quorum: status.given_up.no_quorum,
+    }
+}
+
+fn disk(disk: &DiskStatus) -> wire::Disk {
+    wire::Disk {
+        directory: disk.directory.clone(),
+        free_bytes: disk.free_bytes,
+        reserve_bytes: disk.reserve_bytes,
+        full: disk.full,
     }
 }
 

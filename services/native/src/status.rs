@@ -42,6 +42,7 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
             "overloaded",
             format!("this node is overloaded: {what}; send less, or ask another node"),
         ),
+        Outage::DiskFull(why) => with_reason(Code::ResourceExhausted, "disk-full", why.clone()),
         Outage::Stopping => {
             with_reason(Code::Unavailable, "stopping", "this node is stopping; ask another node".to_owned())
         }

@@ -5,6 +5,7 @@
 //! | `/livez` | 200 for as long as the process runs its requests |
 //! | `/readyz` | 200 when a leader is known or a linearizable read works, else 503 with the reason |
 //! | `/status` | this node's view of itself and the cluster, as JSON |
+//! | `/metrics` | what to alarm on, in Prometheus' text format |
 //!
 //! What this crate does not know: the command line, gRPC, and how a node finds its leader.
 //!
@@ -16,7 +17,9 @@
 //! |---|---|
 //! | `router` | the paths and the server |
 //! | `view` | the JSON |
+//! | `metrics` | the text of `/metrics` |
 
+mod metrics;
 mod router;
 mod view;
 

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use tokio::net::TcpListener;
 use tripod_gateway::{Consistency, Gateway};
 
+use crate::metrics;
 use crate::view::View;
 
 /// How long a probe may wait for a read when no leader is known; probes themselves give up after a
@@ -34,6 +37,7 @@ fn router(gateway: Gateway) -> Router {
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
+        .route("/metrics", get(metrics))
         .with_state(gateway)
 }
 
@@ -67,4 +71,8 @@ async fn unready(gateway: &Gateway) -> Option<String> {
 
 async fn status(State(gateway): State<Gateway>) -> Json<View> {
     Json(View::of(&gateway.status(), gateway.waiting_calls()))
+}
+
+async fn metrics(State(gateway): State<Gateway>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::text(&gateway.status(), gateway.waiting_calls()))
 }

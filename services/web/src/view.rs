@@ -17,7 +17,23 @@ pub(crate) struct View {
     snapshot_index: u64,
     purged_index: u64,
     waiting_calls: u64,
+    disk: DiskView,
+    /// Why nothing may grow, if so.
+    growth_refused: Option<String>,
+    /// How often it gave up leading: because its disk did not answer, because no quorum did.
+    given_up_disk_stalled: u64,
+    given_up_no_quorum: u64,
     members: Vec<MemberView>,
+}
+
+#[derive(Debug, Serialize)]
+struct DiskView {
+    directory: String,
+    free_bytes: u64,
+    /// Kept for votes, deletions and snapshots.
+    reserve_bytes: u64,
+    /// Down to the reserve.
+    full: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,6 +65,15 @@ impl View {
             snapshot_index: status.snapshot.0,
             purged_index: status.purged.0,
             waiting_calls,
+            disk: DiskView {
+                directory: status.disk.directory.clone(),
+                free_bytes: status.disk.free_bytes,
+                reserve_bytes: status.disk.reserve_bytes,
+                full: status.disk.full,
+            },
+            growth_refused: status.growth_refused.clone(),
+            given_up_disk_stalled: status.given_up.disk_stalled,
+            given_up_no_quorum: status.given_up.no_quorum,
             members: members.collect(),
         }
     }

@@ -46,3 +46,24 @@ async fn a_node_without_a_leader_is_live_but_not_ready() {
     backend.elect();
     assert_eq!(get(&address, "/readyz").await.0, "HTTP/1.1 200 OK");
 }
+
+#[tokio::test]
+async fn what_to_alarm_on_is_told_as_metrics() {
+    let (gateway, _backend) = Gateway::in_memory();
+    let address = serve(gateway).await;
+    let (head, body) = get(&address, "/metrics").await;
+    assert_eq!(head, "HTTP/1.1 200 OK");
+    let told: Vec<&str> = body.lines().filter(|line| !line.starts_with('#')).collect();
+    for line in [
+        "tripod_leader 1",
+        "tripod_disk_full 0",
+        "tripod_growth_refused 0",
+        "tripod_leader_gave_up_total{reason=\"disk-stalled\"} 0",
+    ] {
+        assert!(told.contains(&line), "{line} is missing in\n{body}");
+    }
+    for line in told {
+        let name = line.split(['{', ' ']).next().expect("a name");
+        assert!(body.contains(&format!("# TYPE {name} ")), "{name} has no type");
+    }
+}

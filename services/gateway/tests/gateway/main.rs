@@ -5,6 +5,7 @@
 mod common;
 mod exactly_once;
 mod follower;
+mod full_disk;
 mod heartbeats;
 mod suspicion;
 mod waiting;

@@ -6,3 +6,4 @@ pub(crate) mod job_flags;
 pub(crate) mod members;
 pub(crate) mod port_range;
 pub(crate) mod seconds;
+pub(crate) mod timing;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::job_flags::JobFlags;
+use crate::args::timing::Pace;
 use crate::cli::Global;
 use crate::dev::{self, Plan};
 use crate::failure::Failure;
@@ -43,6 +44,10 @@ pub(crate) struct DevArgs {
     #[command(flatten)]
     job: JobFlags,
 
+    /// How fast a dead leader is replaced
+    #[arg(long, value_enum, value_name = "PACE", default_value_t)]
+    timing: Pace,
+
     /// Start nodes again that ended
     #[arg(long)]
     restart: bool,
@@ -59,6 +64,7 @@ pub(crate) async fn run(args: DevArgs, global: &Global) -> Result<(), Failure> {
         data: args.data,
         tasks: args.job.tasks(args.tasks)?,
         job: args.job,
+        timing: args.timing,
         restart: args.restart,
         verbose: args.verbose,
         format: global.format(),

@@ -10,6 +10,7 @@ use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
 use crate::args::port_range::PortRange;
+use crate::args::timing::Pace;
 use crate::failure::Failure;
 use crate::node;
 
@@ -84,17 +85,21 @@ pub(crate) struct ServerArgs {
     #[command(flatten)]
     job: JobFlags,
 
-    /// How often the leader tells the others that it lives
-    #[arg(long, value_name = "MS", default_value_t = Timing::default().heartbeat.0)]
-    raft_heartbeat_ms: u64,
+    /// How fast a dead leader is replaced, the same on every node; sets the next three flags
+    #[arg(long, value_enum, value_name = "PACE", default_value_t)]
+    timing: Pace,
 
-    /// A node that has not heard the leader for a random time between this ...
-    #[arg(long, value_name = "MS", default_value_t = Timing::default().election_min.0)]
-    election_min_ms: u64,
+    /// How often the leader tells the others that it lives [default: 100; with --timing fast: 50]
+    #[arg(long, value_name = "MS")]
+    raft_heartbeat_ms: Option<u64>,
 
-    /// ... and this stands for election
-    #[arg(long, value_name = "MS", default_value_t = Timing::default().election_max.0)]
-    election_max_ms: u64,
+    /// A node that has not heard the leader for a random time between this ... [default: 350; fast: 150]
+    #[arg(long, value_name = "MS")]
+    election_min_ms: Option<u64>,
+
+    /// ... and this stands for election [default: 700; fast: 300]
+    #[arg(long, value_name = "MS")]
+    election_max_ms: Option<u64>,
 
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
@@ -122,10 +127,11 @@ fn config(args: ServerArgs) -> Result<node::Config, Failure> {
             args.initial.to_flag()
         )));
     }
+    let pace = args.timing.timing();
     let timing = Timing {
-        heartbeat: DurationMs(args.raft_heartbeat_ms),
-        election_min: DurationMs(args.election_min_ms),
-        election_max: DurationMs(args.election_max_ms),
+        heartbeat: args.raft_heartbeat_ms.map_or(pace.heartbeat, DurationMs),
+        election_min: args.election_min_ms.map_or(pace.election_min, DurationMs),
+        election_max: args.election_max_ms.map_or(pace.election_max, DurationMs),
     };
     check_timing(timing)?;
     Ok(node::Config {
@@ -191,6 +197,18 @@ mod tests {
     fn elections_must_be_slower_than_heartbeats() {
         let text = refusal(&["--node=1", "--initial=1=a:2", "--election-min-ms=100"]);
         assert!(text.starts_with("timing must rise"), "{text}");
+    }
+
+    #[test]
+    fn a_pace_sets_the_clocks_that_are_not_given() {
+        let clocks = |more: &[&str]| {
+            let line = [&["--node=1", "--initial=1=a:2"], more].concat();
+            let Timing { heartbeat, election_min, election_max } = parse(&line).expect("legal").timing;
+            (heartbeat.0, election_min.0, election_max.0)
+        };
+        assert_eq!(clocks(&[]), (100, 350, 700));
+        assert_eq!(clocks(&["--timing=fast"]), (50, 150, 300));
+        assert_eq!(clocks(&["--timing=fast", "--election-max-ms=400"]), (50, 150, 400));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) use data::Data;
 pub(crate) use plan::Plan;
 
 use crate::args::job_flags::JobFlags;
+use crate::args::timing::Pace;
 use crate::failure::Failure;
 use crate::node::Stop;
 use crate::output::Format;
@@ -25,6 +26,7 @@ pub(crate) struct Config {
     pub(crate) data: Option<PathBuf>,
     pub(crate) tasks: Option<u32>,
     pub(crate) job: JobFlags,
+    pub(crate) timing: Pace,
     /// Start nodes again that ended.
     pub(crate) restart: bool,
     /// The nodes' logs go to standard error and not to files.

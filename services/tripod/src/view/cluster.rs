@@ -36,6 +36,15 @@ struct NodeView {
     jobs: Option<u64>,
     keys: Option<u64>,
     waiting_calls: Option<u64>,
+    /// Its disk; absent for nodes that did not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk: Option<DiskView>,
+    /// Why nothing may grow at the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growth_refused: Option<String>,
+    /// How often it gave up leading: because its disk did not answer, because no quorum did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_up: Option<GivenUpView>,
     /// Job ports that it cannot open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     closed_job_ports: Vec<ClosedPortView>,
@@ -44,6 +53,22 @@ struct NodeView {
     /// Why it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+}
+
+/// The disk under a node's data directory.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct DiskView {
+    directory: String,
+    free_bytes: u64,
+    reserve_bytes: u64,
+    full: bool,
+}
+
+/// How often a node gave up leading since it started.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct GivenUpView {
+    disk_stalled: u64,
+    no_quorum: u64,
 }
 
 /// A job port that a node cannot open.
@@ -102,6 +127,11 @@ impl ClusterView {
             ]);
         }
         let mut text = format!("cluster {name}  leader {leader}  term {}\n{}", self.term, table.render());
+        // Every node tells the leader's word; once is enough.
+        if let Some(refused) = self.nodes.iter().find_map(|node| node.growth_refused.as_ref()) {
+            text.push_str("\n\n");
+            text.push_str(refused);
+        }
         for port in self.nodes.iter().flat_map(|node| &node.closed_job_ports) {
             text.push_str("\n\n");
             text.push_str(&port.advice);
@@ -139,6 +169,9 @@ impl NodeView {
             jobs: Some(status.jobs),
             keys: Some(status.keys),
             waiting_calls: Some(status.waiting_calls),
+            disk: status.disk.as_ref().map(DiskView::of),
+            growth_refused: Some(status.growth_refused.clone()).filter(|why| !why.is_empty()),
+            given_up: GivenUpView::of(status),
             closed_job_ports: status
                 .closed_job_ports
                 .iter()
@@ -165,10 +198,32 @@ impl NodeView {
             jobs: None,
             keys: None,
             waiting_calls: None,
+            disk: None,
+            growth_refused: None,
+            given_up: None,
             closed_job_ports: Vec::new(),
             digest: None,
             why: Some(why.to_owned()),
         }
+    }
+}
+
+impl DiskView {
+    fn of(disk: &wire::Disk) -> Self {
+        Self {
+            directory: disk.directory.clone(),
+            free_bytes: disk.free_bytes,
+            reserve_bytes: disk.reserve_bytes,
+            full: disk.full,
+        }
+    }
+}
+
+impl GivenUpView {
+    /// `None` for a node that never did.
+    fn of(status: &wire::StatusResponse) -> Option<Self> {
+        let (disk_stalled, no_quorum) = (status.given_up_disk_stalled, status.given_up_no_quorum);
+        (disk_stalled + no_quorum > 0).then_some(Self { disk_stalled, no_quorum })
     }
 }
 

@@ -1,0 +1,214 @@
+//! Disks that are really full: every node on a small file system of its own, filled by somebody else.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::time::{Duration, Instant};
+
+use common::{Cluster, PATIENCE, barrier, create_job, eventually, local, put, write};
+use tempfile::TempDir;
+use tripod_raft::{Handle, Options, ProposeError};
+use tripod_state::{Answer, Command, Envelope, Scope, kv, session};
+
+/// Bytes of a node's file system.
+const DISK_BYTES: u64 = 128 << 20;
+
+/// Small file systems in memory, one a node. They are unmounted at the end.
+struct Disks {
+    places: Vec<PathBuf>,
+    _directory: TempDir,
+}
+
+impl Disks {
+    /// `None`, with the reason on standard error, where this process may not mount.
+    fn mount(count: usize) -> Option<Self> {
+        let directory = TempDir::new().unwrap();
+        let mut disks = Self { places: Vec::new(), _directory: directory };
+        for number in 1..=count {
+            let place = disks._directory.path().join(format!("disk-{number}"));
+            fs::create_dir(&place).unwrap();
+            let options = format!("size={DISK_BYTES}");
+            let mounted =
+                Process::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&place).output();
+            match mounted {
+                Ok(output) if output.status.success() => disks.places.push(place),
+                Ok(output) => {
+                    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                    eprintln!("SKIPPED: a full disk needs a small file system, which needs root: {why}");
+                    return None;
+                }
+                Err(error) => {
+                    eprintln!(
+                        "SKIPPED: a full disk needs a small file system, and mount cannot be run: {error}"
+                    );
+                    return None;
+                }
+            }
+        }
+        Some(disks)
+    }
+
+    fn place(&self, node: u64) -> &Path {
+        &self.places[usize::try_from(node - 1).unwrap()]
+    }
+
+    /// Fills a node's disk to the last byte.
+    fn fill(&self, node: u64) {
+        let mut ballast = fs::File::create(self.place(node).join("ballast")).unwrap();
+        for size in [1 << 20, 4096] {
+            let bytes = vec![7; size];
+            while ballast.write_all(&bytes).is_ok() {}
+        }
+    }
+
+    /// Takes the ballast away.
+    fn free(&self, node: u64) {
+        fs::remove_file(self.place(node).join("ballast")).unwrap();
+    }
+}
+
+impl Drop for Disks {
+    fn drop(&mut self) {
+        for place in &self.places {
+            // Lazily: a node that a failed test left may still hold files.
+            let unmounted = Process::new("umount").arg("-l").arg(place).status();
+            if !unmounted.is_ok_and(|status| status.success()) {
+                eprintln!("{} is left mounted", place.display());
+            }
+        }
+    }
+}
+
+async fn cluster_on(disks: &Disks) -> Cluster {
+    Cluster::start_with(3, |options: &mut Options| {
+        options.data = disks.place(options.node.0).join("data");
+    })
+    .await
+}
+
+async fn attempt(node: &Handle, command: Command) -> Result<(), ProposeError> {
+    node.propose(Envelope { stamp: None, command }).await.map(|_| ())
+}
+
+/// Proposes something that grows until it is refused for full disks; gives the refusal.
+async fn refusal(node: &Handle, scope: Scope) -> String {
+    for number in 0.. {
+        match attempt(node, put(scope, &format!("grows-{number}"), b"x")).await {
+            Err(ProposeError::DiskFull(text)) => return text,
+            Ok(()) | Err(ProposeError::NoLeader(_) | ProposeError::Unknown(_)) if number < 3000 => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            outcome => panic!("growth is not refused: {outcome:?}"),
+        }
+    }
+    unreachable!("the loop ends by a return");
+}
+
+/// Proposes something that does not grow.
+async fn delete(node: &Handle, scope: Scope, key: &str) {
+    let command = Command::Kv(kv::Command::Delete { scope, key: key.into() });
+    let applied = common::propose(node, &command).await;
+    assert!(matches!(applied.reply, Ok(Answer::Deleted { .. })), "{:?}", applied.reply);
+}
+
+/// Waits until a node that is behind has applied nothing for longer than its disk is tried again.
+async fn stands_still(node: &Handle) {
+    let mut seen = (node.applied_index(), Instant::now());
+    eventually("a node that stands still", || {
+        let applied = node.applied_index();
+        if applied != seen.0 {
+            seen = (applied, Instant::now());
+        }
+        (seen.1.elapsed() > Duration::from_secs(4)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
+    let Some(disks) = Disks::mount(3) else { return };
+    let cluster = cluster_on(&disks).await;
+    let leader = cluster.leader().await;
+    let follower = cluster.follower().await;
+    let scope = create_job(cluster.node(leader)).await;
+    for number in 0..50 {
+        write(cluster.node(follower), scope, &format!("kept-{number}"), &[b'x'; 10_000]).await;
+    }
+    (1..=3).for_each(|node| disks.fill(node));
+    for node in [leader, follower] {
+        let text = refusal(cluster.node(node), scope).await;
+        assert!(text.starts_with("TRIPOD-DISK-FULL: node "), "{text}");
+        let directory = disks.place(leader).join("data").display().to_string();
+        assert!(text.contains(&directory) && text.contains("delete keys"), "{text}");
+    }
+    eventually("followers that know", || {
+        (1..=3).all(|node| cluster.node(node).status().growth_refused.is_some()).then_some(())
+    })
+    .await;
+    assert!(cluster.node(follower).status().disk.full);
+
+    // Reads, deletions, sessions, and elections go on, also with nothing left on the disk at all.
+    let term = cluster.node(leader).status().term;
+    for number in 0..20 {
+        delete(cluster.node(follower), scope, &format!("kept-{number}")).await;
+    }
+    common::propose(cluster.node(follower), &Command::Session(session::Command::Open)).await;
+    barrier(cluster.node(follower)).await;
+    assert_eq!(local(cluster.node(follower), scope, "kept-0"), None);
+    assert!(local(cluster.node(follower), scope, "kept-49").is_some());
+    cluster.node(leader).transfer_leadership(None).await.unwrap();
+    let new = cluster.leader().await;
+    assert!(cluster.node(new).status().term > term);
+    let text = refusal(cluster.node(new), scope).await;
+    assert!(text.starts_with("TRIPOD-DISK-FULL"), "{text}");
+
+    (1..=3).for_each(|node| disks.free(node));
+    eventually("a cluster that takes everything in again", || {
+        (1..=3).all(|node| cluster.node(node).status().growth_refused.is_none()).then_some(())
+    })
+    .await;
+    write(cluster.node(follower), scope, "after", b"x").await;
+    for number in 20..50 {
+        let key = format!("kept-{number}");
+        eventually(&key, || local(cluster.node(follower), scope, &key)).await;
+    }
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_full_follower_refuses_nothing_does_not_end_and_catches_up() {
+    let Some(disks) = Disks::mount(3) else { return };
+    let cluster = cluster_on(&disks).await;
+    cluster.leader().await;
+    let follower = cluster.follower().await;
+    let scope = create_job(cluster.node(follower)).await;
+    disks.fill(follower);
+    eventually("a full disk", || cluster.node(follower).status().disk.full.then_some(())).await;
+    let failed = tokio::spawn({
+        let node = cluster.node(follower).clone();
+        async move { node.failed().await }
+    });
+    // More than the journal has room for at its end: the follower must wait for its disk.
+    let leader = cluster.leader().await;
+    let value = vec![b'x'; 1 << 20];
+    for number in 0..24 {
+        let key = format!("key-{number}");
+        let writing = write(cluster.node(leader), scope, &key, &value);
+        tokio::time::timeout(PATIENCE, writing).await.expect("one full follower stops nothing");
+    }
+    assert_eq!(cluster.node(leader).status().growth_refused, None);
+    stands_still(cluster.node(follower)).await;
+    assert!(!failed.is_finished(), "a full disk must not end a node");
+    assert!(local(cluster.node(follower), scope, "key-23").is_none(), "it had no room for that");
+
+    disks.free(follower);
+    eventually("the last key on the follower", || local(cluster.node(follower), scope, "key-23")).await;
+    assert!(!failed.is_finished());
+    failed.abort();
+    cluster.stop().await;
+}

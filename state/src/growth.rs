@@ -1,0 +1,87 @@
+//! Which commands make the state larger. On a disk that is nearly full those are refused before they
+//! are replicated, so that what is left serves everything else.
+
+use crate::command::Command;
+use crate::{barrier, job, kv, member, runtime, session, task};
+
+impl Command {
+    /// Whether the state keeps something for this command whose size, or whose number, its caller
+    /// chooses: values, keys, jobs, and what tasks tell of their devices.
+    ///
+    /// What a job needs to go on and to end does not count, although it leaves a few bytes behind: its
+    /// tasks, of which there are as many as the job was created with; their arrivals at barriers, since
+    /// a program whose barrier is refused ends; polls, errors and sessions.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        match self {
+            Self::Job(command) => match command {
+                job::Command::Create { .. } => true,
+                job::Command::Delete { .. } => false,
+            },
+            Self::Kv(command) => match command {
+                kv::Command::Insert { .. }
+                | kv::Command::CompareAndSet { .. }
+                | kv::Command::Increment { .. } => true,
+                kv::Command::Delete { .. } => false,
+            },
+            Self::Task(command) => task_grows(command),
+            Self::Barrier(command) => match command {
+                barrier::Command::Arrive { .. }
+                | barrier::Command::Cancel { .. }
+                | barrier::Command::Expire { .. } => false,
+            },
+            Self::Session(command) => match command {
+                session::Command::Open
+                | session::Command::Close { .. }
+                | session::Command::ExpireIdle { .. } => false,
+            },
+            Self::Member(member::Command::Announce { .. }) => false,
+            Self::Runtime(command) => runtime_grows(command),
+            Self::Retried(command) => command.grows(),
+        }
+    }
+}
+
+fn task_grows(command: &task::Command) -> bool {
+    match command {
+        task::Command::ExchangeDevices { .. } => true,
+        task::Command::Register { .. }
+        | task::Command::Shutdown { .. }
+        | task::Command::Reset { .. }
+        | task::Command::ReportError { .. }
+        | task::Command::Poll { .. }
+        | task::Command::Alive { .. }
+        | task::Command::Expire { .. }
+        | task::Command::Pushed { .. }
+        | task::Command::RefuseBeat { .. } => false,
+    }
+}
+
+fn runtime_grows(command: &runtime::Command) -> bool {
+    match command {
+        runtime::Command::Enumerate { .. } | runtime::Command::Put { .. } => true,
+        runtime::Command::Connect { .. }
+        | runtime::Command::Withdraw { .. }
+        | runtime::Command::Arrive { .. }
+        | runtime::Command::GiveUp { .. }
+        | runtime::Command::Shutdown { .. }
+        | runtime::Command::GiveUpShutdown { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Scope;
+    use crate::ids::JobId;
+
+    #[test]
+    fn a_mark_does_not_change_whether_a_command_grows() {
+        let scope = Scope { job: JobId(1), service: None };
+        let put =
+            Command::Kv(kv::Command::Insert { scope, key: "k".into(), value: "v".into(), overwrite: false });
+        let delete = Command::Kv(kv::Command::Delete { scope, key: "k".into() });
+        assert!(Command::Retried(Box::new(put)).grows());
+        assert!(!Command::Retried(Box::new(delete)).grows());
+    }
+}
