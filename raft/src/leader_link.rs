@@ -11,6 +11,8 @@ use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
 use tripod_state::ids::{LogIndex, NodeId};
 
+use crate::codec;
+use crate::divergence::{Answer, Report};
 use crate::handle::ProposeError;
 use crate::leadership::LeadershipWatch;
 use crate::network::MESSAGE_BYTES_MAX;
@@ -107,6 +109,15 @@ impl LeaderLink {
         let request = self.caller(target.leader).request(Blob { data: question });
         let answer = self.bounded(&target, ASK_DEADLINE, client.ask(request)).await?;
         Ok(answer.into_inner().data)
+    }
+
+    /// What the leader makes of this node's states.
+    pub(crate) async fn compare(&self, report: &Report) -> Result<Answer, ProposeError> {
+        let target = self.target()?;
+        let mut client = self.lazy_client(&target)?;
+        let request = self.caller(target.leader).request(Blob { data: codec::encode(report).into() });
+        let answer = self.bounded(&target, ASK_DEADLINE, client.compare(request)).await?;
+        codec::decode(&answer.get_ref().data).map_err(|error| ProposeError::NoLeader(error.to_string()))
     }
 
     fn lazy_client(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {

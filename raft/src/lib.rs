@@ -12,6 +12,8 @@
 //! * A log that cannot be read to its end stops the node. It is never cut silently.
 //! * A committed command that cannot be decoded stops the node. It is never skipped.
 //! * [`ProposeError::Unknown`] is the only error after which a command may have taken effect.
+//! * A node whose state is not that of the majority stops.
+//! * A node that has lost its data does not vote before it holds again whatever it may have acknowledged.
 //! * A message for another cluster or another node is refused.
 //!
 //! # Map
@@ -27,10 +29,18 @@
 //! | `network` | the peer transport, both sides |
 //! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
 //! | `read_index` | linearizable reads |
+//! | `divergence` | whether the states of all nodes are equal |
+//! | `rejoin` | a node whose data is gone comes back without doing harm |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
 
+/// Several nodes in one process, as the tests outside of this crate have them, for tests of what only the
+/// inside can do.
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod cluster;
 mod codec;
 mod config;
+mod divergence;
 mod failure;
 mod forward;
 mod handle;
@@ -43,14 +53,18 @@ mod network;
 mod node;
 mod options;
 mod read_index;
+mod rejoin;
 mod snapshot;
 mod state_machine;
 mod status;
 mod submit;
 #[cfg(test)]
 mod test_support;
+#[cfg(test)]
+extern crate self as tripod_raft;
 mod types;
 
+pub use divergence::Comparisons;
 pub use handle::{
     Applied, AskHandler, EffectsHook, Handle, Hooks, Leadership, MemberStatus, ProposeError, Role,
     StartError, Status,

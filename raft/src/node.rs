@@ -1,6 +1,7 @@
 //! One running node: everything of this crate put together, started and stopped.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
 
 use crate::config;
+use crate::divergence::{Company, Comparer};
 use crate::failure::Failure;
 use crate::forward::Forwarder;
 use crate::handle::{Applied, Hooks, ProposeError, StartError, Status};
@@ -29,6 +31,7 @@ use crate::network::leader_service::LeaderService;
 use crate::network::server::{self, RaftService};
 use crate::options::Options;
 use crate::read_index::{self, ReadRounds};
+use crate::rejoin::{self, Asked, Gate, Newcomer, Respondent};
 use crate::snapshot::SnapshotStore;
 use crate::state_machine::StateMachine;
 use crate::status;
@@ -55,6 +58,9 @@ pub(crate) struct Node {
     submitter: Submitter,
     forwarder: Forwarder,
     link: LeaderLink,
+    comparer: Comparer,
+    /// Which messages of peers are let in.
+    gate: Gate,
     /// Reads while this node leads.
     own_rounds: ReadRounds,
     /// Reads while another node leads.
@@ -81,8 +87,31 @@ impl Storage {
         })?;
         let disk = journal::open(&options.data.join("journal"), disk, failure.clone())?;
         let log = LogStore::open(disk, failure)?;
+        check_reach(&options.data, &log, &snapshots)?;
         Ok(Self { log, snapshots })
     }
+}
+
+/// The state is the newest whole snapshot and what the log holds behind it. A log that begins further on
+/// would leave a hole, which the engine does not look for.
+fn check_reach(data: &Path, log: &LogStore, snapshots: &SnapshotStore) -> Result<(), StartError> {
+    let saved = snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
+    let Some(purged) = log.purged().filter(|purged| saved.is_none_or(|saved| saved.index < purged.index))
+    else {
+        return Ok(());
+    };
+    log.close();
+    let found = saved.map_or_else(
+        || "there is no whole snapshot".to_owned(),
+        |saved| format!("the newest whole snapshot ends at {}", saved.index),
+    );
+    Err(StartError::Storage(format!(
+        "TRIPOD-SNAPSHOT-DAMAGED: the log in {} begins behind index {}, but {found} in {}. {}",
+        data.display(),
+        purged.index,
+        data.join("snapshots").display(),
+        rejoin::advice(data)
+    )))
 }
 
 impl Node {
@@ -94,8 +123,9 @@ impl Node {
         let storage = {
             let (options, failure) = (options.clone(), failure.clone());
             let opened = tokio::task::spawn_blocking(move || Storage::open(&options, failure)).await;
-            opened
-                .map_err(|error| StartError::Storage(format!("opening the storage panicked: {error}")))??
+            opened.map_err(|error| {
+                StartError::Storage(format!("TRIPOD-RECOVERY: opening the storage panicked: {error}"))
+            })??
         };
         let Storage { log, snapshots } = storage;
         let cluster_id = options.cluster_id.clone();
@@ -111,7 +141,8 @@ impl Node {
             }
         };
         let leadership = LeadershipWatch::start(options.node.0, &raft, machine.applied());
-        let link = LeaderLink::new(cluster_id, raft.clone(), channels, leadership.clone());
+        let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
+        let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone());
         let node = Self {
             submitter: Submitter::new(raft.clone()),
             forwarder: Forwarder::start(link.clone()),
@@ -128,13 +159,12 @@ impl Node {
             failure,
             leadership,
             link,
+            comparer,
+            gate: Gate::closed(),
         };
+        node.join(channels);
         node.serve(listener);
         node.watch();
-        if let Err(error) = node.bootstrap().await {
-            node.shutdown().await;
-            return Err(error);
-        }
         Ok(node)
     }
 
@@ -145,12 +175,20 @@ impl Node {
             snapshots: self.machine.snapshots().clone(),
             cluster_id: cluster_id.clone(),
             stop: self.stop.subscribe(),
+            gate: self.gate.clone(),
+            respondent: Respondent {
+                raft: self.raft.clone(),
+                machine: self.machine.clone(),
+                leadership: self.leadership.clone(),
+                submitter: self.submitter.clone(),
+            },
         };
         let leader = LeaderService {
             submitter: self.submitter.clone(),
             rounds: self.own_rounds.clone(),
             leadership: self.leadership.clone(),
             hooks: self.hooks.clone(),
+            comparer: self.comparer.clone(),
         };
         let guard = Guard::new(cluster_id, self.options.node.0);
         let task = server::serve(listener, &guard, raft, leader, self.stop.subscribe());
@@ -160,6 +198,12 @@ impl Node {
     /// Starts the tasks that look after the engine.
     fn watch(&self) {
         tokio::spawn(watch_engine(self.raft.clone(), self.failure.clone(), self.stop.subscribe()));
+        tokio::spawn(self.comparer.clone().run(Company {
+            machine: self.machine.clone(),
+            link: self.link.clone(),
+            leadership: self.leadership.clone(),
+            stop: self.stop.subscribe(),
+        }));
         let (raft, machine, mut stop) = (self.raft.clone(), self.machine.clone(), self.stop.subscribe());
         tokio::spawn(async move {
             let build = async {
@@ -177,20 +221,38 @@ impl Node {
         });
     }
 
-    /// Forms the cluster at the very first start. Every node does it with the same list, which is
-    /// safe: the list is the first log entry, the same everywhere, and an election decides.
-    async fn bootstrap(&self) -> Result<(), StartError> {
-        let initial = &self.options.initial;
-        if !self.log.is_pristine() || !initial.iter().any(|member| member.node == self.options.node) {
-            return Ok(());
+    /// Lets this node take part, at once or when it has asked the others.
+    fn join(&self, channels: Channels) {
+        let initial: BTreeMap<u64, Peer> = self
+            .options
+            .initial
+            .iter()
+            .map(|member| (member.node.0, Peer { address: member.peer.clone() }))
+            .collect();
+        let newcomer = Newcomer {
+            node: self.options.node.0,
+            data: self.options.data.clone(),
+            initial: initial.clone(),
+            cluster_id: self.options.cluster_id.clone(),
+            channels,
+            raft: self.raft.clone(),
+            machine: self.machine.clone(),
+            gate: self.gate.clone(),
+            failure: self.failure.clone(),
+            stop: self.stop.subscribe(),
+        };
+        let asked = newcomer.must_ask(self.log.is_pristine());
+        if asked == Asked::Nothing {
+            // Before the port is served, so that no message of a peer is refused.
+            self.gate.open();
+            return;
         }
-        let members: BTreeMap<u64, Peer> =
-            initial.iter().map(|member| (member.node.0, Peer { address: member.peer.clone() })).collect();
-        match self.raft.initialize(members).await {
-            // A peer's message may have arrived first.
-            Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(()),
-            Err(error) => Err(StartError::Storage(format!("the cluster cannot be formed: {error}"))),
+        if asked == Asked::HowToReturn {
+            // Before an election can be due.
+            self.raft.runtime_config().elect(false);
         }
+        let raft = self.raft.clone();
+        tokio::spawn(newcomer.run(asked, async move || form(&raft, initial).await));
     }
 
     fn check_running(&self) -> Result<(), ProposeError> {
@@ -244,6 +306,11 @@ impl Node {
         self.machine.read(look)
     }
 
+    #[cfg(test)]
+    pub(crate) fn machine(&self) -> &StateMachine {
+        &self.machine
+    }
+
     pub(crate) fn applied_index(&self) -> LogIndex {
         LogIndex(self.machine.applied_index())
     }
@@ -267,7 +334,8 @@ impl Node {
     pub(crate) fn status(&self) -> Status {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index())
+        let status = status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index());
+        Status { comparisons: self.comparer.comparisons(), ..status }
     }
 
     pub(crate) async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
@@ -340,6 +408,16 @@ impl Node {
     }
 }
 
+/// Forms the cluster at the very first start. Every node does it with the same list, which is safe: the
+/// list is the first log entry, the same everywhere, and an election decides.
+async fn form(raft: &Raft, members: BTreeMap<u64, Peer>) -> Result<(), String> {
+    match raft.initialize(members).await {
+        // A peer's message may have arrived first.
+        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(()),
+        Err(error) => Err(format!("the cluster cannot be formed: {error}")),
+    }
+}
+
 fn own_rounds(raft: &Raft) -> ReadRounds {
     let raft = raft.clone();
     ReadRounds::start(move || {
@@ -367,10 +445,10 @@ fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<crate::ty
     // What the state machine or the log said is more exact than what openraft makes of it.
     failure.get().unwrap_or_else(|| {
         format!(
-            "TRIPOD-RECOVERY: the state of node {} cannot be recovered from {}: {fatal}; remove this node from \
-             the cluster, wipe its data directory, and let it join again under a new node id",
+            "TRIPOD-RECOVERY: the state of node {} cannot be recovered from {}: {fatal}. {}",
             options.node,
-            options.data.display()
+            options.data.display(),
+            rejoin::advice(&options.data)
         )
     })
 }

@@ -3,6 +3,7 @@
 use openraft::ServerState;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
+use crate::divergence::Comparisons;
 use crate::handle::{Leadership, MemberStatus, Role, Status};
 use crate::options::Options;
 use crate::types::{LogId, Metrics};
@@ -36,6 +37,8 @@ pub(crate) fn of(options: &Options, metrics: &Metrics, leadership: Leadership, a
         snapshot: index(metrics.snapshot),
         purged: index(metrics.purged),
         members,
+        // The engine knows nothing of it.
+        comparisons: Comparisons::default(),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::journal::frame::JournalId;
 use crate::journal::helper::{Hands, Helper};
 use crate::journal::home::Home;
 use crate::journal::home_check::HomeCheck;
+use crate::journal::interrupted;
 use crate::journal::mover::{Move, MoveDone};
 use crate::journal::pool::{self, SpareDone, SpareOrder};
 use crate::journal::reader::JournalReader;
@@ -68,6 +69,7 @@ impl JournalDisk {
                 id
             }
             None => {
+                interrupted::check(&*files)?;
                 recovery::create(&*files, new_id, values_of(&mut *home)?, shape)?;
                 // From here on the home is not the whole log. Before it, the journal says nothing new.
                 home.adopt(new_id)?;

@@ -82,6 +82,11 @@ impl LogStore {
         tail.vote.is_none() && tail.last().is_none()
     }
 
+    /// The last entry that was given up for a snapshot.
+    pub(crate) fn purged(&self) -> Option<LogId> {
+        self.tail.read().purged
+    }
+
     /// Makes everything durable and lets go of the files. Blocks. Later calls fail.
     pub(crate) fn close(&self) {
         self.writer.stop();

@@ -10,7 +10,9 @@ use tripod_proto::tripod::peer::v1::{
 use tripod_state::Reply;
 use tripod_state::ids::LogIndex;
 
+use super::{blob, unblob};
 use crate::codec;
+use crate::divergence::{Comparer, Report};
 use crate::handle::{Applied, Hooks, ProposeError};
 use crate::leadership::LeadershipWatch;
 use crate::read_index::ReadRounds;
@@ -56,6 +58,7 @@ pub(crate) struct LeaderService {
     pub(crate) rounds: ReadRounds,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) hooks: Hooks,
+    pub(crate) comparer: Comparer,
 }
 
 impl LeaderService {
@@ -88,6 +91,14 @@ impl LeaderApi for LeaderService {
             Ok(index) => Ok(Response::new(ReadIndexResponse { index: index.0 })),
             Err(error) => Err(Status::failed_precondition(error.to_string())),
         }
+    }
+
+    async fn compare(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        if !self.leadership.leads_here() {
+            return Err(self.refusal());
+        }
+        let report: Report = unblob(request.get_ref())?;
+        Ok(Response::new(blob(&self.comparer.answer(&report))))
     }
 
     async fn ask(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

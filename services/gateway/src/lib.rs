@@ -45,4 +45,4 @@ pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
-pub use tripod_raft::{Leadership, MemberStatus, ProposeError, Role, Status};
+pub use tripod_raft::{Comparisons, Leadership, MemberStatus, ProposeError, Role, Status};

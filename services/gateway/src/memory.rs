@@ -7,7 +7,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tripod_raft::{Applied, Hooks, Leadership, MemberStatus, ProposeError, Role, Status};
+use tripod_raft::{Applied, Comparisons, Hooks, Leadership, MemberStatus, ProposeError, Role, Status};
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
 
@@ -222,6 +222,7 @@ impl Backend for MemoryBackend {
             snapshot: LogIndex(0),
             purged: LogIndex(0),
             members: vec![myself],
+            comparisons: Comparisons::default(),
         }
     }
 

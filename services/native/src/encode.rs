@@ -3,7 +3,7 @@
 mod barrier;
 
 use tonic::Status as Refusal;
-use tripod_gateway::{MemberStatus, Role, Status};
+use tripod_gateway::{Comparisons, MemberStatus, Role, Status};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::barrier::Report as BarrierReport;
 use tripod_state::ids::NodeId;
@@ -43,6 +43,16 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         waiting_calls: 0,
         open_job_ports: Vec::new(),
         closed_job_ports: Vec::new(),
+        comparisons: Some(comparisons(&status.comparisons)),
+    }
+}
+
+fn comparisons(comparisons: &Comparisons) -> wire::Comparisons {
+    wire::Comparisons {
+        last_index: comparisons.last.0,
+        agreed: comparisons.agreed,
+        diverged: comparisons.diverged,
+        alarm: comparisons.alarm.clone().unwrap_or_default(),
     }
 }
 

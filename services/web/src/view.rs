@@ -17,6 +17,11 @@ pub(crate) struct View {
     snapshot_index: u64,
     purged_index: u64,
     waiting_calls: u64,
+    /// The last index at which this node's state was found to be that of a majority.
+    compared_index: u64,
+    comparisons_agreed: u64,
+    comparisons_diverged: u64,
+    divergence: Option<String>,
     members: Vec<MemberView>,
 }
 
@@ -49,6 +54,10 @@ impl View {
             snapshot_index: status.snapshot.0,
             purged_index: status.purged.0,
             waiting_calls,
+            compared_index: status.comparisons.last.0,
+            comparisons_agreed: status.comparisons.agreed,
+            comparisons_diverged: status.comparisons.diverged,
+            divergence: status.comparisons.alarm.clone(),
             members: members.collect(),
         }
     }

@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod dice;
 mod fuse;
+mod home_damage;
 mod machine;
 mod oracle;
 mod real;
