@@ -10,6 +10,7 @@ use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
 use crate::codec;
+use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
 use crate::node::Node;
 use crate::options::Options;
@@ -93,6 +94,8 @@ pub struct Status {
     pub growth_refused: Option<String>,
     /// How often it gave up leading.
     pub given_up: GivenUp,
+    /// Whether this node's state is that of the others.
+    pub comparisons: Comparisons,
 }
 
 /// Answers the questions that other nodes' gateways ask the leader's.
@@ -207,6 +210,12 @@ impl Handle {
     /// This node does not lead, or nobody took over in time.
     pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
         self.node.transfer_leadership(to).await
+    }
+
+    /// The replicated state, to break it.
+    #[cfg(test)]
+    pub(crate) fn machine(&self) -> &crate::state_machine::StateMachine {
+        self.node.machine()
     }
 
     /// Resolves when the node cannot go on (storage fault, divergence), with the reason. The process

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::StartError;
 use crate::log_store::{MetaKey, SledDisk};
 use crate::options::Options;
+use crate::rejoin;
 
 /// The newest layout of the data directory that this program knows, and the one it writes. Format 1 had no
 /// journal; a program that knows no journal must not open a log that has one, as it would forget votes.
@@ -95,10 +96,11 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
 fn log_lost(options: &Options, log: &Path) -> StartError {
     StartError::Storage(format!(
         "TRIPOD-LOG-MISSING: {} belongs to node {}, but the log in {} is gone; a node that forgot how it voted must \
-         not vote again: remove it from the cluster, wipe the data directory, and let it join under a new node id",
+         not vote again. {}",
         options.data.display(),
         options.node,
         log.display(),
+        rejoin::advice(&options.data),
     ))
 }
 
@@ -161,8 +163,8 @@ fn read_file(file: &Path) -> Result<Option<Identity>, StartError> {
     };
     serde_json::from_slice(&text).map(Some).map_err(|error| {
         StartError::Identity(format!(
-            "TRIPOD-IDENTITY-UNREADABLE: {} is not an identity file: {error}; restore it from a backup, or wipe \
-             the data directory and let this node join under a new node id",
+            "TRIPOD-IDENTITY-UNREADABLE: {} is not an identity file: {error}. The log knows whose it is: remove this \
+             file and start the node again, which compares both and writes it anew",
             file.display()
         ))
     })

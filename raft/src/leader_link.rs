@@ -11,6 +11,7 @@ use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
 use tripod_state::ids::{LogIndex, NodeId};
 
+use crate::divergence::{Answer, Report};
 use crate::handle::ProposeError;
 use crate::leadership::LeadershipWatch;
 use crate::network::MESSAGE_BYTES_MAX;
@@ -117,6 +118,15 @@ impl LeaderLink {
         let mut client = self.lazy_client(&target)?;
         let request = self.caller(target.leader).request(blob(&(own.0, disk)));
         let answer = self.bounded(&target, READ_INDEX_DEADLINE, client.report_disk(request)).await?;
+        unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
+    }
+
+    /// What the leader makes of this node's states.
+    pub(crate) async fn compare(&self, report: &Report) -> Result<Answer, ProposeError> {
+        let target = self.target()?;
+        let mut client = self.lazy_client(&target)?;
+        let request = self.caller(target.leader).request(blob(report));
+        let answer = self.bounded(&target, ASK_DEADLINE, client.compare(request)).await?;
         unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
     }
 

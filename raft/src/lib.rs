@@ -12,6 +12,8 @@
 //! * A log that cannot be read to its end stops the node. It is never cut silently.
 //! * A committed command that cannot be decoded stops the node. It is never skipped.
 //! * [`ProposeError::Unknown`] is the only error after which a command may have taken effect.
+//! * A node whose state is not that of the majority stops.
+//! * A node that has lost its data does not vote before it holds again whatever it may have acknowledged.
 //! * A message for another cluster or another node is refused.
 //! * Everything that comes from outside (bytes of peers and disks, time, chance) comes through [`World`] and
 //!   [`Chance`], so that a simulation repeats from its seed.
@@ -33,6 +35,8 @@
 //! | `read_index` | linearizable reads |
 //! | `space` | full disks, and what is refused then |
 //! | `fitness` | when a leader gives up leading |
+//! | `divergence` | whether the states of all nodes are equal |
+//! | `rejoin` | a node whose data is gone comes back without doing harm |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
 
 // The clusters of the integration tests serve some unit tests, too.
@@ -42,6 +46,7 @@ extern crate self as tripod_raft;
 mod chance;
 mod codec;
 mod config;
+mod divergence;
 mod failure;
 mod fitness;
 mod forward;
@@ -55,6 +60,7 @@ mod network;
 mod node;
 mod options;
 mod read_index;
+mod rejoin;
 mod runtime;
 mod snapshot;
 mod space;
@@ -71,6 +77,7 @@ mod types;
 mod world;
 
 pub use chance::{Chance, SeededChance};
+pub use divergence::Comparisons;
 pub use handle::{
     Applied, AskHandler, DiskStatus, EffectsHook, GivenUp, Handle, Hooks, Leadership, MemberStatus,
     ProposeError, Role, StartError, Status,

@@ -14,6 +14,7 @@ use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
 
 use crate::config;
+use crate::divergence::{Company, Comparer};
 use crate::failure::Failure;
 use crate::fitness::{Fitness, Watcher};
 use crate::forward::Forwarder;
@@ -31,13 +32,14 @@ use crate::network::line::Line;
 use crate::network::server::{self, RaftService};
 use crate::options::Options;
 use crate::read_index::{self, ReadRounds};
+use crate::rejoin::{self, Asked, Gate, Marker, Newcomer, Respondent};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::status::{self, Health};
 use crate::storage::Storage;
 use crate::submit::Submitter;
 use crate::types::{Peer, Raft};
-use crate::world::{Door, World};
+use crate::world::{Door, Work, World};
 
 /// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
 /// command that does not could be appended, but never replicated.
@@ -66,6 +68,10 @@ pub(crate) struct Node {
     submitter: Submitter,
     forwarder: Forwarder,
     link: LeaderLink,
+    comparer: Comparer,
+    work: Work,
+    /// Which messages of peers are let in.
+    gate: Gate,
     /// Reads while this node leads.
     own_rounds: ReadRounds,
     /// Reads while another node leads.
@@ -85,16 +91,16 @@ impl Node {
         let storage = {
             let (options, failure, within) = (options.clone(), failure.clone(), work.clone());
             let opened = work.run(move || Storage::open(within, &options, failure)).await;
-            opened
-                .map_err(|error| StartError::Storage(format!("opening the storage panicked: {error}")))??
+            opened.map_err(|error| {
+                StartError::Storage(format!("TRIPOD-RECOVERY: opening the storage panicked: {error}"))
+            })??
         };
-        let Storage { log, snapshots, space } = storage;
+        let Storage { log, snapshots, space, marker } = storage;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());
         let channels = Channels::new(wires, config::connect_timeout(&options));
-        let clients =
-            PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
+        let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer);
         let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
@@ -111,7 +117,8 @@ impl Node {
         let leadership = LeadershipWatch::start(options.node.0, &raft, sources);
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
-        let link = LeaderLink::new(cluster_id, raft.clone(), channels, leadership.clone());
+        let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
+        let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
         let node = Self {
             submitter: Submitter::new(raft.clone(), clock),
             forwarder: Forwarder::start(link.clone()),
@@ -135,13 +142,13 @@ impl Node {
             admission,
             reports,
             link,
+            comparer,
+            work,
+            gate: Gate::closed(),
         };
+        node.join(channels, marker);
         node.serve(door);
         node.watch();
-        if let Err(error) = node.bootstrap().await {
-            node.shutdown().await;
-            return Err(error);
-        }
         Ok(node)
     }
 
@@ -153,6 +160,13 @@ impl Node {
             cluster_id: cluster_id.clone(),
             heard: self.heard.clone(),
             stop: self.stop.subscribe(),
+            gate: self.gate.clone(),
+            respondent: Respondent {
+                raft: self.raft.clone(),
+                machine: self.machine.clone(),
+                leadership: self.leadership.clone(),
+                submitter: self.submitter.clone(),
+            },
         };
         let leader = LeaderService {
             submitter: self.submitter.clone(),
@@ -161,6 +175,7 @@ impl Node {
             hooks: self.hooks.clone(),
             admission: self.admission.clone(),
             reports: self.reports.clone(),
+            comparer: self.comparer.clone(),
         };
         let guard = Guard::new(cluster_id, self.options.node.0);
         let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
@@ -171,7 +186,10 @@ impl Node {
     fn watch(&self) {
         tokio::spawn(watch_engine(self.raft.clone(), self.failure.clone(), self.stop.subscribe()));
         let reports = self.reports.clone();
-        tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.subscribe()));
+        if !self.work.is_inline() {
+            // A simulated disk has no file system that could be measured.
+            tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.subscribe()));
+        }
         let watcher = Watcher {
             node: self.options.node,
             raft: self.raft.clone(),
@@ -180,6 +198,12 @@ impl Node {
             fitness: self.fitness.clone(),
         };
         tokio::spawn(watcher.run(self.options.clone(), self.stop.subscribe()));
+        tokio::spawn(self.comparer.clone().run(Company {
+            machine: self.machine.clone(),
+            link: self.link.clone(),
+            leadership: self.leadership.clone(),
+            stop: self.stop.subscribe(),
+        }));
         let (raft, machine, mut stop) = (self.raft.clone(), self.machine.clone(), self.stop.subscribe());
         tokio::spawn(async move {
             let build = async {
@@ -197,20 +221,39 @@ impl Node {
         });
     }
 
-    /// Forms the cluster at the very first start. Every node does it with the same list, which is
-    /// safe: the list is the first log entry, the same everywhere, and an election decides.
-    async fn bootstrap(&self) -> Result<(), StartError> {
-        let initial = &self.options.initial;
-        if !self.log.is_pristine() || !initial.iter().any(|member| member.node == self.options.node) {
-            return Ok(());
+    /// Lets this node take part, at once or when it has asked the others.
+    fn join(&self, channels: Channels, marker: Marker) {
+        let initial: BTreeMap<u64, Peer> = self
+            .options
+            .initial
+            .iter()
+            .map(|member| (member.node.0, Peer { address: member.peer.clone() }))
+            .collect();
+        let newcomer = Newcomer {
+            node: self.options.node.0,
+            data: self.options.data.clone(),
+            marker,
+            initial: initial.clone(),
+            cluster_id: self.options.cluster_id.clone(),
+            channels,
+            raft: self.raft.clone(),
+            machine: self.machine.clone(),
+            gate: self.gate.clone(),
+            failure: self.failure.clone(),
+            stop: self.stop.subscribe(),
+        };
+        let asked = newcomer.must_ask(self.log.is_pristine());
+        if asked == Asked::Nothing {
+            // Before the port is served, so that no message of a peer is refused.
+            self.gate.open();
+            return;
         }
-        let members: BTreeMap<u64, Peer> =
-            initial.iter().map(|member| (member.node.0, Peer { address: member.peer.clone() })).collect();
-        match self.raft.initialize(members).await {
-            // A peer's message may have arrived first.
-            Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(()),
-            Err(error) => Err(StartError::Storage(format!("the cluster cannot be formed: {error}"))),
+        if asked == Asked::HowToReturn {
+            // Before an election can be due.
+            self.raft.runtime_config().elect(false);
         }
+        let raft = self.raft.clone();
+        tokio::spawn(newcomer.run(asked, async move || form(&raft, initial).await));
     }
 
     fn check_running(&self) -> Result<(), ProposeError> {
@@ -278,6 +321,11 @@ impl Node {
         self.machine.read(look)
     }
 
+    #[cfg(test)]
+    pub(crate) fn machine(&self) -> &StateMachine {
+        &self.machine
+    }
+
     pub(crate) fn applied_index(&self) -> LogIndex {
         LogIndex(self.machine.applied_index())
     }
@@ -315,6 +363,7 @@ impl Node {
             disk: self.gauge.last(),
             growth_refused: self.admission.refusal().map(|reason| reason.to_string()),
             given_up: self.fitness.given_up(),
+            comparisons: self.comparer.comparisons(),
         };
         status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index(), health)
     }
@@ -391,6 +440,16 @@ impl Node {
     }
 }
 
+/// Forms the cluster at the very first start. Every node does it with the same list, which is safe: the
+/// list is the first log entry, the same everywhere, and an election decides.
+async fn form(raft: &Raft, members: BTreeMap<u64, Peer>) -> Result<(), String> {
+    match raft.initialize(members).await {
+        // A peer's message may have arrived first.
+        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(()),
+        Err(error) => Err(format!("the cluster cannot be formed: {error}")),
+    }
+}
+
 fn own_rounds(raft: &Raft) -> ReadRounds {
     let raft = raft.clone();
     ReadRounds::start(move || {
@@ -411,10 +470,10 @@ fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<crate::ty
     // What the state machine or the log said is more exact than what openraft makes of it.
     failure.get().unwrap_or_else(|| {
         format!(
-            "TRIPOD-RECOVERY: the state of node {} cannot be recovered from {}: {fatal}; remove this node from \
-             the cluster, wipe its data directory, and let it join again under a new node id",
+            "TRIPOD-RECOVERY: the state of node {} cannot be recovered from {}: {fatal}. {}",
             options.node,
-            options.data.display()
+            options.data.display(),
+            rejoin::advice(&options.data)
         )
     })
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use openraft::storage::{ApplyResponder, EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend};
-use parking_lot::RwLock;
-use tokio::sync::{Notify, watch};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, mpsc, watch};
 use tripod_state::ids::{LogIndex, Term, TimeMs};
 use tripod_state::{ApplyContext, Effect, Envelope, State};
 
 use crate::codec;
+use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
 use crate::snapshot::{Header, SnapshotFile, SnapshotStore};
@@ -26,6 +27,8 @@ const APPLY_MAX: usize = 512;
 const SNAPSHOT_BYTES: u64 = 64 << 20;
 /// How often a snapshot for which the disk has no room is tried again.
 const FULL_RETRY: Duration = Duration::from_secs(1);
+/// States that may wait to be hashed. Each keeps alive what has been replaced since; one more is not taken.
+const FORKS_MAX: usize = 2;
 
 /// The state and what openraft needs to know of it; they change together.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +36,18 @@ struct Machine {
     state: State,
     last_applied: Option<LogId>,
     membership: Membership,
+}
+
+impl Machine {
+    /// The state as it is, to be compared; `None` if there is nobody to compare it with.
+    fn fork(&self) -> Option<Fork> {
+        let membership = self.membership.membership();
+        if membership.nodes().count() < 2 {
+            return None;
+        }
+        let (state, voters) = (self.state.clone(), membership.get_joint_config().clone());
+        Some(Fork { id: self.last_applied?, state, voters })
+    }
 }
 
 /// Clones are the same state machine.
@@ -54,6 +69,10 @@ struct Shared {
     unsaved_bytes: AtomicU64,
     snapshot_wanted: Notify,
     closing: AtomicBool,
+    /// States that are to be compared with those of other nodes.
+    forks: mpsc::Sender<Fork>,
+    /// The other end, until somebody takes it.
+    taken_forks: Mutex<Option<mpsc::Receiver<Fork>>>,
 }
 
 /// An entry that is ready to be applied.
@@ -66,6 +85,7 @@ enum Step {
 impl StateMachine {
     /// An empty state. openraft fills it from the current snapshot and the log.
     pub(crate) fn new(snapshots: SnapshotStore, cluster_id: String, hooks: Hooks, failure: Failure) -> Self {
+        let (forks, taken_forks) = mpsc::channel(FORKS_MAX);
         let shared = Shared {
             machine: RwLock::default(),
             snapshots,
@@ -77,6 +97,8 @@ impl StateMachine {
             unsaved_bytes: AtomicU64::new(0),
             snapshot_wanted: Notify::new(),
             closing: AtomicBool::new(false),
+            forks,
+            taken_forks: Mutex::new(Some(taken_forks)),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -124,6 +146,22 @@ impl StateMachine {
         self.shared.closing.store(true, Ordering::Relaxed);
     }
 
+    /// The states that are to be compared, as they come. `None` for everybody but the first.
+    pub(crate) fn take_forks(&self) -> Option<mpsc::Receiver<Fork>> {
+        self.shared.taken_forks.lock().take()
+    }
+
+    /// The state as it is now, to be compared; `None` before the first entry and in a cluster of one.
+    pub(crate) fn fork(&self) -> Option<Fork> {
+        self.shared.machine.read().fork()
+    }
+
+    /// Changes the state behind the log's back, as a defect would.
+    #[cfg(test)]
+    pub(crate) fn corrupt(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.shared.machine.write().state);
+    }
+
     fn decode(&self, entry: &Entry) -> io::Result<Step> {
         match &entry.payload {
             EntryPayload::Blank => Ok(Step::Blank),
@@ -159,8 +197,15 @@ impl StateMachine {
                 Step::Command { now_ms, envelope } => {
                     let context =
                         ApplyContext { index: LogIndex(id.index), term: Term(id.leader_id.term), now_ms };
+                    let before = machine.state.now_ms();
                     let outcome = machine.state.apply(&context, envelope);
                     effects.extend(outcome.effects);
+                    if divergence::is_due(before, &machine.state, id.index)
+                        && let Some(fork) = machine.fork()
+                    {
+                        // One that finds no room, as while a log is replayed, is not compared.
+                        let _ = self.shared.forks.try_send(fork);
+                    }
                     Some(outcome.reply)
                 }
             };
@@ -241,6 +286,12 @@ impl RaftStateMachine<Types> for StateMachine {
         let work = shared.snapshots.work().clone();
         let installed = work.run(move || -> io::Result<()> {
             let (header, state) = file.read()?;
+            if header.cluster_id != shared.cluster_id {
+                let found = &header.cluster_id;
+                let reason =
+                    format!("the snapshot sent here is of cluster {found}, not of {}", shared.cluster_id);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
             shared.snapshots.adopt(&header, &file)?;
             let new = Machine { state, last_applied: header.last_log_id, membership: header.membership };
             // Dropping a large state takes time that readers need not wait for.

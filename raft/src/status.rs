@@ -3,6 +3,7 @@
 use openraft::ServerState;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
+use crate::divergence::Comparisons;
 use crate::fitness::GivenUp;
 use crate::handle::{Leadership, MemberStatus, Role, Status};
 use crate::options::Options;
@@ -14,6 +15,7 @@ pub(crate) struct Health {
     pub(crate) disk: DiskStatus,
     pub(crate) growth_refused: Option<String>,
     pub(crate) given_up: GivenUp,
+    pub(crate) comparisons: Comparisons,
 }
 
 /// The public form of the metrics.
@@ -54,6 +56,7 @@ pub(crate) fn of(
         disk: health.disk,
         growth_refused: health.growth_refused,
         given_up: health.given_up,
+        comparisons: health.comparisons,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Opening what a node has on disk, in whichever world.
 
+use std::sync::Arc;
+
 use crate::StartError;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
-use crate::journal::{self, SimulatedDisk, Space};
+use crate::journal::{self, RealFiles, SimulatedDisk, Space};
 use crate::log_store::LogStore;
 use crate::options::Options;
+use crate::rejoin::{self, Marker};
 use crate::snapshot::SnapshotStore;
 use crate::world::Work;
 
@@ -14,6 +17,7 @@ pub(crate) struct Storage {
     pub(crate) log: LogStore,
     pub(crate) snapshots: SnapshotStore,
     pub(crate) space: Space,
+    pub(crate) marker: Marker,
 }
 
 impl Storage {
@@ -32,7 +36,13 @@ impl Storage {
         let disk = journal::open(&options.data.join("journal"), disk, failure.clone())?;
         let space = disk.space();
         let log = LogStore::open_in(disk, failure, Work::Threads)?;
-        Ok(Self { log, snapshots, space })
+        let marker = RealFiles::open(&options.data).map_err(|error| no_snapshots(options, &error))?;
+        let storage = Self { log, snapshots, space, marker: Marker::new(Arc::new(marker)) };
+        if let Err(error) = check_reach(options, &storage) {
+            storage.log.close();
+            return Err(error);
+        }
+        Ok(storage)
     }
 
     fn open_simulated(disk: &SimulatedDisk, options: &Options, failure: Failure) -> Result<Self, StartError> {
@@ -43,7 +53,9 @@ impl Storage {
         let journal = disk.journal(failure.clone())?;
         let space = journal.space();
         let log = LogStore::open_in(journal, failure, work)?;
-        Ok(Self { log, snapshots, space })
+        let storage = Self { log, snapshots, space, marker: Marker::new(disk.snapshots()) };
+        check_reach(options, &storage)?;
+        Ok(storage)
     }
 }
 
@@ -52,4 +64,26 @@ fn no_snapshots(options: &Options, error: &std::io::Error) -> StartError {
         "TRIPOD-SNAPSHOT-IO: cannot open the snapshots in {}: {error}; check the disk and permissions",
         options.data.display()
     ))
+}
+
+/// The state is the newest whole snapshot and what the log holds behind it. A log that begins further on
+/// would leave a hole, which the engine does not look for.
+fn check_reach(options: &Options, storage: &Storage) -> Result<(), StartError> {
+    let saved = storage.snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
+    let purged = storage.log.purged();
+    let Some(purged) = purged.filter(|purged| saved.is_none_or(|saved| saved.index < purged.index)) else {
+        return Ok(());
+    };
+    let found = saved.map_or_else(
+        || "there is no whole snapshot".to_owned(),
+        |saved| format!("the newest whole snapshot ends at {}", saved.index),
+    );
+    let data = &options.data;
+    Err(StartError::Storage(format!(
+        "TRIPOD-SNAPSHOT-DAMAGED: the log in {} begins behind index {}, but {found} in {}. {}",
+        data.display(),
+        purged.index,
+        data.join("snapshots").display(),
+        rejoin::advice(data)
+    )))
 }

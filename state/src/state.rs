@@ -49,6 +49,10 @@ pub struct Entry {
 }
 
 impl State {
+    /// Which states have which digests. Raise it with every change of the state's types or of how they are
+    /// hashed: nodes of two versions of the program compare only digests of one version.
+    pub const DIGEST_VERSION: u32 = 1;
+
     /// A 64-bit hash of everything in the state. Equal states have equal digests on every replica.
     /// It reads all of the state, every value included: take it from a clone, beside the apply loop.
     #[must_use]

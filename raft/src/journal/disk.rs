@@ -63,7 +63,6 @@ impl JournalDisk {
         let id = match home.journal()? {
             Some(id) => {
                 // A process that ended here may have left this to the system's memory only; were it
-                // lost after all, the journal would be taken for the rest of an interrupted creation.
                 home.sync()?;
                 id
             }

@@ -10,7 +10,6 @@
 //! | `engine`, `staging` | the journal without threads: changes become durable frames |
 //! | `pool`, `space` | segment files: made ahead, recycled, and what happens when the disk is full |
 //! | `moves`, `mover`, `home` | what goes to the home, and when |
-//! | `recovery`, `scan`, `replay`, `home_check` | opening |
 //! | `index`, `reader` | reading entries from any thread |
 //! | `frame`, `record`, `state` | the bytes |
 //! | `files`, `helper` | the seams to the file system and to threads |

@@ -2,11 +2,13 @@
 //! same of its home.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::StartError;
 use crate::log_store::chunk::Damage;
+use crate::rejoin;
 use crate::types::{Entry, LogId, Vote};
 
 /// A change of the stored log. A slice of them takes effect in order and, in sled, atomically.
@@ -85,24 +87,40 @@ pub(crate) enum DiskError {
     Locked { directory: String, cause: String },
     /// Something that was durable once cannot be read any more.
     #[error(
-        "TRIPOD-LOG-DAMAGED: the log in {directory} is damaged: entry {index} {problem}. A node must \
-         not vote on a log that it cannot read to its end: remove this node from the cluster, wipe its \
-         data directory, and let it join again under a new node id"
+        "TRIPOD-LOG-DAMAGED: the log in {directory} is damaged: entry {index} {problem}. A node must not vote on a \
+         log that it cannot read to its end. {}",
+        advice_beside(directory)
     )]
     Damaged { directory: String, index: u64, problem: String },
     /// [`Self::Damaged`], found where the entry cannot be named.
     #[error(
-        "TRIPOD-LOG-DAMAGED: {file} is damaged at byte {offset_bytes}: {problem}. A node must not vote on \
-         a log that it cannot read to its end: remove this node from the cluster, wipe its data directory, \
-         and let it join again under a new node id"
+        "TRIPOD-LOG-DAMAGED: {file} is damaged at byte {offset_bytes}: {problem}. A node must not vote on a log \
+         that it cannot read to its end. {}",
+        advice_beside(parent(file))
     )]
     DamagedFile { file: String, offset_bytes: u64, problem: String },
+    /// [`Self::Damaged`], as sled found it.
+    #[error(
+        "TRIPOD-LOG-DAMAGED: the log in {directory} is damaged: {problem}. A node must not vote on a log that it \
+         cannot read to its end. {}",
+        advice_beside(directory)
+    )]
+    DamagedHome { directory: String, problem: String },
     #[error(
         "TRIPOD-LOG-IO: cannot {action} the log in {directory}: {cause}; check the disk, its free space and permissions"
     )]
     Io { action: &'static str, directory: String, cause: String },
     #[error("the log is closed")]
     Closed,
+}
+
+/// What to do, for a directory that lies in the data directory.
+fn advice_beside(directory: &str) -> String {
+    rejoin::advice(Path::new(parent(directory)))
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or(".", |(parent, _)| parent)
 }
 
 impl DiskError {

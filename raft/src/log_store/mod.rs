@@ -118,6 +118,11 @@ impl LogStore {
         self.writer.flushes()
     }
 
+    /// The last entry that was given up for a snapshot.
+    pub(crate) fn purged(&self) -> Option<LogId> {
+        self.tail.read().purged
+    }
+
     /// Makes everything durable and lets go of the files. Later calls fail.
     pub(crate) async fn stop(&self) {
         let writer = self.writer.clone();
@@ -128,7 +133,6 @@ impl LogStore {
     }
 
     /// [`Self::stop`] from where blocking does no harm, for a log whose writer is a thread.
-    #[cfg(test)]
     pub(crate) fn close(&self) {
         self.writer.stop();
     }

@@ -56,16 +56,21 @@ impl SledDisk {
     /// Opens the log in `directory`, whose parent exists, or creates it.
     pub(crate) fn open(directory: &Path) -> Result<Self, DiskError> {
         let name = directory.display().to_string();
+        caught(&name, || Self::open_named(directory, &name))
+    }
+
+    fn open_named(directory: &Path, name: &str) -> Result<Self, DiskError> {
         let created = !directory.join("db").exists();
-        let db = open_db(directory, &name)?;
-        let tree = db.open_tree("log").map_err(|error| io_error(&name, "open", &error))?;
+        let db = open_db(directory, name)?;
+        let tree = db.open_tree("log").map_err(|error| sled_error(name, "open", &error))?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(directory.join("db"))
-            .map_err(|error| io_error(&name, "open", &error))?;
-        let reader = Arc::new(SledReader { directory: name.clone(), tree: RwLock::new(Some(tree.clone())) });
-        let disk = Self { directory: name, db, tree, file, chunks: BTreeMap::new(), reader };
+            .map_err(|error| io_error(name, "open", &error))?;
+        let reader =
+            Arc::new(SledReader { directory: name.to_owned(), tree: RwLock::new(Some(tree.clone())) });
+        let disk = Self { directory: name.to_owned(), db, tree, file, chunks: BTreeMap::new(), reader };
         if created {
             disk.sync_creation(directory).map_err(|error| disk.io("create", &error))?;
         }
@@ -85,7 +90,7 @@ impl SledDisk {
 
     /// A single value.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: MetaKey) -> Result<Option<T>, DiskError> {
-        let bytes = self.tree.get(key.bytes()).map_err(|error| self.io("read", &error))?;
+        let bytes = self.tree.get(key.bytes()).map_err(|error| self.sled("read", &error))?;
         bytes.map(|bytes| codec::decode(&bytes)).transpose().map_err(|error| DiskError::Damaged {
             directory: self.directory.clone(),
             index: 0,
@@ -95,7 +100,7 @@ impl SledDisk {
 
     /// Stores a single value durably.
     pub(crate) fn put<T: Serialize>(&mut self, key: MetaKey, value: &T) -> Result<(), DiskError> {
-        self.tree.insert(key.bytes(), codec::encode(value)).map_err(|error| self.io("write", &error))?;
+        self.tree.insert(key.bytes(), codec::encode(value)).map_err(|error| self.sled("write", &error))?;
         self.sync()
     }
 
@@ -107,6 +112,10 @@ impl SledDisk {
 
     fn io(&self, action: &'static str, cause: &dyn std::fmt::Display) -> DiskError {
         io_error(&self.directory, action, cause)
+    }
+
+    fn sled(&self, action: &'static str, cause: &sled::Error) -> DiskError {
+        sled_error(&self.directory, action, cause)
     }
 
     fn append(&mut self, batch: &mut sled::Batch, entries: &[&Entry]) {
@@ -159,41 +168,7 @@ impl SledDisk {
         Ok(())
     }
 
-    /// Puts a batch into the tree. One that removes chunks must not run between a reader's look-up
-    /// of a chunk and its look at the parts.
-    fn apply(&self, batch: sled::Batch, removes: bool) -> Result<(), DiskError> {
-        let _alone = removes.then(|| self.reader.tree.write());
-        self.tree.apply_batch(batch).map_err(|error| self.io("write", &error))
-    }
-
-    /// The chunks in stored order, each with its parts. Fails on the first missing part.
-    fn stored_chunks(&self) -> impl Iterator<Item = Result<(u64, Vec<sled::IVec>), DiskError>> + '_ {
-        let [low, high] = ChunkKey::ALL;
-        let mut records = self.tree.range(low.bytes()..=high.bytes()).peekable();
-        std::iter::from_fn(move || {
-            let mut chunk: Option<(u64, Vec<sled::IVec>)> = None;
-            while let Some(record) = records.peek() {
-                let (key, value) = match record {
-                    Ok((key, value)) => {
-                        let key = ChunkKey::parse(key).expect("the range holds chunk keys only");
-                        (key, value.clone())
-                    }
-                    Err(error) => return Some(Err(self.io("read", error))),
-                };
-                match &mut chunk {
-                    None => chunk = Some((key.first, vec![value])),
-                    Some((first, parts)) if *first == key.first => parts.push(value),
-                    Some(_) => break,
-                }
-                records.next();
-            }
-            chunk.map(Ok)
-        })
-    }
-}
-
-impl Disk for SledDisk {
-    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError> {
+    fn load_all(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError> {
         let loaded = Loaded {
             vote: self.get(MetaKey::Vote)?,
             committed: self.get(MetaKey::Committed)?,
@@ -220,6 +195,45 @@ impl Disk for SledDisk {
         }
         self.chunks = chunks;
         Ok(loaded)
+    }
+
+    /// Puts a batch into the tree. One that removes chunks must not run between a reader's look-up
+    /// of a chunk and its look at the parts.
+    fn apply(&self, batch: sled::Batch, removes: bool) -> Result<(), DiskError> {
+        let _alone = removes.then(|| self.reader.tree.write());
+        self.tree.apply_batch(batch).map_err(|error| self.sled("write", &error))
+    }
+
+    /// The chunks in stored order, each with its parts. Fails on the first missing part.
+    fn stored_chunks(&self) -> impl Iterator<Item = Result<(u64, Vec<sled::IVec>), DiskError>> + '_ {
+        let [low, high] = ChunkKey::ALL;
+        let mut records = self.tree.range(low.bytes()..=high.bytes()).peekable();
+        std::iter::from_fn(move || {
+            let mut chunk: Option<(u64, Vec<sled::IVec>)> = None;
+            while let Some(record) = records.peek() {
+                let (key, value) = match record {
+                    Ok((key, value)) => {
+                        let key = ChunkKey::parse(key).expect("the range holds chunk keys only");
+                        (key, value.clone())
+                    }
+                    Err(error) => return Some(Err(self.sled("read", error))),
+                };
+                match &mut chunk {
+                    None => chunk = Some((key.first, vec![value])),
+                    Some((first, parts)) if *first == key.first => parts.push(value),
+                    Some(_) => break,
+                }
+                records.next();
+            }
+            chunk.map(Ok)
+        })
+    }
+}
+
+impl Disk for SledDisk {
+    fn load(&mut self, each: &mut dyn FnMut(Entry)) -> Result<Loaded, DiskError> {
+        let directory = self.directory.clone();
+        caught(&directory, || self.load_all(each))
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), DiskError> {
@@ -250,7 +264,7 @@ impl Disk for SledDisk {
     }
 
     fn sync(&mut self) -> Result<(), DiskError> {
-        self.db.flush().map_err(|error| self.io("flush", &error))?;
+        self.db.flush().map_err(|error| self.sled("flush", &error))?;
         self.file.sync_data().map_err(|error| self.io("sync", &error))
     }
 
@@ -274,7 +288,7 @@ impl SledReader {
         let upper = ChunkKey { first: index, part: u16::MAX };
         let [low, _] = ChunkKey::ALL;
         let Some(record) = tree.range(low.bytes()..=upper.bytes()).next_back() else { return Ok(None) };
-        let (key, _) = record.map_err(|error| io_error(&self.directory, "read", &error))?;
+        let (key, _) = record.map_err(|error| sled_error(&self.directory, "read", &error))?;
         let last_part = ChunkKey::parse(&key).expect("the range holds chunk keys only");
         read_chunk(tree, &self.directory, last_part.first, last_part.part.saturating_add(1)).map(Some)
     }
@@ -314,9 +328,31 @@ fn read_chunk(tree: &sled::Tree, directory: &str, first: u64, count: u16) -> Res
     let mut parts = Vec::with_capacity(usize::from(count));
     for part in 0..count {
         let value = tree.get(ChunkKey { first, part }.bytes());
-        parts.extend(value.map_err(|error| io_error(directory, "read", &error))?);
+        parts.extend(value.map_err(|error| sled_error(directory, "read", &error))?);
     }
     chunk::unpack(first, &parts).map_err(|damage| DiskError::damaged(directory, damage))
+}
+
+/// sled reports some damage as an error and panics at other; both are found where its file is read.
+fn caught<T>(directory: &str, read: impl FnOnce() -> Result<T, DiskError>) -> Result<T, DiskError> {
+    // What a panic leaves behind is not used again: the node does not start.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+        Err(DiskError::DamagedHome {
+            directory: directory.to_owned(),
+            problem: format!("sled panicked: {text}"),
+        })
+    })
+}
+
+fn sled_error(directory: &str, action: &'static str, cause: &sled::Error) -> DiskError {
+    match cause {
+        sled::Error::Corruption { .. } | sled::Error::ReportableBug(_) => {
+            DiskError::DamagedHome { directory: directory.to_owned(), problem: cause.to_string() }
+        }
+        _ => io_error(directory, action, cause),
+    }
 }
 
 fn io_error(directory: &str, action: &'static str, cause: &dyn std::fmt::Display) -> DiskError {
@@ -347,5 +383,5 @@ fn open_error(directory: &str, error: &sled::Error) -> DiskError {
     if cause.contains("could not acquire lock") {
         return DiskError::Locked { directory: directory.to_owned(), cause };
     }
-    DiskError::Io { action: "open", directory: directory.to_owned(), cause }
+    sled_error(directory, "open", error)
 }

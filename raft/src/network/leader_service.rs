@@ -12,6 +12,7 @@ use tripod_state::ids::{LogIndex, NodeId};
 
 use super::{blob, unblob};
 use crate::codec;
+use crate::divergence::{Comparer, Report};
 use crate::handle::{Applied, Hooks, ProposeError};
 use crate::leadership::LeadershipWatch;
 use crate::read_index::ReadRounds;
@@ -63,6 +64,7 @@ pub(crate) struct LeaderService {
     pub(crate) hooks: Hooks,
     pub(crate) admission: Admission,
     pub(crate) reports: Reports,
+    pub(crate) comparer: Comparer,
 }
 
 impl LeaderService {
@@ -110,6 +112,14 @@ impl LeaderApi for LeaderService {
         }
         let (node, disk): (u64, DiskStatus) = unblob(request.get_ref())?;
         Ok(Response::new(blob(&self.reports.take(NodeId(node), disk))))
+    }
+
+    async fn compare(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        if !self.leadership.leads_here() {
+            return Err(self.refusal());
+        }
+        let report: Report = unblob(request.get_ref())?;
+        Ok(Response::new(blob(&self.comparer.answer(&report))))
     }
 
     async fn ask(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

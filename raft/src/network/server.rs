@@ -23,6 +23,7 @@ use super::transfer::Received;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
+use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;
 use crate::types::{Raft, Snapshot, Types};
 use crate::world::{self, Door, Wires};
@@ -101,6 +102,8 @@ pub(crate) struct RaftService {
     pub(crate) heard: Heard,
     /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
     pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) gate: Gate,
+    pub(crate) respondent: Respondent,
 }
 
 impl RaftService {
@@ -135,6 +138,9 @@ fn stopped(error: impl std::fmt::Display) -> Status {
 #[tonic::async_trait]
 impl RaftApi for RaftService {
     async fn append(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        // Heartbeats travel beside the stream of entries. What one finds missing could be told late, when
+        // the stream has brought it, and would look like data that was lost once more.
+        self.gate.check_votes()?;
         let message: AppendEntriesRequest<Types> = unblob(request.get_ref())?;
         self.heard.note(&message.vote);
         let answer = self.raft.append_entries(message).await.map_err(stopped)?;
@@ -147,6 +153,7 @@ impl RaftApi for RaftService {
         &self,
         request: Request<Streaming<Blob>>,
     ) -> Result<Response<Self::StreamAppendStream>, Status> {
+        self.gate.check_entries()?;
         let heard = self.heard.clone();
         // A message that cannot be read ends the stream: skipping it would leave a gap.
         let messages = request.into_inner().map(move |message| {
@@ -168,18 +175,21 @@ impl RaftApi for RaftService {
     }
 
     async fn vote(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        self.gate.check_votes()?;
         let message = unblob(request.get_ref())?;
         let answer = self.raft.vote(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
     }
 
     async fn pre_vote(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        self.gate.check_votes()?;
         let message = unblob(request.get_ref())?;
         let answer = self.raft.pre_vote(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
     }
 
     async fn transfer_leader(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        self.gate.check_votes()?;
         let message = unblob(request.get_ref())?;
         let answer = self.raft.handle_transfer_leader(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
@@ -189,10 +199,17 @@ impl RaftApi for RaftService {
         &self,
         request: Request<Streaming<SnapshotChunk>>,
     ) -> Result<Response<Blob>, Status> {
+        self.gate.check_entries()?;
         let mut chunks = request.into_inner();
         tokio::select! {
             received = self.receive(&mut chunks) => received.map(Response::new),
             () = self.stopping() => Err(stopped("it takes no snapshot any more")),
         }
+    }
+
+    async fn standing(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        let question: Question = unblob(request.get_ref())?;
+        let standing = self.respondent.answer(&question).await.map_err(stopped)?;
+        Ok(Response::new(blob(&standing)))
     }
 }

@@ -14,6 +14,11 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// Whether the caller does it.
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self, Self::Inline(_))
+    }
+
     /// Does it, and waits for what it asked of the disk.
     ///
     /// # Errors

@@ -49,5 +49,5 @@ pub use outage::Outage;
 pub use parts::Parts;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::{
-    Chance, DiskStatus, GivenUp, Leadership, MemberStatus, ProposeError, Role, Status,
+    Chance, Comparisons, DiskStatus, GivenUp, Leadership, MemberStatus, ProposeError, Role, Status,
 };

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_raft::{
-    Applied, DiskStatus, GivenUp, Hooks, Leadership, MemberStatus, ProposeError, Role, Status,
+    Applied, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, MemberStatus, ProposeError, Role, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
@@ -230,6 +230,7 @@ impl Backend for MemoryBackend {
             disk: DiskStatus::default(),
             growth_refused: None,
             given_up: GivenUp::default(),
+            comparisons: Comparisons::default(),
         }
     }
 

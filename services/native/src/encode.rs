@@ -3,7 +3,7 @@
 mod barrier;
 
 use tonic::Status as Refusal;
-use tripod_gateway::{DiskStatus, MemberStatus, Role, Status};
+use tripod_gateway::{Comparisons, DiskStatus, MemberStatus, Role, Status};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::barrier::Report as BarrierReport;
 use tripod_state::ids::NodeId;
@@ -47,6 +47,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         growth_refused: status.growth_refused.clone().unwrap_or_default(),
         given_up_disk_stalled: status.given_up.disk_stalled,
         given_up_no_quorum: status.given_up.no_quorum,
+        comparisons: Some(comparisons(&status.comparisons)),
     }
 }
 
@@ -56,6 +57,15 @@ fn disk(disk: &DiskStatus) -> wire::Disk {
         free_bytes: disk.free_bytes,
         reserve_bytes: disk.reserve_bytes,
         full: disk.full,
+    }
+}
+
+fn comparisons(comparisons: &Comparisons) -> wire::Comparisons {
+    wire::Comparisons {
+        last_index: comparisons.last.0,
+        agreed: comparisons.agreed,
+        diverged: comparisons.diverged,
+        alarm: comparisons.alarm.clone().unwrap_or_default(),
     }
 }
 

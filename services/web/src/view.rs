@@ -23,6 +23,11 @@ pub(crate) struct View {
     /// How often it gave up leading: because its disk did not answer, because no quorum did.
     given_up_disk_stalled: u64,
     given_up_no_quorum: u64,
+    /// The last index at which this node's state was found to be that of a majority.
+    compared_index: u64,
+    comparisons_agreed: u64,
+    comparisons_diverged: u64,
+    divergence: Option<String>,
     members: Vec<MemberView>,
 }
 
@@ -74,6 +79,10 @@ impl View {
             growth_refused: status.growth_refused.clone(),
             given_up_disk_stalled: status.given_up.disk_stalled,
             given_up_no_quorum: status.given_up.no_quorum,
+            compared_index: status.comparisons.last.0,
+            comparisons_agreed: status.comparisons.agreed,
+            comparisons_diverged: status.comparisons.diverged,
+            divergence: status.comparisons.alarm.clone(),
             members: members.collect(),
         }
     }

@@ -44,7 +44,7 @@ fn is_refused(machine: &Machine, files: &BTreeMap<String, Vec<u8>>, what: &str) 
         }
         Err(error) => {
             let text = error.to_string();
-            assert!(text.starts_with("TRIPOD-LOG-DAMAGED") && text.contains("new node id"), "{what}: {text}");
+            assert!(text.starts_with("TRIPOD-LOG-DAMAGED") && text.contains("run `mv "), "{what}: {text}");
             true
         }
     }

@@ -3,6 +3,7 @@
 mod compat;
 mod crash;
 mod damage;
+mod home_damage;
 mod machine;
 mod oracle;
 mod real;

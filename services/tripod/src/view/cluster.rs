@@ -48,6 +48,11 @@ struct NodeView {
     /// Job ports that it cannot open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     closed_job_ports: Vec<ClosedPortView>,
+    /// The last index at which its state was found to be that of a majority.
+    compared_index: Option<u64>,
+    /// On the leader: which states differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    divergence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// Why it is unreachable.
@@ -112,8 +117,9 @@ impl ClusterView {
         let text = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
         let leader = self.leader.map_or_else(|| "none known".to_owned(), |leader| format!("node {leader}"));
         let name = self.cluster_id.as_deref().unwrap_or("unknown");
-        let mut table =
-            Table::new(&["NODE", "ROLE", "STATE", "ADDRESS", "TERM", "APPLIED", "VERSION", "WHY"]);
+        let mut table = Table::new(&[
+            "NODE", "ROLE", "STATE", "ADDRESS", "TERM", "APPLIED", "COMPARED", "VERSION", "WHY",
+        ]);
         for node in &self.nodes {
             table.row(vec![
                 text(node.id),
@@ -122,6 +128,7 @@ impl ClusterView {
                 node.address.clone(),
                 text(node.term),
                 text(node.applied_index),
+                text(node.compared_index),
                 node.version.clone().unwrap_or_else(|| "-".to_owned()),
                 node.why.clone().unwrap_or_default(),
             ]);
@@ -131,6 +138,10 @@ impl ClusterView {
         if let Some(refused) = self.nodes.iter().find_map(|node| node.growth_refused.as_ref()) {
             text.push_str("\n\n");
             text.push_str(refused);
+        }
+        for alarm in self.nodes.iter().filter_map(|node| node.divergence.as_ref()) {
+            text.push_str("\n\n");
+            text.push_str(alarm);
         }
         for port in self.nodes.iter().flat_map(|node| &node.closed_job_ports) {
             text.push_str("\n\n");
@@ -177,6 +188,12 @@ impl NodeView {
                 .iter()
                 .map(|port| ClosedPortView::of(status, port))
                 .collect(),
+            compared_index: status.comparisons.as_ref().map(|comparisons| comparisons.last_index),
+            divergence: status
+                .comparisons
+                .as_ref()
+                .map(|comparisons| comparisons.alarm.clone())
+                .filter(|alarm| !alarm.is_empty()),
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
             why: None,
         }
@@ -202,6 +219,8 @@ impl NodeView {
             growth_refused: None,
             given_up: None,
             closed_job_ports: Vec::new(),
+            compared_index: None,
+            divergence: None,
             digest: None,
             why: Some(why.to_owned()),
         }
@@ -341,6 +360,22 @@ mod tests {
         let expected = json!([{ "job": "train", "address": "127.0.0.1:8000", "reason": "taken" }]);
         assert_eq!(json["nodes"][0]["closed_job_ports"], expected);
         assert_eq!(json["nodes"][1].get("closed_job_ports"), None);
+    }
+
+    #[test]
+    fn a_divergent_state_is_told_below_the_table() {
+        let mut leader = alive(3, 7, 3);
+        leader.status.as_mut().expect("told").comparisons = Some(wire::Comparisons {
+            last_index: 41,
+            alarm: "TRIPOD-STATE-DIVERGED: the state of node 2 differs".into(),
+            ..Default::default()
+        });
+        let view = ClusterView::of(&[alive(2, 7, 3), leader], false);
+        let text = view.render();
+        assert!(text.ends_with("\n\nTRIPOD-STATE-DIVERGED: the state of node 2 differs"), "{text}");
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["nodes"][1]["compared_index"], 41);
+        assert_eq!(json["nodes"][0].get("divergence"), None);
     }
 
     #[test]

@@ -1,0 +1,43 @@
+//! A voter whose data is gone comes back under its own id without doing harm.
+//!
+//! Raft counts on a voter to remember how it voted and what it acknowledged. One that has forgotten both,
+//! and votes, can make a leader of a node that lacks acknowledged entries. So a node that starts without
+//! data asks the others before it takes part in anything:
+//!
+//! * Nobody knows it as a node that had data, and a majority (itself included) could be asked: it is a
+//!   first start, and it forms the cluster with the others, or joins those that did.
+//! * Somebody does: it has lost its data. It writes that down, and keeps silent until **all** other voters
+//!   have answered, none of them in a later term than a leader among them. A candidate that holds a
+//!   forgotten vote of this node would be in a later term, and whatever this node acknowledged is in that
+//!   leader's log. Then it takes the leader's entries, but gives no vote and does not stand for election
+//!   before it has applied everything that the leader's log held at that moment.
+//!
+//! | module | what |
+//! |---|---|
+//! | `survey` | the questions, the answers, and what follows from them |
+//! | `gate` | which messages of peers are let in |
+//! | `marker` | the note that the data was lost, for the next start |
+//! | `task` | asks, waits and opens the gate |
+
+mod gate;
+mod marker;
+mod survey;
+mod task;
+
+use std::path::Path;
+
+pub(crate) use gate::Gate;
+pub(crate) use marker::Marker;
+pub(crate) use survey::Question;
+pub(crate) use task::{Asked, Newcomer, Respondent};
+
+/// What an operator does with a node that must give up its data, exactly. Needs nothing of the node but
+/// its directory, so that it can be part of any error.
+pub(crate) fn advice(data: &Path) -> String {
+    let data = data.display();
+    format!(
+        "To let it rejoin without its data, stop it, run `mv {data} {data}.damaged`, and start it again with the \
+         same flags while all other nodes run: it takes everything from them and votes only after that. (The data \
+         of a cluster of one node is nowhere else: restore a copy of the directory instead.)"
+    )
+}

@@ -1,0 +1,152 @@
+//! What a node without data asks, what the others answer, and what follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Vote;
+
+/// Asked by a node without data.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Question {
+    pub(crate) node: u64,
+    /// It knows that it had data. A leader makes ready to send it everything anew.
+    pub(crate) lost: bool,
+    /// It takes entries now. A leader that has no news would send none.
+    pub(crate) ready: bool,
+}
+
+/// Where the asked node stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    pub(crate) vote: Vote,
+    /// The last entry's index.
+    pub(crate) last_log: Option<u64>,
+    /// It leads in the term of its vote, and has applied an entry of it.
+    pub(crate) leads: bool,
+    /// The voters as it knows them.
+    pub(crate) voters: BTreeSet<u64>,
+    /// The asker had data: it announced itself, or it acknowledged entries to this leader.
+    pub(crate) had_data: bool,
+}
+
+/// What the answers amount to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Ask again; in words, what is missing.
+    Wait(String),
+    /// A first start.
+    Fresh,
+    /// This node had data.
+    Lost,
+    /// Entries may be taken. The node is whole when it has applied `target`.
+    Learn { vote: Vote, target: u64 },
+}
+
+/// Decides for `node`, one of `initial`. An answer of `None` is one of a program that knows no such
+/// question. `lost` tells whether the node knows already that it had data.
+pub(crate) fn decide(
+    node: u64,
+    initial: &BTreeSet<u64>,
+    lost: bool,
+    answers: &BTreeMap<u64, Option<Standing>>,
+) -> Decision {
+    let told: BTreeMap<u64, &Standing> =
+        answers.iter().filter_map(|(node, answer)| Some((*node, answer.as_ref()?))).collect();
+    if lost {
+        return learn(node, initial, &told);
+    }
+    if told.values().any(|standing| standing.had_data) {
+        return Decision::Lost;
+    }
+    if answers.len() + 1 > initial.len() / 2 {
+        return Decision::Fresh;
+    }
+    Decision::Wait(format!("{} of {} nodes answered; a majority must", answers.len() + 1, initial.len()))
+}
+
+fn learn(node: u64, initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) -> Decision {
+    let newest = told.values().max_by_key(|standing| (standing.vote.leader_id.term, standing.leads));
+    let Some(leader) = newest.filter(|standing| standing.leads) else {
+        return Decision::Wait("no leader among the nodes that answered".into());
+    };
+    let missing: Vec<String> = leader
+        .voters
+        .union(initial)
+        .filter(|voter| **voter != node && leader.voters.contains(voter) && !told.contains_key(voter))
+        .map(u64::to_string)
+        .collect();
+    if !missing.is_empty() {
+        return Decision::Wait(format!("no answer of node {}", missing.join(", node ")));
+    }
+    Decision::Learn { vote: leader.vote, target: leader.last_log.unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(term: u64, leads: bool) -> Standing {
+        Standing {
+            vote: Vote::new(term, 2),
+            last_log: Some(40 + term),
+            leads,
+            voters: BTreeSet::from([1, 2, 3]),
+            had_data: false,
+        }
+    }
+
+    fn of_three(lost: bool, answers: &[(u64, Standing)]) -> Decision {
+        let answers = answers.iter().map(|(node, answer)| (*node, Some(answer.clone()))).collect();
+        decide(1, &BTreeSet::from([1, 2, 3]), lost, &answers)
+    }
+
+    #[test]
+    fn a_first_start_needs_a_majority_that_can_be_asked() {
+        assert!(matches!(of_three(false, &[]), Decision::Wait(_)));
+        let empty = Standing { voters: BTreeSet::new(), ..standing(0, false) };
+        assert_eq!(of_three(false, &[(2, empty)]), Decision::Fresh);
+        assert_eq!(of_three(false, &[(2, standing(3, true)), (3, standing(3, false))]), Decision::Fresh);
+        assert_eq!(decide(1, &BTreeSet::from([1]), false, &BTreeMap::new()), Decision::Fresh);
+        let old_program = BTreeMap::from([(2, None)]);
+        assert_eq!(decide(1, &BTreeSet::from([1, 2, 3]), false, &old_program), Decision::Fresh);
+    }
+
+    #[test]
+    fn one_node_that_remembers_is_enough_to_have_lost_everything() {
+        let remembers = Standing { had_data: true, ..standing(3, false) };
+        assert_eq!(of_three(false, &[(2, remembers.clone())]), Decision::Lost);
+        assert_eq!(of_three(false, &[(2, standing(3, true)), (3, remembers)]), Decision::Lost);
+    }
+
+    #[test]
+    fn entries_are_taken_when_all_others_answered_and_the_newest_term_has_a_leader() {
+        let learn = Decision::Learn { vote: Vote::new(3, 2), target: 43 };
+        assert_eq!(of_three(true, &[(2, standing(3, true)), (3, standing(3, false))]), learn);
+        assert_eq!(of_three(true, &[(2, standing(2, true)), (3, standing(3, true))]), learn);
+    }
+
+    #[test]
+    fn a_node_that_did_not_answer_may_lead_in_a_later_term() {
+        let decision = of_three(true, &[(2, standing(3, true))]);
+        assert_eq!(decision, Decision::Wait("no answer of node 3".into()));
+        let program_too_old = BTreeMap::from([(2, Some(standing(3, true))), (3, None)]);
+        let decision = decide(1, &BTreeSet::from([1, 2, 3]), true, &program_too_old);
+        assert_eq!(decision, Decision::Wait("no answer of node 3".into()));
+    }
+
+    #[test]
+    fn a_candidate_of_a_later_term_may_hold_the_forgotten_vote() {
+        let decision = of_three(true, &[(2, standing(3, true)), (3, standing(4, false))]);
+        assert!(matches!(decision, Decision::Wait(_)), "{decision:?}");
+    }
+
+    #[test]
+    fn voters_that_came_later_must_answer_too() {
+        let leader = Standing { voters: BTreeSet::from([1, 2, 4]), ..standing(3, true) };
+        let decision = of_three(true, &[(2, leader.clone()), (3, standing(3, false))]);
+        assert_eq!(decision, Decision::Wait("no answer of node 4".into()));
+        let answers = [(2, leader), (4, standing(1, false))];
+        assert!(matches!(of_three(true, &answers), Decision::Learn { .. }));
+    }
+}

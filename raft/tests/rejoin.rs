@@ -1,0 +1,150 @@
+//! A voter that has lost its data comes back under its own id, and does no harm before.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Cluster, barrier, create_job, eventually, local, options, propose, write};
+use tempfile::TempDir;
+use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::{Command, Scope, State, member};
+
+/// Far longer than nodes that may elect a leader need for it here.
+const LEADERLESS: Duration = Duration::from_secs(5);
+
+/// Says, as the binary does at every start, that this node lives; all nodes know when it returns.
+async fn announce_all(cluster: &Cluster) {
+    for node in cluster.running() {
+        let addresses = member::Addresses {
+            client: format!("127.0.0.1:{node}"),
+            http: format!("127.0.0.1:{node}"),
+            job_host: "127.0.0.1".into(),
+            job_port_first: 1,
+            job_port_count: 1,
+        };
+        let announce = member::Command::Announce { node: NodeId(node), addresses };
+        let applied = propose(cluster.node(node), &Command::Member(announce)).await;
+        for node in cluster.running() {
+            cluster.node(node).wait_applied(applied.index).await.unwrap();
+        }
+    }
+}
+
+/// What an operator is told to do with a node's data.
+fn wipe(cluster: &Cluster, node: u64) {
+    let data = cluster.data(node);
+    std::fs::rename(&data, data.with_extension("damaged")).unwrap();
+}
+
+async fn assert_whole(cluster: &Cluster, scope: Scope, keys: u32) {
+    for node in 1..=3 {
+        barrier(cluster.node(node)).await;
+        for number in 0..keys {
+            let key = format!("key-{number}");
+            assert!(local(cluster.node(node), scope, &key).is_some(), "node {node} has lost {key}");
+        }
+    }
+    let digests = [1, 2, 3].map(|node| cluster.node(node).read(State::digest));
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wiped_follower_takes_everything_from_the_others_and_votes_again() {
+    let mut cluster = Cluster::start_with(3, |options| {
+        options.snapshot_every_entries = 60;
+        options.keep_entries = 5;
+    })
+    .await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    for number in 0..100 {
+        write(cluster.node(leader), scope, &format!("key-{number}"), b"x").await;
+    }
+    // The leader knows what the follower acknowledged, though it never announced itself.
+    let wiped = cluster.follower().await;
+    cluster.stop_node(wiped).await;
+    wipe(&cluster, wiped);
+    cluster.start_node(wiped).await.unwrap();
+    cluster.leader().await;
+    assert_whole(&cluster, scope, 100).await;
+    eventually("the end of the return", || (!cluster.data(wiped).join("rejoining").exists()).then_some(()))
+        .await;
+    // Its vote counts again: with one more node down it is needed for everything.
+    let other = (1..=3).find(|node| ![wiped, leader].contains(node)).unwrap();
+    cluster.stop_node(other).await;
+    cluster.leader().await;
+    write(cluster.node(wiped), scope, "after", b"y").await;
+    cluster.start_node(other).await.unwrap();
+    cluster.leader().await;
+    assert_whole(&cluster, scope, 100).await;
+    cluster.stop().await;
+}
+
+/// Without the silence of the wiped node it and the one that missed the writes would be a majority, and
+/// elect a leader that has never heard of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wiped_node_does_not_help_a_node_that_lacks_acknowledged_entries() {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    announce_all(&cluster).await;
+    let [wiped, missing] = {
+        let mut followers = (1..=3).filter(|node| *node != leader);
+        [followers.next().unwrap(), followers.next().unwrap()]
+    };
+    cluster.stop_node(missing).await;
+    for number in 0..20 {
+        write(cluster.node(leader), scope, &format!("key-{number}"), b"x").await;
+    }
+    cluster.stop_node(wiped).await;
+    cluster.stop_node(leader).await;
+    wipe(&cluster, wiped);
+
+    cluster.start_node(missing).await.unwrap();
+    cluster.start_node(wiped).await.unwrap();
+    let note = cluster.data(wiped).join("rejoining");
+    eventually("a note that the data is lost", || note.exists().then_some(())).await;
+    // A start in the middle changes nothing.
+    cluster.stop_node(wiped).await;
+    cluster.start_node(wiped).await.unwrap();
+    let until = Instant::now() + LEADERLESS;
+    while Instant::now() < until {
+        for node in [missing, wiped] {
+            assert!(!cluster.node(node).leadership().borrow().ready_here, "node {node} leads");
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(cluster.node(wiped).applied_index(), LogIndex(0));
+
+    cluster.start_node(leader).await.unwrap();
+    cluster.leader().await;
+    assert_whole(&cluster, scope, 20).await;
+    eventually("the end of the return", || (!note.exists()).then_some(())).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_late_at_the_first_start_needs_nobodys_leave() {
+    let directory = TempDir::new().unwrap();
+    let options = options(&directory, 3);
+    let heard = options.iter().map(|_| std::sync::Arc::default()).collect();
+    let mut cluster = Cluster { directory, nodes: vec![None; 3], options, heard };
+    cluster.start_node(1).await.unwrap();
+    cluster.start_node(2).await.unwrap();
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    announce_all(&cluster).await;
+    write(cluster.node(leader), scope, "key-0", b"x").await;
+    // Not all other nodes are there, so a node that had lost its data would not come back.
+    cluster.stop_node(leader).await;
+    cluster.start_node(3).await.unwrap();
+    cluster.leader().await;
+    assert!(!cluster.data(3).join("rejoining").exists());
+    write(cluster.node(3), scope, "key-1", b"x").await;
+    cluster.start_node(leader).await.unwrap();
+    cluster.leader().await;
+    assert_whole(&cluster, scope, 2).await;
+    cluster.stop().await;
+}
