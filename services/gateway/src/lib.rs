@@ -19,11 +19,13 @@
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double. `submit`, `session` and `hold` send commands; `hub` and `calls` wait;
-//! `pulse` asks the leader about heartbeats and `keeper` is the leader's memory of them.
+//! `pulse` asks the leader about heartbeats and `keeper` is the leader's memory of them; `contact` tells when a
+//! node is cut off.
 
 mod backend;
 mod calls;
 mod clock;
+mod contact;
 mod gateway;
 mod hold;
 mod hub;
@@ -38,6 +40,7 @@ mod submit;
 
 pub use backend::{Backend, Future, RaftBackend};
 pub use clock::Clock;
+pub use contact::{Contact, ContactSwitch};
 pub use gateway::{Consistency, Gateway};
 pub use hub::Watch;
 pub use memory::{MemoryBackend, Mishap};
