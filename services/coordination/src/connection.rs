@@ -1,6 +1,6 @@
 //! What happens between a socket (or TLS) and h2, at the level of HTTP/2 frames.
 //!
-//! Two things are done here that h2 cannot. The first is a cure. gRPC sends the whole target as `:authority`: `a:1,b:1` for `ipv4:a:1,b:1` and
+//! Three things are done here that h2 cannot. The first is a cure. gRPC sends the whole target as `:authority`: `a:1,b:1` for `ipv4:a:1,b:1` and
 //! `d%2Fs` for `unix:/d/s`, which the `http` crate cannot parse. h2 under tonic answers every stream with
 //! such a value PROTOCOL_ERROR before any handler is asked, so without a cure no client with a list of
 //! nodes can register.
@@ -14,13 +14,17 @@
 //! The second is the end of a connection when its node stops, see `parting`: a GOAWAY frame that covers
 //! no stream, written at the end of a frame of h2's.
 //!
+//! The third is that an answer leaves in one system call, see `outgoing`, so that a node which is killed has
+//! answered a call or not.
+//!
 //! | module | holds |
 //! |---|---|
 //! | `frame` | HTTP/2 frame heads, padding and priority fields |
 //! | `block` | decoding, mending and encoding of one header block |
 //! | `mender` | the state machine over bytes, without input and output |
+//! | `outgoing` | what h2 has written, gathered to whole answers |
 //! | `boundary` | where the frames of what we write end |
-//! | `line` | the calls of a connection that may not be cut |
+//! | `line` | the calls of a connection that may not be cut, and those being answered |
 //! | `parting` | the end of a connection whose node is stopping |
 //! | `adapter` | the adapter around a socket |
 //! | `incoming` | listeners that yield adapted connections |
@@ -32,9 +36,10 @@ mod frame;
 mod incoming;
 mod line;
 mod mender;
+mod outgoing;
 mod parting;
 
 pub use adapter::Mended;
 pub use incoming::{Listener, MendedIncoming, Socket};
 pub use line::Line;
-pub(crate) use line::Unfinished;
+pub(crate) use line::{Handing, Unfinished};

@@ -174,7 +174,7 @@ impl Front {
             let stopping = Stopping::of(request);
             tokio::select! {
                 reply = ask(caller) => return Some(reply),
-                () = stopping.begun() => {}
+                () = stopping.releases_polls() => {}
             }
         }
         tokio::time::timeout(LAST_POLL_PATIENCE, ask(caller.for_the_last_time())).await.ok()

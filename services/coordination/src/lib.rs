@@ -81,6 +81,6 @@ pub use binding::JobBinding;
 pub use deadline::given as given_time;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
-pub use server::{routes, serve, server};
+pub use server::{followed, routes, serve, serve_in_contact, server};
 pub use stop::{Stop, Stopping};
 pub use under_way::{Answer, Cut, UnderWay};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::middleware::{from_fn, from_fn_with_state};
+use tokio::task::JoinSet;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::Gateway;
+use tripod_gateway::{Contact, Gateway};
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
 use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
 use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
@@ -21,7 +22,7 @@ use crate::connection::{Listener, MendedIncoming};
 use crate::dialect::Dialect;
 use crate::front::Front;
 use crate::overlong::MESSAGE_BYTES_MAX;
-use crate::stop::Stop;
+use crate::stop::{Reason, Stop, Stopping};
 use crate::{agents, deadline, foreign, l, label, n, overlong, t, under_way};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
@@ -77,6 +78,13 @@ pub fn server() -> Server {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
 }
 
+/// `routes`, of whose calls each is ended as it must be when their port stops, and whose answers are noted
+/// with the connection while they are written.
+#[must_use]
+pub fn followed(routes: Routes, stopping: &Stopping) -> Routes {
+    routes.into_axum_router().layer(from_fn_with_state(stopping.clone(), under_way::follow)).into()
+}
+
 /// Serves `routes` on a listener until `shutdown` resolves, and then for some seconds at most. Services read
 /// [`crate::Stopping`] from their requests, and have some tenths of a second to end what they hold. After that each
 /// connection ends with a GOAWAY that covers no call, so that gRPC makes the calls that still wait once more,
@@ -89,20 +97,61 @@ pub async fn serve(
     routes: Routes,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    let (stop, stopping) = Stop::new();
-    let incoming = MendedIncoming::until(listener.into(), stopping.clone());
-    let routes: Routes =
-        routes.into_axum_router().layer(from_fn_with_state(stopping.clone(), under_way::follow)).into();
+    serve_in_contact(listener, routes, Contact::never_lost(), shutdown).await
+}
+
+/// [`serve`], and whenever `contact` is lost, connections end as if the port stopped, except that polls are given
+/// back with the other calls that wait. The port stays open, but new connections wait a moment in that
+/// time: clients who know other nodes go to those, and others come back.
+///
+/// # Errors
+/// The transport's, which end the serving of this listener.
+pub async fn serve_in_contact(
+    listener: impl Into<Listener>,
+    routes: Routes,
+    mut contact: Contact,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
+    let listener = Arc::new(listener.into());
+    let mut left = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        let (stop, stopping) = Stop::new();
+        let incoming = MendedIncoming::in_contact(Arc::clone(&listener), stopping.clone(), contact.clone());
+        let mut serving = Box::pin(connections(incoming, followed(routes.clone(), &stopping), stopping));
+        tokio::select! {
+            biased;
+            () = &mut shutdown => {
+                tokio::select! {
+                    served = serving => served?,
+                    () = stop.run(FINISH_TIME) => {}
+                }
+                left.join_all().await;
+                return Ok(());
+            }
+            () = contact.lost() => {
+                let stopped = stop.run_for(Reason::CutOff, FINISH_TIME);
+                left.spawn(async move {
+                    tokio::select! {
+                        served = serving => drop(served),
+                        () = stopped => {}
+                    }
+                });
+            }
+            served = &mut serving => return served,
+        }
+        while left.try_join_next().is_some() {}
+    }
+}
+
+/// Serves connections until their stop begins, and then until the last of them has ended.
+async fn connections(
+    incoming: MendedIncoming,
+    routes: Routes,
+    stopping: Stopping,
+) -> Result<(), tonic::transport::Error> {
     // From then on h2 sends GOAWAY frames, too: one that asks the client to begin no call, and when it has
     // heard that, one that covers all.
     let begun = async { stopping.begun().await };
-    let serving = server().add_routes(routes).serve_with_incoming_shutdown(incoming, begun);
-    let stopped = async {
-        shutdown.await;
-        stop.run(FINISH_TIME).await;
-    };
-    tokio::select! {
-        served = serving => served,
-        () = stopped => Ok(()),
-    }
+    server().add_routes(routes).serve_with_incoming_shutdown(incoming, begun).await
 }

@@ -1,5 +1,6 @@
-//! The planned stop of a port, in phases that everybody who serves it can see.
+//! The planned stop of a port, or of its connections, in phases that everybody who serves it can see.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -18,8 +19,8 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
-    /// No connection is accepted any more, and clients are asked to begin new calls elsewhere. Held polls
-    /// are released.
+    /// Clients are asked to begin new calls on other connections. If the port stops, none is accepted any
+    /// more, and held polls are released.
     Leaving,
     /// Each connection ends as soon as no call on it is left that must be finished.
     Parting,
@@ -31,16 +32,28 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// Why connections end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Their port stops.
+    Stop,
+    /// Their node is cut off from the others: it can note nothing, and other nodes can serve their clients,
+    /// or none can.
+    CutOff,
+}
+
 /// A port that may be about to stop. Every request carries it among its extensions.
 #[derive(Debug, Clone)]
 pub struct Stopping {
     phase: watch::Receiver<Phase>,
+    reason: Arc<OnceLock<Reason>>,
 }
 
 /// Moves a port, or several, through the phases of their stop.
 #[derive(Debug)]
 pub struct Stop {
     phase: watch::Sender<Phase>,
+    reason: Arc<OnceLock<Reason>>,
 }
 
 impl Stopping {
@@ -56,9 +69,22 @@ impl Stopping {
         request.extensions().get().cloned().unwrap_or_else(Self::never)
     }
 
+    /// Whether the stop has begun.
+    pub(crate) fn is_begun(&self) -> bool {
+        *self.phase.borrow() >= Phase::Leaving
+    }
+
     /// Resolves when the stop begins. Held calls have some tenths of a second from then on.
     pub async fn begun(&self) {
         self.reached(Phase::Leaving).await;
+    }
+
+    /// Resolves when the stop begins, if it is one that can still note what becomes of polls.
+    pub(crate) async fn releases_polls(&self) {
+        self.begun().await;
+        if self.reason.get() == Some(&Reason::CutOff) {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Resolves when calls that are still under way must be answered at once.
@@ -84,13 +110,25 @@ impl Stop {
     #[must_use]
     pub fn new() -> (Self, Stopping) {
         let (sender, receiver) = watch::channel(Phase::Serving);
-        (Self { phase: sender }, Stopping { phase: receiver })
+        let reason = Arc::default();
+        (Self { phase: sender, reason: Arc::clone(&reason) }, Stopping { phase: receiver, reason })
     }
 
     /// Goes through all phases. Connections end in the course of it; if all have, nobody needs to wait for
     /// the rest. For `finish` calls that must not be executed twice may go on after those that can be
     /// answered at once.
     pub async fn run(self, finish: Duration) {
+        self.run_for(Reason::Stop, finish).await;
+    }
+
+    /// [`Self::run`], for a reason. It begins when this is called.
+    pub(crate) fn run_for(self, reason: Reason, finish: Duration) -> impl Future<Output = ()> + Send {
+        self.reason.set(reason).expect("a stop is run once");
+        self.enter(Phase::Leaving);
+        self.go_through(finish)
+    }
+
+    async fn go_through(self, finish: Duration) {
         let phases = [
             (Phase::Leaving, LEAVE_TIME),
             (Phase::Parting, finish),

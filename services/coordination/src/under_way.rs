@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use tripod_gateway::Outage;
 use tripod_proto::metadata;
 
-use crate::connection::{Line, Unfinished};
+use crate::connection::{Handing, Line, Unfinished};
 use crate::status;
 use crate::stop::Stopping;
 
@@ -42,13 +42,16 @@ const REPEATABLE: [&str; 16] = [
 const POLL: &str = "PollForError";
 /// Our own services, whose clients know by themselves what to make of a broken connection.
 const OWN: &str = "/tripod.";
+/// The services of whose calls each has one answer, which is made before any of it is handed over.
+const UNARY: [&str; 2] = ["/xla.", "/tensorflow."];
 
 /// How a call may end when its node stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
     /// It may be cut: gRPC makes it again elsewhere, and does not tell the client.
     Repeatable,
-    /// It is answered soon after the stop begins, and from then on must not be cut.
+    /// It is answered soon after the stop begins, and from then on must not be cut. If the node is only cut off,
+    /// as `Repeatable`.
     Poll,
     /// It may be cut, but soon and with a word: its caller makes it again, and no gRPC does it for it.
     Lasting,
@@ -86,6 +89,7 @@ pub enum Cut {
 #[derive(Debug)]
 pub struct UnderWay {
     manner: Manner,
+    is_unary: bool,
     line: Line,
 }
 
@@ -94,7 +98,8 @@ impl UnderWay {
     #[must_use]
     pub fn of<B>(request: &Request<B>) -> Self {
         let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
-        Self { manner: Manner::of(request), line }
+        let is_unary = UNARY.iter().any(|service| request.uri().path().starts_with(service));
+        Self { manner: Manner::of(request), is_unary, line }
     }
 
     /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has
@@ -112,7 +117,7 @@ impl UnderWay {
                 tokio::pin!(answer);
                 tokio::select! {
                     response = &mut answer => (response, line.enter()),
-                    () = stopping.begun() => {
+                    () = stopping.releases_polls() => {
                         let unfinished = line.enter();
                         (answer.await, unfinished)
                     }
@@ -135,7 +140,8 @@ impl UnderWay {
                 (response, unfinished)
             }
         };
-        response.map(|inner| Answer { inner, _unfinished: unfinished })
+        let handing = self.is_unary.then(|| line.hand());
+        response.map(|inner| Answer { inner, _handing: handing, _unfinished: unfinished })
     }
 }
 
@@ -162,6 +168,7 @@ pub(crate) async fn follow(
 #[derive(Debug)]
 pub struct Answer<B> {
     inner: B,
+    _handing: Option<Handing>,
     _unfinished: Unfinished,
 }
 

@@ -1,11 +1,15 @@
-//! A planned stop, as the frames of a connection show it: what is answered, and what is given back.
+//! A planned stop, and the loss of contact with the cluster, as the frames of a connection show them: what is
+//! answered, and what is given back.
 
 mod support;
+
+use std::time::Duration;
 
 use prost::Message;
 use support::frames::{Frames, Seen, message};
 use support::{SERVICE, Served, until};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tonic::{Code, Request};
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::WatchMembersRequest;
@@ -95,6 +99,18 @@ async fn see_the_end(frames: &mut Frames<TcpStream>) -> End {
     {
         match now {
             Seen::Ping(payload) => frames.pong(&payload).await,
+            Seen::Part => {}
+            other => seen.push(other),
+        }
+    }
+    seen
+}
+
+/// What comes until a call is answered, parts of answers left out.
+async fn see_until(frames: &mut Frames<TcpStream>, stream: u32) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    while !matches!(seen.last(), Some(Seen::Status { on, .. }) if *on == stream) {
+        match frames.next().await.expect("an answer") {
             Seen::Part => {}
             other => seen.push(other),
         }
@@ -282,4 +298,55 @@ async fn watchers_of_members_are_told_before_the_end() {
     assert_eq!(watch.message().await.expect("a good end"), None);
     drop(agent);
     served.end().await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_cut_off_gives_everything_back_that_waits_and_polls_too() {
+    let mut peer = Peer::connected().await;
+    let waiting = peer.begin_waiting("GetKeyValue", &get("missing")).await;
+    let held = peer.begin_waiting("PollForError", &poll()).await;
+    peer.served.contact.lose();
+    let end = peer.see_the_end().await;
+    assert_eq!(answered(&end), [], "neither {waiting} nor {held} fails");
+    assert_eq!(end.last(), Some(&LAST_GOAWAY));
+    drop(peer.frames);
+
+    // A client that finds no other node comes back, and is not sent away again.
+    let socket = TcpStream::connect(peer.served.address).await.expect("the port stays open");
+    let mut frames = Frames::open(socket, "node:7700").await;
+    let again = begin(&mut frames, "PollForError", &poll()).await;
+    until("the poll waits", || peer.served.gateway.waiting_calls() == 1).await;
+    let found = begin(&mut frames, "TryGetKeyValue", &get("missing")).await;
+    let seen = see_until(&mut frames, found).await;
+    assert_eq!(answered(&seen), [(found, Code::NotFound)], "poll {again} is still held");
+    peer.served.contact.find();
+    peer.served.contact.lose();
+    assert_eq!(see_the_end(&mut frames).await.last(), Some(&LAST_GOAWAY), "contact was lost once more");
+    drop(frames);
+    peer.served.stop().await;
+}
+
+#[tokio::test]
+async fn new_connections_wait_while_their_node_is_cut_off() {
+    let served = Served::with_tasks(1).await;
+    served.contact.lose();
+    let begun = std::time::Instant::now();
+    let socket = TcpStream::connect(served.address).await.expect("the port is open");
+    let mut frames = Frames::open(socket, "node:7700").await;
+    frames.next().await.expect("a frame");
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_millis(900), "another node could not have been found within {waited:?}");
+
+    let socket = TcpStream::connect(served.address).await.expect("the port is open");
+    let mut frames = Frames::open(socket, "node:7700").await;
+    assert!(timeout(Duration::from_millis(300), frames.next()).await.is_err(), "it waits");
+    served.contact.find();
+    let begun = std::time::Instant::now();
+    let first = served.connect().await;
+    let mut client = Client::new(first);
+    client.insert_key_value(insert("k")).await.expect("inserted");
+    assert!(begun.elapsed() < Duration::from_millis(900), "it waits no longer");
+    drop(client);
+    drop(frames);
+    served.stop().await;
 }

@@ -9,6 +9,7 @@ use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic
 
 use crate::backend::{Backend, RaftBackend, look};
 use crate::calls::Calls;
+use crate::contact::Contact;
 use crate::hub::{Hub, Watch};
 use crate::memory::MemoryBackend;
 use crate::options::Options;
@@ -174,6 +175,12 @@ impl Gateway {
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.backend.leadership()
+    }
+
+    /// Begins to watch whether this node is in contact with the cluster, which costs a read each half second.
+    #[must_use]
+    pub fn contact(&self) -> Contact {
+        Contact::keep(Arc::clone(&self.backend))
     }
 
     /// The last log index of the state that a local read shows.

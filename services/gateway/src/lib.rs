@@ -20,12 +20,13 @@
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes. `submit`, `session` and `hold` send
 //! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
-//! leader's memory of them.
+//! leader's memory of them; `contact` tells when a node is cut off.
 
 mod aside;
 mod backend;
 mod calls;
 mod clock;
+mod contact;
 mod gateway;
 mod hold;
 mod hub;
@@ -41,6 +42,7 @@ mod submit;
 pub use aside::aside;
 pub use backend::{Backend, Future, RaftBackend};
 pub use clock::Clock;
+pub use contact::{Contact, ContactSwitch};
 pub use gateway::{Consistency, Gateway};
 pub use hub::Watch;
 pub use memory::{MemoryBackend, Mishap};

@@ -11,16 +11,18 @@ use tonic::transport::server::Connected;
 
 use super::line::Line;
 use super::mender::Mender;
+use super::outgoing::Outgoing;
 use super::parting::Parting;
 use crate::stop::Stopping;
 
 /// Bytes to make room for before a read.
 const READ_BYTES: usize = 16 << 10;
 
-/// A connection whose authority values h2 can parse, and which ends well when its node stops. Until then
-/// writing is not touched.
+/// A connection whose authority values h2 can parse, on which every answer leaves at once, and which ends
+/// well when its node stops.
 pub struct Mended<S> {
     inner: S,
+    outgoing: Outgoing,
     parting: Parting,
     /// Gone as soon as the connection has turned out to be an ordinary one.
     filter: Option<Box<Filter>>,
@@ -38,7 +40,9 @@ impl<S> Mended<S> {
     /// Adapts a connection from which nothing has been read yet, and which ends when `stopping` says so.
     pub fn new(inner: S, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        Self { inner, parting: Parting::new(stopping), filter: Some(Box::new(filter)) }
+        let parting = Parting::new(stopping);
+        let outgoing = Outgoing::new(parting.line().clone());
+        Self { inner, outgoing, parting, filter: Some(Box::new(filter)) }
     }
 }
 
@@ -71,7 +75,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Mended<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { inner, parting, filter } = &mut *self;
+        let Self { inner, parting, filter, .. } = &mut *self;
         if let Some(read) = parting.read_instead(inner, context) {
             return read;
         }
@@ -90,52 +94,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Mended<S> {
     }
 }
 
+/// Not vectored: what h2 writes is gathered here.
 impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Self { inner, parting, .. } = &mut *self;
+        let Self { inner, outgoing, parting, .. } = &mut *self;
         if parting.is_begun() {
             return Poll::Ready(Ok(bytes.len()));
         }
-        let count = ready!(Pin::new(inner).poll_write(context, bytes))?;
-        parting.wrote(&bytes[..count]);
-        Poll::Ready(Ok(count))
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let Self { inner, parting, .. } = &mut *self;
-        if parting.is_begun() {
-            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
+        if outgoing.is_full() {
+            outgoing.release();
+            ready!(outgoing.poll_give(inner, context))?;
         }
-        let count = ready!(Pin::new(inner).poll_write_vectored(context, slices))?;
-        let mut left = count;
-        for slice in slices {
-            let here = left.min(slice.len());
-            parting.wrote(&slice[..here]);
-            left -= here;
-        }
-        Poll::Ready(Ok(count))
+        Poll::Ready(Ok(outgoing.take(bytes)))
     }
 
-    fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
-    }
-
+    /// h2 calls it when it has nothing more to write, and in between.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { inner, parting, .. } = &mut *self;
-        ready!(parting.poll_farewell(inner, context))?;
+        let Self { inner, outgoing, parting, .. } = &mut *self;
+        ready!(parting.poll_farewell(outgoing, inner, context))?;
         Pin::new(inner).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
+        let Self { inner, outgoing, .. } = &mut *self;
+        outgoing.release();
+        ready!(outgoing.poll_give(inner, context))?;
+        Pin::new(inner).poll_shutdown(context)
     }
 }
 

@@ -10,27 +10,33 @@ pub(super) struct Boundary {
     head_bytes: usize,
     /// Bytes of the frame's payload that are still to come.
     payload_left: usize,
+    /// All bytes so far.
+    bytes: u64,
     goaways: u32,
 }
 
 impl Boundary {
-    /// Notes that `bytes` were written.
-    pub(super) fn advance(&mut self, mut bytes: &[u8]) {
+    /// Notes that `bytes` were written, and calls `begun` for every frame whose head is complete now, with how
+    /// many bytes there were before it.
+    pub(super) fn advance(&mut self, mut bytes: &[u8], mut begun: impl FnMut(Head, u64)) {
         while !bytes.is_empty() {
             if self.payload_left > 0 {
                 let here = self.payload_left.min(bytes.len());
                 self.payload_left -= here;
+                self.bytes += here as u64;
                 bytes = &bytes[here..];
                 continue;
             }
             let here = (HEAD_BYTES - self.head_bytes).min(bytes.len());
             self.head[self.head_bytes..self.head_bytes + here].copy_from_slice(&bytes[..here]);
             self.head_bytes += here;
+            self.bytes += here as u64;
             bytes = &bytes[here..];
             if let Some(head) = Head::peek(&self.head[..self.head_bytes]) {
                 self.head_bytes = 0;
                 self.payload_left = head.payload_bytes;
                 self.goaways += u32::from(head.kind == GOAWAY);
+                begun(head, self.bytes - HEAD_BYTES as u64);
             }
         }
     }
@@ -79,16 +85,18 @@ mod tests {
             }
             let mut boundary = Boundary::default();
             let mut written = 0;
+            let mut begins = Vec::new();
             for piece in pieces.iter().cycle() {
                 prop_assert_eq!(boundary.is_between_frames(), ends.contains(&written));
                 let next = bytes.len().min(written + piece);
-                boundary.advance(&bytes[written..next]);
+                boundary.advance(&bytes[written..next], |_, at| begins.push(at as usize));
                 written = next;
                 if written == bytes.len() {
                     break;
                 }
             }
             prop_assert!(boundary.is_between_frames());
+            prop_assert_eq!(begins, &ends[..frames.len()]);
             let goaways = frames.iter().filter(|(kind, _)| *kind == GOAWAY).count();
             prop_assert_eq!(boundary.goaways() as usize, goaways);
         }

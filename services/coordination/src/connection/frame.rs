@@ -9,7 +9,9 @@ pub(super) const HEAD_BYTES: usize = 9;
 /// Bytes of a frame's payload that every peer may send; h2 advertises no more unless told to.
 pub(super) const PAYLOAD_BYTES_MAX: usize = 1 << 14;
 
+pub(super) const DATA: u8 = 0x0;
 pub(super) const HEADERS: u8 = 0x1;
+pub(super) const RESET: u8 = 0x3;
 pub(super) const GOAWAY: u8 = 0x7;
 pub(super) const CONTINUATION: u8 = 0x9;
 

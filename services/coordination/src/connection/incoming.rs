@@ -3,13 +3,16 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::Stream;
+use tripod_gateway::Contact;
 
 use super::adapter::Mended;
 use crate::stop::Stopping;
@@ -115,11 +118,20 @@ impl AsyncWrite for Socket {
     }
 }
 
+/// For this long a new connection waits while its node is cut off. gRPC tries another node after 250 ms, and
+/// takes the one that answers first; if no other answers, this one is better than none.
+const CUT_OFF_PAUSE: Duration = Duration::from_secs(1);
+/// Connections that may wait like that; more are closed.
+const WAITING_MAX: usize = 1024;
+
 /// The connections of a listener, adapted. It never ends, and it yields no errors: a failed accept
 /// concerns one connection, or will be over when descriptors are free again.
 pub struct MendedIncoming {
-    listener: Listener,
+    listener: Arc<Listener>,
     stopping: Stopping,
+    contact: Contact,
+    /// Those that have waited long enough, and the place of those that wait.
+    waited: (mpsc::Sender<Socket>, mpsc::Receiver<Socket>),
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -133,7 +145,28 @@ impl MendedIncoming {
     /// [`Self::new`], and the connections end when `stopping` says so.
     #[must_use]
     pub fn until(listener: Listener, stopping: Stopping) -> Self {
-        Self { listener, stopping, pause: None }
+        Self::in_contact(Arc::new(listener), stopping, Contact::never_lost())
+    }
+
+    /// [`Self::until`], and while `contact` is lost new connections wait a moment, so that clients who know
+    /// other nodes prefer those.
+    pub(crate) fn in_contact(listener: Arc<Listener>, stopping: Stopping, contact: Contact) -> Self {
+        Self { listener, stopping, contact, waited: mpsc::channel(WAITING_MAX), pause: None }
+    }
+
+    fn adapt(&self, socket: Socket) -> Mended<Socket> {
+        Mended::new(socket, self.stopping.clone())
+    }
+
+    /// Lets a connection wait, unless there is no room for it, which closes it.
+    fn put_off(&self, socket: Socket) {
+        let Ok(place) = self.waited.0.clone().try_reserve_owned() else { return };
+        let mut contact = self.contact.clone();
+        tokio::spawn(async move {
+            // Either is good.
+            let _ = tokio::time::timeout(CUT_OFF_PAUSE, contact.found()).await;
+            place.send(socket);
+        });
     }
 }
 
@@ -142,15 +175,21 @@ impl Stream for MendedIncoming {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
+        // A listener wakes only who asked it last, and that must be who accepts after this one.
+        if this.stopping.is_begun() {
+            return Poll::Pending;
+        }
         loop {
+            if let Poll::Ready(Some(socket)) = this.waited.1.poll_recv(context) {
+                return Poll::Ready(Some(Ok(this.adapt(socket))));
+            }
             if let Some(pause) = &mut this.pause {
                 ready!(pause.as_mut().poll(context));
                 this.pause = None;
             }
             match ready!(this.listener.poll_accept(context)) {
-                Ok(socket) => {
-                    return Poll::Ready(Some(Ok(Mended::new(socket, this.stopping.clone()))));
-                }
+                Ok(socket) if this.contact.is_lost() => this.put_off(socket),
+                Ok(socket) => return Poll::Ready(Some(Ok(this.adapt(socket)))),
                 Err(error) => {
                     tracing::warn!(%error, "accept failed");
                     this.pause = Some(Box::pin(tokio::time::sleep(ACCEPT_PAUSE)));

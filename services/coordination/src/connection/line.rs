@@ -1,4 +1,4 @@
-//! How many calls of one connection may not be cut.
+//! How many calls of one connection may not be cut, and how many are just being answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +16,7 @@ pub struct Line {
 #[derive(Debug, Default)]
 struct Shared {
     unfinished: AtomicUsize,
+    handing: AtomicUsize,
     /// Who waits for the last of them.
     waiting: Mutex<Option<Waker>>,
 }
@@ -26,11 +27,28 @@ pub(crate) struct Unfinished {
     line: Line,
 }
 
+/// An answer of which h2 has not been handed everything, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Handing {
+    line: Line,
+}
+
 impl Line {
     /// Counts a call.
     pub(crate) fn enter(&self) -> Unfinished {
         self.shared.unfinished.fetch_add(1, Ordering::SeqCst);
         Unfinished { line: self.clone() }
+    }
+
+    /// Counts an answer that is made, and about to be handed to h2 in one go.
+    pub(crate) fn hand(&self) -> Handing {
+        self.shared.handing.fetch_add(1, Ordering::SeqCst);
+        Handing { line: self.clone() }
+    }
+
+    /// Whether an answer is being handed to h2. If none is, h2 has all that was.
+    pub(super) fn is_handing(&self) -> bool {
+        self.shared.handing.load(Ordering::SeqCst) > 0
     }
 
     /// Whether no call is counted. If one is, the task of `context` is woken after the last.
@@ -40,9 +58,15 @@ impl Line {
     }
 }
 
+impl Drop for Handing {
+    fn drop(&mut self) {
+        self.line.shared.handing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        let Shared { unfinished, waiting } = &*self.line.shared;
+        let Shared { unfinished, waiting, .. } = &*self.line.shared;
         if unfinished.fetch_sub(1, Ordering::SeqCst) == 1
             && let Some(waker) = waiting.lock().take()
         {

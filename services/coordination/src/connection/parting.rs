@@ -8,9 +8,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::WatchStream;
 
-use super::boundary::Boundary;
 use super::frame::LAST_GOAWAY;
 use super::line::Line;
+use super::outgoing::Outgoing;
 use crate::stop::{Phase, Stopping};
 
 /// GOAWAY frames after which h2 takes no more calls: the first one only asks the client to begin none.
@@ -28,7 +28,6 @@ pub(super) struct Parting {
     phases: WatchStream<Phase>,
     phase: Phase,
     line: Line,
-    written: Boundary,
     /// What is still to be written of the last GOAWAY, if it is under way.
     farewell: Option<&'static [u8]>,
     /// Our side of the connection has ended.
@@ -41,7 +40,6 @@ impl Parting {
             phases: stopping.phases(),
             phase: Phase::Serving,
             line: Line::default(),
-            written: Boundary::default(),
             farewell: None,
             is_shut: false,
         }
@@ -49,11 +47,6 @@ impl Parting {
 
     pub(super) fn line(&self) -> &Line {
         &self.line
-    }
-
-    /// Notes that these bytes of h2's were written.
-    pub(super) fn wrote(&mut self, bytes: &[u8]) {
-        self.written.advance(bytes);
     }
 
     /// Whether the last GOAWAY was begun: what h2 writes from then on is for nobody.
@@ -80,18 +73,23 @@ impl Parting {
         (self.phase >= Phase::Overdue).then_some(Poll::Pending)
     }
 
-    /// Writes the last GOAWAY if it is time. To be called when h2 has written all that it can.
+    /// Writes the last GOAWAY if it is time, after everything that is still `outgoing`. To be called when h2
+    /// has written all that it can.
     pub(super) fn poll_farewell<S: AsyncWrite + Unpin>(
         &mut self,
+        outgoing: &mut Outgoing,
         inner: &mut S,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.farewell.is_none() && self.is_due(context) {
+        if self.farewell.is_none() && self.is_due(outgoing, context) {
             tracing::debug!(phase = ?self.phase, "last goaway is due");
             self.farewell = Some(&LAST_GOAWAY);
+            // No more is to come of what has begun.
+            outgoing.release();
             // The side that reads has to know, or it waits for something to read.
             context.waker().wake_by_ref();
         }
+        ready!(outgoing.poll_give(inner, context))?;
         while let Some(rest) = self.farewell.filter(|rest| !rest.is_empty()) {
             let count = ready!(Pin::new(&mut *inner).poll_write(context, rest))?;
             if count == 0 {
@@ -127,15 +125,15 @@ impl Parting {
         Poll::Pending
     }
 
-    fn is_due(&self, context: &Context<'_>) -> bool {
+    fn is_due(&self, outgoing: &Outgoing, context: &Context<'_>) -> bool {
         let may = match self.phase {
             Phase::Serving | Phase::Leaving => false,
             Phase::Parting | Phase::Overdue => {
-                self.line.is_quiet(context) && self.written.goaways() >= GOAWAYS_MIN
+                self.line.is_quiet(context) && outgoing.goaways() >= GOAWAYS_MIN
             }
             Phase::Cutting | Phase::Closing => true,
         };
-        may && self.written.is_between_frames()
+        may && outgoing.is_between_frames()
     }
 }
 

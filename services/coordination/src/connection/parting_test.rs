@@ -94,6 +94,9 @@ proptest! {
             put(*kind, payload, &mut bytes);
             ends.push(bytes.len());
         }
+        // Begins of answers wait for their rest for some time.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let _within = runtime.enter();
         let mut connection = Ends::new();
         let mut written = 0;
         let mut said_at = None;

@@ -81,6 +81,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
         stream
     }
 
+    /// Lets the server send so many bytes more on a stream, or with stream 0 on the connection.
+    pub(crate) async fn grant(&mut self, stream: u32, bytes: u32) {
+        self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes()).await;
+    }
+
     /// Sends a call with the given DATA and gives the status code and text that end it.
     pub(crate) async fn call(&mut self, path: &str, data: &[u8]) -> (String, String) {
         let stream = self.begin(path, data).await;

@@ -19,8 +19,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
-use tripod_coordination::{JobBinding, routes, serve};
-use tripod_gateway::{Gateway, MemoryBackend, Options};
+use tripod_coordination::{JobBinding, routes, serve_in_contact};
+use tripod_gateway::{Contact, ContactSwitch, Gateway, MemoryBackend, Options};
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job};
 
@@ -34,6 +34,8 @@ pub(crate) struct Served {
     pub(crate) gateway: Gateway,
     pub(crate) backend: Arc<MemoryBackend>,
     pub(crate) address: SocketAddr,
+    /// Whether the node is in contact with the cluster.
+    pub(crate) contact: ContactSwitch,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
@@ -50,11 +52,12 @@ impl Served {
         let address = listener.local_addr().expect("a bound port");
         let routes = routes(&gateway, &JobBinding::Named("job".to_owned()));
         let (stop, stopped) = oneshot::channel();
+        let (at_port, contact) = Contact::by_hand();
         let serving = tokio::spawn(async move {
             let shutdown = async { drop(stopped.await) };
-            serve(listener, routes, shutdown).await.expect("serving");
+            serve_in_contact(listener, routes, at_port, shutdown).await.expect("serving");
         });
-        Self { gateway, backend, address, stop: Some(stop), serving }
+        Self { gateway, backend, address, contact, stop: Some(stop), serving }
     }
 
     /// [`Self::start`], with a job of `tasks` tasks.

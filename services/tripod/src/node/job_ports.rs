@@ -7,23 +7,28 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tripod_coordination::JobBinding;
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Consistency, Contact, Gateway};
 use tripod_native::{ClosedPort, JobPorts as Told};
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
 
 use crate::args::port_range::PortRange;
-use crate::node::announce::host_of;
 
 /// When to try again to open a port that could not be opened: the listener of a job that was just
 /// deleted may still hold it.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// Where job ports are opened.
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) range: PortRange,
+}
+
 /// The open job ports of this node.
 struct JobPorts {
     gateway: Gateway,
-    host: String,
-    range: PortRange,
+    contact: Contact,
+    place: Place,
     open: BTreeMap<JobSlot, OpenPort>,
     /// Ports that could not be opened. Each was logged once, not five times a second.
     closed: BTreeMap<JobId, ClosedPort>,
@@ -38,18 +43,18 @@ struct OpenPort {
     serving: JoinHandle<()>,
 }
 
-/// Keeps the ports in step with the jobs until the node stops, and then closes them. `client` is the client address; job ports
-/// are on the same interface. `told` is kept in step with the ports.
+/// Keeps the ports in step with the jobs until the node stops, and then closes them. `told` is kept in step
+/// with the ports.
 pub(crate) async fn run(
     gateway: Gateway,
-    client: String,
-    range: PortRange,
+    contact: Contact,
+    place: Place,
     told: watch::Sender<Told>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
-    let host = host_of(&client).to_owned();
-    let mut ports = JobPorts { gateway, host, range, open: BTreeMap::new(), closed: BTreeMap::new(), told };
+    let mut ports =
+        JobPorts { gateway, contact, place, open: BTreeMap::new(), closed: BTreeMap::new(), told };
     loop {
         let complete = ports.reconcile().await;
         ports.tell();
@@ -82,16 +87,16 @@ impl JobPorts {
     }
 
     async fn open(&mut self, slot: JobSlot, job: JobId) -> bool {
-        let Some(port) = self.range.port(slot.0) else {
+        let Some(port) = self.place.range.port(slot.0) else {
             let reason = format!(
                 "its slot {} lies beyond --job-ports {}; start the node with a longer range",
-                slot.0, self.range
+                slot.0, self.place.range
             );
             self.note(job, String::new(), reason);
             // Waiting does not make the range longer.
             return true;
         };
-        let address = format!("{}:{port}", self.host);
+        let address = format!("{}:{port}", self.place.host);
         match TcpListener::bind(&address).await {
             Ok(listener) => {
                 let port = self.serve(listener, job);
@@ -129,12 +134,15 @@ impl JobPorts {
     fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
         let routes = tripod_coordination::routes(&self.gateway, &JobBinding::Fixed(job));
+        let contact = self.contact.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {
                 // The sender is never used, only dropped.
                 let _ = stopped.await;
             };
-            if let Err(error) = tripod_coordination::serve(listener, routes, stopped).await {
+            if let Err(error) =
+                tripod_coordination::serve_in_contact(listener, routes, contact, stopped).await
+            {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });

@@ -16,7 +16,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_coordination::JobBinding;
-use tripod_gateway::Gateway;
+use tripod_coordination::connection::Listener;
+use tripod_gateway::{Contact, Gateway};
 use tripod_native::JobPorts;
 use tripod_raft::{Handle, Options, Timing};
 use tripod_state::ids::NodeId;
@@ -25,7 +26,7 @@ use tripod_state::job;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::failure::Failure;
-use crate::node::announce::Addresses;
+use crate::node::announce::{Addresses, host_of};
 pub(crate) use crate::node::stop::Stop;
 
 /// The job on the client port.
@@ -84,13 +85,14 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let (gateway, handle) = replicate(&config).await?;
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
-    tasks.serve(listeners, &gateway, &job_ports_told);
+    let contact = gateway.contact();
+    tasks.serve(listeners, &gateway, &contact, &job_ports_told);
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(tripod_coordination::push::run(gateway.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
-    let host = config.client.clone();
-    tasks.serving.spawn(job_ports::run(gateway, host, config.job_ports, job_ports, stopping));
+    let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
+    tasks.serving.spawn(job_ports::run(gateway, contact, place, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -168,15 +170,26 @@ impl Tasks {
     }
 
     /// Serves the client port, the unix socket and the http port.
-    fn serve(&mut self, listeners: Listeners, gateway: &Gateway, job_ports: &watch::Receiver<JobPorts>) {
+    fn serve(
+        &mut self,
+        listeners: Listeners,
+        gateway: &Gateway,
+        contact: &Contact,
+        job_ports: &watch::Receiver<JobPorts>,
+    ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let routes = tripod_coordination::routes(gateway, &binding);
         let routes = tripod_native::add_to(routes, gateway, job_ports);
         let routes = tripod_xds::add_to(routes, gateway);
-        let client = tripod_coordination::serve(listeners.client, routes.clone(), self.stopped());
+        let stopping = self.stopping.subscribe();
+        let serve = |listener: Listener| {
+            let stopped = stopped(stopping.clone());
+            tripod_coordination::serve_in_contact(listener, routes.clone(), contact.clone(), stopped)
+        };
+        let client = serve(listeners.client.into());
         self.serving.spawn(async move { report("client", client.await) });
         if let Some(socket) = listeners.socket {
-            let socket = tripod_coordination::serve(socket, routes, self.stopped());
+            let socket = serve(socket.into());
             self.serving.spawn(async move { report("socket", socket.await) });
         }
         let http = tripod_web::serve(listeners.http, gateway.clone(), self.stopped());

@@ -5,7 +5,7 @@ mod bad_input;
 mod outage;
 mod program;
 mod restart;
-mod swallow;
+pub(super) mod swallow;
 
 use std::fmt;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tripod_tests::jobs::port_of;
 
 /// Listens at the port of its node, on another address of this machine. Dropping it closes everything.
-pub(super) struct Path {
+pub(in crate::cases) struct Path {
     address: String,
     swallows: watch::Sender<bool>,
     connections: Arc<AtomicUsize>,
@@ -25,7 +25,12 @@ impl Path {
 
     /// Opens a way to `node`, a `HOST:PORT`.
     pub(super) async fn open(node: &str) -> Result<Self> {
-        let address = format!("{}:{}", Self::HOST, port_of(node)?);
+        Self::open_at(Self::HOST, node).await
+    }
+
+    /// [`Self::open`], at another of this machine's addresses.
+    pub(in crate::cases) async fn open_at(host: &str, node: &str) -> Result<Self> {
+        let address = format!("{host}:{}", port_of(node)?);
         let listener = TcpListener::bind(&address).await.with_context(|| format!("cannot open {address}"))?;
         let swallows = watch::Sender::new(false);
         let connections = Arc::new(AtomicUsize::new(0));
@@ -34,7 +39,7 @@ impl Path {
     }
 
     /// Where it listens.
-    pub(super) fn address(&self) -> &str {
+    pub(in crate::cases) fn address(&self) -> &str {
         &self.address
     }
 
@@ -44,7 +49,7 @@ impl Path {
     }
 
     /// Stops to pass anything on, or goes on where it stopped.
-    pub(super) fn swallow(&self, swallow: bool) {
+    pub(in crate::cases) fn swallow(&self, swallow: bool) {
         self.swallows.send_replace(swallow);
     }
 }

@@ -1,5 +1,6 @@
 //! A whole JAX program of three processes: it finishes although nodes are killed.
 
+mod cut_off;
 mod faults;
 mod training;
 
@@ -21,10 +22,13 @@ pub(crate) enum Fault {
     All,
     /// Each node is told to stop and started again, one after the other.
     Restart,
+    /// The node that all clients are attached to is cut off from the other nodes.
+    CutOff,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 5] = [Self::None, Self::Leader, Self::Attached, Self::All, Self::Restart];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::None, Self::Leader, Self::Attached, Self::All, Self::Restart, Self::CutOff];
 }
 
 impl fmt::Display for Fault {
@@ -35,6 +39,7 @@ impl fmt::Display for Fault {
             Self::Attached => "attached node killed",
             Self::All => "all nodes killed",
             Self::Restart => "rolling restart",
+            Self::CutOff => "attached node cut off",
         })
     }
 }
@@ -49,5 +54,6 @@ pub(super) async fn run(settings: &Settings, release: &str, fault: Fault) -> Res
         Fault::Attached => faults::attached_killed(python, &folder).await,
         Fault::All => faults::all_killed(python, &folder).await,
         Fault::Restart => faults::restarted_in_turn(python, &folder).await,
+        Fault::CutOff => cut_off::run(python, &folder).await,
     }
 }
