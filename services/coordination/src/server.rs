@@ -31,6 +31,9 @@ const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
 const FINISH_TIME: Duration = Duration::from_secs(1);
+/// The same when a node is cut off: it goes on holding them, as if nothing had happened, until it is in contact
+/// again. Only their connection waits with them; what is new goes elsewhere.
+const CUT_OFF_TIME: Duration = Duration::from_secs(600);
 
 /// All dialects for the job that `binding` names. The path tells them apart.
 #[must_use]
@@ -126,11 +129,12 @@ pub async fn serve_in_contact(
                     served = serving => served?,
                     () = stop.run(FINISH_TIME) => {}
                 }
-                left.join_all().await;
+                // What a loss of contact has left waits for contact, and not for this.
+                left.shutdown().await;
                 return Ok(());
             }
             () = contact.lost() => {
-                let stopped = stop.run_for(Reason::CutOff, FINISH_TIME);
+                let stopped = stop.run_for(Reason::CutOff, CUT_OFF_TIME);
                 left.spawn(async move {
                     tokio::select! {
                         served = serving => drop(served),
