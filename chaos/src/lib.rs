@@ -15,7 +15,21 @@
 //! | module | what |
 //! |---|---|
 //! | [`cluster`] | start, kill, restart and pause nodes; also for tests of other crates |
+//! | [`proxy`] | a network between processes that can be made bad |
+//! | [`fault`] | what is done to a cluster while clients use it |
+//! | [`workload`] | clients that use it meanwhile, and write down what they were told |
+//! | [`scenario`] | named runs: faults, then recovery, then judgement |
 //! | [`mod@bench`] | comparisons with etcd and with jaxlib's own service |
+//! | [`history`] | what the clients of a run did and saw |
+//! | [`check`] | whether a history keeps every promise |
+//! | [`report`] | what a run did and found, for people and for programs |
 
 pub mod bench;
+pub mod check;
 pub mod cluster;
+pub mod fault;
+pub mod history;
+pub mod proxy;
+pub mod report;
+pub mod scenario;
+pub mod workload;

@@ -1,12 +1,17 @@
-//! `tripod-chaos`: benchmarks against peers, on clusters that it starts and ends itself.
+//! `tripod-chaos`: faults, workloads and checkers, and benchmarks against peers, on clusters that it starts and
+//! ends itself.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tripod_chaos::bench::{self, BenchCommand};
+use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs};
 
-/// Hard times for a cluster, measured.
+/// The status of a run that proves nothing, because the harness failed.
+const HARNESS_FAILED: u8 = 3;
+
+/// Hard times for a cluster, judged and measured.
 #[derive(Parser)]
 #[command(name = "tripod-chaos", version)]
 struct Arguments {
@@ -16,6 +21,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Disturb a cluster while clients use it, and judge what they were told.
+    Run(RunArgs),
+    /// Tell the scenarios.
+    List(ListArgs),
+    /// Check the history of a run once more, or do the run again.
+    Replay(ReplayArgs),
     /// Measure, beside a peer in the same run.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -23,21 +34,33 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Arguments { command: Command::Bench(command) } = Arguments::parse();
+    let Arguments { command } = Arguments::parse();
+    let harness = matches!(command, Command::Run(_) | Command::Replay(_));
     match run(command).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            if harness { ExitCode::from(HARNESS_FAILED) } else { ExitCode::FAILURE }
         }
     }
 }
 
-async fn run(command: BenchCommand) -> anyhow::Result<()> {
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
     let mut terminated = signal(SignalKind::terminate())?;
-    // A signal drops the run, and with it every cluster and its processes.
+    let work = async {
+        match command {
+            Command::Run(args) => scenario::run(args).await,
+            Command::List(args) => {
+                scenario::list(&args);
+                Ok(ExitCode::SUCCESS)
+            }
+            Command::Replay(args) => scenario::replay(args).await,
+            Command::Bench(command) => bench::run(command).await.map(|()| ExitCode::SUCCESS),
+        }
+    };
+    // A signal drops the work, and with it every cluster and its processes.
     tokio::select! {
-        result = bench::run(command) => result,
+        result = work => result,
         _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; all processes are ended"),
         _ = terminated.recv() => anyhow::bail!("terminated; all processes are ended"),
     }

@@ -28,6 +28,26 @@ pub fn listening_ports(pid: u32) -> Result<BTreeSet<u16>> {
     Ok(sockets.iter().filter(|socket| socket.state == LISTENING).map(|socket| socket.local).collect())
 }
 
+/// Which of the processes `pids` holds each of the established connections, given as its local and its remote port.
+/// One pass over the kernel's tables answers for all of them; what nobody holds is left out.
+#[must_use]
+pub fn holders(pids: &[u32], connections: &[(u16, u16)]) -> BTreeMap<(u16, u16), u32> {
+    let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/self/net/{table}")));
+    let rows = tables.iter().flatten().flat_map(|table| table.lines().skip(1)).filter_map(row);
+    let rows = rows.filter(|(_, socket)| socket.state == ESTABLISHED);
+    let wanted = rows.map(|(inode, socket)| (inode, (socket.local, socket.remote)));
+    let wanted: BTreeMap<String, (u16, u16)> =
+        wanted.filter(|(_, connection)| connections.contains(connection)).collect();
+    let mut holders = BTreeMap::new();
+    for pid in pids {
+        // A process that has ended holds nothing.
+        let held = held(*pid).unwrap_or_default();
+        let of_it = wanted.iter().filter(|(inode, _)| held.contains(*inode));
+        holders.extend(of_it.map(|(_, connection)| (*connection, *pid)));
+    }
+    holders
+}
+
 /// One row of the kernel's table.
 struct Socket {
     state: String,
@@ -42,6 +62,15 @@ fn sockets(pid: u32) -> Result<Vec<Socket>> {
     let ipv4 = read("tcp").context("the table of connections")?;
     // A kernel without IPv6 has no such table.
     let ipv6 = read("tcp6").unwrap_or_default();
+    let held = held(pid)?;
+    let rows = ipv4.lines().skip(1).chain(ipv6.lines().skip(1)).filter_map(row);
+    // The kernel shows a socket twice when the table changes while it is read.
+    let rows: BTreeMap<String, Socket> = rows.filter(|(inode, _)| held.contains(inode)).collect();
+    Ok(rows.into_values().collect())
+}
+
+/// The numbers of all sockets that the process holds.
+fn held(pid: u32) -> Result<BTreeSet<String>> {
     let mut held = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).with_context(|| format!("process {pid} is gone"))? {
         // A descriptor may be closed while we look.
@@ -50,10 +79,7 @@ fn sockets(pid: u32) -> Result<Vec<Socket>> {
         let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
         held.extend(inode.map(str::to_owned));
     }
-    let rows = ipv4.lines().skip(1).chain(ipv6.lines().skip(1)).filter_map(row);
-    // The kernel shows a socket twice when the table changes while it is read.
-    let rows: BTreeMap<String, Socket> = rows.filter(|(inode, _)| held.contains(inode)).collect();
-    Ok(rows.into_values().collect())
+    Ok(held)
 }
 
 /// The socket's number, and the rest: `sl local remote state tx:rx tr:when retransmit uid timeout inode ...`; ports in hexadecimal.
@@ -90,6 +116,10 @@ mod tests {
         let first = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let second = TcpStream::connect(("127.0.0.1", port)).unwrap();
         assert_eq!(connections_to(me, port).unwrap(), 2);
+        let local = first.local_addr().unwrap().port();
+        let ours = holders(&[me], &[(local, port), (local, port - 1)]);
+        assert_eq!(ours, BTreeMap::from([((local, port), me)]));
+        assert!(holders(&[], &[(local, port)]).is_empty());
         drop((first, second));
         assert_eq!(connections_to(me, port).unwrap(), 0);
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::options::Kind;
+use super::options::{Kind, NodeEnv};
 use super::ports::{NodePorts, PortBlock};
 
 /// What is the same for all nodes of a cluster.
@@ -13,6 +13,8 @@ pub(super) struct Layout<'a> {
     pub(super) ports: &'a PortBlock,
     pub(super) root: &'a Path,
     pub(super) extra_args: &'a [String],
+    pub(super) extra_env: &'a [NodeEnv],
+    pub(super) proxied: bool,
 }
 
 impl Layout<'_> {
@@ -24,6 +26,8 @@ impl Layout<'_> {
             Kind::Etcd { binary } => self.etcd(binary, id, ports)?,
         };
         command.args(self.extra_args);
+        let for_it = |variable: &&NodeEnv| variable.node.is_none_or(|node| node == id);
+        command.envs(self.extra_env.iter().filter(for_it).map(|variable| (&variable.name, &variable.value)));
         Ok(command)
     }
 
@@ -38,7 +42,7 @@ impl Layout<'_> {
             .args(["--peer", &loopback(ports.peer)])
             .args(["--http", &loopback(ports.http)])
             .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)])
-            .args(["--initial", &self.members(|id, ports| format!("{id}={}", loopback(ports.peer)))?])
+            .args(["--initial", &self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?])
             .arg("--exit-with-parent");
         Ok(command)
     }
@@ -57,6 +61,11 @@ impl Layout<'_> {
             .args(["--initial-cluster", &members, "--initial-cluster-state", "new"])
             .args(["--logger", "zap", "--log-level", "warn"]);
         Ok(command)
+    }
+
+    /// Where the other nodes connect.
+    fn peer(&self, ports: NodePorts) -> u16 {
+        if self.proxied { ports.peer_proxy } else { ports.peer }
     }
 
     fn members(&self, name: impl Fn(u64, NodePorts) -> String) -> anyhow::Result<String> {

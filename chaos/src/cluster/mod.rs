@@ -27,7 +27,7 @@ mod reservation;
 mod running;
 
 pub use agent::Agent;
-pub use options::{ClusterOptions, Kind, find_etcd, find_tripod};
+pub use options::{ClusterOptions, Kind, NodeEnv, find_etcd, find_tripod};
 pub use ports::{NodePorts, PortBlock};
 pub use process::NodeProcess;
 pub use reservation::ReservedPorts;

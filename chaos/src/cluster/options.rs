@@ -1,5 +1,6 @@
 //! What a cluster is started with, and where its programs are.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -23,6 +24,19 @@ pub struct ClusterOptions {
     pub data: Option<PathBuf>,
     /// Appended to every node's command line.
     pub extra_args: Vec<String>,
+    /// Set in the environment of nodes, whatever it was in ours.
+    pub extra_env: Vec<NodeEnv>,
+    /// Nodes reach each other through a [`crate::proxy::Network`], and clients can too. Tripod only.
+    pub proxied: bool,
+}
+
+/// A variable in the environment of one node, or of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeEnv {
+    /// `None`: every node.
+    pub node: Option<u64>,
+    pub name: String,
+    pub value: OsString,
 }
 
 impl ClusterOptions {
@@ -50,7 +64,7 @@ impl ClusterOptions {
     }
 
     fn three(kind: Kind) -> Self {
-        Self { kind, nodes: 3, data: None, extra_args: Vec::new() }
+        Self { kind, nodes: 3, data: None, extra_args: Vec::new(), extra_env: Vec::new(), proxied: false }
     }
 }
 

@@ -11,8 +11,10 @@ const HTTP_OFFSET: u16 = 16;
 const JOB_OFFSET: u16 = 24;
 /// Job ports of a node.
 const JOB_PORTS: u16 = 16;
+const PEER_PROXY_OFFSET: u16 = JOB_OFFSET + NODES_MAX * JOB_PORTS;
+const CLIENT_PROXY_OFFSET: u16 = PEER_PROXY_OFFSET + 8;
 /// Ports of one block.
-const BLOCK: u16 = JOB_OFFSET + NODES_MAX * JOB_PORTS;
+const BLOCK: u16 = CLIENT_PROXY_OFFSET + 8;
 
 /// Reserved ports for the nodes of one cluster, which stay its own while nodes are dead.
 #[derive(Debug)]
@@ -28,6 +30,10 @@ pub struct NodePorts {
     pub http: u16,
     /// First and last of the job ports.
     pub jobs: (u16, u16),
+    /// Where the network's proxy accepts what is meant for `peer`, if there is a proxy.
+    pub peer_proxy: u16,
+    /// The same for `client`.
+    pub client_proxy: u16,
 }
 
 impl PortBlock {
@@ -55,6 +61,8 @@ impl PortBlock {
             peer: first + PEER_OFFSET + position,
             http: first + HTTP_OFFSET + position,
             jobs: (first_job, first_job + JOB_PORTS - 1),
+            peer_proxy: first + PEER_PROXY_OFFSET + position,
+            client_proxy: first + CLIENT_PROXY_OFFSET + position,
         })
     }
 }
@@ -71,8 +79,8 @@ mod tests {
         let mut seen = BTreeSet::new();
         for id in 1..=u64::from(NODES_MAX) {
             let ports = block.node(id).unwrap();
-            for port in [ports.client, ports.peer, ports.http].into_iter().chain(ports.jobs.0..=ports.jobs.1)
-            {
+            let single = [ports.client, ports.peer, ports.http, ports.peer_proxy, ports.client_proxy];
+            for port in single.into_iter().chain(ports.jobs.0..=ports.jobs.1) {
                 assert!(seen.insert(port), "port {port} of node {id} is used twice");
                 assert!(block.ports.range().contains(&port), "port {port} of node {id} is not reserved");
             }

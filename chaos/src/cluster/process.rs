@@ -63,6 +63,11 @@ impl NodeProcess {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
     /// SIGKILL without waiting for the end; [`Self::kill`] or [`Self::wait`] must follow.
     pub fn send_kill(&mut self) {
         // An error here means that it has ended already, which the wait confirms.

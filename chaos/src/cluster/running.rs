@@ -12,6 +12,7 @@ use super::launch::{Layout, loopback};
 use super::options::{ClusterOptions, Kind};
 use super::ports::PortBlock;
 use super::process::NodeProcess;
+use crate::proxy::{Network, Route};
 
 /// How long a cluster may take to elect a leader, on a busy machine.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -24,6 +25,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 pub struct Cluster {
     // Fields drop in this order: processes first, then their data, then the ports.
     nodes: Vec<Option<NodeProcess>>,
+    network: Option<Network>,
     root: Root,
     ports: PortBlock,
     options: ClusterOptions,
@@ -51,7 +53,8 @@ impl Cluster {
         let ports = PortBlock::reserve()?;
         let root = Root::new(options.data.as_deref())?;
         let nodes = (0..options.nodes).map(|_| None).collect();
-        Ok(Self { nodes, root, ports, options })
+        let network = options.proxied.then(|| network(&options, &ports)).transpose()?;
+        Ok(Self { nodes, network, root, ports, options })
     }
 
     /// The ids of all nodes, dead ones included.
@@ -86,6 +89,36 @@ impl Cluster {
     #[must_use]
     pub fn endpoint(&self, node: u64) -> String {
         loopback(self.ports.node(node).expect("nodes have ports").client)
+    }
+
+    /// Where clients reach `node` through the network that can be made bad; without one, as
+    /// [`Self::endpoint`].
+    ///
+    /// # Panics
+    /// There is no such node.
+    #[must_use]
+    pub fn proxied_endpoint(&self, node: u64) -> String {
+        let ports = self.ports.node(node).expect("nodes have ports");
+        loopback(if self.network.is_some() { ports.client_proxy } else { ports.client })
+    }
+
+    /// The network between the nodes, and between them and clients.
+    ///
+    /// # Errors
+    /// The cluster was started without one.
+    pub fn network(&self) -> anyhow::Result<&Network> {
+        self.network.as_ref().context("the cluster was started without a network of its own")
+    }
+
+    /// The log of `node`, all its lives together.
+    #[must_use]
+    pub fn log(&self, node: u64) -> PathBuf {
+        self.root.path().join(format!("node-{node}.log"))
+    }
+
+    /// Keeps the data and logs when the cluster goes.
+    pub fn keep_data(&mut self) {
+        self.root.keep();
     }
 
     /// Where the nodes' data (`node-N`) and logs (`node-N.log`) lie.
@@ -153,10 +186,27 @@ impl Cluster {
             ports: &self.ports,
             root: self.root.path(),
             extra_args: &self.options.extra_args,
+            extra_env: &self.options.extra_env,
+            proxied: self.network.is_some(),
         };
-        let log = self.root.path().join(format!("node-{node}.log"));
-        self.nodes[position] = Some(NodeProcess::spawn(format!("node {node}"), layout.command(node)?, &log)?);
+        let process = NodeProcess::spawn(format!("node {node}"), layout.command(node)?, &self.log(node))?;
+        if let Some(network) = &self.network {
+            network.node_started(node, process.pid());
+        }
+        self.nodes[position] = Some(process);
         Ok(())
+    }
+
+    /// The nodes that have ended by themselves, and how; they count as stopped from now on.
+    pub fn take_ended(&mut self) -> Vec<(u64, ExitStatus)> {
+        let mut ended = Vec::new();
+        for (node, process) in (1..).zip(&mut self.nodes) {
+            if let Some(status) = process.as_mut().and_then(NodeProcess::ended) {
+                ended.push((node, status));
+                *process = None;
+            }
+        }
+        ended
     }
 
     /// SIGSTOP: the node keeps its connections and does nothing.
@@ -247,6 +297,18 @@ impl Cluster {
         anyhow::ensure!((1..=self.options.nodes).contains(&node), "there is no node {node}");
         Ok(usize::try_from(node - 1)?)
     }
+}
+
+/// The proxies in front of every node's peer and client ports.
+fn network(options: &ClusterOptions, ports: &PortBlock) -> anyhow::Result<Network> {
+    let mut peers = Vec::new();
+    let mut clients = Vec::new();
+    for node in 1..=options.nodes {
+        let ports = ports.node(node)?;
+        peers.push(Route { node, entry: ports.peer_proxy, target: ports.peer });
+        clients.push(Route { node, entry: ports.client_proxy, target: ports.client });
+    }
+    Network::start(&peers, &clients)
 }
 
 /// The directory of a cluster: the caller's, or one that goes with the cluster.

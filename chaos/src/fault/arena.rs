@@ -1,0 +1,100 @@
+//! The cluster as faults see it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tripod_client::{Client, Config};
+
+use super::Target;
+use super::storage::Shim;
+use crate::cluster::Cluster;
+
+/// How long a node may take to say what it is; a paused one says nothing.
+const STATUS_LIMIT: Duration = Duration::from_millis(500);
+/// How long a fault that needs a leader waits for one.
+const LEADER_PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the words begin with by which a node says why it ends.
+const CODE: &str = "TRIPOD-";
+/// Lines of its log that tell why a node ended.
+const LAST_LINES: usize = 5;
+
+/// What faults are done to, and what was noticed meanwhile.
+pub struct Arena<'a> {
+    pub cluster: &'a mut Cluster,
+    /// What a node did that it must not do, in words: it ended by itself, or would not end when told to.
+    pub misconduct: Vec<String>,
+    /// What stands between the nodes and their disks, if anything does.
+    pub(super) shim: Option<&'a Shim>,
+    /// Nodes that may end by themselves just now, if they say why.
+    pub(super) may_end: BTreeSet<u64>,
+    /// Writes that power cuts found written and not flushed.
+    pub unflushed_writes: usize,
+}
+
+impl<'a> Arena<'a> {
+    /// Nothing was noticed so far.
+    #[must_use]
+    pub fn new(cluster: &'a mut Cluster, shim: Option<&'a Shim>) -> Self {
+        Self { cluster, misconduct: Vec::new(), shim, may_end: BTreeSet::new(), unflushed_writes: 0 }
+    }
+
+    /// Who leads now, as it says itself; with the highest term, if several say so. `None`: nobody does for
+    /// some seconds.
+    pub async fn leader(&mut self) -> Option<u64> {
+        let deadline = Instant::now() + LEADER_PATIENCE;
+        loop {
+            let leader = self.leader_now().await;
+            if leader.is_some() || Instant::now() >= deadline {
+                return leader;
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+
+    /// The running node that is meant.
+    pub async fn resolve(&mut self, target: Target) -> Option<u64> {
+        let leader = self.leader().await;
+        let Target::Follower(rank) = target else { return leader };
+        let others: Vec<u64> =
+            self.cluster.running().into_iter().filter(|node| Some(*node) != leader).collect();
+        let place = rank.checked_rem(others.len() as u64)?;
+        others.get(usize::try_from(place).ok()?).copied()
+    }
+
+    /// Notes which nodes have ended by themselves since the last look, and starts them again. A node whose disk
+    /// fails may end if it says why, and stays down until the fault ends.
+    ///
+    /// # Errors
+    /// A node cannot be started.
+    pub fn look_for_the_dead(&mut self) -> anyhow::Result<()> {
+        for (node, status) in self.cluster.take_ended() {
+            let log = std::fs::read(self.cluster.log(node)).unwrap_or_default();
+            let log = String::from_utf8_lossy(&log);
+            let mut last: Vec<&str> = log.lines().rev().take(LAST_LINES).collect();
+            last.reverse();
+            let may = self.may_end.contains(&node);
+            let says_why = last.iter().any(|line| line.contains(CODE));
+            if !(may && says_why) {
+                let last = last.join(" | ");
+                self.misconduct
+                    .push(format!("node {node} ended by itself with {status}; it said last: {last}"));
+            }
+            if !may {
+                self.cluster.restart(node)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn leader_now(&mut self) -> Option<u64> {
+        let endpoints = self.cluster.running().into_iter().map(|node| self.cluster.endpoint(node)).collect();
+        let client = Client::new(&Config::new(endpoints)).ok()?;
+        let answers = client.status(STATUS_LIMIT, false).await;
+        let leading = answers.into_iter().filter_map(|answer| answer.status.ok());
+        let leading = leading.filter(|status| status.leader_id == status.node_id);
+        leading.max_by_key(|status| status.term).map(|status| status.node_id)
+    }
+}

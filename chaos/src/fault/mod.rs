@@ -1,0 +1,243 @@
+//! What is done to a cluster while clients use it.
+//!
+//! A [`Fault`] is a plain value, drawn from a seed long before it happens and written down with the run. Whom
+//! it hits is decided when it happens: the leader, or the n-th of the others.
+//!
+//! | module | what |
+//! |---|---|
+//! | `process` | SIGKILL, SIGSTOP, SIGTERM, handing over leadership |
+//! | `network` | partitions, delay, narrow lines, resets |
+//! | `disk` | disks that are slow, stall, fail or are full, clocks that jump, power that goes |
+//! | [`storage`] | how these are made, and what else can be done to files and disks; usable by itself |
+//! | `arena` | the cluster as faults see it: who leads, who runs |
+//!
+//! Changes of membership will be a module of their own, once nodes can be added and removed at run time.
+
+mod arena;
+mod disk;
+mod network;
+mod process;
+pub mod storage;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use arena::Arena;
+
+/// Whom a fault hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    Leader,
+    /// The n-th running node of those that do not lead, counted around.
+    Follower(u64),
+}
+
+/// Which messages of a node are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// It sends, and hears nothing of other nodes.
+    Inbound,
+    /// It hears, and nobody hears it.
+    Outbound,
+}
+
+/// One disturbance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// SIGKILL; the node is started again when the fault ends.
+    Kill(Target),
+    /// SIGKILL to all nodes within a few milliseconds, and all are started again.
+    KillAll,
+    /// SIGSTOP until the fault ends.
+    Pause(Target),
+    /// SIGTERM; the node is started again when the fault ends.
+    Terminate(Target),
+    /// The leader hands over to another node; nothing is broken.
+    TransferLeadership,
+    /// No message between the node and the others, in either direction. With `reset`, the connections are
+    /// reset at the end; without, what was held back arrives then, long after it was sent.
+    Isolate { target: Target, reset: bool },
+    /// Messages between nodes are lost in one direction only.
+    OneWay { target: Target, way: Way },
+    /// Two halves that do not hear each other, and one node that hears and is heard by all.
+    Bridge,
+    /// Clients do not reach the node; the other nodes do.
+    CutClients(Target),
+    /// Everything between the node and everybody else takes longer.
+    Delay { target: Target, least_ms: u64, jitter_ms: u64 },
+    /// Everything that the node sends and receives goes over a narrow line.
+    Slow { target: Target, bytes_per_second: u64 },
+    /// Connections of the node, with nodes and clients, are reset at random times.
+    Loss { target: Target, lifetime_max_ms: u64 },
+    /// The power of the node goes: what it had not flushed is lost, all or by sectors, as `chance` says.
+    PowerCut { target: Target, chance: u64 },
+    /// The power of all nodes goes at once.
+    PowerCutAll { chance: u64 },
+    /// Every flush of the node takes this much longer.
+    SlowDisk { target: Target, delay_ms: u64 },
+    /// Flushes of the node do not return until the fault ends.
+    StallDisk(Target),
+    /// Flushes of the node fail after so many more have succeeded. The node must end by itself, and is started
+    /// again when the fault ends.
+    FailFlush { target: Target, passes: u64 },
+    /// Writes of the node fail for lack of space. If it ends by itself, it must say why.
+    FullDisk(Target),
+    /// The node's wall clock is this much wrong until the fault ends.
+    ClockJump { target: Target, shift_ms: i64 },
+    /// New connections to and from the node are refused, and open ones reset.
+    Refuse(Target),
+}
+
+/// Two faults of the same lane never happen at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Processes, their disks and clocks.
+    Machine,
+    Network,
+}
+
+/// A fault that has begun, with what ends it.
+#[derive(Debug)]
+pub struct Begun {
+    /// Whom it hit, for people.
+    pub target: String,
+    undo: Undo,
+}
+
+#[derive(Debug)]
+enum Undo {
+    /// It ended with its beginning.
+    Nothing,
+    Start(Vec<u64>),
+    Resume(u64),
+    HealDisk {
+        node: u64,
+        failed_before: u64,
+    },
+    HealNetwork {
+        reset: Vec<u64>,
+    },
+}
+
+impl Fault {
+    /// The kind, as reports count it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Kill(Target::Leader) => "kill-leader",
+            Self::Kill(Target::Follower(_)) => "kill-follower",
+            Self::KillAll => "kill-all",
+            Self::Pause(Target::Leader) => "pause-leader",
+            Self::Pause(Target::Follower(_)) => "pause-follower",
+            Self::Terminate(Target::Leader) => "terminate-leader",
+            Self::Terminate(Target::Follower(_)) => "terminate-follower",
+            Self::TransferLeadership => "transfer-leadership",
+            Self::Isolate { target: Target::Leader, .. } => "partition-leader",
+            Self::Isolate { target: Target::Follower(_), .. } => "partition-follower",
+            Self::OneWay { way: Way::Inbound, .. } => "partition-deaf",
+            Self::OneWay { way: Way::Outbound, .. } => "partition-mute",
+            Self::Bridge => "partition-bridge",
+            Self::CutClients(_) => "partition-clients",
+            Self::Delay { .. } => "delay",
+            Self::Slow { .. } => "slow-link",
+            Self::Loss { .. } => "loss",
+            Self::Refuse(_) => "refuse-connections",
+            Self::PowerCut { .. } => "power-cut",
+            Self::PowerCutAll { .. } => "power-cut-all",
+            Self::SlowDisk { .. } => "slow-disk",
+            Self::StallDisk(_) => "stalled-disk",
+            Self::FailFlush { .. } => "failed-flush",
+            Self::FullDisk(_) => "full-disk",
+            Self::ClockJump { .. } => "clock-jump",
+        }
+    }
+
+    /// Which other faults it excludes.
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        match self {
+            Self::Kill(_)
+            | Self::KillAll
+            | Self::Pause(_)
+            | Self::Terminate(_)
+            | Self::TransferLeadership
+            | Self::PowerCut { .. }
+            | Self::PowerCutAll { .. }
+            | Self::SlowDisk { .. }
+            | Self::StallDisk(_)
+            | Self::FailFlush { .. }
+            | Self::FullDisk(_)
+            | Self::ClockJump { .. } => Lane::Machine,
+            Self::Isolate { .. }
+            | Self::OneWay { .. }
+            | Self::Bridge
+            | Self::CutClients(_)
+            | Self::Delay { .. }
+            | Self::Slow { .. }
+            | Self::Loss { .. }
+            | Self::Refuse(_) => Lane::Network,
+        }
+    }
+
+    /// Whether nodes must run with the library that stands between them and their disks.
+    #[must_use]
+    pub fn needs_library(&self) -> bool {
+        matches!(
+            self,
+            Self::PowerCut { .. }
+                | Self::PowerCutAll { .. }
+                | Self::SlowDisk { .. }
+                | Self::StallDisk(_)
+                | Self::FailFlush { .. }
+                | Self::FullDisk(_)
+                | Self::ClockJump { .. }
+        )
+    }
+
+    /// Does it; `None` if there is nobody to whom it could be done just now, such as when nobody leads.
+    ///
+    /// # Errors
+    /// The harness failed.
+    pub async fn inject(&self, arena: &mut Arena<'_>) -> anyhow::Result<Option<Begun>> {
+        match self.lane() {
+            Lane::Machine if self.needs_library() => disk::inject(self, arena).await,
+            Lane::Machine => process::inject(self, arena).await,
+            Lane::Network => network::inject(self, arena).await,
+        }
+    }
+}
+
+impl Begun {
+    fn new(target: impl Into<String>, undo: Undo) -> Option<Self> {
+        Some(Self { target: target.into(), undo })
+    }
+
+    /// Ends it. What a node does next is its own business: this does not wait until it serves.
+    ///
+    /// # Errors
+    /// The harness failed.
+    pub async fn heal(self, arena: &mut Arena<'_>) -> anyhow::Result<()> {
+        match self.undo {
+            Undo::Nothing => {}
+            Undo::Start(nodes) => {
+                for node in nodes {
+                    arena.cluster.restart(node)?;
+                }
+            }
+            Undo::Resume(node) => arena.cluster.resume(node)?,
+            Undo::HealDisk { node, failed_before } => disk::heal(node, failed_before, arena).await?,
+            Undo::HealNetwork { reset } => network::heal(arena.cluster, &reset)?,
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())
+    }
+}

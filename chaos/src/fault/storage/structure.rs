@@ -1,0 +1,214 @@
+//! What lies where in a data directory, as far as one needs it to say what a flipped bit has hit.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+/// Bytes in front of a journal segment's frames, and what frames are aligned to.
+const ALIGN: usize = 64;
+/// Bytes of a frame's header.
+const HEADER: usize = 32;
+/// Frames that count as the last ones: one, and a seal.
+const LAST_FRAMES: usize = 2;
+
+/// The kinds of files in a data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKind {
+    Identity,
+    JournalSegment,
+    /// Anything in the journal's directory that is no segment.
+    JournalOther,
+    SledData,
+    SledConfiguration,
+    /// sled's own snapshot of its page table, or a blob.
+    SledOther,
+    Snapshot,
+    Other,
+}
+
+impl FileKind {
+    /// The kind of the file with this path below the data directory.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
+        match parts[..] {
+            ["identity.json"] => Self::Identity,
+            ["journal", name] if name.ends_with(".segment") => Self::JournalSegment,
+            ["journal", ..] => Self::JournalOther,
+            ["log", "db"] => Self::SledData,
+            ["log", "conf"] => Self::SledConfiguration,
+            ["log", ..] => Self::SledOther,
+            ["snapshots", ..] => Self::Snapshot,
+            _ => Self::Other,
+        }
+    }
+
+    /// A name for tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::JournalSegment => "journal segment",
+            Self::JournalOther => "journal, other",
+            Self::SledData => "sled data",
+            Self::SledConfiguration => "sled configuration",
+            Self::SledOther => "sled, other",
+            Self::Snapshot => "snapshot",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Which part of a file a byte belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The head of a journal segment.
+    SegmentHead,
+    FrameHeader,
+    FrameBody,
+    /// Header or body of the last two frames, one of which may be a seal: where damage could be taken for a
+    /// write that was never finished.
+    LastFrames,
+    /// Zeroes that fill a frame or head up.
+    Padding,
+    /// Behind the last frame of this segment's life: zeroes, or frames of an earlier life.
+    Unused,
+    /// A byte of a file whose parts are not told apart.
+    Byte,
+}
+
+impl Place {
+    /// A name for tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SegmentHead => "segment head",
+            Self::FrameHeader => "frame header",
+            Self::FrameBody => "frame body",
+            Self::LastFrames => "last frames",
+            Self::Padding => "padding",
+            Self::Unused => "unused space",
+            Self::Byte => "byte",
+        }
+    }
+}
+
+/// The parts of one file.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    kind: FileKind,
+    length: u64,
+    /// Begin and length of the body of each frame, header excluded; for journal segments.
+    bodies: Vec<(u64, u64)>,
+    /// Where the frames end.
+    used: u64,
+}
+
+impl Layout {
+    /// Reads the file at `path`. Blocks.
+    pub(super) fn read(path: &Path, kind: FileKind) -> anyhow::Result<Self> {
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let length = bytes.len() as u64;
+        if kind != FileKind::JournalSegment {
+            return Ok(Self { kind, length, bodies: Vec::new(), used: length });
+        }
+        let (bodies, used) = frames(&bytes);
+        Ok(Self { kind, length, bodies, used })
+    }
+
+    /// Bytes that mean something, from the start.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(super) fn place(&self, offset: u64) -> Place {
+        if self.kind != FileKind::JournalSegment {
+            return Place::Byte;
+        }
+        // As journal::frame writes it: 48 bytes mean something, and zeroes fill them up.
+        match offset {
+            0..48 => return Place::SegmentHead,
+            48..64 => return Place::Padding,
+            _ if offset >= self.used => return Place::Unused,
+            _ => {}
+        }
+        let next = self.bodies.partition_point(|(begin, _)| begin - (HEADER as u64) <= offset);
+        let (begin, length) = self.bodies[next - 1];
+        match offset {
+            _ if offset >= begin + length => Place::Padding,
+            _ if next + LAST_FRAMES > self.bodies.len() => Place::LastFrames,
+            _ if offset < begin => Place::FrameHeader,
+            _ => Place::FrameBody,
+        }
+    }
+}
+
+/// The bodies of a segment's frames in order, and where they end. Stops at what does not carry the first
+/// frame's salt, which is where the segment's present life ends.
+fn frames(bytes: &[u8]) -> (Vec<(u64, u64)>, u64) {
+    let word =
+        |at: usize| bytes.get(at..at + 4).map(|word| u32::from_le_bytes(word.try_into().expect("4 bytes")));
+    let mut bodies = Vec::new();
+    let mut at = ALIGN;
+    let salt = word(at).unwrap_or(0);
+    // A spare segment holds zeroes only.
+    while salt != 0 && word(at) == Some(salt) {
+        let Some(length) = word(at + 16).map(|length| length as usize) else { break };
+        bodies.push(((at + HEADER) as u64, length as u64));
+        at += (HEADER + length).next_multiple_of(ALIGN);
+    }
+    (bodies, at.min(bytes.len()) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_segment_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("1.segment");
+        let mut bytes = vec![0; 4096];
+        for (at, length) in [(64, 10_u32), (128, 100), (320, 0), (384, 0)] {
+            bytes[at..at + 4].copy_from_slice(&[1, 2, 3, 4]);
+            bytes[at + 16..at + 20].copy_from_slice(&length.to_le_bytes());
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let layout = Layout::read(&path, FileKind::JournalSegment).unwrap();
+        assert_eq!(layout.used(), 448);
+        for (offset, place) in [
+            (0, Place::SegmentHead),
+            (50, Place::Padding),
+            (64, Place::FrameHeader),
+            (96, Place::FrameBody),
+            (106, Place::Padding),
+            (159, Place::FrameHeader),
+            (259, Place::FrameBody),
+            (260, Place::Padding),
+            (330, Place::LastFrames),
+            (352, Place::Padding),
+            (400, Place::LastFrames),
+            (448, Place::Unused),
+        ] {
+            assert_eq!(layout.place(offset), place, "at {offset}");
+        }
+    }
+
+    #[test]
+    fn files_are_known_by_their_place() {
+        for (path, kind) in [
+            ("identity.json", FileKind::Identity),
+            ("journal/0000000000000001.segment", FileKind::JournalSegment),
+            ("journal/spare", FileKind::JournalOther),
+            ("log/db", FileKind::SledData),
+            ("log/snap.0000", FileKind::SledOther),
+            ("snapshots/1.snapshot", FileKind::Snapshot),
+        ] {
+            assert_eq!(FileKind::of(Path::new(path)), kind, "{path}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What the clients of a run did and saw: the only thing that checkers look at.
+//!
+//! # Outcomes
+//! A call ends in one of three ways: answered, surely without effect, or unknown. Whoever records is honest
+//! in doubt: a call that was sent and not answered is unknown. A failure of the harness is none of the three;
+//! it voids the run.
+//!
+//! # Time
+//! Whoever records passes the time of the run's own clock, real or simulated. A call is invoked before its
+//! first byte is sent and completed after its last byte was received, so that an operation that completed
+//! before another one was invoked really came before it.
+//!
+//! # Modules
+//! | module | what |
+//! |---|---|
+//! | `call`, `outcome`, `operation`, `ids` | the vocabulary |
+//! | `fault` | what was injected meanwhile |
+//! | `recorder` | shared by all clients of a run |
+//! | `record`, `lines` | the whole, and its lines of JSON |
+
+mod call;
+mod fault;
+mod ids;
+mod lines;
+mod operation;
+mod outcome;
+mod record;
+mod recorder;
+#[cfg(test)]
+mod tests;
+
+pub use call::Call;
+pub use fault::Fault;
+pub use ids::{
+    Barrier, ClientId, Element, Generation, Incarnation, Job, Key, LogIndex, Micros, NodeId, OperationId,
+    Sequence, SessionId, Stamp, TaskId, Value, Version,
+};
+pub use operation::Operation;
+pub use outcome::{BarrierSeen, Found, Missing, Outcome, Refusal, Reply, Standing, TaskSeen};
+pub use record::{Header, History};
+pub use recorder::{OpenFault, Pending, Recorder};

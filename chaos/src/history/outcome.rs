@@ -1,0 +1,218 @@
+//! What a client learnt of its call.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Element, Generation, Incarnation, LogIndex, NodeId, TaskId, Value, Version};
+
+/// How a call ended, as the client saw it.
+///
+/// Only these three: trouble of the harness itself is none of them and voids the whole run
+/// ([`super::Recorder::void`]), because what it hides could be a violation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The cluster answered. A refusal that tells something of the state is an answer too:
+    /// [`Reply::Refused`].
+    Ok(Reply),
+    /// The call surely had no effect and never will, and tells nothing of the state; with the reason. In
+    /// doubt use [`Outcome::Unknown`].
+    Fail(String),
+    /// The call may have taken effect, may take effect at any later time, or never; with the reason.
+    /// Everything that was sent and not answered.
+    Unknown(String),
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// Acknowledged.
+    Done,
+    /// A write, acknowledged; version and log index if the protocol tells them.
+    Written { version: Option<Version>, index: Option<LogIndex> },
+    /// What a register holds; `None`: it does not exist.
+    Value(Option<Found>),
+    /// What a list holds, oldest first.
+    Elements(Vec<Element>),
+    /// What a counter holds; after an increment: right after it.
+    Count(i64),
+    /// The barrier let the task pass.
+    Passed,
+    /// This instance of the barrier failed, for everybody who waited.
+    BarrierFailed { reason: String, missing: Option<Missing> },
+    /// The task called again at this barrier, and this older call ended for that reason alone.
+    Superseded,
+    /// An instance of a barrier at which somebody waits; `None`: none is open.
+    BarrierSeen(Option<BarrierSeen>),
+    /// How the tasks of a job stand.
+    Tasks(Vec<TaskSeen>),
+    /// The digest of one node's state at an index.
+    Digest { node: NodeId, applied_index: LogIndex, digest: u64 },
+    /// The domain said no.
+    Refused(Refusal),
+}
+
+/// What a register holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Found {
+    pub value: Value,
+    /// If the protocol tells it.
+    pub version: Option<Version>,
+    /// The log index of the write that is seen, if the protocol tells it.
+    pub index: Option<LogIndex>,
+}
+
+/// Who did not come to a barrier.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Missing {
+    /// Of how many members the answer says that they did not come.
+    pub count: u32,
+    /// Those whom it names, possibly fewer.
+    pub named: Vec<TaskId>,
+}
+
+/// An open instance of a barrier.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct BarrierSeen {
+    pub generation: Generation,
+    /// Who has come, all of them or the first few.
+    pub arrived: Vec<TaskId>,
+    /// Who has not, all of them or the first few.
+    pub missing: Vec<TaskId>,
+}
+
+/// How one task stands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TaskSeen {
+    pub task: TaskId,
+    pub standing: Standing,
+    /// The life that the answer is about, if it tells.
+    pub incarnation: Option<Incarnation>,
+}
+
+/// What the cluster makes of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It takes part.
+    Connected,
+    /// It never came, or left in order.
+    Disconnected,
+    /// It was declared dead because nothing was heard of it.
+    Dead,
+    /// It is in error for any other reason.
+    Error,
+}
+
+/// Refusals that tell something of the state.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The register exists.
+    Exists,
+    /// The register has another version: this one, if the protocol tells it; 0: it does not exist.
+    VersionMismatch { current: Option<Version> },
+    /// The task has another life now.
+    Fenced,
+    /// The task was declared dead because nothing was heard of it.
+    Dead,
+}
+
+impl Outcome {
+    /// `ok`, `fail` or `unknown`, as reports count it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Ok(_) => "ok",
+            Self::Fail(_) => "fail",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The answer, if there was one.
+    #[must_use]
+    pub fn reply(&self) -> Option<&Reply> {
+        match self {
+            Self::Ok(reply) => Some(reply),
+            Self::Fail(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether the cluster did what was asked, as far as this call alone can tell.
+    #[must_use]
+    pub fn acknowledged(&self) -> bool {
+        self.reply().is_some_and(|reply| !matches!(reply, Reply::Refused(_)))
+    }
+
+    /// Whether the call may have taken effect.
+    #[must_use]
+    pub fn may_have_effect(&self) -> bool {
+        match self {
+            Self::Ok(reply) => !matches!(reply, Reply::Refused(_)),
+            Self::Unknown(_) => true,
+            Self::Fail(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ok(reply) => write!(f, "{reply}"),
+            Self::Fail(reason) => write!(f, "failed without effect ({reason})"),
+            Self::Unknown(reason) => write!(f, "outcome unknown ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Written { version: Some(version), .. } => write!(f, "written as version {version}"),
+            Self::Written { version: None, .. } => f.write_str("written"),
+            Self::Value(None) => f.write_str("nothing there"),
+            Self::Value(Some(Found { value, version: Some(version), .. })) => {
+                write!(f, "value {value}, version {version}")
+            }
+            Self::Value(Some(Found { value, .. })) => write!(f, "value {value}"),
+            Self::Elements(elements) => write!(f, "{} elements", elements.len()),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Passed => f.write_str("passed"),
+            Self::BarrierFailed { reason, missing: None } => write!(f, "barrier failed ({reason})"),
+            Self::BarrierFailed { reason, missing: Some(missing) } => {
+                write!(f, "barrier failed ({reason}; {} missing, among them ", missing.count)?;
+                tasks(f, &missing.named)?;
+                f.write_str(")")
+            }
+            Self::Superseded => f.write_str("superseded by a later call of the same task"),
+            Self::BarrierSeen(None) => f.write_str("nobody waits"),
+            Self::BarrierSeen(Some(seen)) => {
+                write!(f, "#{} is open; arrived: ", seen.generation)?;
+                tasks(f, &seen.arrived)
+            }
+            Self::Tasks(tasks) => write!(f, "{} tasks", tasks.len()),
+            Self::Digest { node, applied_index, digest } => {
+                write!(f, "node {node} at index {applied_index}: {digest:016x}")
+            }
+            Self::Refused(Refusal::Exists) => f.write_str("refused: it exists"),
+            Self::Refused(Refusal::VersionMismatch { current: Some(current) }) => {
+                write!(f, "refused: it has version {current}")
+            }
+            Self::Refused(Refusal::VersionMismatch { current: None }) => {
+                f.write_str("refused: it has another version")
+            }
+            Self::Refused(Refusal::Fenced) => f.write_str("refused: the task has another life"),
+            Self::Refused(Refusal::Dead) => f.write_str("refused: the task was declared dead"),
+        }
+    }
+}
+
+fn tasks(f: &mut fmt::Formatter<'_>, tasks: &[TaskId]) -> fmt::Result {
+    for (place, task) in tasks.iter().enumerate() {
+        write!(f, "{}{task}", if place == 0 { "" } else { ", " })?;
+    }
+    Ok(())
+}

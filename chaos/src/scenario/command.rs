@@ -1,0 +1,180 @@
+//! `tripod-chaos run`, `list` and `replay`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+
+use super::run::{Kept, Options, rules, run_scenario};
+use super::{SCENARIOS, Scenario};
+use crate::check::check_all;
+use crate::history::History;
+use crate::report::{About, Report, Verdict};
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 every promise was kept; 1 one was broken; 2 wrong usage; 3 the run proves nothing, because the
+harness itself failed; 4 a checker ran out of its budget.";
+
+const RUN_HELP: &str = "\
+Examples:
+  tripod-chaos run mixed --seed 7 --minutes 3
+  TRIPOD_BIN=target/release/tripod tripod-chaos run partitions --minutes 10 --nodes 5 --out /var/tmp/run
+
+The nodes are real processes of the `tripod` beside this program, or of TRIPOD_BIN. A seed decides which faults
+come when; how the cluster answers is up to its processes, so a run that fails once need not fail each time.
+The report, the history of all calls, and after a failure the nodes' data and logs are left in --out.";
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN_HELP}\n\n{EXIT_STATUS}"))]
+pub struct RunArgs {
+    /// Which run; `tripod-chaos list` tells them
+    #[arg(value_parser = scenario_name)]
+    scenario: &'static str,
+
+    /// Decides which faults come when [default: drawn, and told]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+
+    /// Length of the phase with faults; recovery and checks come on top
+    #[arg(long, value_name = "M", default_value_t = 1.0, value_parser = minutes)]
+    minutes: f64,
+
+    /// Nodes of the cluster
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(3..=6))]
+    nodes: u64,
+
+    /// Directory for what the run leaves [default: a new one in the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// What is written to standard output; progress goes to standard error
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+/// Flags of `list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {}
+
+/// Flags of `replay`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS)]
+pub struct ReplayArgs {
+    /// `history.jsonl` of a run: checks it once more. `run.json` of a run: does the same run again
+    file: PathBuf,
+
+    /// Directory for what a run that is done again leaves [default: a new one in the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// What is written to standard output; progress goes to standard error
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Runs one scenario.
+///
+/// # Errors
+/// The harness failed before there was anything to report: no binary, no ports, no place for data.
+pub async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        scenario: args.scenario.to_owned(),
+        seed: args.seed.unwrap_or_else(|| rand::random::<u32>().into()),
+        minutes: args.minutes,
+        nodes: args.nodes,
+    };
+    do_run(&options, args.out, args.output).await
+}
+
+/// Tells every scenario in one sentence.
+pub fn list(_: &ListArgs) {
+    let width = SCENARIOS.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
+    for Scenario { name, about, .. } in SCENARIOS {
+        print(&format!("{name:width$}  {about}\n"));
+    }
+}
+
+/// Checks a history again, or runs a plan again, by the name of the file.
+///
+/// # Errors
+/// The file cannot be read, or as [`run`].
+pub async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    let file = &args.file;
+    if file.extension().is_some_and(|extension| extension == "json") {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let kept: Kept = serde_json::from_str(&text)
+            .with_context(|| format!("{} is no `run.json` of a run", file.display()))?;
+        return do_run(&kept.options, args.out, args.output).await;
+    }
+    let history = History::load(file)?;
+    let checks = check_all(&history, &rules());
+    let about = About { reproduce: format!("tripod-chaos replay {}", file.display()), ..About::default() };
+    let report = Report::new(&history, checks, about);
+    tell(&report, args.output)?;
+    Ok(exit(&report.verdict))
+}
+
+async fn do_run(options: &Options, out: Option<PathBuf>, output: Format) -> anyhow::Result<ExitCode> {
+    let scenario = Scenario::find(&options.scenario).with_context(|| {
+        format!("there is no scenario {}; `tripod-chaos list` tells them", options.scenario)
+    })?;
+    let out = match out {
+        Some(out) => out,
+        None => tempfile::Builder::new().prefix("tripod-chaos-").tempdir()?.keep(),
+    };
+    let report = run_scenario(scenario, options, &out).await?;
+    tell(&report, output)?;
+    closing_words(&report, &out);
+    Ok(exit(&report.verdict))
+}
+
+fn tell(report: &Report, output: Format) -> anyhow::Result<()> {
+    match output {
+        Format::Text => print(&report.markdown()),
+        Format::Json => print(&(serde_json::to_string_pretty(report)? + "\n")),
+    }
+    Ok(())
+}
+
+/// Where to look, and after a failure the one command that does it again.
+fn closing_words(report: &Report, out: &Path) {
+    eprintln!("{}; everything lies in {}", report.verdict, out.display());
+    if report.verdict != Verdict::Passed {
+        eprintln!("once more: {}", report.reproduce);
+    }
+}
+
+fn exit(verdict: &Verdict) -> ExitCode {
+    ExitCode::from(match verdict {
+        Verdict::Passed => 0,
+        Verdict::Violated { .. } => 1,
+        Verdict::Void(_) => 3,
+        Verdict::Undecided(_) => 4,
+    })
+}
+
+/// Whoever reads may have closed the pipe, which is no failure of the run.
+fn print(text: &str) {
+    use std::io::Write as _;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn scenario_name(text: &str) -> Result<&'static str, String> {
+    let names = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
+    Scenario::find(text).map(|scenario| scenario.name).ok_or_else(|| format!("the scenarios are {}", names()))
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let most = 7.0 * 24.0 * 60.0;
+    if minutes > 0.0 && minutes <= most { Ok(minutes) } else { Err("more than 0, at most a week".to_owned()) }
+}

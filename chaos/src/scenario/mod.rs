@@ -1,0 +1,113 @@
+//! Named runs: clients work, faults hit the cluster by a plan that a seed decides, then everything is healed, the
+//! cluster must serve again within deadlines, and the checkers judge what the clients were told.
+//!
+//! | module | what |
+//! |---|---|
+//! | `plan` | which fault when, all drawn before the run |
+//! | `nemesis` | carries the plan out |
+//! | `recovery` | the deadlines after the last fault |
+//! | `logs` | what nodes must never write |
+//! | `run` | one run from beginning to end, and what it leaves |
+//! | `command` | `run`, `list` and `replay` of the command line |
+
+mod command;
+mod logs;
+mod nemesis;
+mod plan;
+mod recovery;
+mod run;
+
+pub use command::{ListArgs, ReplayArgs, RunArgs, list, replay, run};
+pub use plan::{Plan, Step};
+pub use run::{Options, run_scenario};
+
+use plan::Kind;
+
+/// A run that has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// One sentence for people who choose.
+    pub about: &'static str,
+    kinds: &'static [Kind],
+}
+
+/// Every scenario, in the order in which `list` tells them.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "calm",
+        about: "Nothing happens: what the workloads and checkers themselves do, and how much.",
+        kinds: &[],
+    },
+    Scenario {
+        name: "kills",
+        about: "SIGKILL of the leader, of a follower, and of all nodes at once; each is started again.",
+        kinds: &[Kind::KillLeader, Kind::KillLeader, Kind::KillFollower, Kind::KillAll],
+    },
+    Scenario {
+        name: "pauses",
+        about: "SIGSTOP of a node for half a second to a minute: it keeps its connections and its beliefs.",
+        kinds: &[Kind::PauseLeader, Kind::PauseLeader, Kind::PauseFollower],
+    },
+    Scenario {
+        name: "deposed-leaders",
+        about: "SIGSTOP of the leader for longer than an election, again and again: it wakes up deposed.",
+        kinds: &[Kind::DeposeLeader],
+    },
+    Scenario {
+        name: "restarts",
+        about: "SIGTERM of one node after the other, and leadership handed around: planned work.",
+        kinds: &[Kind::TerminateLeader, Kind::TerminateFollower, Kind::TransferLeadership],
+    },
+    Scenario {
+        name: "partitions",
+        about: "Nodes cut off in both directions, in one, from clients only, or joined by a single bridge.",
+        kinds: &[
+            Kind::IsolateLeader,
+            Kind::IsolateLeader,
+            Kind::IsolateFollower,
+            Kind::Deaf,
+            Kind::Mute,
+            Kind::Bridge,
+            Kind::CutClients,
+        ],
+    },
+    Scenario {
+        name: "slow-network",
+        about: "Delays with jitter, narrow lines, connections that are reset or refused.",
+        kinds: &[Kind::Delay, Kind::Slow, Kind::Loss, Kind::Refuse],
+    },
+    Scenario {
+        name: "mixed",
+        about: "Everything of the above, processes and network at the same time.",
+        kinds: Kind::EVERYWHERE,
+    },
+    Scenario {
+        name: "power-cuts",
+        about: "The power of one node or of all goes, and what they had not flushed is lost or torn (needs `cc`).",
+        kinds: &[Kind::PowerCutAll, Kind::PowerCut],
+    },
+    Scenario {
+        name: "disks",
+        about: "Flushes that are slow, stall or fail, and disks without space, while the nodes run (needs `cc`).",
+        kinds: &[Kind::SlowDisk, Kind::StallDisk, Kind::FailFlush, Kind::FullDisk],
+    },
+    Scenario {
+        name: "clocks",
+        about: "Wall clocks that jump by up to an hour, forward and back; one node at a time (needs `cc`).",
+        kinds: &[Kind::ClockJump],
+    },
+];
+
+impl Scenario {
+    /// Whether its nodes run with the library between them and their disks.
+    fn needs_library(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.needs_library())
+    }
+
+    /// The scenario of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SCENARIOS.iter().find(|scenario| scenario.name == name)
+    }
+}

@@ -1,0 +1,237 @@
+//! Which fault when: drawn from the seed before the run, and written down with it.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Lane, Target, Way};
+
+/// Quiet time at the beginning, in which the workloads get going.
+const BEFORE_MS: u64 = 2_000;
+/// Quiet time between two faults of a lane.
+const BETWEEN_MS: std::ops::Range<u64> = 1_000..5_000;
+
+/// A fault and its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Milliseconds from the beginning of the safety phase.
+    pub at_ms: u64,
+    pub lasts_ms: u64,
+    pub fault: Fault,
+}
+
+/// Every fault of a run, in the order in which they begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// How long the safety phase is.
+    pub length_ms: u64,
+    pub steps: Vec<Step>,
+}
+
+/// What a scenario chooses from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    KillLeader,
+    KillFollower,
+    KillAll,
+    PauseLeader,
+    PauseFollower,
+    DeposeLeader,
+    TerminateLeader,
+    TerminateFollower,
+    TransferLeadership,
+    IsolateLeader,
+    IsolateFollower,
+    Deaf,
+    Mute,
+    Bridge,
+    CutClients,
+    Delay,
+    Slow,
+    Loss,
+    Refuse,
+    PowerCut,
+    PowerCutAll,
+    SlowDisk,
+    StallDisk,
+    FailFlush,
+    FullDisk,
+    ClockJump,
+}
+
+impl Plan {
+    /// The plan of a seed. The two lanes do not influence each other.
+    pub(super) fn draw(kinds: &[Kind], seed: u64, length: Duration) -> Self {
+        let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        let mut plan = Self { length_ms, steps: Vec::new() };
+        for (number, lane) in [Lane::Machine, Lane::Network].into_iter().enumerate() {
+            let mut random = StdRng::seed_from_u64(seed.wrapping_mul(2).wrapping_add(number as u64));
+            let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| kind.lane() == lane).collect();
+            plan.fill_lane(&kinds, &mut random);
+        }
+        plan.steps.sort_by_key(|step| step.at_ms);
+        plan
+    }
+
+    fn fill_lane(&mut self, kinds: &[Kind], random: &mut StdRng) {
+        if kinds.is_empty() {
+            return;
+        }
+        let mut at_ms = BEFORE_MS;
+        while at_ms < self.length_ms {
+            let (fault, lasts_ms) = kinds[random.random_range(0..kinds.len())].draw(random);
+            let lasts_ms = lasts_ms.min(self.length_ms - at_ms);
+            self.steps.push(Step { at_ms, lasts_ms, fault });
+            at_ms += lasts_ms + random.random_range(BETWEEN_MS);
+        }
+    }
+}
+
+impl Kind {
+    /// What every machine can do; for the others, nodes run with a library that a C compiler makes.
+    pub(super) const EVERYWHERE: &'static [Self] = &[
+        Self::KillLeader,
+        Self::KillFollower,
+        Self::KillAll,
+        Self::PauseLeader,
+        Self::PauseFollower,
+        Self::TerminateLeader,
+        Self::TerminateFollower,
+        Self::TransferLeadership,
+        Self::IsolateLeader,
+        Self::IsolateFollower,
+        Self::Deaf,
+        Self::Mute,
+        Self::Bridge,
+        Self::CutClients,
+        Self::Delay,
+        Self::Slow,
+        Self::Loss,
+        Self::Refuse,
+    ];
+
+    /// Whether it needs the library between nodes and their disks.
+    pub(super) fn needs_library(self) -> bool {
+        self.draw(&mut StdRng::seed_from_u64(0)).0.needs_library()
+    }
+
+    /// The lane of all faults of this kind.
+    fn lane(self) -> Lane {
+        self.draw(&mut StdRng::seed_from_u64(0)).0.lane()
+    }
+
+    /// A fault of this kind, and for how many milliseconds.
+    fn draw(self, random: &mut StdRng) -> (Fault, u64) {
+        let follower = Target::Follower(random.random_range(0..4));
+        let anybody = if random.random_bool(0.5) { Target::Leader } else { follower };
+        let network_ms = random.random_range(2_000..12_000);
+        match self {
+            Self::KillLeader => (Fault::Kill(Target::Leader), random.random_range(0..6_000)),
+            Self::KillFollower => (Fault::Kill(follower), random.random_range(0..8_000)),
+            Self::KillAll => (Fault::KillAll, random.random_range(0..3_000)),
+            Self::PauseLeader => (Fault::Pause(Target::Leader), pause_ms(random)),
+            Self::PauseFollower => (Fault::Pause(follower), pause_ms(random)),
+            Self::DeposeLeader => (Fault::Pause(Target::Leader), random.random_range(1_000..3_500)),
+            Self::TerminateLeader => (Fault::Terminate(Target::Leader), random.random_range(0..4_000)),
+            Self::TerminateFollower => (Fault::Terminate(follower), random.random_range(0..4_000)),
+            Self::TransferLeadership => (Fault::TransferLeadership, 0),
+            Self::IsolateLeader => {
+                (Fault::Isolate { target: Target::Leader, reset: random.random_bool(0.5) }, network_ms)
+            }
+            Self::IsolateFollower => {
+                (Fault::Isolate { target: follower, reset: random.random_bool(0.5) }, network_ms)
+            }
+            Self::Deaf => (Fault::OneWay { target: anybody, way: Way::Inbound }, network_ms),
+            Self::Mute => (Fault::OneWay { target: anybody, way: Way::Outbound }, network_ms),
+            Self::Bridge => (Fault::Bridge, network_ms),
+            Self::CutClients => (Fault::CutClients(anybody), network_ms),
+            Self::Delay => {
+                let (least_ms, jitter_ms) = (random.random_range(5..150), random.random_range(0..200));
+                (Fault::Delay { target: anybody, least_ms, jitter_ms }, network_ms)
+            }
+            Self::Slow => {
+                let bytes_per_second = random.random_range(2_000..100_000);
+                (Fault::Slow { target: anybody, bytes_per_second }, network_ms)
+            }
+            Self::Loss => {
+                let lifetime_max_ms = random.random_range(100..3_000);
+                (Fault::Loss { target: anybody, lifetime_max_ms }, network_ms)
+            }
+            Self::Refuse => (Fault::Refuse(anybody), network_ms),
+            Self::PowerCut => {
+                (Fault::PowerCut { target: anybody, chance: random.random() }, random.random_range(0..4_000))
+            }
+            Self::PowerCutAll => {
+                (Fault::PowerCutAll { chance: random.random() }, random.random_range(0..3_000))
+            }
+            Self::SlowDisk => {
+                (Fault::SlowDisk { target: anybody, delay_ms: random.random_range(5..300) }, network_ms)
+            }
+            Self::StallDisk => (Fault::StallDisk(anybody), random.random_range(300..10_000)),
+            Self::FailFlush => {
+                let passes = random.random_range(0..20);
+                (Fault::FailFlush { target: anybody, passes }, random.random_range(1_000..5_000))
+            }
+            Self::FullDisk => (Fault::FullDisk(anybody), random.random_range(1_000..8_000)),
+            Self::ClockJump => {
+                let hour_ms = 3_600_000;
+                let shift_ms = random.random_range(-hour_ms..=hour_ms);
+                (Fault::ClockJump { target: anybody, shift_ms }, network_ms)
+            }
+        }
+    }
+}
+
+/// Half a second to a minute, mostly some seconds: shorter and longer than an election takes.
+fn pause_ms(random: &mut StdRng) -> u64 {
+    match random.random_range(0..20) {
+        0..14 => random.random_range(500..5_000),
+        14..19 => random.random_range(5_000..20_000),
+        _ => random.random_range(20_000..60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn a_seed_has_one_plan() {
+        let plan = Plan::draw(Kind::EVERYWHERE, 7, LENGTH);
+        assert_eq!(plan, Plan::draw(Kind::EVERYWHERE, 7, LENGTH));
+        assert_ne!(plan, Plan::draw(Kind::EVERYWHERE, 8, LENGTH));
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+
+    #[test]
+    fn faults_of_a_lane_follow_each_other_and_end_with_the_phase() {
+        for seed in 0..50 {
+            let plan = Plan::draw(Kind::EVERYWHERE, seed, LENGTH);
+            for lane in [Lane::Machine, Lane::Network] {
+                let steps: Vec<&Step> = plan.steps.iter().filter(|step| step.fault.lane() == lane).collect();
+                assert!(steps.len() > 20, "{} faults in ten minutes", steps.len());
+                for pair in steps.windows(2) {
+                    assert!(pair[0].at_ms + pair[0].lasts_ms < pair[1].at_ms);
+                }
+            }
+            assert!(plan.steps.iter().all(|step| step.at_ms + step.lasts_ms <= plan.length_ms));
+        }
+    }
+
+    #[test]
+    fn every_kind_happens() {
+        let plan = Plan::draw(Kind::EVERYWHERE, 1, Duration::from_secs(6_000));
+        let kinds: std::collections::BTreeSet<_> = plan.steps.iter().map(|step| step.fault.kind()).collect();
+        assert_eq!(kinds.len(), Kind::EVERYWHERE.len(), "{kinds:?}");
+    }
+
+    #[test]
+    fn no_kinds_make_an_empty_plan() {
+        assert_eq!(Plan::draw(&[], 1, LENGTH).steps, []);
+    }
+}

@@ -1,0 +1,264 @@
+//! One run from beginning to end, and what it leaves.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tripod_client::{Client, Config};
+
+use super::logs::Scanned;
+use super::plan::Plan;
+use super::{Scenario, nemesis, recovery};
+use crate::check::{Checked, HeartbeatRule, Rules, Violation, check_all};
+use crate::cluster::{Cluster, ClusterOptions, Kind, find_tripod};
+use crate::fault::Arena;
+use crate::fault::storage::Shim;
+use crate::history::{Header, Micros, NodeId, Recorder};
+use crate::report::{About, Report, Verdict};
+use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Workload, read_all};
+
+/// How long clients may take to end once they are told to: their longest call.
+const STOP_PATIENCE: Duration = Duration::from_secs(240);
+/// How long all final reads together may take.
+const READ_PATIENCE: Duration = Duration::from_secs(120);
+/// How long a node may take to tell its version and the service's incarnation.
+const LOOK_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a run is made of; with the seed, all that it takes to do it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    pub scenario: String,
+    pub seed: u64,
+    /// Of the safety phase.
+    pub minutes: f64,
+    pub nodes: u64,
+}
+
+/// What is kept beside a history, to do the run again.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) options: Options,
+    pub(super) plan: Plan,
+}
+
+impl Options {
+    /// The command that does the same again.
+    #[must_use]
+    pub fn reproduce(&self) -> String {
+        let Self { scenario, seed, minutes, nodes } = self;
+        format!("tripod-chaos run {scenario} --seed {seed} --minutes {minutes} --nodes {nodes}")
+    }
+
+    fn length(&self) -> anyhow::Result<Duration> {
+        Duration::try_from_secs_f64(self.minutes * 60.0)
+            .with_context(|| format!("{} minutes are no length of time", self.minutes))
+    }
+}
+
+/// Runs a scenario and leaves `report.md`, `report.json`, `history.jsonl` and `run.json` in `out`; after
+/// anything but success also `cluster/`, the nodes' data and logs.
+///
+/// # Errors
+/// The harness failed before there was anything to report. Later failures of it void the report.
+pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) -> anyhow::Result<Report> {
+    let begun = std::time::Instant::now();
+    let plan = Plan::draw(scenario.kinds, options.seed, options.length()?);
+    let mut nodes = ClusterOptions::tripod()?;
+    let shim = if scenario.needs_library() {
+        Some(Shim::prepare_for_cuts(&find_tripod()?, options.nodes)?)
+    } else {
+        None
+    };
+    if let Some(shim) = &shim {
+        nodes.kind = Kind::Tripod { binary: shim.program().to_owned() };
+    }
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let kept = Kept { options: options.clone(), plan };
+    write_json(&out.join("run.json"), &kept)?;
+
+    let data = out.join("cluster");
+    // Data of an earlier run would be another cluster's.
+    let free = !data.exists();
+    anyhow::ensure!(free, "{} exists; remove it or choose another --out", data.display());
+    let cluster_options =
+        ClusterOptions { nodes: options.nodes, data: Some(data.clone()), proxied: true, ..nodes };
+    eprintln!("{}: seed {}, {} nodes; starting them", scenario.name, options.seed, options.nodes);
+    let mut cluster = Cluster::prepare(cluster_options)?;
+    for node in cluster.ids() {
+        cluster.restart(node)?;
+    }
+    if let Some(late) = recovery::serves(&mut cluster).await {
+        anyhow::bail!("the cluster does not even start: {late}");
+    }
+    let (version, service) = look(&cluster).await?;
+    let header = Header { scenario: scenario.name.to_owned(), seed: options.seed };
+    let recorder = Recorder::new(header);
+    let (stop, stopped) = watch::channel(false);
+    let setting = Setting::new(endpoints(&cluster), recorder.clone(), options.seed, service, stopped);
+
+    let mut own = Own::default();
+    if let Err(error) = phases(&kept.plan, &mut cluster, shim.as_ref(), &setting, stop, &mut own).await {
+        recorder.void(format!("the harness failed: {error:#}"));
+    }
+    own.end_cluster(&mut cluster).await;
+    drop(cluster);
+
+    let now = setting.clock.now();
+    let history = recorder.history(now);
+    history.save(&out.join("history.jsonl"))?;
+    eprintln!("checking {} operations", history.operations.len());
+    let (checked, checks) = tokio::task::spawn_blocking(move || {
+        let checks = check_all(&history, &rules());
+        (history, checks)
+    })
+    .await
+    .context("the checkers panicked")?;
+    let checks = own.checks(checks);
+    let failed = Verdict::of(&checks, checked.void.as_deref()) != Verdict::Passed;
+    if !failed {
+        std::fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
+    }
+    let about = About {
+        version,
+        duration: now,
+        wall: Micros(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)),
+        reproduce: options.reproduce(),
+        frozen: if failed { vec![data.display().to_string()] } else { Vec::new() },
+    };
+    let report = Report::new(&checked, checks, about);
+    report.save(out)?;
+    Ok(report)
+}
+
+/// What the workloads promise to the checkers.
+pub(super) fn rules() -> Rules {
+    let heartbeat = HeartbeatRule {
+        timeout: Micros::from_millis(BEAT_TIMEOUT_MS),
+        bound: Micros::from_millis(BEATS_FORGOTTEN_MS),
+    };
+    Rules { heartbeat: Some(heartbeat), ..Rules::default() }
+}
+
+/// Violations that are not found in histories.
+#[derive(Debug, Default)]
+struct Own {
+    liveness: Vec<Violation>,
+    processes: Vec<Violation>,
+    injected: usize,
+    logs: Scanned,
+}
+
+impl Own {
+    fn misconduct(&mut self, told: Vec<String>) {
+        let violations = told.into_iter().map(|told| Violation::new("process", "a node", told, &[]));
+        self.processes.extend(violations);
+    }
+
+    /// Every node must end by itself when told to; then its log is complete.
+    async fn end_cluster(&mut self, cluster: &mut Cluster) {
+        for node in cluster.running() {
+            match cluster.terminate(node).await {
+                Ok(status) if status.success() => {}
+                Ok(status) => self.misconduct(vec![format!("node {node} ended with {status} at the end")]),
+                Err(error) => self.misconduct(vec![format!("node {node} did not end at the end: {error:#}")]),
+            }
+        }
+        for node in cluster.ids() {
+            if let Err(error) = self.logs.add(node, &cluster.log(node)) {
+                self.misconduct(vec![format!("{error:#}")]);
+            }
+        }
+    }
+
+    fn checks(self, mut checks: Vec<Checked>) -> Vec<Checked> {
+        checks.push(Checked::told("liveness", 1, self.liveness));
+        checks.push(Checked::told("processes", self.injected, self.processes));
+        checks.push(Checked::told("logs", self.logs.lines, self.logs.violations));
+        checks
+    }
+}
+
+/// Safety phase, then liveness phase.
+async fn phases(
+    plan: &Plan,
+    cluster: &mut Cluster,
+    shim: Option<&Shim>,
+    setting: &Setting,
+    stop: watch::Sender<bool>,
+    own: &mut Own,
+) -> anyhow::Result<()> {
+    let mut clients = JoinSet::new();
+    for workload in Workload::ALL {
+        workload.start(setting, &mut clients);
+    }
+    let mut arena = Arena::new(cluster, shim);
+    let carried_out = nemesis::carry_out(plan, &mut arena, &setting.recorder, setting.clock).await;
+    own.misconduct(std::mem::take(&mut arena.misconduct));
+    if arena.unflushed_writes > 0 {
+        eprintln!("power cuts found {} writes that were not flushed", arena.unflushed_writes);
+    }
+    let done = carried_out?;
+    own.injected = done.injected;
+    eprintln!(
+        "{} faults are over ({} had nobody to hit); the cluster must serve again",
+        done.injected, done.skipped
+    );
+
+    cluster.network()?.heal();
+    own.liveness.extend(recovery::serves(cluster).await);
+    own.liveness.extend(recovery::clients_go_on(setting).await);
+    stop.send_replace(true);
+    join(clients, own).await?;
+    // Who has not recovered by now need not be waited for once more.
+    let patience = if own.liveness.is_empty() { READ_PATIENCE } else { Duration::ZERO };
+    match read_all(setting, patience).await {
+        Ok(things) => eprintln!("{things} registers, lists and counters were read once more"),
+        Err(why) => own.liveness.push(Violation::new("liveness", "final reads", why, &[])),
+    }
+    own.liveness.extend(recovery::replicas_agree(cluster, setting).await);
+    let mut arena = Arena::new(cluster, shim);
+    arena.look_for_the_dead()?;
+    own.misconduct(arena.misconduct);
+    Ok(())
+}
+
+/// Waits for the clients. A call that is never answered keeps its client from ending.
+async fn join(mut clients: JoinSet<()>, own: &mut Own) -> anyhow::Result<()> {
+    let all = async {
+        while let Some(ended) = clients.join_next().await {
+            ended.context("a client of the harness panicked")?;
+        }
+        anyhow::Ok(())
+    };
+    match tokio::time::timeout(STOP_PATIENCE, all).await {
+        Ok(joined) => joined,
+        Err(_) => {
+            let explanation = format!("a call was still under way {STOP_PATIENCE:?} after the last fault");
+            own.liveness.push(Violation::new("liveness", "the clients", explanation, &[]));
+            Ok(())
+        }
+    }
+}
+
+/// The version of the nodes, and the service incarnation of job `default`.
+async fn look(cluster: &Cluster) -> anyhow::Result<(String, u64)> {
+    let client = Client::new(&Config::new(cluster.endpoints()))?;
+    let answers = client.status(LOOK_LIMIT, false).await;
+    let version =
+        answers.into_iter().find_map(|answer| answer.status.ok()).context("no node tells its version")?;
+    let job = client.jobs().get("default").await?.context("there is no job `default`")?;
+    Ok((version.version, job.service_incarnation))
+}
+
+fn endpoints(cluster: &Cluster) -> Vec<Endpoint> {
+    let endpoint = |node| Endpoint { node: NodeId(node), address: cluster.proxied_endpoint(node) };
+    cluster.ids().map(endpoint).collect()
+}
+
+fn write_json(path: &PathBuf, content: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(content)?;
+    std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+}

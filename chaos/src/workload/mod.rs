@@ -1,0 +1,53 @@
+//! Clients that use a cluster while faults hit it, and write down what they were told.
+//!
+//! Every client reaches the nodes through the network that can be made bad, gives each call a deadline, and
+//! goes to another node when one does not answer. What it cannot know it records as unknown.
+//!
+//! | module | what its clients do |
+//! |---|---|
+//! | `registers` | reads, writes, inserts, compare-and-set and deletes, over `tripod.v1` and dialects N and T |
+//! | `lists` | append to a list by compare-and-set of the whole |
+//! | `counters` | increments over dialect N, repeated with their stamp until answered, and without |
+//! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, or fall silent |
+//! | `finals` | what everything holds when all is over |
+//! | `wire` | one attempt at one node, and what its end means |
+
+mod counters;
+mod finals;
+mod gangs;
+mod lists;
+mod registers;
+mod setting;
+mod wire;
+
+pub use finals::read_all;
+pub use gangs::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS};
+pub use setting::{Clock, Endpoint, Setting};
+
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+/// Clients of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    Registers,
+    Lists,
+    Counters,
+    Gangs,
+}
+
+impl Workload {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Registers, Self::Lists, Self::Counters, Self::Gangs];
+
+    /// Starts its clients. Each ends soon after it is told to stop.
+    pub fn start(self, setting: &Setting, clients: &mut JoinSet<()>) {
+        match self {
+            Self::Registers => registers::start(setting, clients),
+            Self::Lists => lists::start(setting, clients),
+            Self::Counters => counters::start(setting, clients),
+            Self::Gangs => gangs::start(setting, clients),
+        }
+    }
+}

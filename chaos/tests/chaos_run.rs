@@ -1,0 +1,316 @@
+//! `tripod-chaos run`, `list` and `replay` as people use them: short runs on real processes, and clusters that are
+//! broken on purpose, which must be caught.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tripod_chaos::cluster::find_tripod;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// One cluster at a time: several of them on two cores would only measure each other.
+static CLUSTER: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    CLUSTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn chaos() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_tripod-chaos"))
+}
+
+fn run(arguments: &[&str], out: &Path) -> Output {
+    chaos().arg("run").args(arguments).arg("--out").arg(out).output().unwrap()
+}
+
+fn error_text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn report(out: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap()
+}
+
+/// The checkers that found something.
+fn barking(report: &Value) -> Vec<String> {
+    let checks = report["checks"].as_array().unwrap();
+    let violated = checks.iter().filter(|check| check["conclusion"]["violated"].is_object());
+    violated.map(|check| check["checker"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A program in the place of `tripod`, which does `first` and then becomes it.
+fn broken_tripod(folder: &Path, first: &str) -> PathBuf {
+    let path = folder.join("tripod");
+    let real = find_tripod().unwrap();
+    fs::write(&path, format!("#!/bin/sh\n{first}\nexec '{}' \"$@\"\n", real.display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn scenario_names() -> Vec<String> {
+    let output = chaos().arg("list").output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_scenarios_are_listed_with_a_sentence() {
+    let output = chaos().arg("list").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in text.lines() {
+        let (name, about) = line.split_once("  ").unwrap();
+        assert!(!name.contains(' ') && about.trim().ends_with('.'), "{line}");
+    }
+    for name in ["kills", "pauses", "partitions", "slow-network", "mixed"] {
+        assert!(scenario_names().iter().any(|known| known == name), "{name} is missing in {text}");
+    }
+}
+
+#[test]
+fn a_short_run_of_every_scenario_keeps_every_promise() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    for name in scenario_names() {
+        let out = folder.path().join(&name);
+        let output = run(&[&name, "--seed", "5", "--minutes", "0.15", "-o", "json"], &out);
+        let said = error_text(&output);
+        if output.status.code() == Some(3) && said.contains("skipped: ") {
+            // Some faults need a compiler or root; the run says so before it starts anything.
+            eprintln!("{name}: {said}");
+            continue;
+        }
+        if output.status.code() != Some(0) {
+            // What shows a defect must not go with the test.
+            let kept = folder.keep();
+            panic!("{name}, kept in {}: {said}\n{}", kept.display(), String::from_utf8_lossy(&output.stdout));
+        }
+        let report = report(&out);
+        assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), report, "{name}");
+        assert_eq!(report["verdict"], "passed", "{name}");
+        let faults = report["faults"].as_object().unwrap();
+        assert_eq!(faults.is_empty(), name == "calm", "{name}: {faults:?}");
+        for kind in ["read", "write", "compare-and-set", "append", "increment", "arrive", "heartbeat"] {
+            let answered = report["operations"][kind]["ok"].as_u64().unwrap_or(0);
+            assert!(answered > 0, "{name}: no {kind} was answered; {said}");
+        }
+        assert!(!out.join("cluster").exists(), "{name} left its data behind");
+    }
+}
+
+#[test]
+fn a_cluster_that_forgets_is_caught_and_its_data_are_kept() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    // What follows --data is wiped at every start; the seed kills all nodes within the first seconds.
+    let forget = "previous=\nfor word in \"$@\"; do\n\
+                  [ \"$previous\" = --data ] && rm -rf \"$word\"\nprevious=$word\ndone";
+    let broken = broken_tripod(folder.path(), forget);
+    let out = folder.path().join("out");
+    let arguments = ["kills", "--seed", "8", "--minutes", "0.3"];
+    let output =
+        chaos().arg("run").args(arguments).arg("--out").arg(&out).env("TRIPOD_BIN", broken).output().unwrap();
+    let said = error_text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let report = report(&out);
+    assert!(
+        report["faults"]["kill-all"].as_u64().unwrap_or(0) > 0,
+        "the seed kills nobody: {}",
+        report["faults"]
+    );
+    let barking = barking(&report);
+    assert!(barking.iter().any(|checker| checker.contains("linear")), "only {barking:?} found it; {said}");
+    let command = "tripod-chaos run kills --seed 8 --minutes 0.3 --nodes 3";
+    assert_eq!(report["reproduce"], command);
+    assert_eq!(said.matches(command).count(), 1, "{said}");
+    for kept in ["history.jsonl", "run.json", "report.md", "cluster/node-1.log", "cluster/node-1"] {
+        assert!(out.join(kept).exists(), "{kept} was not kept");
+    }
+    let replayed = chaos().arg("replay").arg(out.join("history.jsonl")).output().unwrap();
+    assert_eq!(replayed.status.code(), Some(1), "the history alone shows it too: {}", error_text(&replayed));
+}
+
+#[test]
+fn a_node_that_ends_by_itself_is_caught() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    // The kernel ends it after so many seconds of processor time.
+    let broken = broken_tripod(folder.path(), "ulimit -t 2");
+    let out = folder.path().join("out");
+    let arguments = ["calm", "--seed", "1", "--minutes", "0.5"];
+    let output =
+        chaos().arg("run").args(arguments).arg("--out").arg(&out).env("TRIPOD_BIN", broken).output().unwrap();
+    let said = error_text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let report = report(&out);
+    assert!(barking(&report).contains(&"processes".to_owned()), "{said}");
+    let markdown = fs::read_to_string(out.join("report.json")).unwrap();
+    assert!(markdown.contains("ended by itself"), "{markdown}");
+}
+
+#[test]
+fn a_changed_history_is_caught_and_a_true_one_is_not() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let output = run(&["calm", "--seed", "2", "--minutes", "0.1"], &out);
+    assert_eq!(output.status.code(), Some(0), "{}", error_text(&output));
+    let history = out.join("history.jsonl");
+    let replay = |file: &Path| chaos().args(["replay", "-o", "json"]).arg(file).output().unwrap();
+    let unchanged = replay(&history);
+    assert_eq!(unchanged.status.code(), Some(0), "{}", error_text(&unchanged));
+
+    let lines: Vec<Value> = fs::read_to_string(&history)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mutations: [(&str, Mutation); 3] = [
+        ("linear", |operation| {
+            // Another value than the one that was read.
+            let value = operation.pointer_mut("/outcome/ok/value/value");
+            value.is_some_and(|value| replace(value, 1_000_000_000.into()))
+        }),
+        ("list", |operation| {
+            let elements = operation.pointer_mut("/outcome/ok/elements").and_then(Value::as_array_mut);
+            // The first element is gone.
+            elements.filter(|elements| elements.len() > 1).map(|elements| elements.remove(0)).is_some()
+        }),
+        ("counter", |operation| {
+            let reads = operation.pointer("/call/read_counter").is_some();
+            let count = operation.pointer_mut("/outcome/ok/count").filter(|_| reads);
+            count.is_some_and(|count| replace(count, (count.as_i64().unwrap() + 1_000).into()))
+        }),
+    ];
+    for (checker, mutate) in mutations {
+        let mut lines = lines.clone();
+        // The last one that it fits is the final read.
+        let changed = lines.iter_mut().rev().filter_map(|line| line.get_mut("operation")).any(mutate);
+        assert!(changed, "nothing to change for {checker}");
+        let mutated = folder.path().join(format!("{checker}.jsonl"));
+        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        fs::write(&mutated, text.join("\n")).unwrap();
+        let output = replay(&mutated);
+        assert_eq!(output.status.code(), Some(1), "{checker} missed it: {}", error_text(&output));
+        let barking = barking(&serde_json::from_slice(&output.stdout).unwrap());
+        assert!(
+            barking.iter().any(|name| name.contains(checker)),
+            "{checker} missed it, {barking:?} did not"
+        );
+    }
+
+    let mut again = chaos();
+    again.arg("replay").arg(out.join("run.json")).arg("--out").arg(folder.path().join("again"));
+    let again = again.output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", error_text(&again));
+    assert_eq!(report(&folder.path().join("again"))["seed"], 2);
+}
+
+/// Changes an operation if it is one that it fits, and says so.
+type Mutation = fn(&mut Value) -> bool;
+
+fn replace(place: &mut Value, value: Value) -> bool {
+    *place = value;
+    true
+}
+
+#[test]
+fn an_interrupted_run_ends_every_process() {
+    let _alone = alone();
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = chaos();
+        command
+            .args(["run", "pauses", "--seed", "1", "--minutes", "5", "--out"])
+            .arg(folder.path().join("out"));
+        let mut harness = Ended(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let id = harness.0.id();
+        // The first fault means that everything is running.
+        let nodes = until("three nodes run", || Some(children(id)).filter(|nodes| nodes.len() == 3));
+        kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
+        let status = until("the harness ends", || harness.0.try_wait().unwrap());
+        assert_eq!(status.code(), Some(3));
+        until("the nodes are gone", || {
+            nodes.iter().all(|node| !Path::new(&format!("/proc/{node}")).exists()).then_some(())
+        });
+    }
+}
+
+/// A process that does not outlive its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Child processes of `parent`, from the kernel's table.
+fn children(parent: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>()).collect()
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} and still not: {what}");
+        std::thread::sleep(LOOK_PAUSE);
+    }
+}
+
+#[test]
+fn wrong_usage_and_a_failing_harness_have_their_own_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let usage: [&[&str]; 5] = [
+        &["no-such-scenario"],
+        &["kills", "--minutes", "0"],
+        &["kills", "--minutes", "many"],
+        &["kills", "--nodes", "2"],
+        &["kills", "--seed", "-1"],
+    ];
+    for arguments in usage {
+        let output = run(arguments, &out);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error_text(&output));
+    }
+    let unknown = error_text(&run(&["no-such-scenario"], &out));
+    assert!(unknown.contains("the scenarios are calm, kills"), "{unknown}");
+    assert!(!out.exists(), "wrong usage must leave nothing");
+
+    let mut command = chaos();
+    command.args(["run", "calm", "--out"]).arg(&out).env("TRIPOD_BIN", folder.path().join("missing"));
+    let no_binary = command.output().unwrap();
+    assert_eq!(no_binary.status.code(), Some(3), "{}", error_text(&no_binary));
+    assert!(error_text(&no_binary).contains("TRIPOD_BIN"), "{}", error_text(&no_binary));
+
+    let nonsense = folder.path().join("nonsense.jsonl");
+    fs::write(&nonsense, "{\"what\": 1}\n").unwrap();
+    let output = chaos().arg("replay").arg(&nonsense).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(error_text(&output).contains("line 1 is no record"), "{}", error_text(&output));
+}
+
+#[test]
+fn help_teaches() {
+    let output = chaos().args(["run", "--help"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for word in ["Examples:", "Exit status:", "--seed", "--out", "TRIPOD_BIN"] {
+        assert!(text.contains(word), "{word} is missing in {text}");
+    }
+}

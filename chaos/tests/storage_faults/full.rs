@@ -1,0 +1,68 @@
+//! Disks that are full and are freed.
+
+use std::time::Duration;
+
+use tripod_chaos::cluster::ClusterOptions;
+use tripod_chaos::fault::storage::{FileSystem, Witness};
+
+use super::{PATIENCE, assert_kept, start_on_disks, tail};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_full_disk_stops_nobody_else_and_frees_itself() {
+    let options = ClusterOptions::tripod().unwrap();
+    let Some((mut cluster, disks)) = start_on_disks(options, FileSystem::Tmpfs, 64 << 20).await else {
+        return;
+    };
+    let leader = cluster.wait_for_leader().await.unwrap();
+    let follower = cluster.ids().find(|node| *node != leader).unwrap();
+    let witness = Witness::start(&cluster, "full", 8, 4096);
+    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    disks.of(follower).unwrap().fill(0).unwrap();
+    // More than two segments of the journal, so that the follower wants a file that it cannot have.
+    witness.wait_for_more(4_000, PATIENCE).await.unwrap();
+    disks.of(follower).unwrap().free().unwrap();
+    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    assert_eq!(cluster.running().len(), 3, "a node ended: {}", tail(&cluster, follower));
+    cluster.wait_until_ready().await.unwrap();
+    assert_kept(&witness.verify(&mut cluster).await.unwrap());
+}
+
+/// A look at what happens when everybody's disk is full.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a look"]
+async fn all_disks_full() {
+    let options = ClusterOptions::tripod().unwrap();
+    let Some((mut cluster, disks)) = start_on_disks(options, FileSystem::Ext4, 64 << 20).await else {
+        return;
+    };
+    let witness = Witness::start(&cluster, "full", 8, 4096);
+    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    for node in cluster.ids() {
+        disks.of(node).unwrap().fill(0).unwrap();
+    }
+    let more = witness.wait_for_more(5_000, Duration::from_secs(20)).await;
+    println!("full: {more:?}; running {:?}", cluster.running());
+    for node in cluster.ids() {
+        println!(
+            "--- node {node}, {:?} bytes free\n{}",
+            disks.of(node).unwrap().free_bytes(),
+            tail(&cluster, node)
+        );
+        let _ = cluster.kill(node);
+        std::fs::write(cluster.root().join(format!("node-{node}.log")), "").unwrap();
+        cluster.restart(node).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    println!("started again while full: running {:?}", cluster.running());
+    for node in cluster.ids() {
+        println!("--- node {node}\n{}", tail(&cluster, node));
+        disks.of(node).unwrap().free().unwrap();
+        if !cluster.running().contains(&node) {
+            let _ = cluster.kill(node);
+            cluster.restart(node).unwrap();
+        }
+    }
+    cluster.wait_until_ready().await.unwrap();
+    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    assert_kept(&witness.verify(&mut cluster).await.unwrap());
+}

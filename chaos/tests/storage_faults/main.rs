@@ -1,0 +1,76 @@
+//! Storage and clock faults on real nodes under load. Short by default; the surveys, behind `--ignored`, take
+//! minutes and print tables:
+//!
+//! ```text
+//! TRIPOD_FLIPS=60 cargo test -p tripod-chaos --test storage_faults -- --ignored --nocapture flipped_bits
+//! TRIPOD_CUTS=100 cargo test -p tripod-chaos --test storage_faults -- --ignored --nocapture many_power_cuts
+//! ```
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and surveys print tables")]
+
+mod damage;
+mod flushes;
+mod full;
+mod power;
+
+use std::time::{Duration, Instant};
+
+use tripod_chaos::cluster::{Cluster, ClusterOptions, Kind};
+use tripod_chaos::fault::storage::{Disks, FileSystem, Shim, Skip, Verdict};
+
+/// How long anything may take that needs an election, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The value, or `None` after saying why this machine cannot make the fault.
+fn or_skip<T>(made: anyhow::Result<T>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
+        Err(error) => {
+            let skip = Skip::of(&error).unwrap_or_else(|| panic!("{error:#}"));
+            println!("{skip}");
+            None
+        }
+    }
+}
+
+/// A number from the environment, for surveys.
+fn wanted(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+fn faulty_options(shim: &Shim) -> ClusterOptions {
+    let mut options = ClusterOptions::tripod().unwrap();
+    options.kind = Kind::Tripod { binary: shim.program().to_owned() };
+    options
+}
+
+async fn start_on_disks(
+    options: ClusterOptions,
+    file_system: FileSystem,
+    bytes: u64,
+) -> Option<(Cluster, Disks)> {
+    let mut cluster = Cluster::prepare(options).unwrap();
+    let disks = or_skip(Disks::mount(&cluster, cluster.ids(), file_system, bytes))?;
+    for node in cluster.ids() {
+        cluster.restart(node).unwrap();
+    }
+    cluster.wait_until_ready().await.unwrap();
+    Some((cluster, disks))
+}
+
+fn assert_kept(verdict: &Verdict) {
+    assert!(verdict.broken.is_empty(), "{} broken, such as {:?}", verdict.broken.len(), &verdict.broken[..1]);
+}
+
+async fn wait_until_ended(cluster: &mut Cluster, node: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    while cluster.running().contains(&node) {
+        assert!(Instant::now() < deadline, "node {node} still runs");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn tail(cluster: &Cluster, node: u64) -> String {
+    let log = std::fs::read_to_string(cluster.root().join(format!("node-{node}.log"))).unwrap_or_default();
+    log.lines().rev().take(5).collect::<Vec<_>>().join("\n")
+}
