@@ -1,9 +1,9 @@
-//! Everything that is hard on a cluster: benchmarks against peers now; simulation, faults, workloads
-//! and checkers as they come. A library for tests, and the `tripod-chaos` binary.
+//! Everything that is hard on a cluster: faults, workloads, checkers, a simulation, and benchmarks against
+//! peers. A library for tests, and the `tripod-chaos` binary.
 //!
 //! # What this crate does not know
-//! The inside of a node. It starts the real binary, speaks the public wire, and looks at processes
-//! from outside: what it finds, a user could find.
+//! The inside of a node, except in [`simulation`], which runs nodes in its own process. Everything else starts
+//! the real binary, speaks the public wire, and looks at processes from outside: what it finds, a user could find.
 //!
 //! # Invariants
 //! * Every process that is started here is ended here, by its id, also on errors and on Ctrl-C.
@@ -19,6 +19,7 @@
 //! | [`fault`] | what is done to a cluster while clients use it |
 //! | [`workload`] | clients that use it meanwhile, and write down what they were told |
 //! | [`scenario`] | named runs: faults, then recovery, then judgement |
+//! | [`simulation`] | whole clusters in one thread, from one seed |
 //! | [`mod@bench`] | comparisons with etcd and with jaxlib's own service |
 //! | [`history`] | what the clients of a run did and saw |
 //! | [`check`] | whether a history keeps every promise |
@@ -32,4 +33,5 @@ pub mod history;
 pub mod proxy;
 pub mod report;
 pub mod scenario;
+pub mod simulation;
 pub mod workload;

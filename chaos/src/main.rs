@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tripod_chaos::bench::{self, BenchCommand};
 use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs};
+use tripod_chaos::simulation::{self, SimulationArgs};
 
 /// The status of a run that proves nothing, because the harness failed.
 const HARNESS_FAILED: u8 = 3;
@@ -32,8 +33,31 @@ enum Command {
     Bench(BenchCommand),
 }
 
+/// Whole clusters in one thread each, from one seed each.
+///
+/// Runs seeds of the deterministic simulation, each in a process of its own. A seed that fails once fails each time.
+#[derive(Parser)]
+#[command(name = "tripod-chaos run simulation", version)]
+struct Simulation {
+    #[command(flatten)]
+    args: SimulationArgs,
+}
+
+fn main() -> ExitCode {
+    // It has seeds where the scenarios of processes have minutes, and needs a process without a runtime.
+    let words: Vec<String> = std::env::args().take(3).collect();
+    if words.get(1..) != Some(&["run".to_owned(), simulation::NAME.to_owned()]) {
+        return on_processes();
+    }
+    let Simulation { args } = Simulation::parse_from(std::env::args_os().skip(2));
+    simulation::command(&args).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(HARNESS_FAILED)
+    })
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn on_processes() -> ExitCode {
     let Arguments { command } = Arguments::parse();
     let harness = matches!(command, Command::Run(_) | Command::Replay(_));
     match run(command).await {

@@ -11,6 +11,7 @@ use super::{SCENARIOS, Scenario};
 use crate::check::check_all;
 use crate::history::History;
 use crate::report::{About, Report, Verdict};
+use crate::simulation;
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 every promise was kept; 1 one was broken; 2 wrong usage; 3 the run proves nothing, because the
@@ -100,6 +101,8 @@ pub fn list(_: &ListArgs) {
     for Scenario { name, about, .. } in SCENARIOS {
         print(&format!("{name:width$}  {about}\n"));
     }
+    let about = "whole clusters in one thread each, from one seed each: `run simulation --seeds 200`";
+    print(&format!("{:width$}  {about}\n", simulation::NAME));
 }
 
 /// Checks a history again, or runs a plan again, by the name of the file.

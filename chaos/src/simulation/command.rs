@@ -1,0 +1,195 @@
+//! `tripod-chaos run simulation`: many seeds, each in a process of its own.
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum as _};
+
+use super::options::Options;
+use super::planted::Planted;
+use super::report::{SeedReport, reproduce};
+use super::run::run_seed;
+
+/// Flags of `run simulation`.
+#[derive(Debug, Clone, Args)]
+pub struct SimulationArgs {
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// How many seeds, one after the other from the first on
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+
+    /// How many seeds at a time [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
+    /// Make this mistake on purpose, to see it caught
+    #[arg(long, value_name = "BUG", value_enum)]
+    plant: Option<Planted>,
+
+    /// For how many milliseconds of simulated time faults are injected
+    #[arg(long, value_name = "MS", default_value_t = Options::default().faults_for_ms)]
+    faults_for_ms: u64,
+
+    /// How the reports are printed
+    #[arg(short = 'o', long = "output", value_enum, default_value_t = Output::Text)]
+    output: Output,
+
+    /// Print what happened in the simulation, event by event (one seed only)
+    #[arg(long)]
+    events: bool,
+}
+
+/// A form of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    /// For people.
+    Text,
+    /// One line of JSON for each seed.
+    Json,
+}
+
+/// Runs the seeds. The exit code tells whether all of them passed.
+///
+/// # Errors
+/// When a process cannot be started, or its report cannot be read.
+pub fn command(args: &SimulationArgs) -> anyhow::Result<ExitCode> {
+    if args.seeds == 1 {
+        return Ok(alone(args));
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = args.jobs.map_or(cores, usize::from);
+    let fleet = Fleet { args, began: Instant::now(), state: Mutex::new(State::new(args)) };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(|| fleet.work())).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
+    })?;
+    let state = fleet.state.into_inner().expect("workers do not panic");
+    eprintln!("{}", state.sum(fleet.began));
+    Ok(if state.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One seed, in this process.
+fn alone(args: &SimulationArgs) -> ExitCode {
+    let options =
+        Options { faults_for_ms: args.faults_for_ms, planted: args.plant, keep_events: args.events };
+    let mut report = run_seed(args.seed, &options);
+    for line in std::mem::take(&mut report.lines) {
+        eprintln!("{line}");
+    }
+    print(&report, args.output);
+    if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn print(report: &SeedReport, output: Output) {
+    match output {
+        Output::Text => print!("{report}"),
+        Output::Json => {
+            println!("{}", serde_json::to_string(report).expect("a report has string keys only"));
+        }
+    }
+}
+
+struct Fleet<'a> {
+    args: &'a SimulationArgs,
+    began: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    end: u64,
+    done: u64,
+    failed: Vec<u64>,
+    simulated_ms: u64,
+    operations: u64,
+    faults: BTreeMap<String, u64>,
+}
+
+impl State {
+    fn new(args: &SimulationArgs) -> Self {
+        Self { next: args.seed, end: args.seed.saturating_add(args.seeds), ..Self::default() }
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        let seed = self.next;
+        (seed < self.end).then(|| {
+            self.next += 1;
+            seed
+        })
+    }
+
+    fn add(&mut self, report: &SeedReport) {
+        self.done += 1;
+        self.simulated_ms += report.simulated_ms;
+        let outcomes = report.operations.values();
+        self.operations += outcomes.map(|all| all.ok + all.fail + all.unknown).sum::<u64>();
+        for (kind, count) in &report.faults {
+            *self.faults.entry(kind.clone()).or_default() += count;
+        }
+        if !report.passed {
+            self.failed.push(report.seed);
+        }
+    }
+
+    fn sum(&self, began: Instant) -> String {
+        let faults: Vec<_> = self.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let mut sum = format!(
+            "{} seeds in {} s: {} failed; {} s simulated, {} operations; {}",
+            self.done,
+            began.elapsed().as_secs(),
+            self.failed.len(),
+            self.simulated_ms / 1000,
+            self.operations,
+            faults.join(", ")
+        );
+        if let Some(first) = self.failed.iter().min() {
+            sum.push_str(&format!("\nreproduce with: {}", reproduce(*first)));
+        }
+        sum
+    }
+}
+
+impl Fleet<'_> {
+    fn work(&self) -> anyhow::Result<()> {
+        loop {
+            let Some(seed) = self.state.lock().expect("workers do not panic").take() else { return Ok(()) };
+            let report = self.child(seed)?;
+            let mut state = self.state.lock().expect("workers do not panic");
+            state.add(&report);
+            if !report.passed {
+                eprint!("{report}");
+                eprintln!("  reproduce with: {}", report.reproduce());
+            }
+            if self.args.output == Output::Json {
+                print(&report, Output::Json);
+            }
+            if state.done.is_multiple_of(20) {
+                eprintln!("{} of {} seeds, {} failed", state.done, self.args.seeds, state.failed.len());
+            }
+        }
+    }
+
+    /// Runs a seed in a process of its own: whatever ends it ends one seed.
+    fn child(&self, seed: u64) -> anyhow::Result<SeedReport> {
+        let program = std::env::current_exe().context("this program cannot be found")?;
+        let mut command = Command::new(program);
+        command.args(["run", "simulation", "--output", "json", "--seed", &seed.to_string()]);
+        command.args(["--faults-for-ms", &self.args.faults_for_ms.to_string()]);
+        if let Some(value) = self.args.plant.and_then(|planted| planted.to_possible_value()) {
+            command.args(["--plant", value.get_name()]);
+        }
+        let output = command.stdin(Stdio::null()).output().context("a seed's process cannot be started")?;
+        let told = String::from_utf8_lossy(&output.stdout);
+        Ok(told.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| {
+            let last = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            SeedReport::of_panic(seed, format!("the process ended with {}: {last}", output.status))
+        }))
+    }
+}

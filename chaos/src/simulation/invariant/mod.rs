@@ -1,0 +1,21 @@
+//! The rules, one file each. None knows a node: they judge what was seen.
+//!
+//! | rule | what it judges |
+//! |---|---|
+//! | `election_safety`, `log_matching`, `leader_completeness`, `state_machine_safety` | the four of the Raft paper, from samples of nodes and of their logs |
+//! | `term_covers_log` | that no promise is forgotten in a crash |
+//! | `monotone_applied`, `equal_digests` | replicas |
+//! | `acknowledged_work` | writes and what is there in the end |
+//! | `incarnation_fencing`, `barrier_all_or_none`, `heartbeat_rule` | what clients were told |
+
+pub(crate) mod acknowledged_work;
+pub(crate) mod barrier_all_or_none;
+pub(crate) mod election_safety;
+pub(crate) mod equal_digests;
+pub(crate) mod heartbeat_rule;
+pub(crate) mod incarnation_fencing;
+pub(crate) mod leader_completeness;
+pub(crate) mod log_matching;
+pub(crate) mod monotone_applied;
+pub(crate) mod state_machine_safety;
+pub(crate) mod term_covers_log;

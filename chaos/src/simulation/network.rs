@@ -1,0 +1,111 @@
+//! The simulated network as nodes and clients use it: connections over a TCP that can be cut, held and slowed.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::stream::{BoxStream, StreamExt as _};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::transport::server::Connected;
+use tonic::transport::{Channel, Endpoint, Uri};
+use tripod_raft::{BoxFuture, Listener, Network, Stream};
+use turmoil::net::{TcpListener, TcpStream};
+
+/// The port on which clients are served.
+pub(crate) const CLIENT_PORT: u16 = 7700;
+/// The port of the peer transport.
+pub(crate) const PEER_PORT: u16 = 7800;
+
+/// What connects the nodes.
+pub(crate) struct SimulatedNetwork;
+
+impl Network for SimulatedNetwork {
+    fn connect(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
+        let address = address.to_owned();
+        Box::pin(async move { Ok(Box::new(TcpStream::connect(address).await?) as Box<dyn Stream>) })
+    }
+
+    fn listen(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Listener>>> {
+        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        Box::pin(async move {
+            let port = port.ok_or(io::ErrorKind::InvalidInput)?;
+            Ok(Box::new(Door(bind(port).await?)) as Box<dyn Listener>)
+        })
+    }
+}
+
+struct Door(TcpListener);
+
+impl Listener for Door {
+    fn accept(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
+        Box::pin(async { Ok(Box::new(self.0.accept().await?.0) as Box<dyn Stream>) })
+    }
+}
+
+async fn bind(port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind((IpAddr::from(Ipv4Addr::UNSPECIFIED), port)).await
+}
+
+/// Connections of clients, for a gRPC server.
+pub(crate) async fn clients() -> io::Result<BoxStream<'static, io::Result<Accepted>>> {
+    let listener = bind(CLIENT_PORT).await?;
+    let accept = |listener: TcpListener| async {
+        let accepted = listener.accept().await.map(|(stream, _)| Accepted(stream));
+        Some((accepted, listener))
+    };
+    Ok(futures::stream::unfold(listener, accept).boxed())
+}
+
+/// A channel to the client port of a host. It connects when it is used, and again after a failure.
+pub(crate) fn channel(host: &str) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://{host}:{CLIENT_PORT}")).expect("a host name");
+    let endpoint = endpoint
+        .connect_timeout(std::time::Duration::from_millis(800))
+        .http2_keep_alive_interval(std::time::Duration::from_millis(700))
+        .keep_alive_timeout(std::time::Duration::from_millis(700))
+        .keep_alive_while_idle(true);
+    endpoint.connect_with_connector_lazy(tower::service_fn(|uri: Uri| async move {
+        let host = uri.host().unwrap_or_default().to_owned();
+        let port = uri.port_u16().unwrap_or(CLIENT_PORT);
+        TcpStream::connect((host, port)).await.map(TokioIo::new)
+    }))
+}
+
+/// An accepted connection of a client.
+pub(crate) struct Accepted(TcpStream);
+
+impl Connected for Accepted {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,160 @@
+//! Mistakes that a simulation makes on purpose. A suite that does not catch them proves nothing when it is green.
+//!
+//! They live outside the code under test: in the disk below it, and in the backend between gateway and raft.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use tokio::sync::watch;
+use tripod_gateway::{Backend, Future, Leadership, ProposeError, RaftBackend, Status};
+use tripod_raft::Applied;
+use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
+use tripod_state::{Answer, Command, Envelope, Scope, State, barrier, kv, task};
+
+/// A mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Planted {
+    /// Disks say that they have written what they have not: writes are acknowledged before they are durable.
+    LyingDisk,
+    /// Disks say that they have written a vote, and have not.
+    ForgottenVote,
+    /// A follower answers linearizable reads from its own memory.
+    StaleReads,
+    /// An older life of a task is taken for its newest.
+    IncarnationCheckSkipped,
+    /// Now and then an arrival at a barrier is not recorded.
+    BarrierArrivalDropped,
+    /// Now and then an increment is applied twice.
+    DoubleApply,
+}
+
+impl Planted {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::LyingDisk,
+        Self::ForgottenVote,
+        Self::StaleReads,
+        Self::IncarnationCheckSkipped,
+        Self::BarrierArrivalDropped,
+        Self::DoubleApply,
+    ];
+}
+
+/// Of so many commands of the kind one is treated wrongly.
+const ONE_OF: u64 = 5;
+
+/// The backend of a simulated node: the real one, with a mistake or without.
+pub(crate) struct PlantedBackend {
+    inner: Arc<RaftBackend>,
+    node: NodeId,
+    planted: Option<Planted>,
+    seen: AtomicU64,
+}
+
+impl PlantedBackend {
+    pub(crate) fn new(inner: RaftBackend, node: NodeId, planted: Option<Planted>) -> Self {
+        Self { inner: Arc::new(inner), node, planted, seen: AtomicU64::new(0) }
+    }
+
+    fn is_this_one(&self) -> bool {
+        self.seen.fetch_add(1, Ordering::Relaxed) % ONE_OF == ONE_OF - 1
+    }
+
+    /// Lets an increment through twice.
+    fn twice(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        let first = self.inner.propose(Envelope { stamp: None, command: envelope.command.clone() });
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            first.await?;
+            inner.propose(envelope).await
+        })
+    }
+
+    /// The life that is current, whatever life the caller is.
+    fn current(&self, scope: Scope, task: TaskId) -> Option<Incarnation> {
+        let mut current = None;
+        self.inner.read(&mut |state: &State| {
+            let report = state.tasks(scope, &[task]).ok();
+            current = report.and_then(|report| report.tasks.first().map(|info| info.incarnation));
+        });
+        current
+    }
+
+    fn unfenced(&self, mut envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        match &mut envelope.command {
+            Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+                // An older life: lives are numbered in their order here.
+                let current = self.current(*scope, *task);
+                *incarnation = current.map_or(*incarnation, |current| current.max(*incarnation));
+            }
+            Command::Task(task::Command::RefuseBeat { scope, .. }) => {
+                let mut service = None;
+                let job = scope.job;
+                self.inner.read(&mut |state: &State| service = state.job(job).map(|job| job.service));
+                if let Some(service) = service {
+                    let index = self.inner.applied_index();
+                    let applied = Applied { index, reply: Ok(Answer::Registered { service }) };
+                    return Box::pin(std::future::ready(Ok(applied)));
+                }
+            }
+            _ => {}
+        }
+        self.inner.propose(envelope)
+    }
+}
+
+impl Backend for PlantedBackend {
+    fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        match (self.planted, &envelope.command) {
+            (Some(Planted::DoubleApply), Command::Kv(kv::Command::Increment { .. }))
+                if self.is_this_one() =>
+            {
+                self.twice(envelope)
+            }
+            (Some(Planted::BarrierArrivalDropped), Command::Barrier(barrier::Command::Arrive { .. }))
+                if self.is_this_one() =>
+            {
+                Box::pin(std::future::pending())
+            }
+            (Some(Planted::IncarnationCheckSkipped), Command::Task(_)) => self.unfenced(envelope),
+            _ => self.inner.propose(envelope),
+        }
+    }
+
+    fn read_barrier(&self) -> Future<Result<LogIndex, ProposeError>> {
+        let follows = self.leadership().borrow().leader != Some(self.node);
+        if self.planted == Some(Planted::StaleReads) && follows {
+            return Box::pin(std::future::ready(Ok(self.inner.applied_index())));
+        }
+        self.inner.read_barrier()
+    }
+
+    fn wait_applied(&self, index: LogIndex) -> Future<Result<(), ProposeError>> {
+        self.inner.wait_applied(index)
+    }
+
+    fn read(&self, look: &mut dyn FnMut(&State)) {
+        self.inner.read(look);
+    }
+
+    fn applied_index(&self) -> LogIndex {
+        self.inner.applied_index()
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.inner.leadership()
+    }
+
+    fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
+        self.inner.ask_leader(question)
+    }
+
+    fn status(&self) -> Status {
+        self.inner.status()
+    }
+
+    fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
+        self.inner.transfer_leadership(to)
+    }
+}

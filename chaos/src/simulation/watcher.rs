@@ -1,0 +1,210 @@
+//! Looks at the nodes from outside, between the steps of the simulation, and tells the witness.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tripod_gateway::{Leadership, Role};
+use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::{Fault, Scope, State};
+
+use super::invariant::incarnation_fencing::Task;
+use super::node::{Running, Site};
+use super::observation::{Sample, SimTime};
+use super::witness::Witness;
+
+/// How often the nodes' status is looked at, in milliseconds of simulated time.
+const STATUS_EVERY_MS: u64 = 20;
+/// How often the logs are compared with each other.
+const LOGS_EVERY_MS: u64 = 100;
+/// How often states are hashed, and tasks are looked at.
+const STATES_EVERY_MS: u64 = 200;
+/// Without progress for so long what happens then may have been decided long before.
+const STALL_MS: u64 = 600;
+/// For how long after such a stall.
+const STALL_COUNTS_MS: u64 = 5000;
+
+/// What was seen before.
+pub(crate) struct Watcher {
+    sites: Vec<Arc<Site>>,
+    witness: Witness,
+    leaderships: BTreeMap<NodeId, Leadership>,
+    dead: BTreeSet<Task>,
+    /// When an index above all before was last seen applied, and that index.
+    progress: (SimTime, LogIndex),
+    last_stall: SimTime,
+    looked: Looked,
+}
+
+#[derive(Default)]
+struct Looked {
+    status: SimTime,
+    logs: SimTime,
+    states: SimTime,
+}
+
+/// Whether something that is done every so often is due.
+fn due(last: &mut SimTime, at: SimTime, every_ms: u64) -> bool {
+    let due = at.since_ms(*last) >= every_ms;
+    if due {
+        *last = at;
+    }
+    due
+}
+
+impl Watcher {
+    pub(crate) fn new(sites: &[Arc<Site>], witness: &Witness) -> Self {
+        Self {
+            sites: sites.to_vec(),
+            witness: witness.clone(),
+            leaderships: BTreeMap::new(),
+            dead: BTreeSet::new(),
+            progress: Default::default(),
+            last_stall: SimTime(0),
+            looked: Looked::default(),
+        }
+    }
+
+    /// Looks at what is due.
+    pub(crate) fn turn(&mut self, at: SimTime) {
+        self.leaders(at);
+        if due(&mut self.looked.status, at, STATUS_EVERY_MS) {
+            self.status(at);
+        }
+        if due(&mut self.looked.states, at, STATES_EVERY_MS) {
+            self.states(at);
+        }
+    }
+
+    fn leaders(&mut self, at: SimTime) {
+        for site in &self.sites {
+            let Some(running) = site.running() else {
+                self.leaderships.remove(&site.node);
+                continue;
+            };
+            let seen = running.leadership();
+            if self.leaderships.get(&site.node) == Some(&seen) {
+                continue;
+            }
+            self.leaderships.insert(site.node, seen);
+            let Leadership { leader, term, ready_here } = seen;
+            let leader = leader.map_or("nobody".to_owned(), |leader| format!("node {leader}"));
+            let ready = if ready_here { ", ready" } else { "" };
+            self.witness.note(at, &site.name, format_args!("term {term}: {leader} leads{ready}"));
+            self.witness.follows(at, site.node, running.life, &seen);
+        }
+    }
+
+    fn status(&mut self, at: SimTime) {
+        let with_logs = due(&mut self.looked.logs, at, LOGS_EVERY_MS);
+        let mut logs = Vec::new();
+        for site in &self.sites {
+            let Some(running) = site.running() else { continue };
+            let sample = sample(&running);
+            let log = site.disk.log();
+            self.witness.sampled(at, &sample, &log);
+            if with_logs {
+                logs.push(log);
+            }
+            if sample.applied > self.progress.1 {
+                if at.since_ms(self.progress.0) > STALL_MS {
+                    self.last_stall = at;
+                }
+                self.progress = (at, sample.applied);
+            }
+        }
+        self.witness.logs(at, &logs);
+    }
+
+    fn states(&mut self, at: SimTime) {
+        for site in &self.sites {
+            let Some(running) = site.running() else { continue };
+            let (applied, digest) = applied_and_digest(&running);
+            self.witness.note(at, &site.name, format_args!("applied {applied}: {digest:016x}"));
+            self.witness.digest(at, site.node, applied, digest);
+            let dead = running.handle.read(silent_tasks);
+            for task in dead {
+                if self.dead.insert(task.clone()) {
+                    let stalled = at.since_ms(self.progress.0) > STALL_MS
+                        || (self.last_stall != SimTime(0) && at.since_ms(self.last_stall) < STALL_COUNTS_MS);
+                    self.witness.note(at, &site.name, format_args!("{task:?} is dead"));
+                    self.witness.count("tasks declared dead");
+                    self.witness.task_dead(at, &task, stalled);
+                }
+            }
+        }
+    }
+
+    /// The index and digest that all nodes have in common, if they are all up and equal.
+    pub(crate) fn all_equal(&self) -> Option<(LogIndex, u64)> {
+        let mut common = None;
+        for site in &self.sites {
+            let seen = applied_and_digest(&site.running()?);
+            if *common.get_or_insert(seen) != seen {
+                return None;
+            }
+        }
+        common
+    }
+
+    /// Whether every node is up and knows the same leader, who is ready.
+    pub(crate) fn all_follow(&self) -> bool {
+        let seen: Option<Vec<_>> =
+            self.sites.iter().map(|site| site.running().map(|running| running.leadership())).collect();
+        let Some(seen) = seen else { return false };
+        let leader = seen[0].leader;
+        leader.is_some()
+            && seen.iter().all(|one| one.leader == leader && one.term == seen[0].term)
+            && seen.iter().any(|one| one.ready_here)
+    }
+
+    /// Looks at the state of any node.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> Option<T> {
+        let running = self.sites.iter().find_map(|site| site.running())?;
+        Some(running.handle.read(look))
+    }
+
+    /// How the nodes stand, in words.
+    pub(crate) fn words(&self) -> String {
+        let one = |site: &Arc<Site>| match site.running() {
+            None => format!("{} is down", site.name),
+            Some(running) => {
+                let (applied, digest) = applied_and_digest(&running);
+                let Leadership { leader, term, .. } = running.leadership();
+                let leader = leader.map_or("nobody".to_owned(), |leader| format!("node {leader}"));
+                format!("{} applied {applied}, {digest:016x}, term {term}, follows {leader}", site.name)
+            }
+        };
+        self.sites.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn sample(running: &Running) -> Sample {
+    let status = running.handle.status();
+    Sample {
+        node: status.node,
+        life: running.life,
+        leads: status.role == Role::Leader,
+        term: status.term,
+        last_log: status.last_log,
+        committed: status.committed,
+        applied: running.handle.applied_index(),
+    }
+}
+
+fn applied_and_digest(running: &Running) -> (LogIndex, u64) {
+    // Nothing runs between the two: this is not within a step of the simulation.
+    (running.handle.applied_index(), running.handle.read(State::digest))
+}
+
+/// The tasks that were given up for want of heartbeats.
+fn silent_tasks(state: &State) -> Vec<Task> {
+    let mut dead = Vec::new();
+    for job in state.jobs() {
+        let Ok(report) = state.tasks(Scope { job: job.id, service: None }, &[]) else { continue };
+        let silent = report.tasks.iter().filter(
+            |info| matches!(&info.error, Some(Fault::HeartbeatTimeout { task }) if *task == info.task),
+        );
+        dead.extend(silent.map(|info| (job.name.as_str().to_owned(), info.task.0)));
+    }
+    dead
+}

@@ -1,0 +1,69 @@
+//! What the clients of a simulation do. Each workload is a host of its own, with one or several clients.
+//!
+//! | workload | protocol | what |
+//! |---|---|---|
+//! | `keys` | `tripod.v1` and dialect N | registers: read, write, insert, compare-and-set |
+//! | `list` | `tripod.v1` | an append list: inserts of keys of their own, read in the order of the log |
+//! | `counter` | dialect N | increments that are repeated with their stamp until there is an answer |
+//! | `gang` | dialect N | tasks of a job: registration, lives, heartbeats, barriers, silence |
+
+mod arrival;
+mod beats;
+mod counter;
+mod gang;
+mod keys;
+mod list;
+mod member;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::client::{Client, Phase};
+use super::witness::Witness;
+use crate::history::ClientId;
+
+pub(crate) use keys::JOB as KEYS_JOB;
+
+/// The hosts of clients.
+pub(crate) const HOSTS: [&str; 3] = ["keys", "count", "gang"];
+
+/// What every workload is told.
+#[derive(Clone)]
+pub(crate) struct Setting {
+    pub(crate) seed: u64,
+    pub(crate) nodes: usize,
+    pub(crate) witness: Witness,
+    pub(crate) phase: Rc<Cell<Phase>>,
+    /// Set once the last gang has ended: the other clients go on until then.
+    pub(crate) gangs_over: Rc<Cell<bool>>,
+}
+
+impl Setting {
+    fn client(&self, id: u32) -> Client {
+        Client::new(self.seed, ClientId(id), self.nodes, &self.witness, &self.phase)
+    }
+}
+
+/// Runs what a host runs.
+pub(crate) async fn run(host: &'static str, setting: Setting) -> turmoil::Result {
+    match host {
+        "keys" => {
+            let mut first = setting.client(10);
+            let clients = (11..13).map(|id| first.sibling(ClientId(id))).collect::<Vec<_>>();
+            let lists = (13..15).map(|id| first.sibling(ClientId(id))).collect::<Vec<_>>();
+            let keys = futures::future::join_all(clients.into_iter().map(keys::run));
+            let lists = futures::future::join_all(lists.into_iter().map(list::run));
+            futures::future::join3(keys::run(first), keys, lists).await;
+        }
+        "count" => {
+            let mut first = setting.client(20);
+            let second = first.sibling(ClientId(21));
+            futures::future::join(counter::run(first), counter::run(second)).await;
+        }
+        _ => {
+            gang::run(setting.client(30)).await;
+            setting.gangs_over.set(true);
+        }
+    }
+    Ok(())
+}

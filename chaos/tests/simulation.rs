@@ -1,0 +1,121 @@
+//! The simulation: honest seeds pass and repeat themselves, and mistakes made on purpose are caught.
+
+use std::process::Command;
+
+use tripod_chaos::simulation::{Options, Planted, SeedReport, run_seed};
+
+/// Shorter than by default: these seeds run without optimisation.
+fn short(planted: Option<Planted>) -> Options {
+    Options { faults_for_ms: 6_000, planted, ..Options::default() }
+}
+
+/// Which rules the first of these seeds broke that broke any.
+fn caught(planted: Planted, seeds: std::ops::RangeInclusive<u64>) -> Vec<String> {
+    let broken = |report: &SeedReport| !report.violations.is_empty();
+    let options = Options { planted: Some(planted), ..Options::default() };
+    let report = seeds.clone().map(|seed| run_seed(seed, &options)).find(broken);
+    let report = report.unwrap_or_else(|| panic!("{planted:?} was not caught in {seeds:?}"));
+    report.violations.iter().map(|violation| violation.rule.clone()).collect()
+}
+
+#[test]
+fn honest_seeds_pass_and_judge_something() {
+    for seed in [1, 2] {
+        let report = run_seed(seed, &short(None));
+        assert!(report.passed, "{report}");
+        let judged = report.judged;
+        for (what, count) in [
+            ("leaders", judged.leaders),
+            ("entries", judged.entries),
+            ("digests", judged.digests),
+            ("writes", judged.writes),
+            ("lives", judged.lives),
+        ] {
+            assert!(count > 0, "no {what} were judged: {report}");
+        }
+    }
+}
+
+/// Something below the simulation counts across the runs of a process, so a seed repeats itself process by process:
+/// as `tripod-chaos run simulation` runs it.
+#[test]
+fn two_runs_of_a_seed_are_one_run() {
+    if let Ok(seed) = std::env::var(SEED) {
+        let report = run_seed(seed.parse().expect("a seed"), &short(None));
+        println!("{RUN}{:016x} {} {}", report.hash, report.events, report.simulated_ms);
+        return;
+    }
+    let run = |seed: u64| {
+        let mut command = Command::new(std::env::current_exe().expect("this program exists"));
+        command
+            .args(["--exact", "two_runs_of_a_seed_are_one_run", "--nocapture"])
+            .env(SEED, seed.to_string());
+        let output = command.output().expect("this program can be started");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split_once(RUN).map(|(_, run)| run.lines().next().unwrap_or_default().to_owned()).expect("a run")
+    };
+    let first = run(3);
+    assert_eq!(first, run(3));
+    assert_ne!(first, run(4));
+}
+
+/// What stands before a run in the output of a process.
+const RUN: &str = "run: ";
+/// Which seed a process that this test started is to run, on disks that lie or on honest ones.
+const SEED: &str = "TRIPOD_SIMULATION_TEST_SEED";
+const HONEST: &str = "TRIPOD_SIMULATION_TEST_HONEST";
+
+/// Whether a process that runs this test with one seed ends well.
+fn passes_in_a_process_of_its_own(seed: u64, honest: bool) -> bool {
+    let mut command = Command::new(std::env::current_exe().expect("this program exists"));
+    command.args(["--exact", "a_disk_that_lies_is_caught"]).env(SEED, seed.to_string());
+    if honest {
+        command.env(HONEST, "1");
+    }
+    command.output().expect("this program can be started").status.success()
+}
+
+/// openraft panics when it sees what such a disk did, and a panic within a panic ends the process: each seed has
+/// a process of its own.
+#[test]
+fn a_disk_that_lies_is_caught() {
+    if let Ok(seed) = std::env::var(SEED) {
+        let planted = std::env::var(HONEST).is_err().then_some(Planted::LyingDisk);
+        let report = run_seed(seed.parse().expect("a seed"), &short(planted));
+        assert!(report.passed, "{report}");
+        return;
+    }
+    assert!(passes_in_a_process_of_its_own(1, true));
+    let caught = (1..=8).find(|seed| !passes_in_a_process_of_its_own(*seed, false));
+    assert!(caught.is_some(), "not caught");
+}
+
+#[test]
+fn a_forgotten_vote_is_caught() {
+    let rules = caught(Planted::ForgottenVote, 1..=4);
+    assert!(rules.contains(&"term covers log".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn reads_from_a_follower_are_caught() {
+    let rules = caught(Planted::StaleReads, 1..=4);
+    assert!(rules.iter().any(|rule| rule.starts_with("linear")), "{rules:?}");
+}
+
+#[test]
+fn an_unfenced_life_is_caught() {
+    let rules = caught(Planted::IncarnationCheckSkipped, 1..=4);
+    assert!(rules.contains(&"incarnation fencing".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn a_dropped_arrival_is_caught() {
+    let rules = caught(Planted::BarrierArrivalDropped, 1..=4);
+    assert!(rules.iter().any(|rule| rule.starts_with("barrier")), "{rules:?}");
+}
+
+#[test]
+fn an_increment_applied_twice_is_caught() {
+    let rules = caught(Planted::DoubleApply, 1..=4);
+    assert!(rules.iter().any(|rule| rule.starts_with("counter")), "{rules:?}");
+}
