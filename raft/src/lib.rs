@@ -32,7 +32,7 @@
 //! | `state_machine`, `snapshot` | apply, and files of the whole state |
 //! | `network` | the peer transport, both sides |
 //! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
-//! | `read_index` | linearizable reads |
+//! | `read_index`, `held_votes` | linearizable reads, and what proves them |
 //! | `space` | full disks, and what is refused then |
 //! | `fitness` | when a leader gives up leading |
 //! | `divergence` | whether the states of all nodes are equal |
@@ -51,6 +51,7 @@ mod failure;
 mod fitness;
 mod forward;
 mod handle;
+mod held_votes;
 mod identity;
 mod journal;
 mod leader_link;

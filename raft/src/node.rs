@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::fitness::{Fitness, Watcher};
 use crate::forward::Forwarder;
 use crate::handle::{Applied, Hooks, ProposeError, StartError, Status};
+use crate::held_votes::HeldVotes;
 use crate::journal::Space;
 use crate::leader_link::LeaderLink;
 use crate::leadership::{LeadershipWatch, Sources};
@@ -31,7 +32,7 @@ use crate::network::leader_service::LeaderService;
 use crate::network::line::Line;
 use crate::network::server::{self, RaftService};
 use crate::options::Options;
-use crate::read_index::{self, ReadRounds};
+use crate::read_index::ReadRounds;
 use crate::rejoin::{self, Asked, Gate, Marker, Newcomer, Respondent};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
@@ -117,12 +118,13 @@ impl Node {
         let leadership = LeadershipWatch::start(options.node.0, &raft, sources);
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
+        let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
         let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
         let node = Self {
             submitter: Submitter::new(raft.clone(), clock),
             forwarder: Forwarder::start(link.clone()),
-            own_rounds: own_rounds(&raft),
+            own_rounds: own_rounds(votes),
             remote_rounds: remote_rounds(&link),
             stopping: AtomicBool::new(false),
             stop: watch::Sender::new(false),
@@ -450,11 +452,10 @@ async fn form(raft: &Raft, members: BTreeMap<u64, Peer>) -> Result<(), String> {
     }
 }
 
-fn own_rounds(raft: &Raft) -> ReadRounds {
-    let raft = raft.clone();
+fn own_rounds(votes: HeldVotes) -> ReadRounds {
     ReadRounds::start(move || {
-        let raft = raft.clone();
-        async move { read_index::confirm(&raft).await }
+        let votes = votes.clone();
+        async move { votes.confirm().await }
     })
 }
 

@@ -3,13 +3,10 @@
 
 use std::future::Future;
 
-use openraft::ReadPolicy;
-use openraft::errors::{LinearizableReadError, RaftError};
 use tokio::sync::{mpsc, oneshot};
 use tripod_state::ids::LogIndex;
 
 use crate::handle::ProposeError;
-use crate::types::Raft;
 
 /// Readers that may wait for the next round.
 const WAITING_MAX: usize = 65_536;
@@ -64,20 +61,6 @@ impl ReadRounds {
 
 fn stopped() -> ProposeError {
     ProposeError::Stopped("reads have ended on this node".into())
-}
-
-/// One round on the leader: a quorum must answer a heartbeat that is sent after the call.
-pub(crate) async fn confirm(raft: &Raft) -> Outcome {
-    match raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
-        Ok(linearizer) => Ok(LogIndex(linearizer.read_log_id().index())),
-        Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(_))) => {
-            Err(ProposeError::NoLeader("this node does not lead".into()))
-        }
-        Err(RaftError::APIError(LinearizableReadError::QuorumNotEnough(error))) => {
-            Err(ProposeError::NoLeader(format!("the leader cannot reach a quorum: {error}")))
-        }
-        Err(RaftError::Fatal(fatal)) => Err(ProposeError::Stopped(fatal.to_string())),
-    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use super::transfer::Received;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
+use crate::held_votes;
 use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;
 use crate::types::{Raft, Snapshot, Types};
@@ -186,6 +187,13 @@ impl RaftApi for RaftService {
         let message = unblob(request.get_ref())?;
         let answer = self.raft.pre_vote(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
+    }
+
+    async fn held_vote(&self, _: Request<Blob>) -> Result<Response<Blob>, Status> {
+        // Of what was lost nobody knows whether it was a later vote.
+        self.gate.check_votes()?;
+        let vote = held_votes::own(&self.raft).await.map_err(stopped)?;
+        Ok(Response::new(blob(&vote)))
     }
 
     async fn transfer_leader(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

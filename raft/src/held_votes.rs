@@ -1,0 +1,160 @@
+//! One round of linearizable reads on the leader: a quorum says which vote it holds.
+//!
+//! openraft's own round takes an answer to an append for an answer to the newest one that says nothing more. An
+//! answer that lay in a socket while this process was stopped then proves a leadership that is over, and a
+//! read that came in meanwhile finds what the next leader has long replaced. Here each answer belongs to a
+//! question that was asked after the reader had come: whoever holds no later vote then has not elected
+//! anybody else before, so nothing was acknowledged that this node does not know.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use openraft::ReadPolicy;
+use openraft::errors::{LinearizableReadError, RaftError};
+use tonic::Request;
+use tripod_proto::tripod::peer::v1::Blob;
+use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
+use tripod_state::ids::LogIndex;
+
+use crate::codec;
+use crate::handle::ProposeError;
+use crate::network::auth::Caller;
+use crate::network::channels::{Channels, Class};
+use crate::types::{LogId, Raft, Vote};
+
+/// How long a quorum may take. Who waits for the read asks again.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Asks the members.
+#[derive(Clone)]
+pub(crate) struct HeldVotes {
+    node: u64,
+    cluster_id: String,
+    channels: Channels,
+    raft: Raft,
+}
+
+/// What the leader knows when a round begins.
+struct Known {
+    vote: Vote,
+    committed: Option<LogId>,
+    /// More than half of each of these sets must answer; two while members change.
+    quorums_of: Vec<BTreeSet<u64>>,
+    addresses: BTreeMap<u64, String>,
+}
+
+impl HeldVotes {
+    pub(crate) fn new(node: u64, cluster_id: String, channels: Channels, raft: Raft) -> Self {
+        Self { node, cluster_id, channels, raft }
+    }
+
+    /// Runs a round; gives the index that a reader must have applied.
+    ///
+    /// # Errors
+    /// This node does not lead, or cannot prove that it does.
+    pub(crate) async fn confirm(&self) -> Result<LogIndex, ProposeError> {
+        let known = self.known().await?;
+        if !known.vote.committed || known.vote.leader_id.node_id != self.node {
+            return Err(ProposeError::NoLeader("this node does not lead".into()));
+        }
+        let read_index = match known.committed {
+            Some(committed) if committed.leader_id == known.vote.leader_id => committed.index,
+            // A new leader does not know yet how much of what it found is committed.
+            _ => self.first_index().await?,
+        };
+        let proved = tokio::time::timeout(ANSWER_DEADLINE, self.prove(&known)).await;
+        proved.unwrap_or_else(|_| {
+            Err(ProposeError::NoLeader(format!("no quorum answered within {ANSWER_DEADLINE:?}")))
+        })?;
+        Ok(LogIndex(read_index))
+    }
+
+    async fn known(&self) -> Result<Known, ProposeError> {
+        let looked = self.raft.with_raft_state(|state| {
+            let membership = state.membership_state.effective().membership();
+            Known {
+                vote: *state.vote_ref(),
+                committed: state.cluster_committed().max(state.local_committed()).copied(),
+                quorums_of: membership.get_joint_config().clone(),
+                addresses: membership.nodes().map(|(node, peer)| (*node, peer.address.clone())).collect(),
+            }
+        });
+        looked.await.map_err(|fatal| ProposeError::Stopped(fatal.to_string()))
+    }
+
+    /// The index from openraft, which waits until the first entry of the term is committed.
+    async fn first_index(&self) -> Result<u64, ProposeError> {
+        match self.raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
+            Ok(linearizer) => Ok(linearizer.read_log_id().index()),
+            Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(_))) => {
+                Err(ProposeError::NoLeader("this node does not lead".into()))
+            }
+            Err(RaftError::APIError(LinearizableReadError::QuorumNotEnough(error))) => {
+                Err(ProposeError::NoLeader(format!("the leader cannot reach a quorum: {error}")))
+            }
+            Err(RaftError::Fatal(fatal)) => Err(ProposeError::Stopped(fatal.to_string())),
+        }
+    }
+
+    /// Asks until enough members hold no later vote than this leader's.
+    async fn prove(&self, known: &Known) -> Result<(), ProposeError> {
+        let mut agreeing = BTreeSet::from([self.node]);
+        let others = known.quorums_of.iter().flatten().copied().filter(|node| *node != self.node);
+        let others: BTreeSet<u64> = others.collect();
+        let mut asked: FuturesUnordered<_> = others.into_iter().map(|node| self.ask(known, node)).collect();
+        while !is_quorum(&known.quorums_of, &agreeing) {
+            let Some((node, held)) = asked.next().await else {
+                return Err(ProposeError::NoLeader("the leader cannot reach a quorum".into()));
+            };
+            match held {
+                Some(held) if held <= known.vote => {
+                    agreeing.insert(node);
+                }
+                Some(_) => return Err(ProposeError::NoLeader("another node was elected".into())),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, known: &Known, node: u64) -> (u64, Option<Vote>) {
+        let answer = async {
+            let channel = self.channels.lazy(node, known.addresses.get(&node)?, Class::Vote).ok()?;
+            let caller = Caller::new(&self.cluster_id, node).ok()?;
+            let request: Request<Blob> = caller.request(Blob::default());
+            let answer = RaftClient::new(channel).held_vote(request).await.ok()?;
+            codec::decode(&answer.get_ref().data).ok()
+        };
+        (node, answer.await)
+    }
+}
+
+/// The vote that this node holds.
+///
+/// # Errors
+/// The engine has stopped.
+pub(crate) async fn own(raft: &Raft) -> Result<Vote, String> {
+    raft.with_raft_state(|state| *state.vote_ref()).await.map_err(|fatal| fatal.to_string())
+}
+
+fn is_quorum(sets: &[BTreeSet<u64>], agreeing: &BTreeSet<u64>) -> bool {
+    sets.iter().all(|set| set.intersection(agreeing).count() * 2 > set.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quorum_is_more_than_half_of_each_set() {
+        let set = |nodes: &[u64]| nodes.iter().copied().collect::<BTreeSet<u64>>();
+        assert!(is_quorum(&[set(&[1])], &set(&[1])));
+        assert!(!is_quorum(&[set(&[1, 2])], &set(&[1])));
+        assert!(is_quorum(&[set(&[1, 2, 3])], &set(&[1, 3])));
+        assert!(!is_quorum(&[set(&[1, 2, 3, 4])], &set(&[1, 3])));
+        let joint = [set(&[1, 2, 3]), set(&[3, 4, 5])];
+        assert!(!is_quorum(&joint, &set(&[1, 2, 3])));
+        assert!(is_quorum(&joint, &set(&[1, 3, 4])));
+    }
+}
