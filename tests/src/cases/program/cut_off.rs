@@ -46,7 +46,7 @@ impl Nodes {
     }
 
     fn command(&self, node: u64, folder: &Path) -> Result<Command> {
-        let NodePorts { client, peer, http, jobs } = self.ports.node(node)?;
+        let NodePorts { client, peer, http, jobs, .. } = self.ports.node(node)?;
         let mut initial = vec![format!("{node}={}", loopback(peer))];
         let others = self.ways.iter().filter(|(from, ..)| *from == node);
         initial.extend(others.map(|(_, to, way)| format!("{to}={}", way.address())));
