@@ -11,6 +11,11 @@ use crate::clients::{self, SKIP_VARIABLE};
 use crate::stage::{self, Stage};
 use crate::verify;
 
+/// Seeds of the simulation, which take two or three minutes on two cores.
+const SEEDS: &str = "200";
+/// How long real processes are disturbed.
+const MINUTES: &str = "3";
+
 /// What to test.
 #[derive(Args, Clone)]
 pub(crate) struct Options {
@@ -21,7 +26,8 @@ pub(crate) struct Options {
     /// Leave the verify stages out.
     #[arg(long)]
     skip_verify: bool,
-    /// Run only this stage: one of verify's, build, rust, doctest, clients, release.
+    /// Run only this stage: one of verify's, build, rust, doctest, clients, release,
+    /// simulation, chaos.
     #[arg(long)]
     only: Option<String>,
     /// Run only client tests whose name contains this text.
@@ -41,6 +47,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let clients = options.clone();
     stages.push(Stage::new("clients", move || client_tests(&clients)));
     stages.push(Stage::new("release", release_figures));
+    stages.push(Stage::new("simulation", || chaos(&["simulation", "--seed", "1", "--seeds", SEEDS])));
+    stages.push(Stage::new("chaos", || chaos(&["mixed", "--seed", "1", "--minutes", MINUTES])));
     stage::run_all("test", options.only.as_deref(), stages)
 }
 
@@ -61,11 +69,21 @@ fn rust_tests() -> Result<()> {
 
 /// What is promised of the program that people run, and says nothing of an unoptimised one.
 fn release_figures() -> Result<()> {
-    cargo::run(cargo(&["build", "--release", "--package", "tripod"]))?;
+    // Together, or what both depend on is built twice with different features.
+    cargo::run(cargo(&["build", "--release", "--package", "tripod", "--package", "tripod-chaos"]))?;
     let mut figures = cargo(&["test", "--quiet", "--package", "tripod-chaos", "--test", "idle"]);
     figures.args(["--", "--ignored", "--nocapture"]);
     figures.env("TRIPOD_BIN", target_dir()?.join("release/tripod"));
     cargo::run(figures)
+}
+
+/// One run of `tripod-chaos`, by the program that the release stage made: unoptimised, a seed takes six times as long.
+fn chaos(run: &[&str]) -> Result<()> {
+    let program = target_dir()?.join("release/tripod-chaos");
+    let mut command = Command::new(program);
+    command.current_dir(root()).arg("run").args(run);
+    command.env("TRIPOD_BIN", target_dir()?.join("release/tripod"));
+    cargo::run(command)
 }
 
 fn client_tests(options: &Options) -> Result<()> {
