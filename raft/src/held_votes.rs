@@ -7,12 +7,15 @@
 //! anybody else before, so nothing was acknowledged that this node does not know.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use openraft::ReadPolicy;
 use openraft::errors::{LinearizableReadError, RaftError};
+use parking_lot::Mutex;
 use tonic::Request;
+use tonic::transport::Channel;
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::LogIndex;
@@ -21,6 +24,7 @@ use crate::codec;
 use crate::handle::ProposeError;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
+use crate::read_index::Rounds;
 use crate::types::{LogId, Raft, Vote};
 
 /// How long a quorum may take. Who waits for the read asks again.
@@ -33,6 +37,16 @@ pub(crate) struct HeldVotes {
     cluster_id: String,
     channels: Channels,
     raft: Raft,
+    /// One question at a time is under way to each member: a round that has its quorum leaves the others' answers
+    /// to themselves, and a member that does not answer keeps one call, not thousands.
+    members: Arc<Mutex<BTreeMap<u64, Member>>>,
+}
+
+/// How to ask a member.
+struct Member {
+    address: String,
+    /// `None`: it did not say.
+    votes: Rounds<Option<Vote>>,
 }
 
 /// What the leader knows when a round begins.
@@ -46,7 +60,7 @@ struct Known {
 
 impl HeldVotes {
     pub(crate) fn new(node: u64, cluster_id: String, channels: Channels, raft: Raft) -> Self {
-        Self { node, cluster_id, channels, raft }
+        Self { node, cluster_id, channels, raft, members: Arc::default() }
     }
 
     /// Runs a round; gives the index that a reader must have applied.
@@ -63,10 +77,7 @@ impl HeldVotes {
             // A new leader does not know yet how much of what it found is committed.
             _ => self.first_index().await?,
         };
-        let proved = tokio::time::timeout(ANSWER_DEADLINE, self.prove(&known)).await;
-        proved.unwrap_or_else(|_| {
-            Err(ProposeError::NoLeader(format!("no quorum answered within {ANSWER_DEADLINE:?}")))
-        })?;
+        self.prove(&known).await?;
         Ok(LogIndex(read_index))
     }
 
@@ -119,14 +130,44 @@ impl HeldVotes {
     }
 
     async fn ask(&self, known: &Known, node: u64) -> (u64, Option<Vote>) {
-        let answer = async {
-            let channel = self.channels.lazy(node, known.addresses.get(&node)?, Class::Vote).ok()?;
-            let caller = Caller::new(&self.cluster_id, node).ok()?;
-            let request: Request<Blob> = caller.request(Blob::default());
-            let answer = RaftClient::new(channel).held_vote(request).await.ok()?;
-            codec::decode(&answer.get_ref().data).ok()
-        };
-        (node, answer.await)
+        let Some(address) = known.addresses.get(&node) else { return (node, None) };
+        let votes = self.votes_of(node, address);
+        (node, votes.outcome().await.unwrap_or(None))
+    }
+
+    fn votes_of(&self, node: u64, address: &str) -> Rounds<Option<Vote>> {
+        let mut members = self.members.lock();
+        if let Some(known) = members.get(&node).filter(|known| known.address == address) {
+            return known.votes.clone();
+        }
+        let (asker, place) = (Asker { node, cluster_id: self.cluster_id.clone() }, address.to_owned());
+        let channels = self.channels.clone();
+        let votes = Rounds::start({
+            let place = place.clone();
+            move || {
+                let channel = channels.lazy(node, &place, Class::Vote);
+                let asker = asker.clone();
+                async move { tokio::time::timeout(ANSWER_DEADLINE, asker.ask(channel.ok()?)).await.ok()? }
+            }
+        });
+        members.insert(node, Member { address: place, votes: votes.clone() });
+        votes
+    }
+}
+
+/// Asks one member.
+#[derive(Clone)]
+struct Asker {
+    node: u64,
+    cluster_id: String,
+}
+
+impl Asker {
+    async fn ask(&self, channel: Channel) -> Option<Vote> {
+        let caller = Caller::new(&self.cluster_id, self.node).ok()?;
+        let request: Request<Blob> = caller.request(Blob::default());
+        let answer = RaftClient::new(channel).held_vote(request).await.ok()?;
+        codec::decode(&answer.get_ref().data).ok()
     }
 }
 

@@ -13,22 +13,29 @@ const WAITING_MAX: usize = 65_536;
 /// Readers that one round takes on.
 const ROUND_MAX: usize = 16_384;
 
-type Outcome = Result<LogIndex, ProposeError>;
+/// Rounds of linearizable reads.
+pub(crate) type ReadRounds = Rounds<Result<LogIndex, ProposeError>>;
 
-/// A queue of readers and the task that runs their rounds, one at a time. Clones share it.
-#[derive(Debug, Clone)]
-pub(crate) struct ReadRounds {
-    queue: mpsc::Sender<oneshot::Sender<Outcome>>,
+/// A queue of those who wait for a round, and the task that runs the rounds, one at a time. Clones share it.
+#[derive(Debug)]
+pub(crate) struct Rounds<T> {
+    queue: mpsc::Sender<oneshot::Sender<T>>,
 }
 
-impl ReadRounds {
+impl<T> Clone for Rounds<T> {
+    fn clone(&self) -> Self {
+        Self { queue: self.queue.clone() }
+    }
+}
+
+impl<T: Clone + Send + 'static> Rounds<T> {
     /// Rounds that call `round`. The task ends with the last clone.
     pub(crate) fn start<F, Fut>(round: F) -> Self
     where
         F: Fn() -> Fut + Send + 'static,
-        Fut: Future<Output = Outcome> + Send,
+        Fut: Future<Output = T> + Send,
     {
-        let (queue, mut waiting) = mpsc::channel::<oneshot::Sender<Outcome>>(WAITING_MAX);
+        let (queue, mut waiting) = mpsc::channel::<oneshot::Sender<T>>(WAITING_MAX);
         tokio::spawn(async move {
             let mut readers = Vec::new();
             while waiting.recv_many(&mut readers, ROUND_MAX).await > 0 {
@@ -46,8 +53,11 @@ impl ReadRounds {
         Self { queue }
     }
 
-    /// Takes part in the next round.
-    pub(crate) async fn join(&self) -> Outcome {
+    /// Takes part in the next round. Whoever stops waiting cancels nothing.
+    ///
+    /// # Errors
+    /// Too many wait, or the rounds have ended.
+    pub(crate) async fn outcome(&self) -> Result<T, ProposeError> {
         let (reader, outcome) = oneshot::channel();
         self.queue.try_send(reader).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => {
@@ -55,7 +65,17 @@ impl ReadRounds {
             }
             mpsc::error::TrySendError::Closed(_) => stopped(),
         })?;
-        outcome.await.map_err(|_| stopped())?
+        outcome.await.map_err(|_| stopped())
+    }
+}
+
+impl ReadRounds {
+    /// The index that the next round gives.
+    ///
+    /// # Errors
+    /// As [`Rounds::outcome`], or the round's own.
+    pub(crate) async fn join(&self) -> Result<LogIndex, ProposeError> {
+        self.outcome().await?
     }
 }
 

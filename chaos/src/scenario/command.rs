@@ -101,7 +101,7 @@ pub fn list(_: &ListArgs) {
     for Scenario { name, about, .. } in SCENARIOS {
         print(&format!("{name:width$}  {about}\n"));
     }
-    let about = "whole clusters in one thread each, from one seed each: `run simulation --seeds 200`";
+    let about = "Whole clusters in one thread each, from one seed each; see `run simulation --help`.";
     print(&format!("{:width$}  {about}\n", simulation::NAME));
 }
 
