@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::planted::{Bug, is_planted};
 
 use crate::config;
 use crate::divergence::{Company, Comparer};
@@ -289,6 +290,9 @@ impl Node {
 
     pub(crate) async fn read_barrier(&self) -> Result<LogIndex, ProposeError> {
         self.check_running()?;
+        if is_planted(Bug::StaleReads) {
+            return Ok(self.applied_index());
+        }
         let index = if self.leadership.leads_here() {
             tokio::select! {
                 biased;

@@ -6,12 +6,14 @@
 //! | `stage` | named steps with progress and a summary |
 //! | `verify` | what can be said without running anything: `tidy`, `edges`, fmt, clippy, doc |
 //! | `test` | verify, build, Rust tests, real clients |
+//! | `planted` | builds that break a promise, and whether that is noticed |
 //! | `clients` | Python environments with pinned releases of jaxlib |
 //! | `cargo` | running cargo and others |
 
 mod cargo;
 mod clients;
 mod edges;
+mod planted;
 mod stage;
 mod test;
 mod tidy;
@@ -43,6 +45,8 @@ enum Task {
     Test(test::Options),
     /// Format, and apply what clippy can repair by itself.
     Fix,
+    /// Build nodes that break a promise, run each of them under faults, and see it caught.
+    Planted(planted::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
         /// Passed to `tripod-chaos bench`.
@@ -67,6 +71,7 @@ fn run(task: Task) -> Result<()> {
         Task::Verify { only } => stage::run_all("verify", only.as_deref(), verify::stages()),
         Task::Test(options) => test::run(&options),
         Task::Fix => fix(),
+        Task::Planted(options) => planted::run(&options),
         Task::Bench { arguments } => bench(&arguments),
     }
 }

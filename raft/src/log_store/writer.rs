@@ -15,6 +15,7 @@ use std::time::Duration;
 use openraft::storage::IOFlushed;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
+use tripod_state::planted::{Bug, is_planted};
 
 use crate::failure::Failure;
 use crate::log_store::disk::{Change, Disk, DiskError};
@@ -183,6 +184,9 @@ impl Worker {
 
     /// Writes the group at hand.
     pub(super) fn commit_group(&mut self) -> Result<(), String> {
+        if is_planted(Bug::ForgottenVote) {
+            self.forget_votes();
+        }
         let mut changes = std::mem::take(&mut self.changes);
         self.add_committed(&mut changes);
         let outcome = self.commit(&changes);
@@ -267,7 +271,7 @@ impl Worker {
         if let Some(reason) = self.failure.get() {
             return Err(reason);
         }
-        let durable = changes.iter().any(Change::must_be_durable);
+        let durable = changes.iter().any(Change::must_be_durable) && !is_planted(Bug::EarlyAcknowledgement);
         self.flushes.begin();
         let written = self.disk.write(changes);
         let outcome = written.and_then(|()| if durable { self.disk.sync() } else { Ok(()) });

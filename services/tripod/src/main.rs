@@ -48,7 +48,17 @@ use crate::failure::Failure;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Breaks the promise that `TRIPOD_PLANT` names, in this process and in those that it starts.
+#[cfg(feature = "planted")]
+fn plant() {
+    let Ok(name) = std::env::var("TRIPOD_PLANT") else { return };
+    let bug = tripod_state::planted::Bug::named(&name).expect("TRIPOD_PLANT names a bug");
+    tripod_state::planted::plant(Some(bug));
+}
+
 fn main() -> ExitCode {
+    #[cfg(feature = "planted")]
+    plant();
     match run(std::env::args_os().collect()) {
         Ok(code) => code,
         Err(failure) => {
