@@ -44,15 +44,37 @@ pub fn spec(tasks: u32, heartbeat: Duration, poll: Poll) -> Result<wire::JobSpec
     })
 }
 
-/// Creates a job and gives its addresses in the order of node ids.
+/// Creates a job and gives its addresses in the order of node ids: those of the nodes that have announced themselves.
 ///
 /// # Errors
-/// The cluster refused, or not every node has announced itself in time.
+/// The cluster refused.
 pub async fn create(client: &Client, name: &str, spec: &wire::JobSpec) -> Result<Vec<String>> {
-    let job = client.jobs().create(name, spec).await?;
+    Ok(in_order(client.jobs().create(name, spec).await?))
+}
+
+/// The addresses of a job, one for each of so many nodes, in the order of their ids.
+///
+/// # Errors
+/// There is no such job, or not every node has announced itself in time.
+pub async fn addresses(client: &Client, name: &str, nodes: u64) -> Result<Vec<String>> {
+    let complete = async {
+        loop {
+            let job = client.jobs().get(name).await?.with_context(|| format!("job {name} is gone"))?;
+            if job.addresses.len() as u64 == nodes {
+                return Ok(in_order(job));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let found = tokio::time::timeout(PATIENCE, complete).await;
+    found
+        .with_context(|| format!("not all of {nodes} nodes have told their addresses within {PATIENCE:?}"))?
+}
+
+fn in_order(job: wire::Job) -> Vec<String> {
     let mut addresses = job.addresses;
     addresses.sort_by_key(|address| address.node_id);
-    Ok(addresses.into_iter().map(|address| address.address).collect())
+    addresses.into_iter().map(|address| address.address).collect()
 }
 
 /// The job's service incarnation, which must never change.

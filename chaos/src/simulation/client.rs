@@ -72,8 +72,15 @@ pub(crate) struct Client {
     pub(crate) witness: Witness,
     phase: Rc<Cell<Phase>>,
     channels: Rc<[(NodeId, Channel)]>,
+    /// Whether they were made after everything had settled. A fault may have broken a connection while nobody
+    /// used it; the first call on it finds that out, which says nothing of the cluster.
+    renewed: bool,
     /// The place of the node that is asked next.
     place: usize,
+}
+
+fn channels(nodes: usize) -> Rc<[(NodeId, Channel)]> {
+    (1..=nodes as u64).map(|node| (NodeId(node), network::channel(&host(NodeId(node))))).collect()
 }
 
 impl Client {
@@ -85,13 +92,13 @@ impl Client {
         witness: &Witness,
         phase: &Rc<Cell<Phase>>,
     ) -> Self {
-        let channels = (1..=nodes as u64).map(|node| (NodeId(node), network::channel(&host(NodeId(node)))));
         let mut dice = StdRng::seed_from_u64(seed.wrapping_mul(7919).wrapping_add(u64::from(id.0)));
         Self {
             id,
             witness: witness.clone(),
             phase: Rc::clone(phase),
-            channels: channels.collect(),
+            channels: channels(nodes),
+            renewed: false,
             place: dice.random_range(0..nodes),
             dice,
         }
@@ -105,6 +112,7 @@ impl Client {
             witness: self.witness.clone(),
             phase: Rc::clone(&self.phase),
             channels: Rc::clone(&self.channels),
+            renewed: self.renewed,
             place: self.place,
         }
     }
@@ -133,6 +141,7 @@ impl Client {
 
     /// A channel to the node that is to be asked now: mostly the same as before.
     pub(crate) fn channel(&mut self) -> Channel {
+        self.renew_when_settled();
         if self.dice.random_ratio(1, 8) {
             self.place = self.dice.random_range(0..self.channels.len());
         }
@@ -141,8 +150,16 @@ impl Client {
 
     /// A channel to the next node in turn.
     pub(crate) fn next_channel(&mut self) -> (NodeId, Channel) {
+        self.renew_when_settled();
         self.elsewhere();
         self.channels[self.place].clone()
+    }
+
+    fn renew_when_settled(&mut self) {
+        if self.settled() && !self.renewed {
+            self.channels = channels(self.channels.len());
+            self.renewed = true;
+        }
     }
 
     fn elsewhere(&mut self) {

@@ -31,9 +31,9 @@ const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
 const FINISH_TIME: Duration = Duration::from_secs(1);
-/// The same when a node is cut off: it goes on holding them, as if nothing had happened, until it is in contact
-/// again. Only their connection waits with them; what is new goes elsewhere.
-const CUT_OFF_TIME: Duration = Duration::from_secs(600);
+/// The same when a node is cut off. It may only be an election that takes long, so it goes on holding them, as if
+/// nothing had happened; only their connection waits with them, and what is new goes elsewhere.
+const CUT_OFF_TIME: Duration = Duration::from_secs(10);
 
 /// All dialects for the job that `binding` names. The path tells them apart.
 #[must_use]

@@ -75,7 +75,8 @@ pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
     let data = tempfile::tempdir().context("no temporary directory")?;
     let nodes = Nodes::start(data.path()).await?;
     let client = jobs::client(&nodes.endpoints()?)?;
-    let mut addresses = jobs::create(&client, JOB, &jobs::spec(TASKS, HEARTBEAT, Poll::Release)?).await?;
+    jobs::create(&client, JOB, &jobs::spec(TASKS, HEARTBEAT, Poll::Release)?).await?;
+    let mut addresses = jobs::addresses(&client, JOB, NODES).await?;
     let leader = leader(&client).await?;
     let node = (1..=NODES).find(|node| *node != leader).context("one of three nodes leads")?;
     addresses.rotate_left(usize::try_from(node)? - 1);
@@ -92,7 +93,11 @@ pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
         training.go_on().await.with_context(|| format!("node {node} is cut off, {leader} led"))?;
     }
     let attached = training.connections(port)?;
-    ensure!(attached.iter().all(|count| *count == 0), "clients are still attached: {attached:?}");
+    let said = std::fs::read_to_string(data.path().join(format!("node-{node}.log"))).unwrap_or_default();
+    ensure!(
+        attached.iter().all(|count| *count == 0),
+        "clients are still attached: {attached:?}; node {node}, which was cut off, said:\n{said}"
+    );
     nodes.cut_off(node, false);
     training.go_on().await.context("contact is found again")?;
     let repeats = training.finish().await?;
