@@ -92,30 +92,30 @@ fn a_disk_that_lies_is_caught() {
 
 #[test]
 fn a_forgotten_vote_is_caught() {
-    let rules = caught(Planted::ForgottenVote, 1..=4);
+    let rules = caught(Planted::ForgottenVote, 1..=40);
     assert!(rules.contains(&"term covers log".to_owned()), "{rules:?}");
 }
 
 #[test]
 fn reads_from_a_follower_are_caught() {
-    let rules = caught(Planted::StaleReads, 1..=4);
+    let rules = caught(Planted::StaleReads, 1..=40);
     assert!(rules.iter().any(|rule| rule.starts_with("linear")), "{rules:?}");
 }
 
 #[test]
 fn an_unfenced_life_is_caught() {
-    let rules = caught(Planted::IncarnationCheckSkipped, 1..=4);
+    let rules = caught(Planted::IncarnationCheckSkipped, 1..=40);
     assert!(rules.contains(&"incarnation fencing".to_owned()), "{rules:?}");
 }
 
 #[test]
 fn a_dropped_arrival_is_caught() {
-    let rules = caught(Planted::BarrierArrivalDropped, 1..=4);
+    let rules = caught(Planted::BarrierArrivalDropped, 1..=40);
     assert!(rules.iter().any(|rule| rule.starts_with("barrier")), "{rules:?}");
 }
 
 #[test]
 fn an_increment_applied_twice_is_caught() {
-    let rules = caught(Planted::DoubleApply, 1..=4);
+    let rules = caught(Planted::DoubleApply, 1..=40);
     assert!(rules.iter().any(|rule| rule.starts_with("counter")), "{rules:?}");
 }
