@@ -12,7 +12,7 @@ const PERIOD_MS: u64 = if cfg!(test) { 200 } else { 15_000 };
 const ENTRIES: u64 = if cfg!(test) { 64 } else { 1 << 20 };
 /// The part of one core that hashing may take is one in this many.
 const CORE_SHARE: u64 = 100;
-/// What hashing costs, in nanoseconds, on the slow side of what was measured.
+/// What hashing is taken to cost, in nanoseconds. An estimate on the slow side; nobody has measured it yet.
 const NANOSECONDS_A_KEY: u64 = 1_000;
 const BYTES_A_NANOSECOND: u64 = 2;
 
