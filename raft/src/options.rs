@@ -41,6 +41,6 @@ pub struct Timing {
 
 impl Default for Timing {
     fn default() -> Self {
-        Self { heartbeat: DurationMs(100), election_min: DurationMs(350), election_max: DurationMs(700) }
+        Self { heartbeat: DurationMs(100), election_min: DurationMs(300), election_max: DurationMs(600) }
     }
 }

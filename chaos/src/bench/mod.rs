@@ -5,6 +5,7 @@
 
 mod agent;
 mod barrier;
+mod disk;
 mod document;
 mod failover;
 mod gang;
@@ -20,6 +21,8 @@ mod writers;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+
+use disk::Amount;
 
 /// What is compared.
 #[derive(Debug, Clone, Subcommand)]
@@ -56,6 +59,16 @@ pub enum BenchCommand {
     },
     /// Memory of a node that holds 100,000 keys, and how soon it serves after a restart.
     Memory {
+        /// Compare with etcd, which must be installed.
+        #[arg(long)]
+        vs_etcd: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// What a million puts write and leave on disk, and how soon a node serves after a restart.
+    Disk {
+        #[command(flatten)]
+        amount: Amount,
         /// Compare with etcd, which must be installed.
         #[arg(long)]
         vs_etcd: bool,
@@ -137,6 +150,7 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
             (vec![failover::run(trials, vs_etcd).await?], output)
         }
         BenchCommand::Memory { vs_etcd, output } => (vec![memory::run(vs_etcd).await?], output),
+        BenchCommand::Disk { amount, vs_etcd, output } => (vec![disk::run(amount, vs_etcd).await?], output),
         BenchCommand::Agent { rounds, output } => (vec![agent::run(rounds).await?], output),
         BenchCommand::Gang { output } => (vec![gang::run().await?], output),
         BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
@@ -163,6 +177,7 @@ async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow:
         barrier::run(rounds, Some(&python)).await?,
         failover::run(trials, true).await?,
         memory::run(true).await?,
+        disk::run(Amount { keys: 10_000, times: 100 }, true).await?,
         agent::run(rounds).await?,
         gang::run().await?,
     ])

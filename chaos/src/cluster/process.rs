@@ -145,6 +145,17 @@ impl NodeProcess {
         parse_resident_kib(&status).map(|kib| kib * 1024).with_context(|| format!("no VmRSS in {path}"))
     }
 
+    /// Bytes that the process has caused to be written to disks so far, those in the system's memory included.
+    ///
+    /// # Errors
+    /// The process has ended, or the kernel does not tell (not Linux).
+    pub fn written_bytes(&self) -> anyhow::Result<u64> {
+        let path = format!("/proc/{}/io", self.pid());
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let figure = text.lines().find_map(|line| line.strip_prefix("write_bytes:")?.trim().parse().ok());
+        figure.with_context(|| format!("no bytes written in {path}"))
+    }
+
     /// Processor time that all threads of the process have used so far, to 10 ms. Other load on the machine
     /// does not add to it.
     ///

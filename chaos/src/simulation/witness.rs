@@ -154,6 +154,7 @@ impl Witness {
     /// A node applies an entry.
     pub(crate) fn applied(&self, node: NodeId, line: LogLine) {
         let mut seen = self.seen.lock();
+        seen.completeness.applied(node, line);
         let judged = seen.machines.applied(node, line);
         seen.judge(now(), "state machine safety", judged);
     }

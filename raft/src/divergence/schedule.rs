@@ -43,7 +43,7 @@ fn stride(cost_ns: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use tripod_state::ids::{LogIndex, ServiceIncarnation, Term};
-    use tripod_state::{ApplyContext, Command, Envelope, job};
+    use tripod_state::{ApplyContext, Command, Envelope, Scope, job, kv};
 
     use super::*;
 
@@ -78,5 +78,35 @@ mod tests {
         assert_eq!([0, 1, share_ns].map(stride), [1, 1, 1]);
         assert_eq!(stride(share_ns + 1), 2);
         assert_eq!(stride(5 * share_ns), 8);
+    }
+
+    /// What the two constants above stand on: `cargo test --release -p tripod-raft --lib cost_of -- --ignored --nocapture`
+    #[test]
+    #[ignore = "a measurement, which prints and checks nothing"]
+    fn the_cost_of_hashing() {
+        for (keys, value_bytes) in [(1_000_000, 16), (100_000, 256), (1_000, 100_000)] {
+            let mut state = at(1);
+            let scope = Scope { job: state.job_named("job").unwrap(), service: None };
+            for key in 0..keys {
+                let insert = kv::Command::Insert {
+                    scope,
+                    key: format!("folder/key-{key:09}"),
+                    value: vec![1; value_bytes].into(),
+                    overwrite: true,
+                };
+                let context = ApplyContext { index: LogIndex(key + 2), term: Term(1), now_ms: TimeMs(1) };
+                let _ = state.apply(&context, Envelope { stamp: None, command: Command::Kv(insert) });
+            }
+            let mut times: Vec<u128> = (0..5)
+                .map(|_| {
+                    let began = std::time::Instant::now();
+                    std::hint::black_box(state.digest());
+                    began.elapsed().as_nanos()
+                })
+                .collect();
+            times.sort_unstable();
+            let (measured, taken) = (times[2], cost_ns(&state));
+            println!("{keys} keys of {value_bytes} B: {measured} ns, taken for {taken} ns");
+        }
     }
 }

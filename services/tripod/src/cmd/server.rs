@@ -93,11 +93,11 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "MS")]
     raft_heartbeat_ms: Option<u64>,
 
-    /// A node that has not heard the leader for a random time between this ... [default: 350; fast: 150]
+    /// A node that has not heard the leader for a random time between this ... [default: 300; fast: 150]
     #[arg(long, value_name = "MS")]
     election_min_ms: Option<u64>,
 
-    /// ... and this stands for election [default: 700; fast: 300]
+    /// ... and this stands for election [default: 600; fast: 300]
     #[arg(long, value_name = "MS")]
     election_max_ms: Option<u64>,
 
@@ -206,7 +206,7 @@ mod tests {
             let Timing { heartbeat, election_min, election_max } = parse(&line).expect("legal").timing;
             (heartbeat.0, election_min.0, election_max.0)
         };
-        assert_eq!(clocks(&[]), (100, 350, 700));
+        assert_eq!(clocks(&[]), (100, 300, 600));
         assert_eq!(clocks(&["--timing=fast"]), (50, 150, 300));
         assert_eq!(clocks(&["--timing=fast", "--election-max-ms=400"]), (50, 150, 400));
     }
