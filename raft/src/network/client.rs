@@ -288,6 +288,8 @@ impl RaftNetworkV2<Types> for PeerClient {
         tokio::select! {
             biased;
             closed = cancel => Err(closed.into()),
+            // What has arrived is kept there.
+            () = self.line.closed_for_entries() => Err(self.held_back().into()),
             sent = sent => match sent {
                 Ok(vote) => Ok(SnapshotResponse::new(vote)),
                 Err(status) => Err(self.unreachable(&status).into()),

@@ -14,7 +14,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
-use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk};
+use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk, SnapshotHeld, SnapshotOffer};
 
 use super::auth::Guard;
 use super::heard::Heard;
@@ -26,7 +26,7 @@ use crate::codec;
 use crate::held_votes;
 use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;
-use crate::types::{Raft, Snapshot, Types};
+use crate::types::{Raft, Types};
 use crate::world::{self, Door, Wires};
 
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
@@ -115,16 +115,14 @@ impl RaftService {
 
     /// Receives a file and installs it; openraft may find it older than what is here and ignore it.
     async fn receive(&self, chunks: &mut Streaming<SnapshotChunk>) -> Result<Blob, Status> {
-        let Received { offer, header, part } =
+        let Received { offer, snapshot, part, turn } =
             transfer::receive(chunks, &self.snapshots, &self.cluster_id).await?;
-        tracing::info!(last_log_id = ?offer.last_log_id, bytes = offer.bytes, "snapshot received");
-        let snapshot = Snapshot { meta: header.meta(), snapshot: part.file().clone() };
         let raft = self.raft.clone();
         // In a task of its own: a sender that goes away drops this call, and with it the file, while
         // the state machine may be about to read it.
         let installed = tokio::spawn(async move {
             let answer = raft.install_full_snapshot(offer.vote, snapshot).await;
-            drop(part);
+            drop((part, turn));
             answer
         });
         let answer = installed.await.map_err(|error| Status::internal(error.to_string()))?;
@@ -211,6 +209,16 @@ impl RaftApi for RaftService {
         let mut chunks = request.into_inner();
         tokio::select! {
             received = self.receive(&mut chunks) => received.map(Response::new),
+            () = self.stopping() => Err(stopped("it takes no snapshot any more")),
+        }
+    }
+
+    async fn held_snapshot(&self, request: Request<SnapshotOffer>) -> Result<Response<SnapshotHeld>, Status> {
+        self.gate.check_entries()?;
+        tokio::select! {
+            held = transfer::held(request.get_ref(), &self.snapshots) => {
+                held.map(|bytes| Response::new(SnapshotHeld { bytes }))
+            }
             () = self.stopping() => Err(stopped("it takes no snapshot any more")),
         }
     }

@@ -9,8 +9,10 @@
 //! ```
 //!
 //! A file without a valid trailer is no snapshot. [`write`] makes them, [`read`] checks and reads
-//! them, both along a [`stream`]; [`store`] names, keeps and drops them.
+//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the one that comes
+//! from the leader.
 
+mod incoming;
 mod read;
 mod store;
 mod stream;
@@ -23,6 +25,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tripod_state::State;
 
@@ -31,6 +34,7 @@ use crate::types::{LogId, Membership, SnapshotMeta};
 
 use read::SnapshotError;
 
+pub(crate) use incoming::{FileId, Part, Turn};
 pub(crate) use store::SnapshotStore;
 
 /// Begins every snapshot file.
@@ -43,6 +47,9 @@ const FRAME_BYTES: usize = 1 << 20;
 const BODY_BYTES_MAX: u64 = 128 << 20;
 /// Kind, length and checksum.
 const FRAME_HEADER: usize = 9;
+
+/// Three numbers.
+const TRAILER_BYTES: usize = 24;
 
 const KIND_HEADER: u8 = 1;
 const KIND_RECORDS: u8 = 2;
@@ -59,6 +66,15 @@ impl SnapshotFile {
     /// Its bytes. Blocks.
     pub(crate) fn open(&self) -> io::Result<Arc<dyn Blob>> {
         self.files.open(&self.name)
+    }
+
+    /// Its last frame, unread: with the length it tells this file from every other. Blocks.
+    pub(crate) fn seal(&self) -> io::Result<Bytes> {
+        let blob = self.open()?;
+        let mut seal = vec![0; FRAME_HEADER + TRAILER_BYTES];
+        let read = blob.read_at(blob.size()?.saturating_sub(seal.len() as u64), &mut seal)?;
+        seal.truncate(read);
+        Ok(seal.into())
     }
 
     /// Checks every frame, the trailer and the hash, and gives the header. Blocks.

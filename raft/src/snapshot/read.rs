@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::stream::BlobStream;
 use super::{
     BODY_BYTES_MAX, FRAME_BYTES, FRAME_HEADER, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC,
-    VERSION, frame_checksum,
+    TRAILER_BYTES, VERSION, frame_checksum,
 };
 use crate::codec;
 use crate::journal::Blob;
@@ -148,7 +148,7 @@ impl Frames {
             .chunks_exact(8)
             .map(|number| u64::from_le_bytes(number.try_into().expect("chunks of eight")))
             .collect();
-        if found.len() != 3 || body.len() != 24 {
+        if found.len() != 3 || body.len() != TRAILER_BYTES {
             return Err(SnapshotError::Trailer("its size"));
         }
         let what = ["the number of frames", "the length", "the hash"];

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tripod_state::State;
 
+use super::incoming::Incoming;
 use super::stream::BlobStream;
 use super::{Header, SnapshotFile, write};
 use crate::journal::{Blob, Files, RealFiles};
-use crate::types::{Snapshot, SnapshotMeta};
+use crate::types::{LogId, Snapshot, SnapshotMeta};
 use crate::world::Work;
 
 /// Complete snapshots that stay. The older one serves a transfer that began before the newer.
@@ -25,6 +26,7 @@ pub(crate) struct SnapshotStore {
     files: Arc<dyn Files>,
     work: Work,
     current: Arc<Mutex<Option<(SnapshotMeta, SnapshotFile)>>>,
+    incoming: Incoming,
     /// Makes the names of unfinished files unique.
     sequence: Arc<AtomicU64>,
 }
@@ -45,7 +47,13 @@ impl SnapshotStore {
 
     /// Drops unfinished files, and finds the newest snapshot that is whole. Blocks.
     pub(crate) fn open(files: Arc<dyn Files>, work: Work) -> io::Result<Self> {
-        let store = Self { files, work, current: Arc::default(), sequence: Arc::default() };
+        let store = Self {
+            files,
+            work,
+            current: Arc::default(),
+            incoming: Incoming::default(),
+            sequence: Arc::default(),
+        };
         for name in store.names(&["tmp", "part"])? {
             store.files.remove(&name)?;
         }
@@ -66,6 +74,16 @@ impl SnapshotStore {
     pub(crate) fn current(&self) -> Option<Snapshot> {
         let current = self.current.lock().clone();
         current.map(|(meta, snapshot)| Snapshot { meta, snapshot })
+    }
+
+    /// Whether the newest snapshot holds everything up to an entry.
+    pub(crate) fn reaches(&self, last_log_id: Option<LogId>) -> bool {
+        self.current.lock().as_ref().is_some_and(|(meta, _)| meta.last_log_id >= last_log_id)
+    }
+
+    /// The place of the one that comes from the leader.
+    pub(crate) fn incoming(&self) -> &Incoming {
+        &self.incoming
     }
 
     /// Who does what blocks here.
@@ -113,6 +131,7 @@ impl SnapshotStore {
         let meta = header.meta();
         let snapshot = Snapshot { meta: meta.clone(), snapshot: self.file(name) };
         *self.current.lock() = Some((meta, snapshot.snapshot.clone()));
+        self.incoming.forget_up_to(header.last_log_id);
         if let Err(error) = self.prune() {
             // Too many files are a nuisance, not a fault.
             tracing::warn!(%error, "old snapshots not removed");

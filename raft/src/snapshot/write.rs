@@ -6,7 +6,10 @@ use tripod_state::State;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::stream::BlobStream;
-use super::{FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, VERSION, frame_checksum};
+use super::{
+    FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, TRAILER_BYTES, VERSION,
+    frame_checksum,
+};
 use crate::codec;
 use crate::journal::Files;
 
@@ -82,7 +85,7 @@ impl FrameWriter {
     }
 
     fn finish(mut self) -> io::Result<BlobStream> {
-        let mut trailer = Vec::with_capacity(24);
+        let mut trailer = Vec::with_capacity(TRAILER_BYTES);
         for number in [self.frames, self.bytes, self.hash.digest()] {
             trailer.extend_from_slice(&number.to_le_bytes());
         }

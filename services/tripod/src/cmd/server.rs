@@ -12,7 +12,7 @@ use crate::args::job_flags::JobFlags;
 use crate::args::port_range::PortRange;
 use crate::args::timing::Pace;
 use crate::failure::Failure;
-use crate::node;
+use crate::node::{self, SNAPSHOT_EVERY_ENTRIES};
 
 const EXAMPLES: &str = "\
 Example, the first of three nodes (the others differ in --node and their addresses):
@@ -101,6 +101,13 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "MS")]
     election_max_ms: Option<u64>,
 
+    /// How many changes of the state lie between two snapshots; a small number is for tests and for small
+    /// disks, as the log is kept for that long, and costs a copy of the whole state each time. After 64 MiB
+    /// of changes there is one in any case
+    #[arg(long, value_name = "N", default_value_t = SNAPSHOT_EVERY_ENTRIES,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    snapshot_every_entries: u64,
+
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
@@ -147,6 +154,7 @@ fn config(args: ServerArgs) -> Result<node::Config, Failure> {
         client_socket: args.client_socket,
         default_job: args.job.to_spec(args.job.tasks(args.tasks)?.unwrap_or(1))?,
         timing,
+        snapshot_every_entries: args.snapshot_every_entries,
         exit_with_parent: args.exit_with_parent,
     })
 }
@@ -209,6 +217,19 @@ mod tests {
         assert_eq!(clocks(&[]), (100, 300, 600));
         assert_eq!(clocks(&["--timing=fast"]), (50, 150, 300));
         assert_eq!(clocks(&["--timing=fast", "--election-max-ms=400"]), (50, 150, 400));
+    }
+
+    #[test]
+    fn snapshots_are_as_frequent_as_the_flag_says_and_never_after_nothing() {
+        let least = ["--node=1", "--initial=1=a:2"];
+        let every = |more: &[&str]| parse(&[&least, more].concat()).expect("legal").snapshot_every_entries;
+        assert_eq!(every(&[]), SNAPSHOT_EVERY_ENTRIES);
+        assert_eq!(every(&["--snapshot-every-entries=500"]), 500);
+        let line =
+            ["tripod", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3", "--node=1", "--initial=1=a:2"];
+        let refused = Line::try_parse_from([&line[..], &["--snapshot-every-entries=0"]].concat());
+        let told = refused.expect_err("refused").to_string();
+        assert!(told.contains("'--snapshot-every-entries <N>': 0 is not in 1..=1000000000"), "{told}");
     }
 
     #[test]

@@ -31,10 +31,11 @@ pub(crate) use crate::node::stop::Stop;
 
 /// The job on the client port.
 pub(crate) const DEFAULT_JOB: &str = "default";
-/// A snapshot after this many entries: some seconds of full load.
-const SNAPSHOT_EVERY_ENTRIES: u64 = 65_536;
-/// Entries kept behind a snapshot, so that a node that was away for seconds needs no snapshot.
-const KEEP_ENTRIES: u64 = 20_000;
+/// A snapshot after this many entries, unless a flag says otherwise: some seconds of full load.
+pub(crate) const SNAPSHOT_EVERY_ENTRIES: u64 = 65_536;
+/// Entries kept behind a snapshot at most, so that a node that was away for seconds needs no snapshot. Never
+/// more than there are between two snapshots: who asks for few wants a short log.
+const KEEP_ENTRIES_MAX: u64 = 20_000;
 /// How long handing over leadership may take at the end; without a quorum it is in vain.
 const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the ports may take to end after that, a little more than they take by themselves.
@@ -58,6 +59,7 @@ pub(crate) struct Config {
     pub(crate) client_socket: Option<PathBuf>,
     pub(crate) default_job: job::Spec,
     pub(crate) timing: Timing,
+    pub(crate) snapshot_every_entries: u64,
     pub(crate) exit_with_parent: bool,
 }
 
@@ -123,8 +125,8 @@ async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
         peer_listen: config.peer.clone(),
         initial: config.initial.as_slice().to_vec(),
         timing: config.timing,
-        snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
-        keep_entries: KEEP_ENTRIES,
+        snapshot_every_entries: config.snapshot_every_entries,
+        keep_entries: config.snapshot_every_entries.min(KEEP_ENTRIES_MAX),
     };
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options::default());
     let handle = Handle::start(options, parts.hooks())

@@ -1,0 +1,49 @@
+//! Snapshots and purged logs under load, on real processes.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
+
+mod catch_up;
+mod memory;
+mod writers;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tripod_chaos::cluster::Cluster;
+use tripod_load::connect;
+use tripod_proto::tripod::v1::cluster_client::ClusterClient;
+use tripod_proto::tripod::v1::{StatusRequest, StatusResponse};
+
+/// How long anything may take before a test gives up: far more than it needs, for a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Pause between two looks.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+/// How long a node may take to say how it is.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a node says of itself; `None` while it does not answer.
+async fn status(cluster: &Cluster, node: u64, digest: bool) -> Option<StatusResponse> {
+    let mut client = ClusterClient::new(connect::lazy(&cluster.endpoint(node)).unwrap());
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, client.status(StatusRequest { digest })).await;
+    Some(answer.ok()?.ok()?.into_inner())
+}
+
+/// Asks a node again until what it says of itself is what is waited for.
+async fn status_when(
+    cluster: &Cluster,
+    node: u64,
+    what: &str,
+    is_so: impl Fn(&StatusResponse) -> bool,
+) -> StatusResponse {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let status = status(cluster, node, false).await;
+        if let Some(status) = &status
+            && is_so(status)
+        {
+            return status.clone();
+        }
+        assert!(Instant::now() < deadline, "node {node} never had {what}; it says {status:?}");
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
