@@ -204,10 +204,12 @@ impl Handle {
         self.node.status()
     }
 
-    /// Hands leadership to another voter (`None`: the one that is furthest) and waits for it.
+    /// Hands leadership to another voter (`None`: the one that is furthest of those that answer) and waits
+    /// for it, twice the longest election timeout at most. Whoever stops waiting cancels nothing.
     ///
     /// # Errors
-    /// This node does not lead, or nobody took over in time.
+    /// This node does not lead, that voter does not answer or is behind, or nobody took over in time: then
+    /// this node stands for election itself.
     pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
         self.node.transfer_leadership(to).await
     }

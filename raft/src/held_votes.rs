@@ -81,6 +81,11 @@ impl HeldVotes {
         Ok(LogIndex(read_index))
     }
 
+    /// Whether a member answers, and may vote: one that has lost its data refuses. It is asked now.
+    pub(crate) async fn answers(&self, node: u64, address: &str) -> bool {
+        self.votes_of(node, address).outcome().await.is_ok_and(|held| held.is_some())
+    }
+
     async fn known(&self) -> Result<Known, ProposeError> {
         let looked = self.raft.with_raft_state(|state| {
             let membership = state.membership_state.effective().membership();

@@ -3,7 +3,7 @@
 //! and both are compared at every later start.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -111,11 +111,12 @@ fn create_directory(data: &Path) -> Result<(), StartError> {
     let created = fs::create_dir(data).and_then(|()| sync_parent(data));
     created.map_err(|error| {
         StartError::Storage(match error.kind() {
-            std::io::ErrorKind::NotFound => format!(
+            ErrorKind::NotFound => format!(
                 "TRIPOD-DATA-PARENT: cannot create the data directory {}: its parent does not exist; create the \
                  parent or correct the path",
                 data.display()
             ),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => not_written(data, &error),
             _ => format!(
                 "TRIPOD-DATA-CREATE: cannot create the data directory {}: {error}; choose a path where this user \
                  may write",
@@ -133,27 +134,47 @@ fn sync_parent(data: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Finds a read-only directory before sled does, whose text would not say what to do.
+/// Finds a directory that takes nothing before sled does, whose text would not say what to do.
 fn probe_writable(data: &Path) -> Result<(), StartError> {
     let probe = data.join(".probe");
-    File::create(&probe)
-        .and_then(|mut file| file.write_all(b"probe"))
-        .and_then(|()| fs::remove_file(&probe))
-        .map_err(|error| unwritable(data, &error))
+    let written = File::create(&probe).and_then(|mut file| file.write_all(b"probe"));
+    // A full disk may have room for the name.
+    let removed = fs::remove_file(&probe);
+    written.and(removed).map_err(|error| unwritable(data, &error))
 }
 
-fn unwritable(data: &Path, error: &std::io::Error) -> StartError {
-    StartError::Storage(format!(
-        "TRIPOD-DATA-READONLY: cannot write to the data directory {}: {error}; make it writable for this user \
-         and check its free space",
-        data.display()
-    ))
+fn unwritable(data: &Path, error: &Error) -> StartError {
+    StartError::Storage(not_written(data, error))
+}
+
+/// What an operator is told of a data directory that takes nothing: it is full, or it refuses.
+pub(crate) fn not_written(data: &Path, error: &Error) -> String {
+    let place = data.display();
+    match error.kind() {
+        ErrorKind::StorageFull => format!(
+            "TRIPOD-DATA-FULL: there is no room to start in the data directory {place}: {error}; what is in it is \
+             whole: free space on its file system (`df {place}` shows it) and start this node again"
+        ),
+        ErrorKind::QuotaExceeded => format!(
+            "TRIPOD-DATA-FULL: there is no room to start in the data directory {place}: {error}; what is in it is \
+             whole: raise the quota of the user that this node runs as and start it again"
+        ),
+        ErrorKind::ReadOnlyFilesystem => format!(
+            "TRIPOD-DATA-READONLY: cannot write to the data directory {place}: {error}; mount its file system for \
+             writing (if the system itself made it read-only, its log names the error of the disk that was the \
+             reason)"
+        ),
+        _ => format!(
+            "TRIPOD-DATA-READONLY: cannot write to the data directory {place}: {error}; make it writable for the \
+             user that this node runs as"
+        ),
+    }
 }
 
 fn read_file(file: &Path) -> Result<Option<Identity>, StartError> {
     let text = match fs::read(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(StartError::Identity(format!(
                 "TRIPOD-IDENTITY-UNREADABLE: cannot read {}: {error}; check its permissions",
@@ -179,4 +200,31 @@ fn write_file(data: &Path, identity: &Identity) -> std::io::Result<()> {
     file.sync_all()?;
     fs::rename(&temporary, data.join(FILE))?;
     File::open(data)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_not_called_read_only_and_each_has_its_own_next_step() {
+        let told = |errno: Errno| not_written(Path::new("/data/1"), &errno.into());
+        let full = told(Errno::ENOSPC);
+        assert!(full.starts_with("TRIPOD-DATA-FULL: ") && full.contains("`df /data/1`"), "{full}");
+        assert!(!full.contains("writable"), "{full}");
+        let quota = told(Errno::EDQUOT);
+        assert!(quota.starts_with("TRIPOD-DATA-FULL: ") && quota.contains("quota"), "{quota}");
+        let read_only = told(Errno::EROFS);
+        assert!(
+            read_only.starts_with("TRIPOD-DATA-READONLY: ") && read_only.contains("mount"),
+            "{read_only}"
+        );
+        let refused = told(Errno::EACCES);
+        assert!(refused.starts_with("TRIPOD-DATA-READONLY: ") && refused.contains("the user"), "{refused}");
+        for text in [read_only, refused] {
+            assert!(!text.contains("space"), "{text}");
+        }
+    }
 }

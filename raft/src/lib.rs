@@ -85,4 +85,4 @@ pub use handle::{
 };
 pub use journal::SimulatedDisk;
 pub use options::{InitialMember, Options, Timing};
-pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World};
+pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World, time_of_day};

@@ -47,8 +47,9 @@ pub(crate) fn of(
         role: if gave_up(options, metrics, leadership) { Role::Candidate } else { role(metrics.state) },
         term: Term(metrics.current_term),
         leader: leadership.leader,
-        last_log: LogIndex(metrics.last_log_index.unwrap_or(0)),
-        committed: index(metrics.local_committed),
+        // The metrics may be a step behind the state: what was applied is in the log, and committed.
+        last_log: LogIndex(metrics.last_log_index.unwrap_or(0).max(applied)),
+        committed: index(metrics.local_committed).max(LogIndex(applied)),
         applied: LogIndex(applied),
         snapshot: index(metrics.snapshot),
         purged: index(metrics.purged),

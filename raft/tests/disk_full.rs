@@ -212,3 +212,21 @@ async fn one_full_follower_refuses_nothing_does_not_end_and_catches_up() {
     failed.abort();
     cluster.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_finds_its_disk_full_at_the_start_says_so_and_starts_when_there_is_room() {
+    let Some(disks) = Disks::mount(3) else { return };
+    let mut cluster = cluster_on(&disks).await;
+    let follower = cluster.follower().await;
+    let scope = create_job(cluster.node(follower)).await;
+    write(cluster.node(follower), scope, "before", b"x").await;
+    cluster.stop_node(follower).await;
+    disks.fill(follower);
+    let refused = cluster.start_node(follower).await.expect_err("there is no room").to_string();
+    assert!(refused.starts_with("TRIPOD-DATA-FULL: ") && refused.contains("free space"), "{refused}");
+    assert!(!refused.contains("writable"), "{refused}");
+    disks.free(follower);
+    cluster.start_node(follower).await.unwrap();
+    eventually("the key", || local(cluster.node(follower), scope, "before")).await;
+    cluster.stop().await;
+}

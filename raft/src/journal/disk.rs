@@ -8,7 +8,7 @@ use crate::journal::engine::{Journal, Progress, Shape};
 use crate::journal::files::Files;
 use crate::journal::frame::JournalId;
 use crate::journal::helper::{Hands, Helper};
-use crate::journal::home::Home;
+use crate::journal::home::{Broken, Home, HomeKeeper};
 use crate::journal::home_check::HomeCheck;
 use crate::journal::mover::{Move, MoveDone};
 use crate::journal::pool::{self, SpareDone, SpareOrder};
@@ -35,6 +35,7 @@ pub(crate) struct JournalDisk {
     home: HomeState,
     hands: Hands,
     failure: Failure,
+    broken: Broken,
     space: Space,
 }
 
@@ -79,8 +80,8 @@ impl JournalDisk {
         let journal =
             Journal::new(opened, shape, place.clone(), |index| JournalReader::new(id, index, old, place));
         let spares = spare_helper(files.clone(), shape, hands, &failure)?;
-        let (home, space) = (HomeState::Unread(home), Space::default());
-        Ok(Self { journal, files, spares, home, hands, failure, space })
+        let (home, broken, space) = (HomeState::Unread(home), Broken::default(), Space::default());
+        Ok(Self { journal, files, spares, home, hands, failure, broken, space })
     }
 
     /// Says when the disk is full; see [`Space`].
@@ -132,6 +133,34 @@ impl JournalDisk {
         Ok(())
     }
 
+    /// Makes durable what was written.
+    fn commit(&mut self) -> Result<(), DiskError> {
+        self.collect()?;
+        self.journal.prepare();
+        loop {
+            match self.journal.commit_next()? {
+                Progress::Done => break,
+                Progress::More => {}
+                Progress::NeedsSegment => self.await_segment()?,
+            }
+        }
+        self.dispatch();
+        Ok(())
+    }
+
+    /// Does what nobody waits for; says when there may be more of it.
+    fn tidy(&mut self) -> Result<Option<Duration>, DiskError> {
+        self.collect()?;
+        if self.journal.moves().has_outcome() {
+            self.commit()?;
+        }
+        self.journal.seal()?;
+        self.dispatch();
+        // A burst that is over leaves more in the journal than should stay there.
+        let moving = self.journal.moves().is_busy().then_some(MOVE_POLL);
+        Ok(moving.or_else(|| self.space.is_low().then_some(FULL_RETRY)))
+    }
+
     /// Whether the writer may wait until there is room again. A node without room is one whose disk does
     /// not answer: it loses nothing, and others lead. In a simulation time stands still meanwhile.
     fn may_wait(&self) -> bool {
@@ -140,11 +169,13 @@ impl JournalDisk {
 
     fn move_helper(
         &self,
-        mut home: Box<dyn Home>,
+        home: Box<dyn Home>,
     ) -> Result<Helper<Move, Result<MoveDone, DiskError>>, DiskError> {
         let work = {
             let (journal, failure) = (self.journal.reader().clone(), self.failure.clone());
             let (space, hands) = (self.space.clone(), self.hands);
+            let broken = self.broken.clone();
+            let mut home = HomeKeeper::new(home, broken.clone());
             move |order: Move| {
                 // sled does not survive a full disk; what is not moved stays in the journal.
                 while hands == Hands::Threads && space.is_low() && failure.get().is_none() {
@@ -153,7 +184,7 @@ impl JournalDisk {
                     }
                     std::thread::sleep(MOVE_POLL);
                 }
-                let done = order.carry_out(&mut *home, &journal);
+                let done = broken.note(order.carry_out(home.open(), &journal));
                 done.inspect_err(|error| failure.set(&error.to_string()))
             }
         };
@@ -219,29 +250,13 @@ impl Disk for JournalDisk {
     }
 
     fn sync(&mut self) -> Result<(), DiskError> {
-        self.collect()?;
-        self.journal.prepare();
-        loop {
-            match self.journal.commit_next()? {
-                Progress::Done => break,
-                Progress::More => {}
-                Progress::NeedsSegment => self.await_segment()?,
-            }
-        }
-        self.dispatch();
-        Ok(())
+        let done = self.commit();
+        self.broken.note(done)
     }
 
     fn rest(&mut self) -> Result<Option<Duration>, DiskError> {
-        self.collect()?;
-        if self.journal.moves().has_outcome() {
-            self.sync()?;
-        }
-        self.journal.seal()?;
-        self.dispatch();
-        // A burst that is over leaves more in the journal than should stay there.
-        let moving = self.journal.moves().is_busy().then_some(MOVE_POLL);
-        Ok(moving.or_else(|| self.space.is_low().then_some(FULL_RETRY)))
+        let done = self.tidy();
+        self.broken.note(done)
     }
 
     fn reader(&self) -> Arc<dyn OldEntries> {

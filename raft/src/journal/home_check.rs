@@ -82,3 +82,88 @@ impl<'p> HomeCheck<'p> {
         DiskError::Damaged { directory: self.directory.to_owned(), index, problem: problem.to_owned() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::frame::SegmentNumber;
+    use crate::journal::record::Checkpoint;
+    use crate::log_store::test_entries::{entries, id};
+    use crate::types::Vote;
+
+    /// What the journal promises: the home holds 3 to 6, of which 5 and 6 were moved last; 0 to 2 are purged.
+    fn promise() -> LogValues {
+        let last_move = entries(1, 5..7, 10);
+        let chain = last_move.iter().fold(0, chained);
+        let checkpoint = Checkpoint {
+            through: Some(id(1, 6)),
+            moved: Some(Moved { first: 5, last: 6, chain }),
+            oldest: SegmentNumber(1),
+        };
+        LogValues {
+            vote: Some(Vote::new(2, 1)),
+            committed: Some(id(1, 8)),
+            purged: Some(id(1, 2)),
+            last: Some(id(1, 9)),
+            checkpoint,
+        }
+    }
+
+    /// What a sound home says.
+    fn sound() -> Loaded {
+        Loaded { vote: Some(Vote::new(2, 1)), committed: Some(id(1, 6)), purged: Some(id(1, 2)) }
+    }
+
+    fn judge(held: impl IntoIterator<Item = Entry>, said: &Loaded) -> Result<(bool, Vec<u64>), String> {
+        let log = promise();
+        let mut check = HomeCheck::new(&log, "home");
+        let mut passed = Vec::new();
+        held.into_iter().for_each(|entry| check.take(entry, &mut |entry| passed.push(entry.log_id.index)));
+        check.finish(said).map(|more| (more, passed)).map_err(|error| error.to_string())
+    }
+
+    fn refusal(held: impl IntoIterator<Item = Entry>, said: &Loaded) -> String {
+        let refusal = judge(held, said).unwrap_err();
+        assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED"), "{refusal}");
+        refusal
+    }
+
+    #[test]
+    fn what_was_promised_is_passed_on_without_what_is_purged_and_what_is_more() {
+        assert_eq!(judge(entries(1, 3..7, 10), &sound()), Ok((false, vec![3, 4, 5, 6])));
+        // A purge that has not come this far, and a move without its checkpoint.
+        let early = Loaded { purged: None, ..sound() };
+        assert_eq!(judge(entries(1, 0..9, 10), &early), Ok((true, vec![3, 4, 5, 6])));
+    }
+
+    #[test]
+    fn less_than_was_promised_is_refused() {
+        let text = refusal(entries(1, 3..6, 10), &sound());
+        assert!(text.contains("entry 6 is missing"), "{text}");
+        let text = refusal([], &sound());
+        assert!(text.contains("entry 3 is missing"), "{text}");
+    }
+
+    #[test]
+    fn another_entry_in_the_place_of_one_that_was_moved_is_refused() {
+        let other = entries(1, 3..6, 10).into_iter().chain(entries(1, 6..7, 11));
+        let text = refusal(other, &sound());
+        assert!(text.contains("entry 5 and those up to 6 are not what was moved"), "{text}");
+    }
+
+    /// The journal is older than its home: it has lost its end.
+    #[test]
+    fn a_home_that_knows_more_than_the_journal_is_refused() {
+        let said = Loaded { purged: Some(id(1, 4)), ..sound() };
+        let text = refusal(entries(1, 5..7, 10), &said);
+        assert!(text.contains("is purged in sled, but not in the journal"), "{text}");
+        let said = Loaded { committed: Some(id(1, 9)), ..sound() };
+        let text = refusal(entries(1, 3..7, 10), &said);
+        assert!(text.contains("is committed in sled, but not in the journal"), "{text}");
+        for vote in [Vote::new(3, 1), Vote::new_committed(2, 1)] {
+            let said = Loaded { vote: Some(vote), ..sound() };
+            let text = refusal(entries(1, 3..7, 10), &said);
+            assert!(text.contains("has a later vote in sled than in the journal"), "{text}");
+        }
+    }
+}

@@ -17,6 +17,7 @@ use super::survey::{Decision, Question, Standing, decide};
 use super::{Gate, Marker};
 use crate::codec;
 use crate::failure::Failure;
+use crate::identity;
 use crate::leadership::LeadershipWatch;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
@@ -204,11 +205,7 @@ impl Newcomer {
     }
 
     fn unwritable(&self, error: &std::io::Error) -> String {
-        format!(
-            "TRIPOD-DATA-READONLY: cannot write to the data directory {}: {error}; make it writable for this user \
-             and check its free space",
-            self.data.display()
-        )
+        identity::not_written(&self.data, error)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a node stands on, as an argument: how it reaches its peers and is reached, where its storage is and
-//! who waits for it, and what time it is. The real world is TCP, files, threads and this machine's clock. A
-//! simulation brings its own, and then a whole cluster runs in one thread, and a seed repeats the run.
+//! who waits for it, and what time it is. The real world is TCP, files, threads and a clock that starts as
+//! this machine's. A simulation brings its own, and then a whole cluster runs in one thread, and a seed
+//! repeats the run.
 //!
 //! | module | what |
 //! |---|---|
@@ -24,7 +25,7 @@ use crate::journal::SimulatedDisk;
 pub(crate) use wiring::{Door, Wires, incoming};
 pub(crate) use work::Work;
 
-pub use clock::WallClock;
+pub use clock::{WallClock, time_of_day};
 pub use network::{BoxFuture, Listener, Network, Stream};
 pub use observer::{LogLine, Observer};
 
@@ -38,10 +39,10 @@ pub struct World {
 }
 
 impl World {
-    /// TCP, files in the data directory, threads, and this machine's clock.
+    /// TCP, files in the data directory, threads, and [`time_of_day`].
     #[must_use]
     pub fn real() -> Self {
-        let clock = Arc::new(clock::of_this_machine);
+        let clock = Arc::new(time_of_day);
         Self { wires: Wires::Tcp, work: Work::Threads, clock, observer: None }
     }
 

@@ -1,17 +1,17 @@
 //! The wall clock, as an argument: tests hand in another one.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tripod_state::ids::{DurationMs, TimeMs};
 
 /// Tells the time of day. Only grace periods are judged by it; every timer runs on a monotonic clock.
 pub type Clock = Arc<dyn Fn() -> TimeMs + Send + Sync>;
 
-/// This machine's clock. A clock before 1970 reads as 1970.
+/// The clock by which a leader stamps the log, which no jump of the machine's clock moves: grace periods of
+/// the state are compared with it.
 pub(crate) fn wall() -> TimeMs {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    TimeMs(millis(since))
+    tripod_raft::time_of_day()
 }
 
 /// Whole milliseconds, at most what fits.

@@ -1,5 +1,6 @@
 //! `tripod.v1` over a real connection and a gateway in memory, through our own client.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
 use tripod_native::JobPorts;
 use tripod_state::ids::{BarrierCounter, Incarnation, NodeId, TaskId};
-use tripod_state::{Command, Scope, barrier, member, task};
+use tripod_state::{Command, Scope, barrier, kv, member, task};
 
 struct Service {
     client: Client,
@@ -220,4 +221,31 @@ async fn status_needs_no_leader_but_writes_do() {
     let read = hurried.kv("").get("k", Consistency::Linearizable).await;
     assert!(matches!(read, Err(Error::Unavailable { .. })), "{read:?}");
     assert_eq!(hurried.kv("").get("k", Consistency::Local).await.expect("read"), None);
+}
+
+/// Whoever compares nodes takes the index and the digest for one thing, and looks how far a node's log is
+/// ahead of it. That the index is the one of what was hashed is tested where the state is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_is_never_behind_the_state_that_was_hashed() {
+    let service = serve().await;
+    let scope = Scope { job: service.backend.state().job_named("default").expect("created"), service: None };
+    let gateway = service.gateway.clone();
+    let writer = tokio::spawn(async move {
+        for number in 0_u64.. {
+            let value = Bytes::from(number.to_string());
+            let insert = kv::Command::Insert { scope, key: "k".into(), value, overwrite: true };
+            gateway.submit(Command::Kv(insert)).await.expect("no outage").expect("not refused");
+            // In memory nothing waits, and what never waits cannot be ended.
+            tokio::task::yield_now().await;
+        }
+    });
+    let mut seen = BTreeSet::new();
+    while seen.len() < 100 {
+        let answers = service.client.status(Duration::from_secs(60), true).await;
+        let status = answers[0].status.as_ref().expect("answered");
+        let (last, committed, hashed) = (status.last_log_index, status.committed_index, status.applied_index);
+        assert!(last >= hashed && committed >= hashed, "{hashed} of {last}, {committed} committed");
+        seen.insert(hashed);
+    }
+    writer.abort();
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageExt as _};
 use tempfile::TempDir;
@@ -17,6 +18,9 @@ use crate::types::{Entry, LogId, Vote};
 
 /// Flips that are tried in each of sled's files.
 const FLIPS: usize = 60;
+
+/// How long the threads behind the journal may take.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a log says of itself.
 type Seen = (Option<Vote>, Option<LogId>, Option<LogId>, Vec<Entry>);
@@ -35,14 +39,28 @@ async fn seen(store: &mut LogStore) -> std::io::Result<Seen> {
     Ok((vote, state.last_purged_log_id, state.last_log_id, entries))
 }
 
+/// The number of the oldest segment file. One whose entries are in sled gets another number, or is deleted.
+fn oldest_segment(directory: &Path) -> u64 {
+    let files = fs::read_dir(directory.join("journal")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.strip_suffix(".segment")?.parse().ok()).min().unwrap()
+}
+
 /// A closed log, a good part of which is in sled, and what it says.
 async fn stopped() -> (TempDir, Seen) {
     let directory = TempDir::new().unwrap();
     let mut store = open(directory.path()).unwrap();
     store.save_vote(&Vote::new(3, 1)).await.unwrap();
-    for first in (0..300).step_by(10) {
+    // Whoever moves entries to sled is a thread, and may be far behind the writer.
+    let goal = oldest_segment(directory.path()) + 3;
+    let began = Instant::now();
+    for first in (0..).step_by(10) {
         store.blocking_append(entries(1, first..first + 10, 200)).await.unwrap();
         store.save_committed(Some(id(1, first + 9))).await.unwrap();
+        if first >= 290 && oldest_segment(directory.path()) >= goal {
+            break;
+        }
+        assert!(began.elapsed() < DEADLINE, "sled took nothing over of {first} entries");
     }
     store.purge(id(1, 20)).await.unwrap();
     let seen = seen(&mut store).await.unwrap();

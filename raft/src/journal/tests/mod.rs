@@ -4,6 +4,7 @@ mod compat;
 mod crash;
 mod damage;
 mod home_damage;
+mod kept_home;
 mod machine;
 mod oracle;
 mod real;

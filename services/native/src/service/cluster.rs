@@ -22,8 +22,8 @@ impl Service {
         Self { gateway, job_ports }
     }
 
-    /// The digest of this node's state and nothing newer or older than `applied`: the state is forked in
-    /// no time, and hashed where it disturbs nobody.
+    /// The index of this node's state and the digest of exactly that state, a pair that can be compared with
+    /// other nodes': the state is forked in no time, and hashed where it disturbs nobody.
     async fn digest(&self) -> Result<(u64, u64), Status> {
         loop {
             let before = self.gateway.applied_index();
@@ -46,12 +46,14 @@ impl Service {
 #[tonic::async_trait]
 impl Cluster for Service {
     async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
+        // First: whatever is said of the log is said later, so the log is never behind what was hashed.
+        let hashed = if request.into_inner().digest { Some(self.digest().await?) } else { None };
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
         let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
         response.waiting_calls = self.gateway.waiting_calls();
-        if request.into_inner().digest {
-            (response.applied_index, response.digest) = self.digest().await?;
+        if let Some((applied, digest)) = hashed {
+            (response.applied_index, response.digest) = (applied, digest);
         }
         Ok(Response::new(response))
     }

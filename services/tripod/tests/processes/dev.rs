@@ -71,6 +71,19 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     dev.end();
 }
 
+/// Asks until an answer takes less than two seconds. One that waits for a node that is gone takes as long every
+/// time; one that does not may be slow on a busy machine.
+fn in_time<T>(ask: impl Fn() -> T) -> T {
+    for _ in 0..10 {
+        let asked = Instant::now();
+        let answer = ask();
+        if asked.elapsed() < Duration::from_secs(2) {
+            return answer;
+        }
+    }
+    panic!("ten answers took two seconds each, or longer");
+}
+
 #[test]
 fn a_killed_leader_is_replaced_and_status_answers_in_time() {
     let data = tempfile::tempdir().expect("a directory");
@@ -85,18 +98,14 @@ fn a_killed_leader_is_replaced_and_status_answers_in_time() {
     assert!(killed.elapsed() < Duration::from_secs(10), "writes came back after {:?}", killed.elapsed());
     assert_eq!(dev.text(&["kv", "get", "before"]), "1");
 
-    let asked = Instant::now();
-    let status = dev.json(&["status", "--json"]);
-    assert!(asked.elapsed() < Duration::from_secs(2), "status took {:?}", asked.elapsed());
+    let status = in_time(|| dev.json(&["status", "--json"]));
     let gone = status["nodes"].as_array().expect("nodes").iter().find(|node| node["id"] == dead);
     assert_eq!(gone.expect("still listed")["state"], "unreachable");
 
     // Without a majority there is no leader, and status says so in time.
     let second = dev.current_leader();
     dev.kill(second);
-    let asked = Instant::now();
-    let output = dev.run(&["status", "--json"]);
-    assert!(asked.elapsed() < Duration::from_secs(2), "status took {:?}", asked.elapsed());
+    let output = in_time(|| dev.run(&["status", "--json"]));
     assert!(output.status.success(), "{}", stderr(&output));
     let output = dev.run(&["kv", "get", "before", "--timeout", "1"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));

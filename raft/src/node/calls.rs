@@ -1,0 +1,130 @@
+//! What a running node does for those who call it.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use openraft::async_runtime::WatchReceiver as _;
+use tripod_state::State;
+use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::planted::{Bug, is_planted};
+
+use super::Node;
+use crate::handle::{Applied, ProposeError, Status};
+use crate::leadership::LeadershipWatch;
+use crate::status::{self, Health};
+
+/// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
+/// command that does not could be appended, but never replicated.
+const COMMAND_BYTES_MAX: usize = 72 << 20;
+
+impl Node {
+    fn check_running(&self) -> Result<(), ProposeError> {
+        if let Some(reason) = self.failure.get() {
+            return Err(ProposeError::Stopped(reason));
+        }
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(ProposeError::Stopped("this node is stopping".into()));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn propose(&self, payload: Bytes) -> Result<Applied, ProposeError> {
+        self.check_running()?;
+        if payload.len() > COMMAND_BYTES_MAX {
+            let text =
+                format!("a command of {} bytes is above the limit of {COMMAND_BYTES_MAX}", payload.len());
+            return Err(ProposeError::Overloaded(text));
+        }
+        if self.leadership.leads_here() {
+            self.admission.check(&payload)?;
+            tokio::select! {
+                biased;
+                applied = self.submitter.submit(payload) => applied,
+                () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
+            }
+        } else {
+            self.forwarder.propose(payload).await
+        }
+    }
+
+    pub(crate) async fn read_barrier(&self) -> Result<LogIndex, ProposeError> {
+        self.check_running()?;
+        if is_planted(Bug::StaleReads) {
+            return Ok(self.applied_index());
+        }
+        let index = if self.leadership.leads_here() {
+            tokio::select! {
+                biased;
+                index = self.own_rounds.join() => index?,
+                () = self.leadership.deposed() => {
+                    return Err(ProposeError::NoLeader("this node ceased to lead".into()));
+                }
+            }
+        } else {
+            self.remote_rounds.join().await?
+        };
+        self.wait_applied(index).await?;
+        Ok(index)
+    }
+
+    pub(crate) async fn wait_applied(&self, index: LogIndex) -> Result<(), ProposeError> {
+        if self.machine.applied_index() >= index.0 {
+            return Ok(());
+        }
+        let mut applied = self.machine.applied();
+        let mut stop = self.stop.subscribe();
+        tokio::select! {
+            reached = applied.wait_for(|applied| applied.is_some_and(|id| id.index >= index.0)) => {
+                reached.map(|_| ()).map_err(|_| ProposeError::Stopped("this node is stopping".into()))
+            }
+            reason = self.failure.wait() => Err(ProposeError::Stopped(reason)),
+            _ = stop.wait_for(|stop| *stop) => Err(ProposeError::Stopped("this node is stopping".into())),
+        }
+    }
+
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        self.machine.read(look)
+    }
+
+    pub(crate) fn applied_index(&self) -> LogIndex {
+        LogIndex(self.machine.applied_index())
+    }
+
+    pub(crate) fn leadership(&self) -> &LeadershipWatch {
+        &self.leadership
+    }
+
+    pub(crate) async fn ask_leader(&self, question: Bytes) -> Result<Bytes, ProposeError> {
+        self.check_running()?;
+        let leadership = self.leadership.get();
+        if leadership.leader != Some(self.options.node) {
+            return self.link.ask(question).await;
+        }
+        if !leadership.ready_here {
+            return Err(ProposeError::NoLeader("this node leads, but is not ready yet".into()));
+        }
+        self.hooks.asks.ask(question).await.map_err(ProposeError::NoLeader)
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let health = Health {
+            disk: self.gauge.last(),
+            growth_refused: self.admission.refusal().map(|reason| reason.to_string()),
+            given_up: self.fitness.given_up(),
+            comparisons: self.comparer.comparisons(),
+        };
+        status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index(), health)
+    }
+
+    /// Hands leadership to another voter, `None`: to the best.
+    pub(crate) async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
+        self.check_running()?;
+        self.hand_over.to(to).await
+    }
+
+    pub(crate) async fn failed(&self) -> String {
+        self.failure.wait().await
+    }
+}

@@ -1,0 +1,57 @@
+//! How a node that was opened takes its place among the others.
+
+use std::collections::BTreeMap;
+
+use openraft::errors::{InitializeError, RaftError};
+
+use super::Node;
+use crate::network::channels::Channels;
+use crate::rejoin::{Asked, Marker, Newcomer};
+use crate::types::{Peer, Raft};
+
+impl Node {
+    /// Lets this node take part, at once or when it has asked the others.
+    pub(super) fn join(&self, channels: Channels, marker: Marker) {
+        let initial: BTreeMap<u64, Peer> = self
+            .options
+            .initial
+            .iter()
+            .map(|member| (member.node.0, Peer { address: member.peer.clone() }))
+            .collect();
+        let newcomer = Newcomer {
+            node: self.options.node.0,
+            data: self.options.data.clone(),
+            marker,
+            initial: initial.clone(),
+            cluster_id: self.options.cluster_id.clone(),
+            channels,
+            raft: self.raft.clone(),
+            machine: self.machine.clone(),
+            gate: self.gate.clone(),
+            failure: self.failure.clone(),
+            stop: self.stop.subscribe(),
+        };
+        let asked = newcomer.must_ask(self.log.is_pristine());
+        if asked == Asked::Nothing {
+            // Before the port is served, so that no message of a peer is refused.
+            self.gate.open();
+            return;
+        }
+        if asked == Asked::HowToReturn {
+            // Before an election can be due.
+            self.raft.runtime_config().elect(false);
+        }
+        let raft = self.raft.clone();
+        tokio::spawn(newcomer.run(asked, async move || form(&raft, initial).await));
+    }
+}
+
+/// Forms the cluster at the very first start. Every node does it with the same list, which is safe: the
+/// list is the first log entry, the same everywhere, and an election decides.
+async fn form(raft: &Raft, members: BTreeMap<u64, Peer>) -> Result<(), String> {
+    match raft.initialize(members).await {
+        // A peer's message may have arrived first.
+        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(()),
+        Err(error) => Err(format!("the cluster cannot be formed: {error}")),
+    }
+}

@@ -1,0 +1,96 @@
+//! One running node: everything of this crate put together, started and stopped.
+//!
+//! | module | what |
+//! |---|---|
+//! | `start` | from options to a node that runs |
+//! | `join` | how it takes its place among the others |
+//! | `tasks` | its port, and the tasks that look after its engine |
+//! | `calls` | what it does for those who call it |
+//! | `hand_over` | leadership for another node, and back if nobody takes it |
+//! | `stop` | its end |
+
+mod calls;
+mod hand_over;
+mod join;
+mod start;
+mod stop;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::divergence::Comparer;
+use crate::failure::Failure;
+use crate::fitness::Fitness;
+use crate::forward::Forwarder;
+use crate::handle::Hooks;
+use crate::journal::Space;
+use crate::leader_link::LeaderLink;
+use crate::leadership::LeadershipWatch;
+use crate::log_store::LogStore;
+use crate::network::heard::Heard;
+use crate::network::line::Line;
+use crate::options::Options;
+use crate::read_index::ReadRounds;
+use crate::rejoin::Gate;
+use crate::space::{Admission, Gauge, Reports};
+use crate::state_machine::StateMachine;
+use crate::submit::Submitter;
+use crate::types::Raft;
+use crate::world::Work;
+
+pub(crate) use hand_over::HandOver;
+
+/// A running node.
+pub(crate) struct Node {
+    options: Options,
+    hooks: Hooks,
+    raft: Raft,
+    machine: StateMachine,
+    log: LogStore,
+    failure: Failure,
+    leadership: LeadershipWatch,
+    fitness: Fitness,
+    line: Line,
+    heard: Heard,
+    space: Space,
+    gauge: Gauge,
+    admission: Admission,
+    reports: Reports,
+    submitter: Submitter,
+    forwarder: Forwarder,
+    link: LeaderLink,
+    comparer: Comparer,
+    hand_over: HandOver,
+    work: Work,
+    /// Which messages of peers are let in.
+    gate: Gate,
+    /// Reads while this node leads.
+    own_rounds: ReadRounds,
+    /// Reads while another node leads.
+    remote_rounds: ReadRounds,
+    stopping: AtomicBool,
+    stop: watch::Sender<bool>,
+    server: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What tests break, or look at.
+#[cfg(test)]
+impl Node {
+    pub(crate) fn machine(&self) -> &StateMachine {
+        &self.machine
+    }
+
+    pub(crate) fn flushes(&self) -> &crate::log_store::Flushes {
+        self.log.flushes()
+    }
+
+    pub(crate) fn line(&self) -> &Line {
+        &self.line
+    }
+}

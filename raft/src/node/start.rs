@@ -1,0 +1,135 @@
+//! From options to a node that runs.
+
+use std::sync::atomic::AtomicBool;
+
+use openraft::errors::Fatal;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::{HandOver, Node};
+use crate::config;
+use crate::divergence::Comparer;
+use crate::failure::Failure;
+use crate::fitness::Fitness;
+use crate::forward::Forwarder;
+use crate::handle::{Hooks, StartError};
+use crate::held_votes::HeldVotes;
+use crate::leader_link::LeaderLink;
+use crate::leadership::{LeadershipWatch, Sources};
+use crate::network::channels::Channels;
+use crate::network::client::PeerClients;
+use crate::network::heard::Heard;
+use crate::network::line::Line;
+use crate::network::server;
+use crate::options::Options;
+use crate::read_index::ReadRounds;
+use crate::rejoin::{self, Gate};
+use crate::space::{Admission, Gauge, Reports};
+use crate::state_machine::StateMachine;
+use crate::storage::Storage;
+use crate::submit::Submitter;
+use crate::types::{Raft, Types};
+use crate::world::{Work, World};
+
+impl Node {
+    /// Opens the storage, recovers the state, and joins the peers.
+    pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
+        let config = config::raft_config(&options)?;
+        let World { wires, work, clock, observer } = world;
+        let door = server::bind(&wires, &options.peer_listen).await?;
+        let failure = Failure::new();
+        let Storage { log, snapshots, space, marker } = open_storage(&options, &failure, &work).await?;
+        let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
+        let cluster_id = options.cluster_id.clone();
+        let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());
+        let channels = Channels::new(wires, config::connect_timeout(&options));
+        let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
+        let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
+        let machine = machine.observed(observer);
+        let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
+        let raft = match started {
+            Ok(raft) => raft,
+            Err(fatal) => {
+                space.close();
+                log.stop().await;
+                return Err(StartError::Storage(recovery_failed(&options, &failure, &fatal)));
+            }
+        };
+        let sources =
+            Sources { applied: machine.applied(), unfit: fitness.subscribe(), heard: heard.subscribe() };
+        let leadership = LeadershipWatch::start(options.node.0, &raft, sources);
+        let reports =
+            Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
+        let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
+        let hand_over = HandOver::new(&options, raft.clone(), leadership.clone(), votes.clone());
+        let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
+        let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
+        let node = Self {
+            submitter: Submitter::new(raft.clone(), clock),
+            forwarder: Forwarder::start(link.clone()),
+            own_rounds: own_rounds(votes),
+            remote_rounds: remote_rounds(&link),
+            stopping: AtomicBool::new(false),
+            stop: watch::Sender::new(false),
+            server: Mutex::new(None),
+            options,
+            hooks,
+            raft,
+            machine,
+            log,
+            failure,
+            leadership,
+            fitness,
+            line,
+            heard,
+            space,
+            gauge,
+            admission,
+            reports,
+            link,
+            comparer,
+            hand_over,
+            work,
+            gate: Gate::closed(),
+        };
+        node.join(channels, marker);
+        node.serve(door);
+        node.watch();
+        Ok(node)
+    }
+}
+
+async fn open_storage(options: &Options, failure: &Failure, work: &Work) -> Result<Storage, StartError> {
+    let (options, failure, within) = (options.clone(), failure.clone(), work.clone());
+    let opened = work.run(move || Storage::open(within, &options, failure)).await;
+    opened.map_err(|error| {
+        StartError::Storage(format!("TRIPOD-RECOVERY: opening the storage panicked: {error}"))
+    })?
+}
+
+fn own_rounds(votes: HeldVotes) -> ReadRounds {
+    ReadRounds::start(move || {
+        let votes = votes.clone();
+        async move { votes.confirm().await }
+    })
+}
+
+fn remote_rounds(link: &LeaderLink) -> ReadRounds {
+    let link = link.clone();
+    ReadRounds::start(move || {
+        let link = link.clone();
+        async move { link.read_index().await }
+    })
+}
+
+fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<Types>) -> String {
+    // What the state machine or the log said is more exact than what openraft makes of it.
+    failure.get().unwrap_or_else(|| {
+        format!(
+            "TRIPOD-RECOVERY: the state of node {} cannot be recovered from {}: {fatal}. {}",
+            options.node,
+            options.data.display(),
+            rejoin::advice(&options.data)
+        )
+    })
+}

@@ -1,0 +1,104 @@
+//! The port of a node, and the tasks that look after its engine.
+
+use openraft::async_runtime::WatchReceiver as _;
+use tokio::sync::watch;
+
+use super::Node;
+use crate::divergence::Company;
+use crate::failure::Failure;
+use crate::fitness::Watcher;
+use crate::network::auth::Guard;
+use crate::network::leader_service::LeaderService;
+use crate::network::server::{self, RaftService};
+use crate::rejoin::Respondent;
+use crate::types::Raft;
+use crate::world::Door;
+
+impl Node {
+    /// Opens the port to the peers.
+    pub(super) fn serve(&self, door: Door) {
+        let cluster_id = &self.options.cluster_id;
+        let raft = RaftService {
+            raft: self.raft.clone(),
+            snapshots: self.machine.snapshots().clone(),
+            cluster_id: cluster_id.clone(),
+            heard: self.heard.clone(),
+            stop: self.stop.subscribe(),
+            gate: self.gate.clone(),
+            respondent: Respondent {
+                raft: self.raft.clone(),
+                machine: self.machine.clone(),
+                leadership: self.leadership.clone(),
+                submitter: self.submitter.clone(),
+            },
+        };
+        let leader = LeaderService {
+            submitter: self.submitter.clone(),
+            rounds: self.own_rounds.clone(),
+            leadership: self.leadership.clone(),
+            hooks: self.hooks.clone(),
+            admission: self.admission.clone(),
+            reports: self.reports.clone(),
+            comparer: self.comparer.clone(),
+        };
+        let guard = Guard::new(cluster_id, self.options.node.0);
+        let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
+        *self.server.lock() = Some(task);
+    }
+
+    /// Starts the tasks that look after the engine.
+    pub(super) fn watch(&self) {
+        tokio::spawn(watch_engine(self.raft.clone(), self.failure.clone(), self.stop.subscribe()));
+        let reports = self.reports.clone();
+        if !self.work.is_inline() {
+            // A simulated disk has no file system that could be measured.
+            tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.subscribe()));
+        }
+        let watcher = Watcher {
+            node: self.options.node,
+            raft: self.raft.clone(),
+            flushes: self.log.flushes().clone(),
+            line: self.line.clone(),
+            hand_over: self.hand_over.clone(),
+            fitness: self.fitness.clone(),
+        };
+        tokio::spawn(watcher.run(self.options.clone(), self.stop.subscribe()));
+        tokio::spawn(self.comparer.clone().run(Company {
+            machine: self.machine.clone(),
+            link: self.link.clone(),
+            leadership: self.leadership.clone(),
+            stop: self.stop.subscribe(),
+        }));
+        let (raft, machine, mut stop) = (self.raft.clone(), self.machine.clone(), self.stop.subscribe());
+        tokio::spawn(async move {
+            let build = async {
+                loop {
+                    machine.snapshot_wanted().await;
+                    if raft.trigger().snapshot().await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = build => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+        });
+    }
+}
+
+/// Turns an end of the engine that nobody asked for into a failure of the node.
+async fn watch_engine(raft: Raft, failure: Failure, mut stop: watch::Receiver<bool>) {
+    let ended = async {
+        let mut metrics = raft.server_metrics();
+        // The sender lives in the engine's task, and goes with it, a panic included.
+        while metrics.changed().await.is_ok() {}
+        let reason = raft.metrics().borrow_watched().running_state.clone();
+        reason.err().map_or_else(|| "it panicked".to_owned(), |fatal| fatal.to_string())
+    };
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => {}
+        reason = ended => failure.set(&format!("the Raft engine stopped: {reason}")),
+    }
+}
