@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tripod_chaos::bench::{self, BenchCommand};
-use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs};
+use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs, TotalsArgs};
 use tripod_chaos::simulation::{self, SimulationArgs};
 
 /// The status of a run that proves nothing, because the harness failed.
@@ -28,6 +28,8 @@ enum Command {
     List(ListArgs),
     /// Check the history of a run once more, or do the run again.
     Replay(ReplayArgs),
+    /// Add up the reports of many runs.
+    Totals(TotalsArgs),
     /// Measure, beside a peer in the same run.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn on_processes() -> ExitCode {
     let Arguments { command } = Arguments::parse();
-    let harness = matches!(command, Command::Run(_) | Command::Replay(_));
+    let harness = matches!(command, Command::Run(_) | Command::Replay(_) | Command::Totals(_));
     match run(command).await {
         Ok(status) => status,
         Err(error) => {
@@ -79,6 +81,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::SUCCESS)
             }
             Command::Replay(args) => scenario::replay(args).await,
+            Command::Totals(args) => scenario::totals(&args),
             Command::Bench(command) => bench::run(command).await.map(|()| ExitCode::SUCCESS),
         }
     };

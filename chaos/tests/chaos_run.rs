@@ -106,6 +106,8 @@ short_runs! {
     a_short_run_of_slow_network: "slow-network",
     a_short_run_of_mixed: "mixed",
     a_short_run_of_power_cuts: "power-cuts",
+    a_short_run_of_power_cuts_on_ext4: "power-cuts-ext4",
+    a_short_run_of_bit_rot: "bit-rot",
     a_short_run_of_disks: "disks",
     a_short_run_of_clocks: "clocks",
 }
@@ -132,7 +134,8 @@ fn short_run(name: &str) {
     assert_eq!(report["verdict"], "passed", "{name}");
     let faults = report["faults"].as_object().unwrap();
     assert_eq!(faults.is_empty(), name == "calm", "{name}: {faults:?}");
-    for kind in ["read", "write", "compare-and-set", "append", "increment", "arrive", "heartbeat"] {
+    let kinds = ["read", "write", "compare-and-set", "append", "increment", "arrive", "heartbeat", "acquire"];
+    for kind in kinds.into_iter().chain(["write-guarded"]) {
         let answered = report["operations"][kind]["ok"].as_u64().unwrap_or(0);
         assert!(answered > 0, "{name}: no {kind} was answered; {said}");
     }
@@ -144,9 +147,7 @@ fn a_cluster_that_forgets_is_caught_and_its_data_are_kept() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     // What follows --data is wiped at every start; the seed kills all nodes within the first seconds.
-    let forget = "previous=\nfor word in \"$@\"; do\n\
-                  [ \"$previous\" = --data ] && rm -rf \"$word\"\nprevious=$word\ndone";
-    let broken = broken_tripod(folder.path(), forget);
+    let broken = broken_tripod(folder.path(), &format!("{FIND_DATA}rm -rf \"$data\""));
     let out = folder.path().join("out");
     let arguments = ["kills", "--seed", "8", "--minutes", "0.3"];
     let output =
@@ -194,6 +195,7 @@ fn a_changed_history_is_caught_and_a_true_one_is_not() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
+    // Of this seed's first gangs one has a task that comes again as another life.
     let output = run(&["calm", "--seed", "2", "--minutes", "0.1"], &out);
     assert_eq!(output.status.code(), Some(0), "{}", error_text(&output));
     let history = out.join("history.jsonl");
@@ -206,7 +208,17 @@ fn a_changed_history_is_caught_and_a_true_one_is_not() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let mutations: [(&str, Mutation); 3] = [
+    let mutations: [(&str, Mutation); 5] = [
+        ("incarnation", |operation| {
+            let beats = operation.pointer("/call/heartbeat").is_some();
+            let answer = operation.pointer_mut("/outcome/ok").filter(|_| beats);
+            answer.is_some_and(|answer| answer["refused"] == "fenced" && replace(answer, "done".into()))
+        }),
+        ("lock", |operation| {
+            // A token that the register has left behind long ago.
+            let fence = operation.pointer_mut("/outcome/ok/guarded/fence");
+            fence.is_some_and(|fence| fence != 1 && replace(fence, 1.into()))
+        }),
         ("linear", |operation| {
             // Another value than the one that was read.
             let value = operation.pointer_mut("/outcome/ok/value/value");
@@ -245,6 +257,55 @@ fn a_changed_history_is_caught_and_a_true_one_is_not() {
     let again = again.output().unwrap();
     assert_eq!(again.status.code(), Some(0), "{}", error_text(&again));
     assert_eq!(report(&folder.path().join("again"))["seed"], 2);
+
+    let totals = chaos().args(["totals", "-o", "json"]).arg(folder.path()).output().unwrap();
+    assert_eq!(totals.status.code(), Some(0), "{}", error_text(&totals));
+    let totals: Value = serde_json::from_slice(&totals.stdout).unwrap();
+    assert_eq!(totals["scenarios"]["calm"]["passed"], 2, "{totals}");
+    let writes = |report: &Value| report["operations"]["write"]["ok"].as_u64().unwrap();
+    let both = writes(&report(&out)) + writes(&report(&folder.path().join("again")));
+    assert_eq!(writes(&totals), both);
+    let nothing =
+        chaos().arg("totals").arg(out.join("history.jsonl").parent().unwrap().join("none")).output();
+    assert_eq!(nothing.unwrap().status.code(), Some(3));
+}
+
+/// What follows `--data`, as the shell variable `data`.
+const FIND_DATA: &str = "previous=\nfor word in \"$@\"; do\n\
+                         [ \"$previous\" = --data ] && data=$word\nprevious=$word\ndone\n";
+
+/// What the checker of processes tells of a run of `bit-rot` with a node that is broken so.
+fn rotten_run(first: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = broken_tripod(folder.path(), &format!("{FIND_DATA}{first}"));
+    let out = folder.path().join("out");
+    let arguments = ["bit-rot", "--seed", "3", "--minutes", "0.1"];
+    let output =
+        chaos().arg("run").args(arguments).arg("--out").arg(&out).env("TRIPOD_BIN", broken).output().unwrap();
+    let said = error_text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let report = report(&out);
+    assert!(report["faults"]["bit-flip"].as_u64().unwrap_or(0) > 0, "the seed flips nothing: {said}");
+    assert!(barking(&report).contains(&"processes".to_owned()), "{said}");
+    report["checks"].to_string()
+}
+
+#[test]
+fn a_damaged_node_that_goes_on_without_a_word_is_caught() {
+    let _alone = alone();
+    // What it had is gone at every start.
+    let told = rotten_run("rm -rf \"$data\"");
+    assert!(told.contains("lost entries without a word"), "{told}");
+}
+
+#[test]
+fn a_damaged_node_that_ends_without_a_code_is_caught() {
+    let _alone = alone();
+    // Each node's second start fails.
+    let told = rotten_run(
+        "[ -d \"$data\" ] && [ ! -e \"$data.once\" ] && { touch \"$data.once\"; echo sorry; exit 9; }",
+    );
+    assert!(told.contains("without a code"), "{told}");
 }
 
 /// Changes an operation if it is one that it fits, and says so.

@@ -3,8 +3,8 @@
 //! A beat arrives at some moment between its beginning and its end, so the longest silence that the cluster
 //! can have seen lies between the beginning of one acknowledged beat and the end of the next. Only a task
 //! that may have been silent for the whole time-out may be declared dead. The other way round, silence is
-//! counted anew from the end of every fault, because an election starts all timers again; while a fault
-//! lasts, nobody need be declared dead.
+//! counted anew from the end of every fault and from every election that was noticed, because an election starts
+//! all timers again; while a fault lasts, nobody need be declared dead.
 
 use std::collections::BTreeMap;
 
@@ -135,7 +135,9 @@ impl Task<'_> {
             // Whatever was invoked before the look ended and is not known may have arrived at any time until
             // it was given up, and not later than the network keeps it, which the bound must cover.
             let disturbed = history.faults.iter().filter(|fault| fault.began < look.completed);
-            let quiet = disturbed.map(|fault| fault.ended.unwrap_or(Micros(u64::MAX))).max();
+            let healed = disturbed.map(|fault| fault.ended.unwrap_or(Micros(u64::MAX)));
+            let elections = history.timers_restarted.iter().copied().filter(|at| *at < look.completed);
+            let quiet = healed.chain(elections).max();
             let silent_from = last.completed.max(quiet.unwrap_or_default());
             let due = silent_from.plus(rule.timeout).plus(rule.bound);
             (look.invoked > due).then(|| {
@@ -307,6 +309,16 @@ mod tests {
         assert!(!judge(&history).held());
         let kind = "partition".to_owned();
         history.faults.push(Fault { kind, target: "node 1".into(), began: Micros(0), ended: None });
+        assert!(judge(&history).held());
+    }
+
+    #[test]
+    fn an_election_gives_the_full_time_again_and_no_more() {
+        let mut history = (0..).map(model).find(|history| forget_death(&mut history.clone())).unwrap();
+        forget_death(&mut history);
+        history.timers_restarted = vec![Micros(0)];
+        assert!(!judge(&history).held());
+        history.timers_restarted = (0..25).map(|second| Micros::from_millis(second * 1_000)).collect();
         assert!(judge(&history).held());
     }
 

@@ -37,7 +37,8 @@ pub fn check(history: &History, rules: &Rules) -> Checked {
                 .filter_map(|(new, life)| established(life).map(|sign| (sign.completed, new, sign)))
                 .collect();
             let Some((since, new, proof)) = newer.iter().min_by_key(|(since, _, _)| *since) else { continue };
-            if let Some(late) = old_life.signs.iter().find(|sign| sign.invoked > *since) {
+            let late = |sign: &&&Operation| sign.invoked > *since && !excused(sign, history, rules);
+            if let Some(late) = old_life.signs.iter().find(late) {
                 let text = format!(
                     "operation {} was answered as if life {old} were current, though operation {} had shown \
                     that life {new} had taken its place",
@@ -109,6 +110,16 @@ fn is_newer(new: &Life<'_>, old: &Life<'_>) -> bool {
     known.is_some() && began > known && last < began
 }
 
+/// Whether a leader that had been stopped or cut off may have answered, which knew of no newer life.
+fn excused(sign: &Operation, history: &History, rules: &Rules) -> bool {
+    let Some(aftermath) = rules.deposed_leader else { return false };
+    matches!(sign.call, Call::Heartbeat { .. })
+        && history.faults.iter().any(|fault| {
+            let over = fault.ended.map_or(Micros(u64::MAX), |ended| ended.plus(aftermath));
+            fault.began < sign.completed && sign.invoked < over
+        })
+}
+
 /// Lives that nobody began.
 fn phantoms(subject: &str, lives: &BTreeMap<Incarnation, Life<'_>>) -> Option<Violation> {
     lives.iter().find_map(|(incarnation, life)| {
@@ -152,7 +163,7 @@ mod tests {
 
     use super::*;
     use crate::check::testing::{Executor, Tally};
-    use crate::history::{Outcome, TaskSeen};
+    use crate::history::{ClientId, Fault, Header, Outcome, Recorder, TaskSeen};
 
     /// Tasks that begin new lives now and then; old ones go on beating.
     fn model(seed: u64) -> History {
@@ -247,6 +258,43 @@ mod tests {
         let mut history = model(0);
         assert!(plant(&mut Executor::new(1).random(), &mut history));
         assert!(check(&history, &tolerant).held(), "some jobs answer old lives");
+    }
+
+    #[test]
+    fn a_beat_that_a_deposed_leader_may_have_answered_is_no_proof() {
+        let rules = Rules { deposed_leader: Some(Micros(100)), ..Rules::default() };
+        let fault = |began, ended| Fault {
+            kind: "pause-leader".into(),
+            target: "node 1".into(),
+            began: Micros(began),
+            ended: Some(Micros(ended)),
+        };
+        let task = TaskId(0);
+        let call = |life, beats| {
+            let (job, incarnation) = (Job::from("job"), Incarnation(life));
+            if beats {
+                Call::Heartbeat { job, task, incarnation }
+            } else {
+                Call::Register { job, task, incarnation }
+            }
+        };
+        let recorder = Recorder::new(Header::default());
+        for (at, life, beats) in [(0, 1, false), (1_000, 2, false), (2_000, 1, true)] {
+            let pending = recorder.invoke(Micros(at), ClientId(0), call(life, beats));
+            pending.complete(Micros(at + 10), Outcome::Ok(Reply::Done));
+        }
+        let history = recorder.history(Micros(3_000));
+        for (faults, held) in [
+            (vec![], false),
+            (vec![fault(900, 1_899)], false),
+            (vec![fault(900, 1_950)], true),
+            (vec![fault(2_005, 2_500)], true),
+            (vec![fault(2_020, 2_500)], false),
+        ] {
+            let history = History { faults, ..history.clone() };
+            assert_eq!(check(&history, &rules).held(), held, "{:?}", history.faults);
+            assert!(!check(&history, &Rules::default()).held());
+        }
     }
 
     #[test]

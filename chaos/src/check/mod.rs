@@ -14,9 +14,8 @@
 //! | [`incarnation`] | an old life of a task is never acknowledged after a newer one |
 //! | [`heartbeat`] | who beats is never declared dead, who is silent is |
 //! | [`digest`] | replicas that applied the same log are equal |
+//! | [`lock`] | one holder for each token, and no holder that was overtaken writes |
 //! | [`kept`] | what was acknowledged is there at the end |
-//!
-//! There is no checker of locks: no protocol of the cluster has locks yet.
 
 pub mod barrier;
 pub mod counter;
@@ -27,6 +26,7 @@ pub mod incarnation;
 pub mod kept;
 pub mod linear;
 pub mod list;
+pub mod lock;
 mod rules;
 #[cfg(test)]
 mod testing;
@@ -49,6 +49,7 @@ pub fn check_all(history: &History, rules: &Rules) -> Vec<Checked> {
         incarnation::check(history, rules),
         heartbeat::check(history, rules),
         digest::check(history, rules),
+        lock::check(history, rules),
         kept::check(history, rules),
     ]
 }

@@ -15,6 +15,10 @@ pub struct Rules {
     /// Heartbeats of an old life are answered as if nothing were wrong, though they count for nothing. So it
     /// is, as upstream, in jobs whose tasks may come back.
     pub old_beats_tolerated: bool,
+    /// Heartbeats are answered by whoever takes itself for the leader. One that was stopped or cut off knows
+    /// nothing of newer lives while the fault lasts and for so long after it, and what it answers then to an
+    /// old life is no proof. `None`: every answer is.
+    pub deposed_leader: Option<Micros>,
 }
 
 /// When a silent task is declared dead.
@@ -29,6 +33,12 @@ pub struct HeartbeatRule {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { steps_per_key: 5_000_000, heartbeat: None, arrival_settles: None, old_beats_tolerated: false }
+        Self {
+            steps_per_key: 5_000_000,
+            heartbeat: None,
+            arrival_settles: None,
+            old_beats_tolerated: false,
+            deposed_leader: None,
+        }
     }
 }

@@ -2,15 +2,16 @@
 
 use super::*;
 use crate::history::{
-    Call, ClientId, Element, Header, History, Incarnation, Job, Key, LogIndex, Micros, NodeId, Outcome,
-    Recorder, Reply, TaskId, Value,
+    Call, ClientId, Element, Fence, Header, History, Incarnation, Job, Key, LockSeen, LogIndex, Micros,
+    NodeId, Outcome, Recorder, Reply, TaskId, Value,
 };
 
 #[test]
 fn every_checker_says_something_of_its_own() {
     let checks = check_all(&History::default(), &Rules::default());
     let names: Vec<&str> = checks.iter().map(|check| check.checker.as_str()).collect();
-    let expected = ["linear", "list", "counter", "barrier", "incarnation", "heartbeat", "digest", "kept"];
+    let expected =
+        ["linear", "list", "counter", "barrier", "incarnation", "heartbeat", "digest", "lock", "kept"];
     assert_eq!(names, expected);
     assert!(checks.iter().all(|check| check.held() && check.examined == 0), "{checks:?}");
 }
@@ -44,6 +45,10 @@ fn checkers_do_not_disturb_each_other() {
         let node = NodeId(digest);
         done(Call::ReadDigest { node }, Reply::Digest { node, applied_index: LogIndex(5), digest });
     }
+    done(
+        Call::ReadLock { lock: Key::from("lock") },
+        Reply::Lock(Some(LockSeen { fence: Fence(1), held: true })),
+    );
     let timeout = Micros::from_millis(60_000);
     let rules = Rules { heartbeat: Some(HeartbeatRule { timeout, bound: timeout }), ..Rules::default() };
     let history = recorder.history(Micros(now));

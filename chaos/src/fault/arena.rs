@@ -1,13 +1,15 @@
 //! The cluster as faults see it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_client::{Client, Config};
 
 use super::Target;
-use super::storage::Shim;
+use super::rot::{self, Rotten};
+use super::storage::{Disks, Shim};
 use crate::cluster::Cluster;
 
 /// How long a node may take to say what it is; a paused one says nothing.
@@ -32,13 +34,28 @@ pub struct Arena<'a> {
     pub(super) may_end: BTreeSet<u64>,
     /// Writes that power cuts found written and not flushed.
     pub unflushed_writes: usize,
+    /// The disks of the nodes, if each has one of its own.
+    pub(super) disks: Option<&'a Disks>,
+    /// The node that has a flipped bit somewhere, until that was found.
+    pub(super) rotten: Option<Rotten>,
+    /// Parts of the nodes' logs, in bytes, in which a node said with a code that its disk is damaged.
+    pub excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
 
 impl<'a> Arena<'a> {
     /// Nothing was noticed so far.
     #[must_use]
-    pub fn new(cluster: &'a mut Cluster, shim: Option<&'a Shim>) -> Self {
-        Self { cluster, misconduct: Vec::new(), shim, may_end: BTreeSet::new(), unflushed_writes: 0 }
+    pub fn new(cluster: &'a mut Cluster, shim: Option<&'a Shim>, disks: Option<&'a Disks>) -> Self {
+        Self {
+            cluster,
+            misconduct: Vec::new(),
+            shim,
+            may_end: BTreeSet::new(),
+            unflushed_writes: 0,
+            disks,
+            rotten: None,
+            excused: BTreeMap::new(),
+        }
     }
 
     /// Who leads now, as it says itself; with the highest term, if several say so. `None`: nobody does for
@@ -71,6 +88,10 @@ impl<'a> Arena<'a> {
     /// A node cannot be started.
     pub fn look_for_the_dead(&mut self) -> anyhow::Result<()> {
         for (node, status) in self.cluster.take_ended() {
+            if let Some(rotten) = self.rotten.take_if(|rotten| rotten.is(node)) {
+                rot::ended(self, rotten, status)?;
+                continue;
+            }
             let log = std::fs::read(self.cluster.log(node)).unwrap_or_default();
             let log = String::from_utf8_lossy(&log);
             let mut last: Vec<&str> = log.lines().rev().take(LAST_LINES).collect();

@@ -1,4 +1,5 @@
-//! What is done to disks and clocks of running nodes, through the library that is loaded into them.
+//! What is done to disks and clocks of running nodes, through the library that is loaded into them, and to the
+//! power of nodes that have disks of their own.
 
 use std::time::Duration;
 
@@ -55,6 +56,21 @@ pub(super) async fn inject(fault: &Fault, arena: &mut Arena<'_>) -> anyhow::Resu
     }
     let failed_before = controls.counts()?.syncs_failed;
     Ok(Begun::new(format!("node {node}"), Undo::HealDisk { node, failed_before }))
+}
+
+/// Takes the power from nodes and from the file systems that are their own.
+pub(super) async fn cut_power(fault: &Fault, arena: &mut Arena<'_>) -> anyhow::Result<Option<Begun>> {
+    let disks = arena.disks.context("the nodes have no disks of their own")?;
+    let (nodes, name) = match fault {
+        Fault::DiskCutAll => (arena.cluster.running(), "all nodes".to_owned()),
+        Fault::DiskCut(target) => {
+            let Some(node) = arena.resolve(*target).await else { return Ok(None) };
+            (vec![node], format!("node {node}"))
+        }
+        _ => anyhow::bail!("{fault} takes no power"),
+    };
+    disks.cut(arena.cluster, &nodes)?;
+    Ok(Begun::new(name, Undo::Start(nodes)))
 }
 
 /// Ends what was made up. A node whose flush has failed must have ended by itself by then, and with a code; it

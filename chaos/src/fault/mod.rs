@@ -8,6 +8,7 @@
 //! | `process` | SIGKILL, SIGSTOP, SIGTERM, handing over leadership |
 //! | `network` | partitions, delay, narrow lines, resets |
 //! | `disk` | disks that are slow, stall, fail or are full, clocks that jump, power that goes |
+//! | `rot` | bits that flip, and the way back of the node that finds them |
 //! | [`storage`] | how these are made, and what else can be done to files and disks; usable by itself |
 //! | `arena` | the cluster as faults see it: who leads, who runs |
 //!
@@ -17,6 +18,7 @@ mod arena;
 mod disk;
 mod network;
 mod process;
+mod rot;
 pub mod storage;
 
 use std::fmt;
@@ -77,6 +79,13 @@ pub enum Fault {
     PowerCut { target: Target, chance: u64 },
     /// The power of all nodes goes at once.
     PowerCutAll { chance: u64 },
+    /// The power of the node goes, and with it that of its disk, a file system of its own.
+    DiskCut(Target),
+    /// The power of all nodes and of all their disks goes at once.
+    DiskCutAll,
+    /// SIGKILL to a node of a cluster that is whole, and a bit of one of its files is turned over, as `chance`
+    /// says. When the fault ends it is started again, and must have everything or end with a code.
+    FlipBit { target: Target, chance: u64 },
     /// Every flush of the node takes this much longer.
     SlowDisk { target: Target, delay_ms: u64 },
     /// Flushes of the node do not return until the fault ends.
@@ -121,6 +130,7 @@ enum Undo {
     HealNetwork {
         reset: Vec<u64>,
     },
+    FindOut(rot::Damaged),
 }
 
 impl Fault {
@@ -148,6 +158,9 @@ impl Fault {
             Self::Refuse(_) => "refuse-connections",
             Self::PowerCut { .. } => "power-cut",
             Self::PowerCutAll { .. } => "power-cut-all",
+            Self::DiskCut(_) => "power-cut-ext4",
+            Self::DiskCutAll => "power-cut-all-ext4",
+            Self::FlipBit { .. } => "bit-flip",
             Self::SlowDisk { .. } => "slow-disk",
             Self::StallDisk(_) => "stalled-disk",
             Self::FailFlush { .. } => "failed-flush",
@@ -167,6 +180,9 @@ impl Fault {
             | Self::TransferLeadership
             | Self::PowerCut { .. }
             | Self::PowerCutAll { .. }
+            | Self::DiskCut(_)
+            | Self::DiskCutAll
+            | Self::FlipBit { .. }
             | Self::SlowDisk { .. }
             | Self::StallDisk(_)
             | Self::FailFlush { .. }
@@ -198,12 +214,22 @@ impl Fault {
         )
     }
 
+    /// Whether each node must have a file system of its own.
+    #[must_use]
+    pub fn needs_disks(&self) -> bool {
+        matches!(self, Self::DiskCut(_) | Self::DiskCutAll)
+    }
+
     /// Does it; `None` if there is nobody to whom it could be done just now, such as when nobody leads.
     ///
     /// # Errors
     /// The harness failed.
     pub async fn inject(&self, arena: &mut Arena<'_>) -> anyhow::Result<Option<Begun>> {
+        if let Self::FlipBit { target, chance } = self {
+            return rot::inject(*target, *chance, arena).await;
+        }
         match self.lane() {
+            Lane::Machine if self.needs_disks() => disk::cut_power(self, arena).await,
             Lane::Machine if self.needs_library() => disk::inject(self, arena).await,
             Lane::Machine => process::inject(self, arena).await,
             Lane::Network => network::inject(self, arena).await,
@@ -230,6 +256,7 @@ impl Begun {
             }
             Undo::Resume(node) => arena.cluster.resume(node)?,
             Undo::HealDisk { node, failed_before } => disk::heal(node, failed_before, arena).await?,
+            Undo::FindOut(damaged) => rot::find_out(damaged, arena).await?,
             Undo::HealNetwork { reset } => network::heal(arena.cluster, &reset)?,
         }
         Ok(())

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Barrier, Element, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId, Value, Version};
+use super::{
+    Barrier, Element, Fence, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId, Value, Version,
+};
 
 /// A call, whatever protocol carried it. The protocol's repetitions of one call are one call here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,6 +37,21 @@ pub enum Call {
     Increment { counter: Key, by: i64, stamp: Option<Stamp> },
     /// Reads a counter; one that nobody has touched is 0. [`super::Reply::Count`].
     ReadCounter { counter: Key },
+
+    /// Takes a lock, with the fencing token that follows the one that was seen last. `steals`: from a holder
+    /// that was silent for too long, and not because nobody held it. [`super::Reply::Done`]; whoever is not
+    /// the first of several fails.
+    Acquire { lock: Key, fence: Fence, steals: bool },
+    /// Gives a lock back. [`super::Reply::Done`], or [`super::Refusal::VersionMismatch`] if it is somebody
+    /// else's by now.
+    Release { lock: Key, fence: Fence },
+    /// Looks at a lock. [`super::Reply::Lock`].
+    ReadLock { lock: Key },
+    /// Writes what a lock protects, unless it has changed since the holder looked at it.
+    /// [`super::Reply::Done`] or [`super::Refusal::VersionMismatch`]. The values under one token rise.
+    WriteGuarded { register: Key, fence: Fence, value: Value },
+    /// Reads what a lock protects. [`super::Reply::Guarded`].
+    ReadGuarded { register: Key },
 
     /// Arrives at a barrier and waits. [`super::Reply::Passed`], [`super::Reply::BarrierFailed`] or
     /// [`super::Reply::Superseded`].
@@ -78,6 +95,11 @@ impl Call {
             Self::ReadList { .. } => "read-list",
             Self::Increment { .. } => "increment",
             Self::ReadCounter { .. } => "read-counter",
+            Self::Acquire { .. } => "acquire",
+            Self::Release { .. } => "release",
+            Self::ReadLock { .. } => "read-lock",
+            Self::WriteGuarded { .. } => "write-guarded",
+            Self::ReadGuarded { .. } => "read-guarded",
             Self::Arrive { .. } => "arrive",
             Self::ReadBarrier { .. } => "read-barrier",
             Self::Register { .. } => "register",
@@ -98,10 +120,15 @@ impl Call {
             | Self::CompareAndSet { .. }
             | Self::Delete { .. }
             | Self::Append { .. }
-            | Self::Increment { .. } => true,
+            | Self::Increment { .. }
+            | Self::Acquire { .. }
+            | Self::Release { .. }
+            | Self::WriteGuarded { .. } => true,
             Self::Read { .. }
             | Self::ReadList { .. }
             | Self::ReadCounter { .. }
+            | Self::ReadLock { .. }
+            | Self::ReadGuarded { .. }
             | Self::Arrive { .. }
             | Self::ReadBarrier { .. }
             | Self::Register { .. }
@@ -130,6 +157,16 @@ impl fmt::Display for Call {
                 write!(f, "increment {counter} by {by} ({stamp})")
             }
             Self::ReadCounter { counter } => write!(f, "read counter {counter}"),
+            Self::Acquire { lock, fence, steals: false } => write!(f, "take {lock} with token {fence}"),
+            Self::Acquire { lock, fence, steals: true } => {
+                write!(f, "take {lock} away from its holder, with token {fence}")
+            }
+            Self::Release { lock, fence } => write!(f, "release {lock}, token {fence}"),
+            Self::ReadLock { lock } => write!(f, "look at lock {lock}"),
+            Self::WriteGuarded { register, fence, value } => {
+                write!(f, "write {register} = {value} with token {fence}")
+            }
+            Self::ReadGuarded { register } => write!(f, "read {register} with its token"),
             Self::Arrive { job, barrier, generation, task, .. } => {
                 write!(f, "task {task} of {job} arrives at {barrier} #{generation}")
             }

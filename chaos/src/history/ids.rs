@@ -103,6 +103,11 @@ number! {
     Generation(i64)
 }
 number! {
+    /// A fencing token: how many holders a lock has had, this one included, from 1. Whatever a lock protects
+    /// takes no write with a lower token than it has seen.
+    Fence(u64)
+}
+number! {
     /// A client's session for calls that must take effect once.
     SessionId(u64)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Header, History, Operation};
+use super::{Fault, Header, History, Micros, Operation};
 
 /// One line.
 #[derive(Serialize, Deserialize)]
@@ -15,6 +15,7 @@ use super::{Fault, Header, History, Operation};
 enum Line {
     Header(Header),
     Fault(Fault),
+    TimersRestarted(Micros),
     Operation(Operation),
     Void(String),
 }
@@ -37,6 +38,9 @@ impl History {
         }
         for fault in &self.faults {
             put(&Line::Fault(fault.clone()))?;
+        }
+        for at in &self.timers_restarted {
+            put(&Line::TimersRestarted(*at))?;
         }
         for operation in &self.operations {
             put(&Line::Operation(operation.clone()))?;
@@ -70,6 +74,7 @@ impl History {
             match line {
                 Line::Header(header) => history.header = header,
                 Line::Fault(fault) => history.faults.push(fault),
+                Line::TimersRestarted(at) => history.timers_restarted.push(at),
                 Line::Operation(operation) => history.operations.push(operation),
                 Line::Void(reason) => history.void = Some(reason),
             }

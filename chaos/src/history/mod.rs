@@ -32,10 +32,12 @@ mod tests;
 pub use call::Call;
 pub use fault::Fault;
 pub use ids::{
-    Barrier, ClientId, Element, Generation, Incarnation, Job, Key, LogIndex, Micros, NodeId, OperationId,
-    Sequence, SessionId, Stamp, TaskId, Value, Version,
+    Barrier, ClientId, Element, Fence, Generation, Incarnation, Job, Key, LogIndex, Micros, NodeId,
+    OperationId, Sequence, SessionId, Stamp, TaskId, Value, Version,
 };
 pub use operation::Operation;
-pub use outcome::{BarrierSeen, Found, Missing, Outcome, Refusal, Reply, Standing, TaskSeen};
+pub use outcome::{
+    BarrierSeen, Found, Guarded, LockSeen, Missing, Outcome, Refusal, Reply, Standing, TaskSeen,
+};
 pub use record::{Header, History};
 pub use recorder::{OpenFault, Pending, Recorder};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Element, Generation, Incarnation, LogIndex, NodeId, TaskId, Value, Version};
+use super::{Element, Fence, Generation, Incarnation, LogIndex, NodeId, TaskId, Value, Version};
 
 /// How a call ended, as the client saw it.
 ///
@@ -38,6 +38,10 @@ pub enum Reply {
     Elements(Vec<Element>),
     /// What a counter holds; after an increment: right after it.
     Count(i64),
+    /// A lock as it stands; `None`: nobody has ever held it.
+    Lock(Option<LockSeen>),
+    /// What a lock protects; `None`: nothing was written yet.
+    Guarded(Option<Guarded>),
     /// The barrier let the task pass.
     Passed,
     /// This instance of the barrier failed, for everybody who waited.
@@ -62,6 +66,21 @@ pub struct Found {
     pub version: Option<Version>,
     /// The log index of the write that is seen, if the protocol tells it.
     pub index: Option<LogIndex>,
+}
+
+/// A lock at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LockSeen {
+    /// The token of the holder, or of the last one.
+    pub fence: Fence,
+    pub held: bool,
+}
+
+/// What a lock protects, and under which token it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Guarded {
+    pub fence: Fence,
+    pub value: Value,
 }
 
 /// Who did not come to a barrier.
@@ -180,6 +199,13 @@ impl fmt::Display for Reply {
             Self::Value(Some(Found { value, .. })) => write!(f, "value {value}"),
             Self::Elements(elements) => write!(f, "{} elements", elements.len()),
             Self::Count(count) => write!(f, "{count}"),
+            Self::Lock(None) => f.write_str("never held"),
+            Self::Lock(Some(LockSeen { fence, held: true })) => write!(f, "held with token {fence}"),
+            Self::Lock(Some(LockSeen { fence, held: false })) => write!(f, "free after token {fence}"),
+            Self::Guarded(None) => f.write_str("nothing there"),
+            Self::Guarded(Some(Guarded { fence, value })) => {
+                write!(f, "value {value} of the holder with token {fence}")
+            }
             Self::Passed => f.write_str("passed"),
             Self::BarrierFailed { reason, missing: None } => write!(f, "barrier failed ({reason})"),
             Self::BarrierFailed { reason, missing: Some(missing) } => {

@@ -20,6 +20,8 @@ pub struct History {
     pub operations: Vec<Operation>,
     /// By the moment at which they began.
     pub faults: Vec<Fault>,
+    /// When a node began to lead and started every timer again, as far as anybody noticed.
+    pub timers_restarted: Vec<Micros>,
     /// Why the run proves nothing: the harness itself failed.
     pub void: Option<String>,
 }

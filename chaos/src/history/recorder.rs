@@ -18,6 +18,7 @@ struct Inner {
     header: Header,
     operations: Vec<Begun>,
     faults: Vec<Fault>,
+    timers_restarted: Vec<Micros>,
     void: Option<String>,
     /// The last moment that was given to a call.
     last: Option<Micros>,
@@ -53,7 +54,14 @@ impl Recorder {
     /// Of a run that begins now, at the zero of its own clock.
     #[must_use]
     pub fn new(header: Header) -> Self {
-        let inner = Inner { header, operations: Vec::new(), faults: Vec::new(), void: None, last: None };
+        let inner = Inner {
+            header,
+            operations: Vec::new(),
+            faults: Vec::new(),
+            timers_restarted: Vec::new(),
+            void: None,
+            last: None,
+        };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -72,6 +80,11 @@ impl Recorder {
         let place = inner.faults.len();
         inner.faults.push(Fault { kind: kind.into(), target: target.into(), began: at, ended: None });
         OpenFault { inner: Arc::clone(&self.inner), place }
+    }
+
+    /// Notes that a node began to lead, and with it every timer anew.
+    pub fn timers_restarted(&self, at: Micros) {
+        lock(&self.inner).timers_restarted.push(at);
     }
 
     /// The harness itself failed: the run proves nothing. The first reason is kept.
@@ -97,6 +110,7 @@ impl Recorder {
             header: inner.header.clone(),
             operations,
             faults: inner.faults.clone(),
+            timers_restarted: inner.timers_restarted.clone(),
             void: inner.void.clone(),
         }
     }

@@ -44,7 +44,17 @@ fn everything() -> History {
         (Call::Append { list: key.clone(), element: Element(1) }, Reply::Done),
         (Call::ReadList { list: key.clone() }, Reply::Elements(vec![Element(1), Element(2)])),
         (Call::Increment { counter: key.clone(), by: -1, stamp }, Reply::Count(-5)),
-        (Call::ReadCounter { counter: key }, Reply::Count(i64::MIN)),
+        (Call::ReadCounter { counter: key.clone() }, Reply::Count(i64::MIN)),
+        (Call::Acquire { lock: key.clone(), fence: Fence(3), steals: true }, Reply::Done),
+        (Call::Release { lock: key.clone(), fence: Fence(3) }, Reply::Refused(Refusal::Exists)),
+        (Call::ReadLock { lock: key.clone() }, Reply::Lock(Some(LockSeen { fence: Fence(3), held: true }))),
+        (Call::ReadLock { lock: key.clone() }, Reply::Lock(None)),
+        (Call::WriteGuarded { register: key.clone(), fence: Fence(3), value }, Reply::Done),
+        (
+            Call::ReadGuarded { register: key.clone() },
+            Reply::Guarded(Some(Guarded { fence: Fence(3), value })),
+        ),
+        (Call::ReadGuarded { register: key }, Reply::Guarded(None)),
         (arrive.clone(), Reply::Passed),
         (arrive.clone(), Reply::Superseded),
         (arrive, Reply::BarrierFailed { reason: "timed out".into(), missing }),
@@ -59,6 +69,7 @@ fn everything() -> History {
             Reply::Digest { node: NodeId(1), applied_index: LogIndex(5), digest: 1 << 63 },
         ),
     ];
+    recorder.timers_restarted(Micros(7));
     for (client, (call, reply)) in (0..).zip(calls) {
         let pending = recorder.invoke(Micros(10), ClientId(client), call).by_node(NodeId(2));
         pending.again();
@@ -77,7 +88,7 @@ fn a_history_is_read_back_as_it_was_written() {
     history.void = Some("the disk was full".into());
     let mut lines = Vec::new();
     history.write(&mut lines).unwrap();
-    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 2 + 2 + history.operations.len());
+    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 2 + 2 + 1 + history.operations.len());
     assert_eq!(History::read(BufReader::new(&lines[..])).unwrap(), history);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("history.jsonl");

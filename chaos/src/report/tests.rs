@@ -137,6 +137,11 @@ fn totals_add_up_and_leave_void_runs_out() {
     assert_eq!(totals.examined["linear"], 6);
     let text = totals.markdown();
     assert!(text.contains("| kills | 3 | 7 to 9 | 1 | 1 | 0 | 1 | 60.00 s | 0.02 | 2.00 s |"), "{text}");
+    assert!(text.contains("| process kills | 4 |"), "{text}");
+    let faults = [("kill-all", 1), ("power-cut", 2), ("power-cut-all-ext4", 3), ("bit-flip", 4), ("loss", 5)];
+    let faults = faults.map(|(kind, count)| (kind.to_owned(), count)).into();
+    let families = Totals { faults, ..Totals::default() }.families();
+    assert_eq!(families, [("process kills", 1), ("power cuts", 5), ("bit flips", 4), ("others", 5)]);
     let mut twice = totals.clone();
     twice.merge(&totals);
     assert_eq!((twice.scenarios["kills"].runs, twice.faults["kill-leader"]), (6, 8));

@@ -8,6 +8,17 @@ use super::markdown::{put, seconds};
 use super::{Outcomes, Report, Verdict};
 use crate::history::Micros;
 
+/// Kinds of faults that belong together, by how their names begin.
+const FAMILIES: [(&str, &str); 7] = [
+    ("kill-", "process kills"),
+    ("terminate-", "planned stops"),
+    ("pause-", "pauses"),
+    ("partition-", "partitions"),
+    ("power-cut", "power cuts"),
+    ("bit-flip", "bit flips"),
+    ("", "others"),
+];
+
 /// What many runs did and found together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
@@ -100,6 +111,19 @@ impl Totals {
         self.versions.extend(other.versions.iter().cloned());
     }
 
+    /// Faults by family: kills of any node are one, for example. Families without faults are left out. A fault
+    /// that hits all nodes at once is one fault.
+    #[must_use]
+    pub fn families(&self) -> Vec<(&'static str, u64)> {
+        let family = |kind: &str| FAMILIES.iter().position(|(begin, _)| kind.starts_with(begin));
+        let mut counts = [0; FAMILIES.len()];
+        for (kind, count) in &self.faults {
+            counts[family(kind).unwrap_or(FAMILIES.len() - 1)] += count;
+        }
+        let named = FAMILIES.iter().zip(counts).map(|((_, name), count)| (*name, count));
+        named.filter(|(_, count)| *count > 0).collect()
+    }
+
     /// Tables, without a heading of their own.
     #[must_use]
     pub fn markdown(&self) -> String {
@@ -120,6 +144,10 @@ impl Totals {
                     | {hours:.2} | {outage} |\n"
                 ),
             );
+        }
+        put(&mut text, "\n| Faults | Times |\n|---|---:|\n");
+        for (family, count) in self.families() {
+            put(&mut text, &format!("| {family} | {count} |\n"));
         }
         put(&mut text, "\n| Fault | Times |\n|---|---:|\n");
         for (kind, count) in &self.faults {

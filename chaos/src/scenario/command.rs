@@ -76,7 +76,7 @@ pub struct ReplayArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Text,
     Json,
 }
@@ -166,7 +166,7 @@ fn exit(verdict: &Verdict) -> ExitCode {
 }
 
 /// Whoever reads may have closed the pipe, which is no failure of the run.
-fn print(text: &str) {
+pub(super) fn print(text: &str) {
     use std::io::Write as _;
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -8,7 +8,10 @@
 //! | `recovery` | the deadlines after the last fault |
 //! | `logs` | what nodes must never write |
 //! | `run` | one run from beginning to end, and what it leaves |
+//! | `stage` | the cluster of a run, and what its faults need |
+//! | `timers` | elections that nobody planned |
 //! | `command` | `run`, `list` and `replay` of the command line |
+//! | `total` | `totals` of the command line: many runs together |
 
 mod command;
 mod logs;
@@ -16,10 +19,14 @@ mod nemesis;
 mod plan;
 mod recovery;
 mod run;
+mod stage;
+mod timers;
+mod total;
 
 pub use command::{ListArgs, ReplayArgs, RunArgs, list, replay, run};
 pub use plan::{Plan, Step};
 pub use run::{Options, run_scenario};
+pub use total::{TotalsArgs, totals};
 
 use plan::Kind;
 
@@ -88,6 +95,16 @@ pub const SCENARIOS: &[Scenario] = &[
         kinds: &[Kind::PowerCutAll, Kind::PowerCut],
     },
     Scenario {
+        name: "power-cuts-ext4",
+        about: "The power of one node or of all goes with that of its disk, an ext4 of its own (needs root and `cc`).",
+        kinds: &[Kind::DiskCutAll, Kind::DiskCut],
+    },
+    Scenario {
+        name: "bit-rot",
+        about: "Bits flip on the disk of one node after the other; it has everything or says so and rejoins.",
+        kinds: &[Kind::FlipBit, Kind::FlipBit, Kind::FlipBit, Kind::KillLeader],
+    },
+    Scenario {
         name: "disks",
         about: "Flushes that are slow, stall or fail, and disks without space, while the nodes run (needs `cc`).",
         kinds: &[Kind::SlowDisk, Kind::StallDisk, Kind::FailFlush, Kind::FullDisk],
@@ -103,6 +120,11 @@ impl Scenario {
     /// Whether its nodes run with the library between them and their disks.
     fn needs_library(&self) -> bool {
         self.kinds.iter().any(|kind| kind.needs_library())
+    }
+
+    /// Whether each of its nodes has a file system of its own.
+    fn needs_disks(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.needs_disks())
     }
 
     /// The scenario of that name.

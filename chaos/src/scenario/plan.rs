@@ -54,6 +54,9 @@ pub(super) enum Kind {
     Refuse,
     PowerCut,
     PowerCutAll,
+    DiskCut,
+    DiskCutAll,
+    FlipBit,
     SlowDisk,
     StallDisk,
     FailFlush,
@@ -117,6 +120,11 @@ impl Kind {
         self.draw(&mut StdRng::seed_from_u64(0)).0.needs_library()
     }
 
+    /// Whether it needs a file system of its own for each node.
+    pub(super) fn needs_disks(self) -> bool {
+        self.draw(&mut StdRng::seed_from_u64(0)).0.needs_disks()
+    }
+
     /// The lane of all faults of this kind.
     fn lane(self) -> Lane {
         self.draw(&mut StdRng::seed_from_u64(0)).0.lane()
@@ -165,6 +173,11 @@ impl Kind {
             }
             Self::PowerCutAll => {
                 (Fault::PowerCutAll { chance: random.random() }, random.random_range(0..3_000))
+            }
+            Self::DiskCut => (Fault::DiskCut(anybody), random.random_range(0..4_000)),
+            Self::DiskCutAll => (Fault::DiskCutAll, random.random_range(0..3_000)),
+            Self::FlipBit => {
+                (Fault::FlipBit { target: anybody, chance: random.random() }, random.random_range(0..3_000))
             }
             Self::SlowDisk => {
                 (Fault::SlowDisk { target: anybody, delay_ms: random.random_range(5..300) }, network_ms)

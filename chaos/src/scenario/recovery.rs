@@ -7,6 +7,7 @@ use tripod_client::{Client, Config};
 
 use crate::check::Violation;
 use crate::cluster::Cluster;
+use crate::fault::Arena;
 use crate::history::{Call, History, LogIndex, Micros, NodeId, Outcome, Reply};
 use crate::workload::Setting;
 
@@ -21,17 +22,24 @@ const LOOK_PAUSE: Duration = Duration::from_millis(500);
 /// The rule that these violations break.
 const RULE: &str = "liveness";
 
-/// Waits until the healed cluster has a leader and every node serves.
-pub(super) async fn serves(cluster: &mut Cluster) -> Option<Violation> {
+/// Waits until the healed cluster has a leader and every node serves. Nodes that end by themselves meanwhile are
+/// noted and started again.
+///
+/// # Errors
+/// The harness failed.
+pub(super) async fn serves(arena: &mut Arena<'_>) -> anyhow::Result<Option<Violation>> {
     let deadline = Instant::now() + SERVE_PATIENCE;
     loop {
-        match cluster.wait_until_ready().await {
-            Ok(()) => return None,
+        match arena.cluster.wait_until_ready().await {
+            Ok(()) => return Ok(None),
             Err(error) if Instant::now() >= deadline => {
                 let explanation = format!("{SERVE_PATIENCE:?} after the last fault: {error:#}");
-                return Some(Violation::new(RULE, "the cluster", explanation, &[]));
+                return Ok(Some(Violation::new(RULE, "the cluster", explanation, &[])));
             }
-            Err(_) => tokio::time::sleep(LOOK_PAUSE).await,
+            Err(_) => {
+                arena.look_for_the_dead()?;
+                tokio::time::sleep(LOOK_PAUSE).await;
+            }
         }
     }
 }

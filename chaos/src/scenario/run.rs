@@ -1,5 +1,7 @@
 //! One run from beginning to end, and what it leaves.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,11 +13,12 @@ use tripod_client::{Client, Config};
 
 use super::logs::Scanned;
 use super::plan::Plan;
+use super::stage::Stage;
+use super::timers::Timers;
 use super::{Scenario, nemesis, recovery};
 use crate::check::{Checked, HeartbeatRule, Rules, Violation, check_all};
-use crate::cluster::{Cluster, ClusterOptions, Kind, find_tripod};
+use crate::cluster::Cluster;
 use crate::fault::Arena;
-use crate::fault::storage::Shim;
 use crate::history::{Header, Micros, NodeId, Recorder};
 use crate::report::{About, Report, Verdict};
 use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Workload, read_all};
@@ -24,6 +27,8 @@ use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Wo
 const STOP_PATIENCE: Duration = Duration::from_secs(240);
 /// How long all final reads together may take.
 const READ_PATIENCE: Duration = Duration::from_secs(120);
+/// How long after a fault a leader that it deposed may still answer heartbeats from what it knew.
+const DEPOSED_ANSWERS_MS: u64 = 2_000;
 /// How long a node may take to tell its version and the service's incarnation.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
 
@@ -66,45 +71,29 @@ impl Options {
 pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) -> anyhow::Result<Report> {
     let begun = std::time::Instant::now();
     let plan = Plan::draw(scenario.kinds, options.seed, options.length()?);
-    let mut nodes = ClusterOptions::tripod()?;
-    let shim = if scenario.needs_library() {
-        Some(Shim::prepare_for_cuts(&find_tripod()?, options.nodes)?)
-    } else {
-        None
-    };
-    if let Some(shim) = &shim {
-        nodes.kind = Kind::Tripod { binary: shim.program().to_owned() };
-    }
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let mut stage = Stage::prepare(scenario, options, out)?;
     let kept = Kept { options: options.clone(), plan };
     write_json(&out.join("run.json"), &kept)?;
-
-    let data = out.join("cluster");
-    // Data of an earlier run would be another cluster's.
-    let free = !data.exists();
-    anyhow::ensure!(free, "{} exists; remove it or choose another --out", data.display());
-    let cluster_options =
-        ClusterOptions { nodes: options.nodes, data: Some(data.clone()), proxied: true, ..nodes };
     eprintln!("{}: seed {}, {} nodes; starting them", scenario.name, options.seed, options.nodes);
-    let mut cluster = Cluster::prepare(cluster_options)?;
-    for node in cluster.ids() {
-        cluster.restart(node)?;
+    for node in stage.cluster.ids() {
+        stage.cluster.restart(node)?;
     }
-    if let Some(late) = recovery::serves(&mut cluster).await {
+    if let Some(late) = recovery::serves(&mut stage.arena()).await? {
         anyhow::bail!("the cluster does not even start: {late}");
     }
-    let (version, service) = look(&cluster).await?;
+    let (version, service) = look(&stage.cluster).await?;
     let header = Header { scenario: scenario.name.to_owned(), seed: options.seed };
     let recorder = Recorder::new(header);
     let (stop, stopped) = watch::channel(false);
-    let setting = Setting::new(endpoints(&cluster), recorder.clone(), options.seed, service, stopped);
+    let setting = Setting::new(endpoints(&stage.cluster), recorder.clone(), options.seed, service, stopped);
 
+    let timers = Timers::watch(&stage.cluster, recorder.clone(), setting.clock);
     let mut own = Own::default();
-    if let Err(error) = phases(&kept.plan, &mut cluster, shim.as_ref(), &setting, stop, &mut own).await {
+    if let Err(error) = phases(&kept.plan, &mut stage.arena(), &setting, stop, &mut own).await {
         recorder.void(format!("the harness failed: {error:#}"));
     }
-    own.end_cluster(&mut cluster).await;
-    drop(cluster);
+    drop(timers);
+    own.end_cluster(&mut stage.cluster).await;
 
     let now = setting.clock.now();
     let history = recorder.history(now);
@@ -118,15 +107,14 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     .context("the checkers panicked")?;
     let checks = own.checks(checks);
     let failed = Verdict::of(&checks, checked.void.as_deref()) != Verdict::Passed;
-    if !failed {
-        std::fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
-    }
+    let data = stage.data.display().to_string();
+    stage.close(failed)?;
     let about = About {
         version,
         duration: now,
         wall: Micros(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)),
         reproduce: options.reproduce(),
-        frozen: if failed { vec![data.display().to_string()] } else { Vec::new() },
+        frozen: if failed { vec![data] } else { Vec::new() },
     };
     let report = Report::new(&checked, checks, about);
     report.save(out)?;
@@ -139,7 +127,8 @@ pub(super) fn rules() -> Rules {
         timeout: Micros::from_millis(BEAT_TIMEOUT_MS),
         bound: Micros::from_millis(BEATS_FORGOTTEN_MS),
     };
-    Rules { heartbeat: Some(heartbeat), ..Rules::default() }
+    let deposed_leader = Some(Micros::from_millis(DEPOSED_ANSWERS_MS));
+    Rules { heartbeat: Some(heartbeat), deposed_leader, ..Rules::default() }
 }
 
 /// Violations that are not found in histories.
@@ -149,6 +138,8 @@ struct Own {
     processes: Vec<Violation>,
     injected: usize,
     logs: Scanned,
+    /// Parts of the nodes' logs that are no findings.
+    excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
 
 impl Own {
@@ -167,7 +158,8 @@ impl Own {
             }
         }
         for node in cluster.ids() {
-            if let Err(error) = self.logs.add(node, &cluster.log(node)) {
+            let excused = self.excused.get(&node).map_or(&[][..], Vec::as_slice);
+            if let Err(error) = self.logs.add(node, &cluster.log(node), excused) {
                 self.misconduct(vec![format!("{error:#}")]);
             }
         }
@@ -184,8 +176,7 @@ impl Own {
 /// Safety phase, then liveness phase.
 async fn phases(
     plan: &Plan,
-    cluster: &mut Cluster,
-    shim: Option<&Shim>,
+    arena: &mut Arena<'_>,
     setting: &Setting,
     stop: watch::Sender<bool>,
     own: &mut Own,
@@ -194,8 +185,7 @@ async fn phases(
     for workload in Workload::ALL {
         workload.start(setting, &mut clients);
     }
-    let mut arena = Arena::new(cluster, shim);
-    let carried_out = nemesis::carry_out(plan, &mut arena, &setting.recorder, setting.clock).await;
+    let carried_out = nemesis::carry_out(plan, arena, &setting.recorder, setting.clock).await;
     own.misconduct(std::mem::take(&mut arena.misconduct));
     if arena.unflushed_writes > 0 {
         eprintln!("power cuts found {} writes that were not flushed", arena.unflushed_writes);
@@ -207,8 +197,8 @@ async fn phases(
         done.injected, done.skipped
     );
 
-    cluster.network()?.heal();
-    own.liveness.extend(recovery::serves(cluster).await);
+    arena.cluster.network()?.heal();
+    own.liveness.extend(recovery::serves(arena).await?);
     own.liveness.extend(recovery::clients_go_on(setting).await);
     stop.send_replace(true);
     join(clients, own).await?;
@@ -218,10 +208,10 @@ async fn phases(
         Ok(things) => eprintln!("{things} registers, lists and counters were read once more"),
         Err(why) => own.liveness.push(Violation::new("liveness", "final reads", why, &[])),
     }
-    own.liveness.extend(recovery::replicas_agree(cluster, setting).await);
-    let mut arena = Arena::new(cluster, shim);
+    own.liveness.extend(recovery::replicas_agree(arena.cluster, setting).await);
     arena.look_for_the_dead()?;
-    own.misconduct(arena.misconduct);
+    own.misconduct(std::mem::take(&mut arena.misconduct));
+    own.excused = std::mem::take(&mut arena.excused);
     Ok(())
 }
 

@@ -1,8 +1,10 @@
-//! Counters: increments as a client behind an agent makes them, with a stamp and repeated until they are
-//! answered; and as a direct client makes them, once.
+//! Counters over dialects N and T: increments as a client behind an agent makes them, with a stamp and repeated
+//! until they are answered; and as a direct client makes them, once, or repeated without a mark, after which
+//! nobody knows how often they counted.
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
@@ -11,11 +13,14 @@ use tonic::Request;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::Channel;
 use tripod_proto::metadata::STAMP;
+use tripod_proto::tensorflow as t;
+use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient as DialectT;
 use tripod_proto::tripod::v1::OpenSessionRequest;
 use tripod_proto::tripod::v1::sessions_client::SessionsClient;
 use tripod_proto::xla::coordination as n;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as DialectN;
 
+use super::dialect::Dialect;
 use super::registers::life;
 use super::setting::Setting;
 use super::wire::{Attempt, Wire};
@@ -32,6 +37,8 @@ const AGAIN_PAUSE: Duration = Duration::from_millis(50);
 /// Counters of each kind.
 const COUNTERS: u64 = 2;
 const INCREMENT_MAX: i64 = 9;
+/// Of a hundred increments without a stamp that were not answered, how many are sent once more.
+const AGAIN_PERCENT: u32 = 40;
 
 struct Client {
     setting: Setting,
@@ -88,7 +95,7 @@ impl Client {
                 Attempt::Unknown(why) if Instant::now() >= deadline => break Outcome::Unknown(why),
                 Attempt::Unknown(why) => maybe = Some(why),
                 Attempt::NotExecuted(_) => {}
-                answered => break answered.outcome(count, |_| None),
+                answered => break answered.outcome(number, |_| None),
             }
             pending.again();
             tokio::time::sleep(AGAIN_PAUSE).await;
@@ -100,37 +107,46 @@ impl Client {
         let by = self.random.random_range(1..=INCREMENT_MAX);
         let call = Call::Increment { counter: counter.clone(), by, stamp: None };
         let pending = self.setting.invoke(self.id, call).by_node(self.wire.node());
-        let outcome = self.increment(&counter, by, None).await.outcome(count, |_| None);
+        let outcome = match self.increment(&counter, by, None).await {
+            Attempt::Unknown(why) if self.random.random_range(0..100) < AGAIN_PERCENT => {
+                pending.again();
+                self.increment(&counter, by, None).await;
+                Outcome::Unknown(why)
+            }
+            attempt => attempt.outcome(number, |_| None),
+        };
         self.setting.complete(pending, outcome);
     }
 
     async fn read(&mut self, counter: Key) {
         let call = Call::ReadCounter { counter: counter.clone() };
         let pending = self.setting.invoke(self.id, call).by_node(self.wire.node());
-        let outcome = read(&mut self.wire, &self.setting, &counter).await;
+        let dialect = Dialect::draw(&mut self.random);
+        let outcome = read(&mut self.wire, &self.setting, dialect, &counter).await;
         self.setting.complete(pending, outcome);
     }
 
-    async fn increment(
-        &mut self,
-        counter: &Key,
-        by: i64,
-        stamp: Option<Stamp>,
-    ) -> Attempt<n::IncrementKeyValueResponse> {
-        let mut request = Request::new(n::IncrementKeyValueRequest {
-            incarnations: Some(life(&self.setting)),
-            key: counter.to_string(),
-            increment: by,
-        });
-        if let Some(Stamp { session, sequence }) = stamp {
-            // Everything before this call has been answered, or given up for good.
-            let text = format!("{session}.{sequence}.{sequence}");
-            let value = AsciiMetadataValue::try_from(text).expect("digits and points are ASCII");
-            request.metadata_mut().insert(STAMP, value);
+    /// One attempt in either dialect. Tells the new value.
+    async fn increment(&mut self, counter: &Key, by: i64, stamp: Option<Stamp>) -> Attempt<Option<Bytes>> {
+        let key = counter.to_string();
+        match Dialect::draw(&mut self.random) {
+            Dialect::N => {
+                let incarnations = Some(life(&self.setting));
+                let request =
+                    stamped(n::IncrementKeyValueRequest { incarnations, key, increment: by }, stamp);
+                let call = |channel: Channel| async move {
+                    DialectN::new(channel).increment_key_value(request).await
+                };
+                self.wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
+            }
+            Dialect::T => {
+                let request = stamped(t::IncrementKeyValueRequest { key, increment: by }, stamp);
+                let call = |channel: Channel| async move {
+                    DialectT::new(channel).increment_key_value(request).await
+                };
+                self.wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
+            }
         }
-        let call =
-            |channel: Channel| async move { DialectN::new(channel).increment_key_value(request).await };
-        self.wire.attempt(LIMIT, call).await
     }
 
     /// The session, opened if there is none; `None` if that does not work just now.
@@ -149,22 +165,42 @@ impl Client {
 }
 
 /// What a counter holds. One that nobody has touched does not exist, and is 0.
-pub(super) async fn read(wire: &mut Wire, setting: &Setting, counter: &Key) -> Outcome {
-    let request = n::TryGetKeyValueRequest { incarnations: Some(life(setting)), key: counter.to_string() };
-    let call = |channel: Channel| async move { DialectN::new(channel).try_get_key_value(request).await };
-    match wire.attempt(LIMIT, call).await {
+pub(super) async fn read(wire: &mut Wire, setting: &Setting, dialect: Dialect, counter: &Key) -> Outcome {
+    let key = counter.to_string();
+    let attempt = match dialect {
+        Dialect::N => {
+            let request = n::TryGetKeyValueRequest { incarnations: Some(life(setting)), key };
+            let call =
+                |channel: Channel| async move { DialectN::new(channel).try_get_key_value(request).await };
+            wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
+        }
+        Dialect::T => {
+            let request = t::TryGetKeyValueRequest { key };
+            let call =
+                |channel: Channel| async move { DialectT::new(channel).try_get_key_value(request).await };
+            wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
+        }
+    };
+    match attempt {
         Attempt::Refused(status) if status.code() == tonic::Code::NotFound => Outcome::Ok(Reply::Count(0)),
-        attempt => attempt.outcome(|answer| number(answer.kv), |_| None),
+        attempt => attempt.outcome(number, |_| None),
     }
 }
 
-fn count(answer: n::IncrementKeyValueResponse) -> Result<Reply, String> {
-    number(answer.kv)
+fn stamped<M>(message: M, stamp: Option<Stamp>) -> Request<M> {
+    let mut request = Request::new(message);
+    if let Some(Stamp { session, sequence }) = stamp {
+        // Everything before this call has been answered, or given up for good.
+        let text = format!("{session}.{sequence}.{sequence}");
+        let value = AsciiMetadataValue::try_from(text).expect("digits and points are ASCII");
+        request.metadata_mut().insert(STAMP, value);
+    }
+    request
 }
 
 /// What nobody can have counted becomes a number that nobody can have counted.
-fn number(kv: Option<n::KeyValueEntry>) -> Result<Reply, String> {
-    let kv = kv.ok_or("an answer without a value")?;
-    let text = std::str::from_utf8(&kv.value).unwrap_or_default();
+fn number(value: Option<Bytes>) -> Result<Reply, String> {
+    let value = value.ok_or("an answer without a value")?;
+    let text = std::str::from_utf8(&value).unwrap_or_default();
     Ok(Reply::Count(text.parse().unwrap_or(i64::MIN)))
 }

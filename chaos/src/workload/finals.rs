@@ -1,5 +1,5 @@
 //! What everything holds when all faults are over: one linearizable read of every register, list and
-//! counter of the history.
+//! counter of the history, and of whatever a lock protects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use tokio::time::Instant;
 use tripod_client::{Consistency, Kv};
 
 use super::counters;
+use super::dialect::Dialect;
 use super::lists;
+use super::locks;
 use super::registers::found;
 use super::setting::Setting;
 use super::wire::{Wire, outcome_of};
@@ -20,6 +22,7 @@ enum Kept {
     Register(Key),
     List(Key),
     Counter(Key),
+    Guarded(Key),
 }
 
 /// Reads it all within `patience`, each thing at least once; tells how many things there were.
@@ -65,6 +68,7 @@ fn kept(setting: &Setting) -> BTreeSet<Kept> {
         }
         Call::Append { list, .. } => Some(Kept::List(list)),
         Call::Increment { counter, .. } => Some(Kept::Counter(counter)),
+        Call::WriteGuarded { register, .. } => Some(Kept::Guarded(register)),
         _ => None,
     });
     kept.collect()
@@ -75,6 +79,7 @@ async fn read(thing: &Kept, setting: &Setting, client: ClientId, library: &Kv, w
         Kept::Register(key) => Call::Read { key },
         Kept::List(list) => Call::ReadList { list },
         Kept::Counter(counter) => Call::ReadCounter { counter },
+        Kept::Guarded(register) => Call::ReadGuarded { register },
     };
     let pending = setting.invoke(client, call);
     let outcome = match thing {
@@ -88,7 +93,11 @@ async fn read(thing: &Kept, setting: &Setting, client: ClientId, library: &Kv, w
             Ok((elements, _)) => Outcome::Ok(Reply::Elements(elements)),
             Err(outcome) => outcome,
         },
-        Kept::Counter(counter) => counters::read(wire, setting, counter).await,
+        Kept::Counter(counter) => counters::read(wire, setting, Dialect::N, counter).await,
+        Kept::Guarded(register) => match locks::read_guarded(library, register).await {
+            Ok((seen, _)) => Outcome::Ok(Reply::Guarded(seen)),
+            Err(outcome) => outcome,
+        },
     };
     setting.complete(pending, outcome.clone());
     outcome

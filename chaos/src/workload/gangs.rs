@@ -1,7 +1,9 @@
-//! Gangs: jobs as JAX's own clients make them, over dialect N. Three tasks register together, beat, meet at
-//! barriers, exchange keys by gets that wait, and leave together; or one of them falls silent, or is late.
+//! Gangs: jobs as JAX's own clients make them, over dialect N or T. Three tasks register together, beat, meet at
+//! barriers, exchange keys by gets that wait, and leave together; or one of them falls silent, is late, or comes
+//! again as another life, of which its first one does not know.
 
 mod beats;
+mod life;
 mod member;
 mod refusal;
 
@@ -16,6 +18,7 @@ use tonic::transport::Channel;
 use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_proto::tripod::v1::{CreateJobRequest, DeleteJobRequest, GetJobRequest, JobSpec};
 
+use super::dialect::Dialect;
 use super::setting::Setting;
 use super::wire::{Attempt, Wire};
 use crate::history::{Call, ClientId, Incarnation, Job, Outcome, Reply, Standing, TaskId, TaskSeen};
@@ -49,6 +52,60 @@ enum Story {
     FallsSilent { rounds: i64 },
     /// After so many rounds its last task misses a barrier, and beats on.
     Misses { rounds: i64 },
+    /// After so many rounds its last task leaves and comes again as another life; its first life beats on.
+    ComesBack { rounds: i64 },
+    /// After so many rounds its last task falls silent, is declared dead and comes again as another life; its
+    /// first life beats once more.
+    IsRevived { rounds: i64 },
+}
+
+impl Story {
+    fn rounds(self) -> i64 {
+        match self {
+            Self::Works { rounds }
+            | Self::FallsSilent { rounds }
+            | Self::Misses { rounds }
+            | Self::ComesBack { rounds }
+            | Self::IsRevived { rounds } => rounds,
+        }
+    }
+
+    /// What the job of such a gang is like.
+    fn spec(self) -> JobSpec {
+        let comes_back = matches!(self, Self::ComesBack { .. });
+        JobSpec {
+            tasks: TASKS,
+            heartbeat_timeout_ms: BEAT_TIMEOUT_MS,
+            register_timeout_ms: REGISTER_TIMEOUT_MS,
+            // Who comes again leaves alone.
+            shutdown_timeout_ms: Some(if comes_back { 0 } else { SHUTDOWN_TIMEOUT_MS }),
+            shutdown_barrier: comes_back.then_some(false),
+            reconnect: matches!(self, Self::IsRevived { .. }),
+            ..JobSpec::default()
+        }
+    }
+}
+
+/// How far a gang's story has come; it never goes back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Cue {
+    #[default]
+    Working,
+    /// The last task beats no more.
+    Silent,
+    /// It was seen to be declared dead.
+    Dead,
+    /// Nobody need wait for anything.
+    Over,
+}
+
+/// Tells everybody in the gang, unless it was told more already.
+fn cue(cues: &watch::Sender<Cue>, now: Cue) {
+    cues.send_if_modified(|cue| {
+        let further = now > *cue;
+        *cue = now.max(*cue);
+        further
+    });
 }
 
 pub(super) fn start(setting: &Setting, clients: &mut JoinSet<()>) {
@@ -74,40 +131,49 @@ impl Gangs {
         let mut number = 0_u64;
         while self.setting.goes_on() {
             number += 1;
-            let name = format!("gang-{}-{number}", self.gang);
-            if self.create(&name).await {
-                self.live(Job::from(name.clone())).await;
+            let (story, dialect) = (self.story(), Dialect::draw(&mut self.random));
+            let name = format!("gang-{}-{}-{number}", self.gang, dialect.letter());
+            if self.create(&name, story).await {
+                self.live(Job::from(name.clone()), dialect, story).await;
                 self.delete(&name).await;
             }
             self.setting.rest(&mut self.random, 200).await;
         }
     }
 
-    async fn live(&mut self, job: Job) {
+    fn story(&mut self) -> Story {
         let rounds = self.random.random_range(3..12);
-        let story = match self.random.random_range(0..10) {
-            0..6 => Story::Works { rounds },
-            6..8 => Story::Misses { rounds },
-            _ => Story::FallsSilent { rounds: rounds.min(4) },
-        };
+        let few = rounds.min(4);
+        match self.random.random_range(0..10) {
+            0..4 => Story::Works { rounds },
+            4..6 => Story::Misses { rounds },
+            6 => Story::FallsSilent { rounds: few },
+            7 => Story::IsRevived { rounds: few },
+            _ => Story::ComesBack { rounds: few },
+        }
+    }
+
+    async fn live(&mut self, job: Job, dialect: Dialect, story: Story) {
         let mut members = JoinSet::new();
-        let (quiet, fell_silent) = watch::channel(false);
+        let (cues, told) = watch::channel(Cue::Working);
         for task in (0..).take(TASKS as usize) {
-            let member = Member::new(&self.setting, &job, TaskId(task), story, quiet.clone());
+            let member = Member::new(&self.setting, (&job, TaskId(task)), dialect, story, cues.clone());
             members.spawn(member.run());
         }
-        drop(quiet);
-        if let Story::FallsSilent { .. } = story {
-            self.watch(&job, fell_silent).await;
+        if let Story::FallsSilent { .. } | Story::IsRevived { .. } = story {
+            let dead = self.watch(&job, told).await;
+            cue(&cues, if dead { Cue::Dead } else { Cue::Over });
         }
         while members.join_next().await.is_some() {}
     }
 
-    /// Looks at the tasks until the silent one is declared dead. That it is at all, the checker says.
-    async fn watch(&mut self, job: &Job, mut fell_silent: watch::Receiver<bool>) {
-        if fell_silent.wait_for(|silent| *silent).await.is_err() {
-            // The gang ended for another reason.
-            return;
+    /// Looks at the tasks until the silent one is declared dead, and tells whether it was. That it is in time,
+    /// the checker says.
+    async fn watch(&mut self, job: &Job, mut told: watch::Receiver<Cue>) -> bool {
+        // Over without it: the gang ended for another reason.
+        let silent = matches!(told.wait_for(|cue| *cue >= Cue::Silent).await, Ok(cue) if *cue == Cue::Silent);
+        if !silent {
+            return false;
         }
         let deadline = Instant::now() + WATCH_PATIENCE;
         while Instant::now() < deadline {
@@ -121,21 +187,16 @@ impl Gangs {
                 if tasks.iter().any(|task| task.standing == Standing::Dead));
             self.setting.complete(pending, outcome);
             if dead {
-                return;
+                return true;
             }
             tokio::time::sleep(WATCH_PAUSE).await;
         }
+        false
     }
 
     /// Whether the job exists now. A name is used once, so a job that exists already is ours.
-    async fn create(&mut self, name: &str) -> bool {
-        let spec = JobSpec {
-            tasks: TASKS,
-            heartbeat_timeout_ms: BEAT_TIMEOUT_MS,
-            register_timeout_ms: REGISTER_TIMEOUT_MS,
-            shutdown_timeout_ms: Some(SHUTDOWN_TIMEOUT_MS),
-            ..JobSpec::default()
-        };
+    async fn create(&mut self, name: &str, story: Story) -> bool {
+        let spec = story.spec();
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let request = CreateJobRequest { name: name.to_owned(), spec: Some(spec.clone()) };

@@ -7,15 +7,19 @@
 //! |---|---|
 //! | `registers` | reads, writes, inserts, compare-and-set and deletes, over `tripod.v1` and dialects N and T |
 //! | `lists` | append to a list by compare-and-set of the whole |
-//! | `counters` | increments over dialect N, repeated with their stamp until answered, and without |
-//! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, or fall silent |
+//! | `counters` | increments over dialects N and T, repeated with their stamp until answered, and without |
+//! | `locks` | take a lock, write what it protects with their token, and are late |
+//! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, fall silent, or come again |
 //! | `finals` | what everything holds when all is over |
+//! | `dialect` | the dialects that they speak |
 //! | `wire` | one attempt at one node, and what its end means |
 
 mod counters;
+mod dialect;
 mod finals;
 mod gangs;
 mod lists;
+mod locks;
 mod registers;
 mod setting;
 mod wire;
@@ -34,12 +38,13 @@ pub enum Workload {
     Registers,
     Lists,
     Counters,
+    Locks,
     Gangs,
 }
 
 impl Workload {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Registers, Self::Lists, Self::Counters, Self::Gangs];
+    pub const ALL: [Self; 5] = [Self::Registers, Self::Lists, Self::Counters, Self::Locks, Self::Gangs];
 
     /// Starts its clients. Each ends soon after it is told to stop.
     pub fn start(self, setting: &Setting, clients: &mut JoinSet<()>) {
@@ -47,6 +52,7 @@ impl Workload {
             Self::Registers => registers::start(setting, clients),
             Self::Lists => lists::start(setting, clients),
             Self::Counters => counters::start(setting, clients),
+            Self::Locks => locks::start(setting, clients),
             Self::Gangs => gangs::start(setting, clients),
         }
     }

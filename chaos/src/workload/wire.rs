@@ -131,6 +131,16 @@ pub(super) fn outcome_of(error: &Error) -> Outcome {
 }
 
 impl<T> Attempt<T> {
+    /// The same with another answer.
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Attempt<U> {
+        match self {
+            Self::Answer(told) => Attempt::Answer(change(told)),
+            Self::Refused(status) => Attempt::Refused(status),
+            Self::NotExecuted(why) => Attempt::NotExecuted(why),
+            Self::Unknown(why) => Attempt::Unknown(why),
+        }
+    }
+
     /// For calls that are sent once: `answer` and `refused` know what the domain's words mean.
     pub(super) fn outcome(
         self,

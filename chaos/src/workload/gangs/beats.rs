@@ -2,65 +2,83 @@
 
 use std::time::Duration;
 
-use tonic::transport::Channel;
-use tripod_proto::xla::coordination as n;
-use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as DialectN;
-
 use super::super::setting::Setting;
 use super::super::wire::{Attempt, Wire};
 use super::LIMIT;
-use super::member::named;
+use super::life::Life;
 use super::refusal::refusal;
-use crate::history::{Call, ClientId, Incarnation, Job, Reply, TaskId};
+use crate::history::{Call, ClientId, Reply};
 
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// After a beat that was not answered: the time-out runs on.
 const AGAIN_PAUSE: Duration = Duration::from_millis(100);
+/// Between two beats of a life that is over.
+const HAUNT_PAUSE: Duration = Duration::from_millis(500);
+/// Beats of a life that is over: it goes on for so long that some of them fall in quiet times.
+const HAUNT_BEATS: u32 = 20;
+/// Once so many of them were refused, it gives up.
+const HAUNT_REFUSALS: u32 = 3;
 
 /// A task's heartbeats, beside whatever else it does.
 pub(super) struct Beats {
     setting: Setting,
     id: ClientId,
-    job: Job,
-    task: TaskId,
-    incarnation: Incarnation,
-    life: n::Incarnations,
+    life: Life,
     wire: Wire,
 }
 
 impl Beats {
-    /// Of the life `life` of the task.
-    pub(super) fn of(setting: &Setting, job: &Job, life: n::Incarnations) -> Self {
+    pub(super) fn of(setting: &Setting, life: Life) -> Self {
         let id = setting.client_id();
         let wire = Wire::new(setting, &mut setting.random(id));
-        let (task, incarnation) = (TaskId(life.task_id), Incarnation(life.task_incarnation));
-        Self { setting: setting.clone(), id, job: job.clone(), task, incarnation, life, wire }
+        Self { setting: setting.clone(), id, life, wire }
     }
 
     /// Until a beat is refused.
     pub(super) async fn run(mut self) {
         loop {
-            let (job, task, incarnation) = (self.job.clone(), self.task, self.incarnation);
-            let call = Call::Heartbeat { job: job.clone(), task, incarnation };
-            let pending = self.setting.invoke(self.id, call).by_node(self.wire.node());
-            let message = n::HeartbeatRequest {
-                incarnations: Some(self.life),
-                incarnation: incarnation.0,
-                source_task_id: task.0,
-            };
-            let call = |channel: Channel| async move {
-                DialectN::new(channel).heartbeat(named(message, &job)).await
-            };
-            let attempt = self.wire.attempt(LIMIT, call).await;
-            let refused = matches!(attempt, Attempt::Refused(_));
-            let answered = matches!(attempt, Attempt::Answer(_));
-            let outcome = attempt.outcome(|_| Ok(Reply::Done), |status| refusal(status, task));
-            self.setting.complete(pending, outcome);
-            if refused {
-                return;
+            match self.beat().await {
+                Beaten::Refused => return,
+                Beaten::Answered => tokio::time::sleep(BEAT_EVERY).await,
+                // A beat that failed is repeated at once, as the time-out runs on.
+                Beaten::Lost => tokio::time::sleep(AGAIN_PAUSE).await,
             }
-            // A beat that failed is repeated at once, as the time-out runs on.
-            tokio::time::sleep(if answered { BEAT_EVERY } else { AGAIN_PAUSE }).await;
         }
     }
+
+    /// Beats on although another life has taken this one's place, through one node after the other, until it was
+    /// told often enough. That it is told at all, the checker says.
+    pub(super) async fn haunt(mut self) {
+        let mut refused = 0;
+        for _ in 0..HAUNT_BEATS {
+            refused += u32::from(matches!(self.beat().await, Beaten::Refused));
+            if refused == HAUNT_REFUSALS {
+                return;
+            }
+            self.wire.move_on();
+            tokio::time::sleep(HAUNT_PAUSE).await;
+        }
+    }
+
+    async fn beat(&mut self) -> Beaten {
+        let Life { job, task, incarnation, .. } = self.life.clone();
+        let pending = self.setting.invoke(self.id, Call::Heartbeat { job, task, incarnation });
+        let pending = pending.by_node(self.wire.node());
+        let life = self.life.clone();
+        let attempt = self.wire.attempt(LIMIT, |channel| life.beat(channel)).await;
+        let beaten = match attempt {
+            Attempt::Answer(()) => Beaten::Answered,
+            Attempt::Refused(_) => Beaten::Refused,
+            Attempt::NotExecuted(_) | Attempt::Unknown(_) => Beaten::Lost,
+        };
+        let outcome = attempt.outcome(|()| Ok(Reply::Done), |status| refusal(status, &self.life));
+        self.setting.complete(pending, outcome);
+        beaten
+    }
+}
+
+enum Beaten {
+    Answered,
+    Refused,
+    Lost,
 }

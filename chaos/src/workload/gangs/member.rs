@@ -5,19 +5,19 @@ use std::time::Duration;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tonic::transport::Channel;
-use tonic::{Request, Response, Status};
-use tripod_proto::metadata::JOB;
-use tripod_proto::xla::coordination as n;
-use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as DialectN;
+use tonic::{Response, Status};
 
+use super::super::dialect::Dialect;
 use super::super::registers::{got, text};
 use super::super::setting::Setting;
 use super::super::wire::{Attempt, Wire};
 use super::beats::Beats;
+use super::life::{Life, Meeting};
 use super::refusal::{barrier_refused, refusal};
-use super::{LIMIT, REGISTER_TIMEOUT_MS, Story, TASKS};
+use super::{Cue, LIMIT, REGISTER_TIMEOUT_MS, Story, TASKS, WATCH_PATIENCE, cue};
 use crate::history::{
     Barrier, Call, ClientId, Generation, Incarnation, Job, Key, Outcome, Pending, Reply, TaskId, Value,
 };
@@ -31,59 +31,60 @@ const MISSED_TIMEOUT_MS: u64 = 3_000;
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
 /// How long a call is repeated until it is answered.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a key is waited for. A write whose outcome is unknown may never come.
+const KEY_PATIENCE: Duration = Duration::from_secs(12);
 const AGAIN_PAUSE: Duration = Duration::from_millis(100);
 const REST_MAX_MS: u64 = 300;
+/// Of a hundred keys, how many are written so late that others wait for them.
+const LATE_PERCENT: u32 = 15;
+const LATE_MAX_MS: u64 = 3_000;
 
 pub(super) struct Member {
     setting: Setting,
     id: ClientId,
-    job: Job,
-    task: TaskId,
-    incarnation: Incarnation,
-    service: u64,
+    life: Life,
     story: Story,
     random: StdRng,
     wire: Wire,
-    /// Told when this task falls silent.
-    quiet: watch::Sender<bool>,
+    cues: watch::Sender<Cue>,
 }
 
 impl Member {
     pub(super) fn new(
         setting: &Setting,
-        job: &Job,
-        task: TaskId,
+        (job, task): (&Job, TaskId),
+        dialect: Dialect,
         story: Story,
-        quiet: watch::Sender<bool>,
+        cues: watch::Sender<Cue>,
     ) -> Self {
         let id = setting.client_id();
         let mut random = setting.random(id);
         let wire = Wire::new(setting, &mut random);
         let incarnation = Incarnation(random.random_range(1..u64::MAX));
-        Self {
-            setting: setting.clone(),
-            id,
-            job: job.clone(),
-            task,
-            incarnation,
-            service: 0,
-            story,
-            random,
-            wire,
-            quiet,
-        }
+        let life = Life { dialect, job: job.clone(), task, incarnation, service: 0 };
+        Self { setting: setting.clone(), id, life, story, random, wire, cues }
     }
 
     pub(super) async fn run(mut self) {
-        if !self.register().await {
-            return;
+        let last = self.life.task.0 == i32::try_from(TASKS).unwrap_or(i32::MAX) - 1;
+        if self.register().await {
+            self.live(last).await;
         }
-        let beating = tokio::spawn(Beats::of(&self.setting, &self.job, self.life()).run());
-        let last = self.task.0 == i32::try_from(TASKS).unwrap_or(i32::MAX) - 1;
+        // Who is silent is still looked at; in every other case nobody need wait for the last task any more.
+        let silent = *self.cues.borrow() == Cue::Silent;
+        if last && !silent {
+            cue(&self.cues, Cue::Over);
+        }
+    }
+
+    async fn live(&mut self, last: bool) {
+        let mut beating = self.beats();
         let together = self.work().await;
         match self.story {
             _ if !together => {}
-            Story::Works { .. } => self.leave().await,
+            Story::Works { .. } => {
+                self.leave().await;
+            }
             Story::Misses { rounds } => {
                 if !last {
                     self.arrive(rounds, MISSED_TIMEOUT_MS).await;
@@ -91,27 +92,72 @@ impl Member {
                 self.leave().await;
             }
             Story::FallsSilent { .. } if last => {
-                beating.abort();
-                // Nobody looks before the last beat is over.
-                let _ = beating.await;
-                self.quiet.send_replace(true);
+                end(beating).await;
+                cue(&self.cues, Cue::Silent);
                 return;
             }
+            Story::ComesBack { .. } if last => return self.come_back(beating).await,
+            Story::IsRevived { .. } if last => return self.be_revived(beating).await,
             // The others beat until they are told of it.
             Story::FallsSilent { .. } => {
-                let _ = tokio::time::timeout(PATIENCE, beating).await;
-                return;
+                if tokio::time::timeout(PATIENCE, &mut beating).await.is_ok() {
+                    return;
+                }
+            }
+            Story::ComesBack { .. } | Story::IsRevived { .. } => {
+                let mut cues = self.cues.subscribe();
+                let over = cues.wait_for(|cue| *cue == Cue::Over);
+                tokio::select! {
+                    _ = &mut beating => return,
+                    _ = tokio::time::timeout(PATIENCE, over) => {}
+                }
             }
         }
-        beating.abort();
-        let _ = beating.await;
+        end(beating).await;
+    }
+
+    /// Leaves, and comes again as another life; then the first one beats.
+    async fn come_back(&mut self, beating: JoinHandle<()>) {
+        end(beating).await;
+        if self.leave().await {
+            self.begin_another_life().await;
+        }
+    }
+
+    /// Falls silent until it is declared dead, and comes again as another life; then the first one beats.
+    async fn be_revived(&mut self, beating: JoinHandle<()>) {
+        end(beating).await;
+        cue(&self.cues, Cue::Silent);
+        let mut cues = self.cues.subscribe();
+        let decided = cues.wait_for(|cue| *cue >= Cue::Dead);
+        let dead = matches!(tokio::time::timeout(WATCH_PATIENCE * 2, decided).await,
+            Ok(Ok(cue)) if *cue == Cue::Dead);
+        if dead {
+            self.begin_another_life().await;
+        }
+    }
+
+    async fn begin_another_life(&mut self) {
+        let first = self.life.clone();
+        self.life.incarnation = Incarnation(self.random.random_range(1..u64::MAX));
+        if self.register().await {
+            let beating = self.beats();
+            Beats::of(&self.setting, first).haunt().await;
+            end(beating).await;
+        }
+    }
+
+    fn beats(&self) -> JoinHandle<()> {
+        tokio::spawn(Beats::of(&self.setting, self.life.clone()).run())
     }
 
     /// All rounds; whether every barrier of them was passed.
     async fn work(&mut self) -> bool {
-        let (Story::Works { rounds } | Story::Misses { rounds } | Story::FallsSilent { rounds }) = self.story;
-        for round in 0..rounds {
+        for round in 0..self.story.rounds() {
             self.setting.rest(&mut self.random, REST_MAX_MS).await;
+            if self.random.random_range(0..100) < LATE_PERCENT {
+                self.setting.rest(&mut self.random, LATE_MAX_MS).await;
+            }
             self.write(round).await;
             self.read(round).await;
             if !self.arrive(round, BARRIER_TIMEOUT_MS).await {
@@ -122,64 +168,48 @@ impl Member {
     }
 
     async fn register(&mut self) -> bool {
-        let (job, task, incarnation) = (self.job.clone(), self.task, self.incarnation);
+        let Life { job, task, incarnation, .. } = self.life.clone();
         let pending = self.invoke(Call::Register { job, task, incarnation });
-        let message = n::RegisterTaskRequest { incarnation: incarnation.0, source_task_id: task.0 };
         let limit = Duration::from_millis(REGISTER_TIMEOUT_MS);
-        let call = self.until_answered(limit, |channel: Channel, job: Job| async move {
-            DialectN::new(channel).register_task(named(message, &job)).await
-        });
-        let (attempt, before) = call.await;
-        if let Attempt::Answer(answer) = &attempt {
-            self.service = answer.service_incarnation;
+        let (attempt, before) = self.until_answered(limit, |channel, life| life.register(channel)).await;
+        if let Attempt::Answer(service) = &attempt {
+            self.life.service = *service;
         }
-        let outcome = honest(attempt.outcome(|_| Ok(Reply::Done), |status| refusal(status, task)), before);
+        let outcome = attempt.outcome(|_| Ok(Reply::Done), |status| refusal(status, &self.life));
+        let outcome = honest(outcome, before);
         let registered = outcome.acknowledged();
         self.setting.complete(pending, outcome);
         registered
     }
 
-    async fn leave(&mut self) {
-        let (job, task, incarnation) = (self.job.clone(), self.task, self.incarnation);
+    /// Whether the cluster has said what came of it.
+    async fn leave(&mut self) -> bool {
+        let Life { job, task, incarnation, .. } = self.life.clone();
         let pending = self.invoke(Call::Leave { job, task, incarnation });
-        let message = n::ShutdownTaskRequest { incarnations: Some(self.life()), source_task_id: task.0 };
-        let (attempt, before) = self
-            .until_answered(PATIENCE, |channel: Channel, job: Job| async move {
-                DialectN::new(channel).shutdown_task(named(message, &job)).await
-            })
-            .await;
-        let outcome = honest(attempt.outcome(|_| Ok(Reply::Done), |status| refusal(status, task)), before);
-        self.setting.complete(pending, outcome);
+        let (attempt, before) = self.until_answered(PATIENCE, |channel, life| life.leave(channel)).await;
+        let answered = matches!(attempt, Attempt::Answer(()) | Attempt::Refused(_));
+        let outcome = attempt.outcome(|()| Ok(Reply::Done), |status| refusal(status, &self.life));
+        self.setting.complete(pending, honest(outcome, before));
+        answered
     }
 
     /// Whether the barrier let this task pass.
-    async fn arrive(&mut self, generation: i64, timeout_ms: u64) -> bool {
+    async fn arrive(&mut self, counter: i64, timeout_ms: u64) -> bool {
         let members: Vec<TaskId> = (0..).take(TASKS as usize).map(TaskId).collect();
         let call = Call::Arrive {
-            job: self.job.clone(),
+            job: self.life.job.clone(),
             barrier: Barrier::from(BARRIER),
-            generation: Generation(generation),
-            task: self.task,
+            generation: Generation(counter),
+            task: self.life.task,
             members,
             timeout_ms,
         };
         let pending = self.invoke(call);
-        let message = &n::BarrierRequest {
-            incarnations: Some(self.life()),
-            barrier_id: BARRIER.to_owned(),
-            barrier_timeout_in_ms: i64::try_from(timeout_ms).unwrap_or(i64::MAX),
-            task_ids: Vec::new(),
-            source_task_id: self.task.0,
-            counter: generation,
-        };
-        let (attempt, before) = self
-            .until_answered(PATIENCE, |channel: Channel, job: Job| async move {
-                DialectN::new(channel).barrier(named(message.clone(), &job)).await
-            })
-            .await;
+        let at = Meeting { name: BARRIER, counter, timeout_ms };
+        let (attempt, before) = self.until_answered(PATIENCE, |channel, life| life.arrive(channel, at)).await;
         let outcome = match attempt {
-            Attempt::Refused(status) => barrier_refused(&status, generation),
-            other => other.outcome(|_| Ok(Reply::Passed), |_| None),
+            Attempt::Refused(status) => barrier_refused(&status, counter),
+            other => other.outcome(|()| Ok(Reply::Passed), |_| None),
         };
         let outcome = honest(outcome, before);
         let passed = matches!(outcome, Outcome::Ok(Reply::Passed));
@@ -188,60 +218,33 @@ impl Member {
     }
 
     async fn write(&mut self, round: i64) {
-        let (key, value) = (self.key(round, self.task), Value(self.setting.fresh()));
-        let name = Key::from(format!("{}/{key}", self.job));
+        let (key, value) = (key(round, self.life.task), Value(self.setting.fresh()));
+        let name = Key::from(format!("{}/{key}", self.life.job));
         let pending = self.invoke(Call::Write { key: name, value });
-        let kv = n::KeyValueEntry { key, value: text(value) };
-        let message =
-            n::InsertKeyValueRequest { incarnations: Some(self.life()), kv: Some(kv), allow_overwrite: true };
         // Once: an overwrite that is repeated without a stamp could undo what came between.
-        let job = self.job.clone();
-        let call = |channel: Channel| async move {
-            DialectN::new(channel).insert_key_value(named(message, &job)).await
-        };
-        let attempt = self.wire.attempt(LIMIT, call).await;
-        let outcome = attempt.outcome(|_| Ok(Reply::Written { version: None, index: None }), |_| None);
+        let life = self.life.clone();
+        let attempt = self.wire.attempt(LIMIT, |channel| life.write(channel, key, text(value))).await;
+        let outcome = attempt.outcome(|()| Ok(Reply::Written { version: None, index: None }), |_| None);
         self.setting.complete(pending, outcome);
     }
 
     /// Reads what the next task wrote in this round; waits for it, if the call is one that waits.
     async fn read(&mut self, round: i64) {
-        let next = TaskId((self.task.0 + 1) % i32::try_from(TASKS).unwrap_or(1));
-        let key = self.key(round, next);
-        let name = Key::from(format!("{}/{key}", self.job));
-        let pending = self.invoke(Call::Read { key: name });
-        let (job, incarnations) = (self.job.clone(), Some(self.life()));
-        let outcome = if self.random.random_bool(0.5) {
-            let message = n::GetKeyValueRequest { incarnations, key };
-            let call = |channel: Channel| async move {
-                DialectN::new(channel).get_key_value(named(message, &job)).await
-            };
-            // A write whose outcome is unknown may never come, so the wait is short and then given up.
-            got(self.wire.attempt(LIMIT, call).await, |answer| answer.kv.map(|kv| kv.value))
+        let next = TaskId((self.life.task.0 + 1) % i32::try_from(TASKS).unwrap_or(1));
+        let key = key(round, next);
+        let pending = self.invoke(Call::Read { key: Key::from(format!("{}/{key}", self.life.job)) });
+        let attempt = if self.random.random_bool(0.5) {
+            let wait = |channel, life: Life| life.wait_for(channel, key.clone());
+            self.until_answered(KEY_PATIENCE, wait).await.0
         } else {
-            let message = n::TryGetKeyValueRequest { incarnations, key };
-            let call = |channel: Channel| async move {
-                DialectN::new(channel).try_get_key_value(named(message, &job)).await
-            };
-            got(self.wire.attempt(LIMIT, call).await, |answer| answer.kv.map(|kv| kv.value))
+            let life = self.life.clone();
+            self.wire.attempt(LIMIT, |channel| life.look_up(channel, key)).await
         };
-        self.setting.complete(pending, outcome);
+        self.setting.complete(pending, got(attempt, |value| value));
     }
 
     fn invoke(&self, call: Call) -> Pending {
         self.setting.invoke(self.id, call).by_node(self.wire.node())
-    }
-
-    fn key(&self, round: i64, task: TaskId) -> String {
-        format!("round/{round}/{task}")
-    }
-
-    fn life(&self) -> n::Incarnations {
-        n::Incarnations {
-            task_id: self.task.0,
-            task_incarnation: self.incarnation.0,
-            service_incarnation: self.service,
-        }
     }
 
     /// Repeats a call that may be repeated until the domain has answered it, or `patience` is over. Also whether
@@ -249,7 +252,7 @@ impl Member {
     async fn until_answered<T, F>(
         &mut self,
         patience: Duration,
-        call: impl Fn(Channel, Job) -> F,
+        call: impl Fn(Channel, Life) -> F,
     ) -> (Attempt<T>, bool)
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -257,8 +260,8 @@ impl Member {
         let deadline = Instant::now() + patience;
         let mut maybe = None;
         loop {
-            let job = self.job.clone();
-            match self.wire.attempt(WAIT_LIMIT, |channel| call(channel, job)).await {
+            let life = self.life.clone();
+            match self.wire.attempt(WAIT_LIMIT.min(patience), |channel| call(channel, life)).await {
                 Attempt::Unknown(why) => maybe = Some(why),
                 Attempt::NotExecuted(why) if Instant::now() >= deadline => {
                     return (maybe.map_or(Attempt::NotExecuted(why), Attempt::Unknown), true);
@@ -274,18 +277,20 @@ impl Member {
     }
 }
 
+fn key(round: i64, task: TaskId) -> String {
+    format!("round/{round}/{task}")
+}
+
+/// Nobody looks at a task that has gone before its last beat is over.
+async fn end(beating: JoinHandle<()>) {
+    beating.abort();
+    let _ = beating.await;
+}
+
 /// A refusal of the last attempt does not say what became of an earlier one that was not answered.
 fn honest(outcome: Outcome, earlier_attempt: bool) -> Outcome {
     match outcome {
         Outcome::Fail(why) if earlier_attempt => Outcome::Unknown(why),
         outcome => outcome,
     }
-}
-
-/// A message for the job of that name, whatever port it goes to.
-pub(super) fn named<T>(message: T, job: &Job) -> Request<T> {
-    let mut request = Request::new(message);
-    let name = job.as_str().parse().expect("names of jobs are ASCII");
-    request.metadata_mut().insert(JOB, name);
-    request
 }

@@ -2,12 +2,18 @@
 
 use tonic::{Code, Status};
 
+use super::life::Life;
 use crate::history::{Missing, Outcome, Refusal, Reply, TaskId};
 
 /// What a refusal says of the task itself.
-pub(super) fn refusal(status: &Status, task: TaskId) -> Option<Refusal> {
-    let text = status.message();
-    if text.contains("Incarnation ID mismatch") || text.contains("different incarnation") {
+///
+/// A life that was outlived is refused with ABORTED; the same words in another code would be a change of the
+/// protocol. The life that took its place may be told of the refused beat too, which does not fence it.
+pub(super) fn refusal(status: &Status, life: &Life) -> Option<Refusal> {
+    let (text, task) = (status.message(), life.task);
+    let outlived = text.contains("Incarnation ID mismatch: expecting ")
+        && text.contains(&format!(" but got {}.", life.incarnation));
+    if status.code() == Code::Aborted && (outlived || text.contains("with a different incarnation")) {
         return Some(Refusal::Fenced);
     }
     text.contains(&format!("Task {task} heartbeat timeout")).then_some(Refusal::Dead)
@@ -47,6 +53,8 @@ fn missing(text: &str) -> Option<Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::{Incarnation, Job};
+    use crate::workload::dialect::Dialect;
 
     #[test]
     fn the_missing_are_read_from_the_text() {
@@ -73,7 +81,21 @@ mod tests {
             "Unexpected heartbeat request from an already-in-error task: 1 with existing error: UNAVAILABLE: \
              Task 2 heartbeat timeout.",
         );
-        assert_eq!(refusal(&told, TaskId(1)), None);
-        assert_eq!(refusal(&told, TaskId(2)), Some(Refusal::Dead));
+        assert_eq!(refusal(&told, &life(1, 7)), None);
+        assert_eq!(refusal(&told, &life(2, 7)), Some(Refusal::Dead));
+    }
+
+    #[test]
+    fn only_the_life_that_was_outlived_is_fenced() {
+        let text = "Unexpected heartbeat request from an already-in-error task: 1 with existing error: ABORTED: 1 \
+                    Heartbeat: Incarnation ID mismatch: expecting 8 but got 7. The task has restarted";
+        assert_eq!(refusal(&Status::aborted(text), &life(1, 7)), Some(Refusal::Fenced));
+        assert_eq!(refusal(&Status::aborted(text), &life(1, 8)), None);
+        assert_eq!(refusal(&Status::internal(text), &life(1, 7)), None);
+    }
+
+    fn life(task: i32, incarnation: u64) -> Life {
+        let (task, incarnation) = (TaskId(task), Incarnation(incarnation));
+        Life { dialect: Dialect::T, job: Job::from("gang"), task, incarnation, service: 1 }
     }
 }

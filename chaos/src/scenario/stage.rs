@@ -1,0 +1,88 @@
+//! The cluster of a run, with whatever its faults need.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::Scenario;
+use super::run::Options;
+use crate::cluster::{Cluster, ClusterOptions, Kind, find_tripod};
+use crate::fault::Arena;
+use crate::fault::storage::{Disks, FileSystem, Shim};
+
+/// Room on a node's own disk for a journal of full length, sled and snapshots.
+const DISK_BYTES: u64 = 512 << 20;
+
+/// A cluster that is about to be disturbed.
+pub(super) struct Stage {
+    // Fields drop in this order: the processes end before their disks go.
+    pub(super) cluster: Cluster,
+    disks: Option<Disks>,
+    shim: Option<Shim>,
+    /// The nodes' data and logs.
+    pub(super) data: PathBuf,
+}
+
+impl Stage {
+    /// Makes everything that the scenario needs, below `out`, and starts no process yet.
+    ///
+    /// # Errors
+    /// [`crate::fault::storage::Skip`] if this machine or user cannot; else what went wrong.
+    pub(super) fn prepare(scenario: &Scenario, options: &Options, out: &Path) -> anyhow::Result<Self> {
+        let mut nodes = ClusterOptions::tripod()?;
+        let shim = if scenario.needs_library() {
+            Some(Shim::prepare_for_cuts(&find_tripod()?, options.nodes)?)
+        } else {
+            None
+        };
+        if let Some(shim) = &shim {
+            nodes.kind = Kind::Tripod { binary: shim.program().to_owned() };
+        }
+        let data = out.join("cluster");
+        // Data of an earlier run would be another cluster's.
+        let free = !data.exists();
+        anyhow::ensure!(free, "{} exists; remove it or choose another --out", data.display());
+        std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+        let cluster = Cluster::prepare(ClusterOptions {
+            nodes: options.nodes,
+            data: Some(data.clone()),
+            proxied: true,
+            ..nodes
+        })?;
+        let disks = if scenario.needs_disks() {
+            Some(Disks::mount(&cluster, cluster.ids(), FileSystem::Ext4, DISK_BYTES)?)
+        } else {
+            None
+        };
+        Ok(Self { cluster, disks, shim, data })
+    }
+
+    /// The cluster as faults see it.
+    pub(super) fn arena(&mut self) -> Arena<'_> {
+        Arena::new(&mut self.cluster, self.shim.as_ref(), self.disks.as_ref())
+    }
+
+    /// Ends what still runs, and keeps the data and logs or removes them.
+    ///
+    /// # Errors
+    /// They cannot be copied or removed.
+    pub(super) fn close(self, keep: bool) -> anyhow::Result<()> {
+        let Self { cluster, disks, data, .. } = self;
+        let nodes = cluster.ids();
+        drop(cluster);
+        if !keep {
+            return std::fs::remove_dir_all(&data)
+                .with_context(|| format!("cannot remove {}", data.display()));
+        }
+        let Some(disks) = disks else { return Ok(()) };
+        // The disks go with the run, so what lies on them takes the place of the links to it.
+        for node in nodes {
+            let place = data.join(format!("node-{node}"));
+            std::fs::remove_file(&place).with_context(|| format!("cannot remove {}", place.display()))?;
+            let from = disks.of(node)?.data();
+            let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(&place).output()?;
+            anyhow::ensure!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr).trim());
+        }
+        Ok(())
+    }
+}
