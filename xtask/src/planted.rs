@@ -14,7 +14,7 @@ const BUGS: [(&str, &str); 6] = [
     ("stale-reads", "partitions"),
     ("early-acknowledgement", "kills"),
     ("forgotten-vote", "kills"),
-    ("skipped-incarnation", "mixed"),
+    ("skipped-incarnation", "calm"),
     ("dropped-arrival", "calm"),
     ("double-apply", "mixed"),
 ];
