@@ -14,8 +14,6 @@ use crate::workload::Setting;
 /// How long until one node leads and all answer reads; and then until every kind of call was answered. A
 /// loaded machine needs most of it only for starting processes.
 const SERVE_PATIENCE: Duration = Duration::from_secs(60);
-/// How long until all replicas have applied the same entries.
-const EQUAL_PATIENCE: Duration = Duration::from_secs(60);
 const STATUS_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_PAUSE: Duration = Duration::from_millis(500);
 
@@ -80,9 +78,13 @@ fn kinds_without_answer(history: &History, healed: Micros) -> Vec<String> {
 
 /// Waits until all nodes have applied equally much, and records their digests. That these are equal, the
 /// checker says.
-pub(super) async fn replicas_agree(cluster: &Cluster, setting: &Setting) -> Option<Violation> {
+pub(super) async fn replicas_agree(
+    cluster: &Cluster,
+    setting: &Setting,
+    patience: Duration,
+) -> Option<Violation> {
     let Ok(client) = Client::new(&Config::new(cluster.endpoints())) else { return None };
-    let deadline = Instant::now() + EQUAL_PATIENCE;
+    let deadline = Instant::now() + patience;
     loop {
         let mut applied = Vec::new();
         let calls: Vec<_> = cluster
@@ -105,8 +107,7 @@ pub(super) async fn replicas_agree(cluster: &Cluster, setting: &Setting) -> Opti
             return None;
         }
         if Instant::now() >= deadline {
-            let explanation =
-                format!("{EQUAL_PATIENCE:?} after the last call the nodes have applied {applied:?}");
+            let explanation = format!("{patience:?} after the last call the nodes have applied {applied:?}");
             return Some(Violation::new(RULE, "the replicas", explanation, &[]));
         }
         tokio::time::sleep(LOOK_PAUSE).await;

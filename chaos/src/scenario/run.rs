@@ -27,6 +27,8 @@ use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Wo
 const STOP_PATIENCE: Duration = Duration::from_secs(240);
 /// How long all final reads together may take.
 const READ_PATIENCE: Duration = Duration::from_secs(120);
+/// How long until all replicas have applied the same entries.
+const EQUAL_PATIENCE: Duration = Duration::from_secs(60);
 /// How long after a fault a leader that it deposed may still answer heartbeats from what it knew.
 const DEPOSED_ANSWERS_MS: u64 = 2_000;
 /// How long a node may take to tell its version and the service's incarnation.
@@ -148,6 +150,11 @@ impl Own {
         self.processes.extend(violations);
     }
 
+    /// Whether nothing is known so far that a run could not pass with.
+    fn is_well(&self) -> bool {
+        self.liveness.is_empty() && self.processes.is_empty()
+    }
+
     /// Every node must end by itself when told to; then its log is complete.
     async fn end_cluster(&mut self, cluster: &mut Cluster) {
         for node in cluster.running() {
@@ -199,16 +206,20 @@ async fn phases(
 
     arena.cluster.network()?.heal();
     own.liveness.extend(recovery::serves(arena).await?);
-    own.liveness.extend(recovery::clients_go_on(setting).await);
+    own.misconduct(std::mem::take(&mut arena.misconduct));
+    // Who has not recovered by now, or ended by itself, need not be waited for once more.
+    if own.is_well() {
+        own.liveness.extend(recovery::clients_go_on(setting).await);
+    }
     stop.send_replace(true);
     join(clients, own).await?;
-    // Who has not recovered by now need not be waited for once more.
-    let patience = if own.liveness.is_empty() { READ_PATIENCE } else { Duration::ZERO };
+    let patience = if own.is_well() { READ_PATIENCE } else { Duration::ZERO };
     match read_all(setting, patience).await {
         Ok(things) => eprintln!("{things} registers, lists and counters were read once more"),
         Err(why) => own.liveness.push(Violation::new("liveness", "final reads", why, &[])),
     }
-    own.liveness.extend(recovery::replicas_agree(arena.cluster, setting).await);
+    let patience = if own.is_well() { EQUAL_PATIENCE } else { Duration::ZERO };
+    own.liveness.extend(recovery::replicas_agree(arena.cluster, setting, patience).await);
     arena.look_for_the_dead()?;
     own.misconduct(std::mem::take(&mut arena.misconduct));
     own.excused = std::mem::take(&mut arena.excused);

@@ -123,6 +123,33 @@ impl LogStore {
         self.tail.read().purged
     }
 
+    /// Cuts off what stands beside a snapshot: entries of another leader at its last index and behind. They were
+    /// never committed, since what the snapshot holds there was; a power cut has kept them because the snapshot was
+    /// durable before the log had been cut. The engine takes such a log for damage. Gives whether there were any.
+    ///
+    /// # Errors
+    /// The log cannot be read, or is closed.
+    pub(crate) async fn cut_beside(&mut self, snapshot: LogId) -> io::Result<bool> {
+        let (purged, last) = {
+            let tail = self.tail.read();
+            (tail.purged, tail.last())
+        };
+        let covered = purged.is_some_and(|purged| purged.index >= snapshot.index);
+        if covered || last.is_none_or(|last| last.index < snapshot.index) {
+            return Ok(false);
+        }
+        let first = purged.map_or(0, |purged| purged.index + 1).max(snapshot.index.saturating_sub(1));
+        let found = self.try_get_log_entries(first..=snapshot.index).await?;
+        let beside = found.last().map(|entry| entry.log_id).filter(|id| id.index == snapshot.index);
+        // A later leader's entry there would be damage: it is left for the engine to refuse.
+        if beside.is_none_or(|beside| beside >= snapshot) {
+            return Ok(false);
+        }
+        let before = found.first().map(|entry| entry.log_id).filter(|id| id.index < snapshot.index);
+        self.truncate_after(before.or(purged)).await?;
+        Ok(true)
+    }
+
     /// Makes everything durable and lets go of the files. Later calls fail.
     pub(crate) async fn stop(&self) {
         let writer = self.writer.clone();

@@ -38,7 +38,13 @@ impl Node {
         let World { wires, work, clock, observer } = world;
         let door = server::bind(&wires, &options.peer_listen).await?;
         let failure = Failure::new();
-        let Storage { log, snapshots, space, marker } = open_storage(&options, &failure, &work).await?;
+        let Storage { mut log, snapshots, space, marker } = open_storage(&options, &failure, &work).await?;
+        let saved = snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
+        if let Some(saved) = saved
+            && log.cut_beside(saved).await.map_err(|error| StartError::Storage(error.to_string()))?
+        {
+            tracing::warn!(snapshot = %saved, "dropped entries of a replaced leader, in whose place the snapshot has others");
+        }
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());

@@ -130,7 +130,12 @@ impl SnapshotStore {
     fn set_current(&self, header: &Header, name: String) -> Snapshot {
         let meta = header.meta();
         let snapshot = Snapshot { meta: meta.clone(), snapshot: self.file(name) };
-        *self.current.lock() = Some((meta, snapshot.snapshot.clone()));
+        let mut current = self.current.lock();
+        // A build that was held up may end behind an installation of what came later.
+        if current.as_ref().is_none_or(|(known, _)| known.last_log_id <= meta.last_log_id) {
+            *current = Some((meta, snapshot.snapshot.clone()));
+        }
+        drop(current);
         self.incoming.forget_up_to(header.last_log_id);
         if let Err(error) = self.prune() {
             // Too many files are a nuisance, not a fault.

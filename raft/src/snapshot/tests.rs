@@ -114,6 +114,15 @@ fn a_state_that_is_not_the_header_s_is_refused() {
 }
 
 #[test]
+fn a_snapshot_that_was_long_in_the_making_does_not_replace_a_later_one() {
+    let directory = TempDir::new().unwrap();
+    let (state, store) = (state(1), store(&directory));
+    store.write(&header(&state, 20), &state).unwrap();
+    store.write(&header(&state, 10), &state).unwrap();
+    assert_eq!(store.current().unwrap().meta.last_log_id.unwrap().index, 20);
+}
+
+#[test]
 fn the_newest_whole_file_is_current_and_two_are_kept() {
     let directory = TempDir::new().unwrap();
     let state = state(1);

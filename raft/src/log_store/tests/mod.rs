@@ -5,9 +5,10 @@ mod model;
 use std::path::Path;
 use std::time::Duration;
 
-use openraft::StorageError;
 use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageExt as _};
 use openraft::testing::log::{StoreBuilder, Suite};
+use openraft::vote::RaftLeaderId as _;
+use openraft::{StorageError, alias};
 use tempfile::TempDir;
 
 use super::chunk::PART_BYTES;
@@ -63,6 +64,38 @@ impl StoreBuilder<Types, LogStore, StateMachine, TempDir> for Builder {
 fn openrafts_own_suite_passes() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(Suite::test_all(Builder)).unwrap();
+}
+
+/// Simulation, seed 2348: a leader was replaced within its term, installed what the other one had committed, and
+/// lost its power before its log was cut.
+#[tokio::test]
+async fn what_stands_beside_a_snapshot_is_cut_off() {
+    let of_another = |index| LogId::new(alias::LeaderIdOf::<Types>::new(1, 2).to_committed(), index);
+    for (snapshot, left) in [(of_another(7), 3..7), (of_another(3), 3..3), (of_another(9), 3..9)] {
+        let directory = TempDir::new().unwrap();
+        let mut store = open(directory.path()).unwrap();
+        append(&mut store, entries(1, 0..10, 20)).await;
+        store.purge(id(1, 2)).await.unwrap();
+        assert!(store.cut_beside(snapshot).await.unwrap());
+        assert_eq!(all(&mut store).await, entries(1, left.clone(), 20));
+        let mut store = reopened(store, directory.path()).unwrap();
+        assert_eq!(all(&mut store).await, entries(1, left, 20));
+        store.close();
+    }
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_snapshot_or_contradicts_it_is_left() {
+    let directory = TempDir::new().unwrap();
+    let mut store = open(directory.path()).unwrap();
+    append(&mut store, entries(2, 0..10, 20)).await;
+    store.purge(id(2, 2)).await.unwrap();
+    // Its own, one of an older leader, one beyond the log, and one that was purged.
+    for snapshot in [id(2, 7), id(1, 7), id(3, 10), id(3, 2)] {
+        assert!(!store.cut_beside(snapshot).await.unwrap(), "{snapshot}");
+        assert_eq!(all(&mut store).await, entries(2, 3..10, 20));
+    }
+    store.close();
 }
 
 #[tokio::test]
