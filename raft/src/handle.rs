@@ -12,6 +12,7 @@ use tripod_state::{Effect, Envelope, Reply, State};
 use crate::codec;
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
+use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::Node;
 use crate::options::Options;
 pub use crate::space::DiskStatus;
@@ -212,6 +213,20 @@ impl Handle {
     /// this node stands for election itself.
     pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
         self.node.transfer_leadership(to).await
+    }
+
+    /// Who the members are, and changes of them. Changes are taken by the leader, which gives its answer when
+    /// a change has begun; [`MembersRequest::List`] tells how it goes on. Whoever leads finishes it.
+    ///
+    /// # Errors
+    /// [`ChangeError`]; only after [`ChangeError::Unknown`] a change may have begun.
+    pub async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
+        self.node.members(request).await
+    }
+
+    /// Resolves when this node is no member any more, with the reason and what to do. The process should end.
+    pub async fn removed(&self) -> String {
+        self.node.removed().await
     }
 
     /// The replicated state, to break it.

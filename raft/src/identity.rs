@@ -7,6 +7,7 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tripod_state::ids::NodeId;
 
 use crate::StartError;
 use crate::log_store::{MetaKey, SledDisk};
@@ -58,6 +59,23 @@ impl Identity {
         }
         Ok(())
     }
+}
+
+/// Whose data directory this is, as its first start wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pub cluster_id: String,
+    pub node: NodeId,
+}
+
+/// The owner of a data directory; `None` if no node was ever started on it. Whether the rest of it fits is
+/// found at the start. Blocks.
+///
+/// # Errors
+/// The directory says whose it is, and that cannot be read.
+pub fn owner(data: &Path) -> Result<Option<Owner>, StartError> {
+    let found = read_file(&data.join(FILE))?;
+    Ok(found.map(|found| Owner { cluster_id: found.cluster_id, node: NodeId(found.node) }))
 }
 
 /// Checks or creates the data directory and opens its log. Blocks.

@@ -36,6 +36,7 @@
 //! | `space` | full disks, and what is refused then |
 //! | `fitness` | when a leader gives up leading |
 //! | `divergence` | whether the states of all nodes are equal |
+//! | `membership` | who the members are, while the cluster runs |
 //! | `rejoin` | a node whose data is gone comes back without doing harm |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
 
@@ -57,6 +58,7 @@ mod journal;
 mod leader_link;
 mod leadership;
 mod log_store;
+mod membership;
 mod network;
 mod node;
 mod options;
@@ -83,6 +85,11 @@ pub use handle::{
     Applied, AskHandler, DiskStatus, EffectsHook, GivenUp, Handle, Hooks, Leadership, MemberStatus,
     ProposeError, Role, StartError, Status,
 };
+pub use identity::{Owner, owner};
 pub use journal::SimulatedDisk;
+pub use membership::{
+    ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
+    Votes,
+};
 pub use options::{InitialMember, Options, Timing};
 pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World, time_of_day};

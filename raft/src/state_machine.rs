@@ -17,6 +17,7 @@ use crate::codec;
 use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
+use crate::membership::listed;
 use crate::snapshot::{Header, SnapshotFile, SnapshotStore};
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
 use crate::world::{LogLine, Observer};
@@ -191,6 +192,7 @@ impl StateMachine {
             let reply = match step {
                 Step::Blank => None,
                 Step::Membership(membership) => {
+                    effects.extend(machine.state.follow_members(&listed(&membership)));
                     machine.membership = Membership::new(Some(id), membership);
                     None
                 }
@@ -285,7 +287,7 @@ impl RaftStateMachine<Types> for StateMachine {
         let shared = self.shared.clone();
         let work = shared.snapshots.work().clone();
         let installed = work.run(move || -> io::Result<()> {
-            let (header, state) = file.read()?;
+            let (header, mut state) = file.read()?;
             if header.cluster_id != shared.cluster_id {
                 let found = &header.cluster_id;
                 let reason =
@@ -293,6 +295,7 @@ impl RaftStateMachine<Types> for StateMachine {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
             }
             shared.snapshots.adopt(&header, &file)?;
+            state.follow_members(&listed(header.membership.membership()));
             let new = Machine { state, last_applied: header.last_log_id, membership: header.membership };
             // Dropping a large state takes time that readers need not wait for.
             let old = std::mem::replace(&mut *shared.machine.write(), new);

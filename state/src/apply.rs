@@ -1,8 +1,7 @@
 //! The one door to change the state.
 
-use crate::command::{Answer, Command, Effect, Envelope, Reply};
+use crate::command::{Command, Effect, Envelope, Reply};
 use crate::context::ApplyContext;
-use crate::member;
 use crate::planted::{Bug, is_planted};
 use crate::session::table::Verdict;
 use crate::state::{Outcome, State};
@@ -49,13 +48,7 @@ impl State {
                 self.jobs.turn(command.scope(), context, effects, |turn| turn.runtime(command))
             }
             Command::Session(command) => self.sessions.apply(context, &command),
-            Command::Member(member::Command::Announce { node, addresses }) => {
-                if self.members.get(&node) != Some(&addresses) {
-                    self.members.insert(node, addresses);
-                    effects.push(Effect::MemberChanged);
-                }
-                Ok(Answer::Done)
-            }
+            Command::Member(command) => self.apply_member(context, command, effects),
         }
     }
 }

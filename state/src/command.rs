@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 use crate::ids::{
-    BarrierCounter, BarrierName, Incarnation, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId,
+    BarrierCounter, BarrierName, Incarnation, JobId, Key, NodeId, Sequence, ServiceIncarnation, SessionId,
+    TaskId,
 };
 use crate::wait::Ticket;
 use crate::{barrier, job, kv, member, runtime, session, task};
@@ -90,6 +91,10 @@ pub enum Answer {
     Session(SessionId),
     /// A job was created, or is described.
     Job(Box<job::Summary>),
+    /// The change of the members that is under way now.
+    Change(Box<member::Open>),
+    /// The id of a node that asked for one.
+    Node(NodeId),
 }
 
 /// Something that happened, in order, for whoever runs the state machine: wake waiters, arm timers,
@@ -142,7 +147,8 @@ pub enum Effect {
         job: JobId,
         protocol: task::Protocol,
     },
-    /// A node announced itself, or its addresses changed.
+    /// A node announced itself, its addresses changed, it came or went, or a change of the members began or
+    /// ended.
     MemberChanged,
     /// Something that calls of the runtime wait for happened.
     RuntimeChanged {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
+use crate::member;
 use crate::runtime::Refusal;
 
 /// A refusal. It is a reply like any other: the same on every replica, and the state is unchanged
@@ -105,6 +106,9 @@ pub enum Fault {
     SessionWindow { limit: u64 },
     /// A bound of [`crate::limits`] would be exceeded.
     LimitExceeded { what: String, limit: u64, actual: u64 },
+
+    /// A change of the members was refused.
+    Member(member::Refusal),
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

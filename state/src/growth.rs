@@ -35,7 +35,13 @@ impl Command {
                 | session::Command::Close { .. }
                 | session::Command::ExpireIdle { .. } => false,
             },
-            Self::Member(member::Command::Announce { .. }) => false,
+            Self::Member(command) => match command {
+                member::Command::Announce { .. }
+                | member::Command::Begin { .. }
+                | member::Command::Join { .. }
+                | member::Command::Cancel { .. }
+                | member::Command::End { .. } => false,
+            },
             Self::Runtime(command) => runtime_grows(command),
             Self::Retried(command) => command.grows(),
         }

@@ -63,6 +63,10 @@ number! {
     LogIndex(u64)
 }
 number! {
+    /// A change of the members: the log index of the command that began it.
+    ChangeId(u64)
+}
+number! {
     /// A Raft term.
     Term(u64)
 }

@@ -1,7 +1,7 @@
 //! The pure, deterministic state machine of a Tripod cluster.
 //!
 //! A [`State`] holds every job with its tasks, keys and barriers, the clients' sessions, and the
-//! nodes' addresses. [`State::apply`] is the only way to change it: a [`Command`] from the log goes
+//! nodes with their addresses. [`State::apply`] is the only way to change it: a [`Command`] from the log goes
 //! in, a [`Reply`] and [`Effect`]s come out. Everything else looks. The rules are those of the
 //! coordination services that JAX and TensorFlow clients expect, down to the order of the checks.
 //!
@@ -37,7 +37,7 @@
 //!   devices, watches.
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
-//! * [`kv`], [`session`], [`member`]: keys, remembered replies, addresses.
+//! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
 //! * [`snapshot`]: a state as records. [`limits`]: every bound. [`planted`]: bugs for builds that test the testers.
 
 mod apply;

@@ -45,6 +45,9 @@ pub const INCREMENTS_REMEMBERED: usize = 16_384;
 /// Sets of tasks of one job that callers ask about at a time, and answers kept over all sets.
 pub const ALIVE_SETS_MAX: usize = 4_096;
 
+/// Nodes that have an id: far more than ever vote, since every learner costs the leader a stream.
+pub const NODES_MAX: usize = 64;
+
 /// Refuses what is beyond a limit. `what` says what was counted, for the error text.
 pub(crate) fn within(what: &str, actual: u64, limit: u64) -> Result<(), Fault> {
     if actual <= limit { Ok(()) } else { Err(Fault::LimitExceeded { what: what.to_owned(), limit, actual }) }

@@ -19,12 +19,25 @@ pub struct Outcome {
 }
 
 /// The replicated state. Cloning is O(1): the maps share structure.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
     pub(crate) now_ms: TimeMs,
     pub(crate) jobs: job::table::Table,
     pub(crate) sessions: session::table::Table,
     pub(crate) members: OrdMap<NodeId, member::Addresses>,
+    pub(crate) registry: member::Registry,
+}
+
+/// An empty registry counts for nothing, so that a state of a program that had none keeps its digest: its
+/// snapshots are checked by it.
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Self { now_ms, jobs, sessions, members, registry } = self;
+        (now_ms, jobs, sessions, members).hash(hasher);
+        if *registry != member::Registry::default() {
+            registry.hash(hasher);
+        }
+    }
 }
 
 /// An open barrier instance, for timers.
@@ -51,7 +64,7 @@ pub struct Entry {
 impl State {
     /// Which states have which digests. Raise it with every change of the state's types or of how they are
     /// hashed: nodes of two versions of the program compare only digests of one version.
-    pub const DIGEST_VERSION: u32 = 1;
+    pub const DIGEST_VERSION: u32 = 2;
 
     /// A 64-bit hash of everything in the state. Equal states have equal digests on every replica.
     /// It reads all of the state, every value included: take it from a clone, beside the apply loop.

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tripod_gateway::{Backend, Future, Leadership, ProposeError, RaftBackend, Status};
+use tripod_gateway::{
+    Backend, ChangeError, Future, Leadership, MembersAnswer, MembersRequest, ProposeError, RaftBackend,
+    Status,
+};
 use tripod_raft::Applied;
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Scope, State, barrier, kv, task};
@@ -156,5 +159,9 @@ impl Backend for PlantedBackend {
 
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
         self.inner.transfer_leadership(to)
+    }
+
+    fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
+        self.inner.members(request)
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
 
+use super::auth;
 use crate::world::Wires;
 
 /// How often an HTTP/2 ping asks whether the other side lives.
@@ -40,19 +41,35 @@ struct Connection {
 pub(crate) struct Channels {
     wires: Wires,
     connect_timeout: Duration,
+    /// What every connection names itself.
+    source: String,
     open: Arc<Mutex<BTreeMap<(u64, Class), Connection>>>,
+    /// Where the members are, as the membership says; empty until there is one.
+    members: Arc<Mutex<BTreeMap<u64, String>>>,
 }
 
 impl Channels {
-    pub(crate) fn new(wires: Wires, connect_timeout: Duration) -> Self {
-        Self { wires, connect_timeout, open: Arc::default() }
+    /// The connections of `node`.
+    pub(crate) fn new(wires: Wires, connect_timeout: Duration, node: u64) -> Self {
+        let source = auth::source(node);
+        Self { wires, connect_timeout, source, open: Arc::default(), members: Arc::default() }
     }
 
-    /// The connection to a peer. It is made, and made again, when it is used.
+    /// Calls members at these addresses from now on, whatever callers know, and gives up the connections to
+    /// nodes that are no members any more.
+    pub(crate) fn follow(&self, members: BTreeMap<u64, String>) {
+        self.open.lock().retain(|(node, _), known| members.get(node) == Some(&known.address));
+        *self.members.lock() = members;
+    }
+
+    /// The connection to a peer, at `address` unless the membership knows a newer one. It is made, and made
+    /// again, when it is used.
     ///
     /// # Errors
     /// The address is no address.
     pub(crate) fn lazy(&self, peer: u64, address: &str, class: Class) -> Result<Channel, String> {
+        let newer = self.members.lock().get(&peer).cloned();
+        let address = newer.as_deref().unwrap_or(address);
         let mut open = self.open.lock();
         if let Some(known) = open.get(&(peer, class))
             && known.address == address
@@ -74,7 +91,9 @@ impl Channels {
     }
 
     fn endpoint(&self, address: &str) -> Result<Endpoint, String> {
-        Ok(parse(address)?
+        let endpoint = parse(address)?;
+        let endpoint = endpoint.user_agent(self.source.as_str()).map_err(|error| error.to_string())?;
+        Ok(endpoint
             .connect_timeout(self.connect_timeout)
             .tcp_nodelay(true)
             .http2_keep_alive_interval(PING_INTERVAL)

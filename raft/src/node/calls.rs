@@ -11,6 +11,7 @@ use tripod_state::planted::{Bug, is_planted};
 use super::Node;
 use crate::handle::{Applied, ProposeError, Status};
 use crate::leadership::LeadershipWatch;
+use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::status::{self, Health};
 
 /// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
@@ -122,6 +123,19 @@ impl Node {
     pub(crate) async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
         self.check_running()?;
         self.hand_over.to(to).await
+    }
+
+    /// What is asked about members.
+    pub(crate) async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
+        self.check_running().map_err(|error| ChangeError::Unavailable(error.to_string()))?;
+        self.members.ask(request).await
+    }
+
+    /// Resolves when this node was removed, with what to tell the operator.
+    pub(crate) async fn removed(&self) -> String {
+        let mut removed = self.removed.subscribe();
+        let text = removed.wait_for(Option::is_some).await.expect("the sender is ours");
+        text.clone().expect("waited for")
     }
 
     pub(crate) async fn failed(&self) -> String {

@@ -1,10 +1,12 @@
 //! How a node that was opened takes its place among the others.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use openraft::errors::{InitializeError, RaftError};
 
 use super::Node;
+use crate::membership::{Farewell, follow_addresses};
 use crate::network::channels::Channels;
 use crate::rejoin::{Asked, Marker, Newcomer};
 use crate::types::{Peer, Raft};
@@ -43,6 +45,26 @@ impl Node {
         }
         let raft = self.raft.clone();
         tokio::spawn(newcomer.run(asked, async move || form(&raft, initial).await));
+    }
+}
+
+impl Node {
+    /// Calls the members where they are, and finds out if this node is none any more.
+    pub(super) fn follow_membership(&self, channels: &Channels) {
+        tokio::spawn(follow_addresses(self.raft.clone(), channels.clone(), self.stop.subscribe()));
+        let initial = self.options.initial.iter().map(|member| (member.node.0, member.peer.clone()));
+        let farewell = Farewell {
+            node: self.options.node.0,
+            cluster_id: self.options.cluster_id.clone(),
+            raft: self.raft.clone(),
+            machine: self.machine.clone(),
+            leadership: self.leadership.clone(),
+            channels: channels.clone(),
+            initial: initial.collect(),
+            patience: 2 * Duration::from_millis(self.options.timing.election_max.0),
+            told: self.removed.clone(),
+        };
+        tokio::spawn(farewell.run(self.stop.subscribe()));
     }
 }
 

@@ -33,6 +33,7 @@ use crate::journal::Space;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
 use crate::log_store::LogStore;
+use crate::membership::Members;
 use crate::network::heard::Heard;
 use crate::network::line::Line;
 use crate::options::Options;
@@ -67,6 +68,9 @@ pub(crate) struct Node {
     link: LeaderLink,
     comparer: Comparer,
     hand_over: HandOver,
+    members: Members,
+    /// What to tell the operator once this node was removed.
+    removed: watch::Sender<Option<String>>,
     work: Work,
     /// Which messages of peers are let in.
     gate: Gate,
@@ -88,6 +92,10 @@ impl Node {
 
     pub(crate) fn flushes(&self) -> &crate::log_store::Flushes {
         self.log.flushes()
+    }
+
+    pub(crate) fn raft(&self) -> &Raft {
+        &self.raft
     }
 
     pub(crate) fn line(&self) -> &Line {

@@ -1,6 +1,8 @@
 //! From options to a node that runs.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use openraft::errors::Fatal;
 use parking_lot::Mutex;
@@ -16,6 +18,7 @@ use crate::handle::{Hooks, StartError};
 use crate::held_votes::HeldVotes;
 use crate::leader_link::LeaderLink;
 use crate::leadership::{LeadershipWatch, Sources};
+use crate::membership::Members;
 use crate::network::channels::Channels;
 use crate::network::client::PeerClients;
 use crate::network::heard::Heard;
@@ -38,17 +41,11 @@ impl Node {
         let World { wires, work, clock, observer } = world;
         let door = server::bind(&wires, &options.peer_listen).await?;
         let failure = Failure::new();
-        let Storage { mut log, snapshots, space, marker } = open_storage(&options, &failure, &work).await?;
-        let saved = snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
-        if let Some(saved) = saved
-            && log.cut_beside(saved).await.map_err(|error| StartError::Storage(error.to_string()))?
-        {
-            tracing::warn!(snapshot = %saved, "dropped entries of a replaced leader, in whose place the snapshot has others");
-        }
+        let Storage { log, snapshots, space, marker } = open_storage(&options, &failure, &work).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());
-        let channels = Channels::new(wires, config::connect_timeout(&options));
+        let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0);
         let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer);
@@ -67,11 +64,12 @@ impl Node {
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
-        let hand_over = HandOver::new(&options, raft.clone(), leadership.clone(), votes.clone());
+        let submitter = Submitter::new(raft.clone(), clock);
+        let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
         let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
         let node = Self {
-            submitter: Submitter::new(raft.clone(), clock),
+            submitter,
             forwarder: Forwarder::start(link.clone()),
             own_rounds: own_rounds(votes),
             remote_rounds: remote_rounds(&link),
@@ -94,10 +92,13 @@ impl Node {
             reports,
             link,
             comparer,
-            hand_over,
+            hand_over: members.hand_over.clone(),
+            members,
+            removed: watch::Sender::new(None),
             work,
             gate: Gate::closed(),
         };
+        node.follow_membership(&channels);
         node.join(channels, marker);
         node.serve(door);
         node.watch();
@@ -108,9 +109,42 @@ impl Node {
 async fn open_storage(options: &Options, failure: &Failure, work: &Work) -> Result<Storage, StartError> {
     let (options, failure, within) = (options.clone(), failure.clone(), work.clone());
     let opened = work.run(move || Storage::open(within, &options, failure)).await;
-    opened.map_err(|error| {
+    let mut storage = opened.map_err(|error| {
         StartError::Storage(format!("TRIPOD-RECOVERY: opening the storage panicked: {error}"))
-    })?
+    })??;
+    let saved = storage.snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
+    if let Some(saved) = saved
+        && storage.log.cut_beside(saved).await.map_err(|error| StartError::Storage(error.to_string()))?
+    {
+        tracing::warn!(snapshot = %saved, "dropped entries of a replaced leader, in whose place the snapshot has others");
+    }
+    Ok(storage)
+}
+
+/// What changes who the members are.
+fn members(
+    options: &Options,
+    raft: &Raft,
+    machine: &StateMachine,
+    leadership: &LeadershipWatch,
+    votes: &HeldVotes,
+    submitter: &Submitter,
+    channels: &Channels,
+) -> Members {
+    Members {
+        node: options.node.0,
+        cluster_id: options.cluster_id.clone(),
+        raft: raft.clone(),
+        machine: machine.clone(),
+        leadership: leadership.clone(),
+        votes: votes.clone(),
+        hand_over: HandOver::new(options, raft.clone(), leadership.clone(), votes.clone()),
+        submitter: submitter.clone(),
+        channels: channels.clone(),
+        patience: Duration::from_millis(options.timing.election_max.0),
+        begun: Arc::default(),
+        turn: Arc::default(),
+    }
 }
 
 fn own_rounds(votes: HeldVotes) -> ReadRounds {

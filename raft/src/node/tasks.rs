@@ -1,7 +1,10 @@
 //! The port of a node, and the tasks that look after its engine.
 
+use std::sync::Arc;
+
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
+use tripod_state::ids::NodeId;
 
 use super::Node;
 use crate::divergence::Company;
@@ -41,7 +44,9 @@ impl Node {
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
         };
-        let guard = Guard::new(cluster_id, self.options.node.0);
+        let machine = self.machine.clone();
+        let is_removed = move |node| machine.read(|state| state.registry().is_removed(NodeId(node)));
+        let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(is_removed));
         let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
         *self.server.lock() = Some(task);
     }
@@ -63,6 +68,7 @@ impl Node {
             fitness: self.fitness.clone(),
         };
         tokio::spawn(watcher.run(self.options.clone(), self.stop.subscribe()));
+        tokio::spawn(self.members.clone().drive(self.stop.subscribe()));
         tokio::spawn(self.comparer.clone().run(Company {
             machine: self.machine.clone(),
             link: self.link.clone(),

@@ -1,4 +1,4 @@
-//! What the nodes say of themselves, and handing over leadership.
+//! What the nodes say of themselves and of the members, and changes of who leads and who takes part.
 
 use std::time::Duration;
 
@@ -60,12 +60,70 @@ impl Client {
     /// # Errors
     /// [`Error::Refused`] when it does not lead or nobody took over, else as any call.
     pub async fn transfer_leader(leader: &str, to: Option<u64>, timeout: Duration) -> Result<(), Error> {
-        let caller = Caller::new(&Config { endpoints: vec![leader.to_owned()], timeout })?;
         let request = wire::TransferLeaderRequest { to: to.unwrap_or(0) };
         let transfer =
             |channel: Channel| async move { ClusterClient::new(channel).transfer_leader(request).await };
-        caller.call("leader transfer", Repeat::IfNotExecuted, transfer).await.map(|_| ())
+        at(leader, timeout)?.call("leader transfer", Repeat::IfNotExecuted, transfer).await.map(|_| ())
     }
+
+    /// Who the members are, as the node at `endpoint` sees them; the leader sees who lags.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn members(endpoint: &str, timeout: Duration) -> Result<wire::ListMembersResponse, Error> {
+        let list = |channel: Channel| async move {
+            ClusterClient::new(channel).list_members(wire::ListMembersRequest {}).await
+        };
+        at(endpoint, timeout)?.call("member list", Repeat::Freely, list).await
+    }
+
+    /// Begins a change of the members, or only plans it. The node at `leader` must lead.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the reason, else as any call. The same change may be sent again: it goes on.
+    pub async fn change_members(
+        leader: &str,
+        request: &wire::ChangeMembersRequest,
+        timeout: Duration,
+    ) -> Result<wire::ChangeMembersResponse, Error> {
+        let change = |channel: Channel| {
+            let request = request.clone();
+            async move { ClusterClient::new(channel).change_members(request).await }
+        };
+        at(leader, timeout)?.call("change of members", Repeat::IfNotExecuted, change).await
+    }
+
+    /// Gives up on the change of members under way. The node at `leader` must lead.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when it is not under way, else as any call.
+    pub async fn cancel_change(leader: &str, change_id: u64, timeout: Duration) -> Result<(), Error> {
+        let request = wire::CancelChangeRequest { change_id };
+        let cancel =
+            |channel: Channel| async move { ClusterClient::new(channel).cancel_change(request).await };
+        at(leader, timeout)?.call("member cancel", Repeat::Freely, cancel).await.map(|_| ())
+    }
+
+    /// Asks for an id for a node with an empty data directory. The node at `leader` must lead.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the reason, else as any call.
+    pub async fn join(
+        leader: &str,
+        request: &wire::JoinRequest,
+        timeout: Duration,
+    ) -> Result<wire::JoinResponse, Error> {
+        let join = |channel: Channel| {
+            let request = request.clone();
+            async move { ClusterClient::new(channel).join(request).await }
+        };
+        at(leader, timeout)?.call("join", Repeat::Freely, join).await
+    }
+}
+
+/// Calls of one node and no other.
+fn at(endpoint: &str, timeout: Duration) -> Result<Caller, Error> {
+    Caller::new(&Config { endpoints: vec![endpoint.to_owned()], timeout })
 }
 
 fn attempt_of(endpoint: &str, status: &Status) -> Attempt {

@@ -155,7 +155,8 @@ fn code(fault: &Fault) -> i32 {
         | Fault::NotAnInteger { .. }
         | Fault::IncrementOverflow { .. }
         | Fault::SessionExpired
-        | Fault::ReplyForgotten => Code::FailedPrecondition,
+        | Fault::ReplyForgotten
+        | Fault::Member(_) => Code::FailedPrecondition,
         Fault::RegisteredInError { .. }
         | Fault::Restarted { .. }
         | Fault::BeatInError { .. }

@@ -82,6 +82,8 @@ pub(crate) fn of(fault: &Fault, voice: Voice<'_>) -> String {
             format!("more than {limit} commands of a session are unacknowledged")
         }
         Fault::LimitExceeded { what, limit, actual } => format!("{what}: {actual} exceeds the limit {limit}"),
+        // No call of these protocols asks for one.
+        Fault::Member(_) => "a change of the members was refused".to_owned(),
     }
 }
 

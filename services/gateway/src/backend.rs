@@ -5,7 +5,9 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tripod_raft::{Applied, Handle, Leadership, ProposeError, Status};
+use tripod_raft::{
+    Applied, ChangeError, Handle, Leadership, MembersAnswer, MembersRequest, ProposeError, Status,
+};
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
 
@@ -23,6 +25,7 @@ pub trait Backend: Send + Sync + 'static {
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>>;
     fn status(&self) -> Status;
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>>;
+    fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>>;
 }
 
 /// [`Backend::read`] with a result.
@@ -85,5 +88,10 @@ impl Backend for RaftBackend {
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
         let handle = self.handle.clone();
         Box::pin(async move { handle.transfer_leadership(to).await })
+    }
+
+    fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.members(request).await })
     }
 }

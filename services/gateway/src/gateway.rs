@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tripod_raft::{Applied, Handle, Leadership, ProposeError, Status};
+use tripod_raft::{
+    Applied, ChangeError, Handle, Leadership, MembersAnswer, MembersRequest, ProposeError, Status,
+};
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
 
@@ -195,6 +197,14 @@ impl Gateway {
     /// This node does not lead, or nobody took over in time.
     pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
         self.backend.transfer_leadership(to).await
+    }
+
+    /// Who the members are, and changes of them; only the leader takes those.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
+        self.backend.members(request).await
     }
 
     /// How many calls wait on this node: for an outcome, or for a leader.

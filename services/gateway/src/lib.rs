@@ -51,5 +51,6 @@ pub use outage::Outage;
 pub use parts::Parts;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::{
-    Chance, Comparisons, DiskStatus, GivenUp, Leadership, MemberStatus, ProposeError, Role, Status,
+    Chance, ChangeError, Comparisons, DiskStatus, GivenUp, Leadership, MemberList, MemberSight, MemberStatus,
+    MembersAnswer, MembersRequest, Planned, ProposeError, Role, Status, Unwise, Votes,
 };

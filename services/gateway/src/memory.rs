@@ -8,7 +8,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_raft::{
-    Applied, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, MemberStatus, ProposeError, Role, Status,
+    Applied, ChangeError, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, MemberStatus, MembersAnswer,
+    MembersRequest, ProposeError, Role, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
@@ -236,5 +237,10 @@ impl Backend for MemoryBackend {
 
     fn transfer_leadership(&self, _to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
         Box::pin(std::future::ready(Err(ProposeError::NoLeader("there is no other node".into()))))
+    }
+
+    fn members(&self, _request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
+        let why = "a state in memory has no members".to_owned();
+        Box::pin(std::future::ready(Err(ChangeError::Unavailable(why))))
     }
 }

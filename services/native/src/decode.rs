@@ -1,5 +1,7 @@
 //! From requests to commands and bounded parameters.
 
+pub(crate) mod member;
+
 use rand::RngExt as _;
 use tonic::Status;
 use tripod_gateway::{Chance, Consistency};

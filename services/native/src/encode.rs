@@ -1,6 +1,7 @@
 //! From what the state knows to messages.
 
 mod barrier;
+pub(crate) mod member;
 
 use tonic::Status as Refusal;
 use tripod_gateway::{Comparisons, DiskStatus, MemberStatus, Role, Status};

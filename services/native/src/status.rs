@@ -1,5 +1,7 @@
 //! Faults and outages to gRPC codes, with a machine-readable reason word in metadata.
 
+pub(crate) mod member;
+
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use tripod_gateway::Outage;
@@ -121,6 +123,7 @@ fn meaning(fault: &Fault) -> (Code, &'static str) {
         Fault::ArrivalReplaced { .. } => (Code::Aborted, "arrival-replaced"),
         Fault::Barrier { fault, .. } => barrier_meaning(fault),
         Fault::Runtime(refusal) => runtime_meaning(refusal),
+        Fault::Member(refusal) => member::meaning(refusal),
     }
 }
 

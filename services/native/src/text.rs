@@ -1,7 +1,8 @@
 //! Faults in words: what failed, why, and where there is one, the next step. The coordination protocols
 //! have their own texts; these are for people.
 
-use tripod_state::ids::TaskId;
+pub(crate) mod member;
+
 use tripod_state::runtime::Refusal;
 use tripod_state::{Asked, BarrierFault, Fault, Leaving};
 
@@ -109,6 +110,7 @@ pub(crate) fn of(fault: &Fault) -> String {
             format!("version {asked} of the task states does not exist yet; the current one is {current}")
         }
         Fault::Runtime(refusal) => of_runtime(refusal),
+        Fault::Member(refusal) => member::of_refusal(refusal),
     }
 }
 
@@ -179,13 +181,13 @@ fn call(asked: Asked) -> &'static str {
     }
 }
 
-fn ids(tasks: &[TaskId]) -> String {
-    tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+fn ids(ids: &[impl ToString]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use tripod_state::ids::{BarrierCounter, BarrierName};
+    use tripod_state::ids::{BarrierCounter, BarrierName, TaskId};
 
     use super::*;
 

@@ -104,6 +104,9 @@ pub(crate) enum Command {
     /// Move leadership
     #[command(subcommand)]
     Leader(cmd::leader::LeaderCommand),
+    /// Show, add, promote, demote, remove and replace members
+    #[command(subcommand)]
+    Member(cmd::member::MemberCommand),
     /// Measure a running cluster
     #[command(subcommand)]
     Bench(tripod_load::cli::BenchArgs),

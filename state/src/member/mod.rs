@@ -1,89 +1,54 @@
-//! The nodes' public addresses, as they announced them.
+//! The nodes: which there are, what changes among them, and where they listen.
+//!
+//! Who votes is decided by membership entries of the log, which are the consensus engine's own. The
+//! [`registry`] follows them ([`crate::State::follow_members`]) and adds what they do not hold: which
+//! ids were given, and to whom, so that an id never comes back, and the one change that is under way, so that
+//! whoever leads can finish it.
+//!
+//! | module | what |
+//! |---|---|
+//! | `addresses` | the nodes' public addresses, as they announced them |
+//! | `change` | what an operator wants, and how it ended |
+//! | `registry` | ids, and the change under way |
+//! | `refusal` | why a command was refused |
+//! | `apply` | the commands |
 
-use std::fmt;
+mod addresses;
+mod apply;
+mod change;
+mod refusal;
+pub mod registry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{JobSlot, NodeId};
+use crate::ids::{ChangeId, NodeId};
 
-/// What changes the members' addresses.
+pub use addresses::{Addresses, Place};
+pub use change::{Change, Ending, Finished, Open};
+pub use refusal::Refusal;
+pub use registry::{Claim, Listed, Node, Registry, Standing};
+
+/// What changes the registry and the members' addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// A node tells where it listens. Repeated at every start; the last one wins.
     Announce { node: NodeId, addresses: Addresses },
-}
-
-/// Where a node listens.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Addresses {
-    /// `HOST:PORT` for clients.
-    pub client: String,
-    /// `HOST:PORT` for health and status over HTTP.
-    pub http: String,
-    /// The host part of job addresses.
-    pub job_host: String,
-    /// The first port of the node's range of job ports; slot k listens on this plus k.
-    pub job_port_first: u16,
-    /// How many job ports the node has.
-    pub job_port_count: u16,
-}
-
-/// A host, as the node wrote it, and a port; shown as `HOST:PORT`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
-    pub host: &'a str,
-    pub port: u16,
-}
-
-impl Addresses {
-    /// Where this node listens for the job in that slot: slot k at port k of the node's job ports, the job
-    /// without a slot at the client port. `None` if the node has not so many job ports, or announced a
-    /// client address without a port.
-    #[must_use]
-    pub fn job(&self, slot: Option<JobSlot>) -> Option<Place<'_>> {
-        let Some(slot) = slot else {
-            let (host, port) = self.client.rsplit_once(':')?;
-            return Some(Place { host, port: port.parse().ok()? });
-        };
-        let port = (slot.0 < self.job_port_count).then(|| self.job_port_first.checked_add(slot.0))??;
-        Some(Place { host: &self.job_host, port })
-    }
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn place(client: &str, first: u16, slot: Option<u16>) -> Option<String> {
-        let addresses = Addresses {
-            client: client.to_owned(),
-            http: String::new(),
-            job_host: "10.0.0.7".to_owned(),
-            job_port_first: first,
-            job_port_count: 2,
-        };
-        addresses.job(slot.map(JobSlot)).map(|place| place.to_string())
-    }
-
-    #[test]
-    fn a_job_is_at_its_slot_of_a_range_that_reaches_so_far() {
-        assert_eq!(place("10.0.0.7:7700", 8000, Some(1)).as_deref(), Some("10.0.0.7:8001"));
-        assert_eq!(place("10.0.0.7:7700", 8000, Some(2)), None);
-        assert_eq!(place("10.0.0.7:7700", u16::MAX, Some(0)).as_deref(), Some("10.0.0.7:65535"));
-        assert_eq!(place("10.0.0.7:7700", u16::MAX, Some(1)), None, "there is no such port");
-    }
-
-    #[test]
-    fn the_job_without_a_slot_is_at_the_client_port() {
-        assert_eq!(place("10.0.0.7:7700", 8000, None).as_deref(), Some("10.0.0.7:7700"));
-        assert_eq!(place("[::1]:7700", 8000, None).as_deref(), Some("[::1]:7700"));
-        assert_eq!(place("nowhere", 8000, None), None);
-        assert_eq!(place("nowhere:http", 8000, None), None);
-    }
+    /// Begins a change of the members, unless one is under way; the same one again goes on. Whether it
+    /// is wise was judged by the leader, who proposes it.
+    Begin {
+        change: Change,
+        /// Who wants it, for people.
+        by: String,
+    },
+    /// A node with an empty data directory wants an id, and to be added.
+    Join {
+        /// `HOST:PORT` of its peer transport.
+        peer: String,
+        /// 64 random bits that it wrote down before it asked, so that it may ask again.
+        token: u64,
+    },
+    /// The operator gives up on the change under way. It ends where that leaves the voters agreed.
+    Cancel { change: ChangeId },
+    /// The leader has done what a change asked for, or knows that it cannot be done.
+    End { change: ChangeId, ending: Ending },
 }

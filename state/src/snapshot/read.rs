@@ -60,7 +60,12 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             let ascending = state.jobs.iter().last().is_none_or(|last| last.id < job.id);
             self.check(ascending && state.jobs.add(job))?;
         }
-        let Piece::End = self.next()? else { return self.refuse("not the end") };
+        let mut last = self.next()?;
+        if let Piece::Registry(registry) = last {
+            state.registry = *registry;
+            last = self.next()?;
+        }
+        let Piece::End = last else { return self.refuse("not the end") };
         match self.records.next() {
             None => Ok(state),
             Some(_) => self.refuse("behind the end"),

@@ -28,7 +28,8 @@ pub struct Record(pub(crate) Piece);
 /// What a record holds.
 ///
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
-/// barriers, groups, keys, increments and runtime; the end. Every head tells how many records follow it.
+/// barriers, groups, keys, increments and runtime; the registry of nodes; the end. Every head tells how many
+/// records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -95,6 +96,8 @@ pub(crate) enum Piece {
     RuntimeArrived {
         task: TaskId,
     },
+    /// Before the end, unless it is empty.
+    Registry(Box<member::Registry>),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

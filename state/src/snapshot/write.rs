@@ -6,6 +6,7 @@ use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
 use crate::ids::BarrierName;
 use crate::job::record::Job;
+use crate::member::Registry;
 use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
 use crate::snapshot::record::{
     AliveRecord, BarrierRecord, InstanceRecord, JobRecord, LifeRecord, Piece, Record, RuntimeBarrierRecord,
@@ -40,10 +41,13 @@ impl State {
                 replies.map(|(sequence, reply)| Piece::Reply { sequence: *sequence, reply: reply.clone() });
             std::iter::once(head).chain(replies)
         });
+        let registry = Some(&self.registry).filter(|registry| **registry != Registry::default());
+        let registry = registry.map(|registry| Piece::Registry(Box::new(registry.clone())));
         std::iter::once(header)
             .chain(members)
             .chain(sessions)
             .chain(self.jobs.iter().flat_map(job_records))
+            .chain(registry)
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tripod_state::barrier::REGISTER_BARRIER;
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, ClientId, DurationMs, Incarnation, JobId, NodeId, Sequence,
+    BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, Incarnation, JobId, NodeId, Sequence,
     ServiceIncarnation, SessionId, TaskId, TimeMs,
 };
 use tripod_state::job::{Listener, Poll, Spec};
@@ -67,6 +67,7 @@ fn plain_command() -> impl Strategy<Value = Command> {
         1 => jobs().boxed(),
         1 => sessions().prop_map(Command::Session).boxed(),
         1 => (1_u64..3, "[ab]").prop_map(|(node, client)| announce(node, client)),
+        2 => member_change(),
     ]
 }
 
@@ -268,4 +269,24 @@ fn announce(node: u64, client: String) -> Command {
         job_port_count: 1,
     };
     Command::Member(member::Command::Announce { node: NodeId(node), addresses })
+}
+
+/// Changes of the members, over few addresses, ids and tokens.
+fn member_change() -> impl Strategy<Value = Command> {
+    let node = || (1_u64..5).prop_map(NodeId);
+    let peer = || select(vec!["p:1", "p:2", "p:3"]).prop_map(str::to_owned);
+    let change = prop_oneof![
+        peer().prop_map(|peer| member::Change::Add { peer }),
+        node().prop_map(|node| member::Change::Remove { node }),
+        (node(), peer()).prop_map(|(node, peer)| member::Change::Move { node, peer }),
+        (node(), peer()).prop_map(|(old, peer)| member::Change::Replace { old, peer }),
+    ];
+    let id = || (1_u64..40).prop_map(ChangeId);
+    let command = prop_oneof![
+        2 => change.prop_map(|change| member::Command::Begin { change, by: "me".to_owned() }),
+        1 => (peer(), 1_u64..3).prop_map(|(peer, token)| member::Command::Join { peer, token }),
+        1 => id().prop_map(|change| member::Command::Cancel { change }),
+        2 => id().prop_map(|change| member::Command::End { change, ending: member::Ending::Done }),
+    ];
+    command.prop_map(Command::Member)
 }

@@ -68,6 +68,7 @@ fn changes_nothing(fault: &Fault) -> bool {
             | Fault::JobNameInvalid { .. }
             | Fault::JobSpecInvalid { .. }
             | Fault::LimitExceeded { .. }
+            | Fault::Member(_)
             | Fault::Runtime(
                 Refusal::NotInitializing
                     | Refusal::NotRunning { .. }

@@ -8,7 +8,8 @@ use futures::FutureExt as _;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tripod_gateway::{
-    Backend, Future, Gateway, Leadership, MemoryBackend, Options, Parts, ProposeError, Status,
+    Backend, ChangeError, Future, Gateway, Leadership, MembersAnswer, MembersRequest, MemoryBackend, Options,
+    Parts, ProposeError, Status,
 };
 use tripod_raft::{Applied, Hooks};
 use tripod_state::ids::{LogIndex, NodeId, Term};
@@ -114,5 +115,9 @@ impl Backend for Follower {
 
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
         self.leader.transfer_leadership(to)
+    }
+
+    fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
+        self.leader.members(request)
     }
 }

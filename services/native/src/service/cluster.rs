@@ -5,11 +5,14 @@ use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::cluster_server::Cluster;
 use tripod_proto::tripod::v1::{
-    StatusRequest, StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
+    CancelChangeRequest, CancelChangeResponse, ChangeMembersRequest, ChangeMembersResponse, JoinRequest,
+    JoinResponse, ListMembersRequest, ListMembersResponse, StatusRequest, StatusResponse,
+    TransferLeaderRequest, TransferLeaderResponse,
 };
 use tripod_state::State;
 use tripod_state::ids::NodeId;
 
+use super::members;
 use crate::{JobPorts, encode, status};
 
 pub(super) struct Service {
@@ -69,5 +72,31 @@ impl Cluster for Service {
                 "leadership was not handed over: {error}; see who leads with `tripod status`"
             ))),
         }
+    }
+
+    async fn list_members(
+        &self,
+        _: Request<ListMembersRequest>,
+    ) -> Result<Response<ListMembersResponse>, Status> {
+        let addresses = self.local(State::members).await?;
+        members::list(&self.gateway, &addresses).await.map(Response::new)
+    }
+
+    async fn change_members(
+        &self,
+        request: Request<ChangeMembersRequest>,
+    ) -> Result<Response<ChangeMembersResponse>, Status> {
+        members::change(&self.gateway, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn cancel_change(
+        &self,
+        request: Request<CancelChangeRequest>,
+    ) -> Result<Response<CancelChangeResponse>, Status> {
+        members::cancel(&self.gateway, request.get_ref()).await.map(Response::new)
+    }
+
+    async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinResponse>, Status> {
+        members::join(&self.gateway, request.into_inner()).await.map(Response::new)
     }
 }

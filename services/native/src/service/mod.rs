@@ -3,6 +3,7 @@
 mod cluster;
 mod jobs;
 mod kv;
+mod members;
 mod sessions;
 
 use tokio::sync::watch;

@@ -45,7 +45,7 @@ fn print(old: u64, new: u64, format: Format) -> Result<(), Failure> {
 }
 
 /// The leader's id and client address, as the node with the highest term knows them.
-async fn leader(client: &Client) -> Result<(u64, String), Failure> {
+pub(crate) async fn leader(client: &Client) -> Result<(u64, String), Failure> {
     let answers = client.status(ASK_TIMEOUT, false).await;
     let told = answers.iter().filter_map(|answer| answer.status.as_ref().ok().map(|status| (answer, status)));
     let known =

@@ -6,6 +6,7 @@ pub(crate) mod dev;
 pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
+pub(crate) mod member;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod status;
@@ -27,6 +28,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Job(command) => job::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
+        Command::Member(command) => member::run(command, &global).await,
         Command::Bench(args) => bench::run(args, global).await,
     };
     done.map(|()| ExitCode::SUCCESS)

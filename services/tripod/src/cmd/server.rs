@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tripod_raft::Timing;
+use tripod_raft::{Owner, Timing};
 use tripod_state::ids::{DurationMs, NodeId};
 
 use crate::args::host_port::host_port;
@@ -12,13 +12,17 @@ use crate::args::job_flags::JobFlags;
 use crate::args::port_range::PortRange;
 use crate::args::timing::Pace;
 use crate::failure::Failure;
-use crate::node::{self, SNAPSHOT_EVERY_ENTRIES};
+use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, is_unspecified, joining};
 
 const EXAMPLES: &str = "\
 Example, the first of three nodes (the others differ in --node and their addresses):
   tripod server --node 1 --data /var/lib/tripod \\
       --client 10.0.0.1:7700 --peer 10.0.0.1:7800 --http 10.0.0.1:7900 \\
       --initial 1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800 --tasks 8
+
+A node that joins a running cluster, any of whose nodes it names:
+  tripod server --join 10.0.0.1:7700 --data /var/lib/tripod \\
+      --client 10.0.0.4:7700 --peer 10.0.0.4:7800 --http 10.0.0.4:7900
 
 The same from a file, whose keys are the names of these flags (docs/server.toml explains each of them):
   tripod server --config /etc/tripod/server.toml
@@ -38,9 +42,9 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// This node's id, from 1, one of those in --initial
+    /// This node's id, from 1, one of those in --initial; a node that joins is given its id
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u64).range(1..))]
-    node: u64,
+    node: Option<u64>,
 
     /// Directory of the log, snapshots and identity; made if it is missing
     #[arg(long, value_name = "DIR")]
@@ -60,7 +64,12 @@ pub(crate) struct ServerArgs {
 
     /// The voters of the first start, the same list on every node
     #[arg(long, value_name = "ID=HOST:PORT,...")]
-    initial: InitialMembers,
+    initial: Option<InitialMembers>,
+
+    /// Join a running cluster, some of whose nodes serve clients there: get an id and everything that the
+    /// others hold, without a vote before `tripod member promote`
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', value_parser = host_port)]
+    join: Vec<String>,
 
     /// Name of the cluster, the same on every node [default: derived from --initial]
     #[arg(long, value_name = "NAME")]
@@ -116,24 +125,72 @@ pub(crate) struct ServerArgs {
 /// Runs the node until it is told to stop.
 pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let file = args.config.clone();
-    let ran = match config(args) {
-        Ok(config) => node::run(config).await,
-        Err(failure) => Err(failure),
+    let ran = async {
+        let owner = owner(&args).await?;
+        node::run(config(args, owner)?).await
     };
-    ran.map_err(|failure| match (failure, file) {
+    ran.await.map_err(|failure| match (failure, file) {
         (Failure::Usage(text), Some(file)) => Failure::Usage(format!("--config {}: {text}", file.display())),
         (failure, _) => failure,
     })
 }
 
-fn config(args: ServerArgs) -> Result<node::Config, Failure> {
-    let node = NodeId(args.node);
-    if args.initial.peer(node).is_none() {
+/// Who this node is, if it is not one of the first.
+async fn owner(args: &ServerArgs) -> Result<Option<Owner>, Failure> {
+    match (&args.initial, &args.join[..]) {
+        (Some(_), []) => Ok(None),
+        (Some(_), _) => Err(Failure::Usage(
+            "--initial is for the first start of a cluster, --join for a node that comes later; give one of them"
+                .to_owned(),
+        )),
+        (None, []) => joining::known(&args.data),
+        (None, members) => joining::owner(&args.data, members, &reached_at(args)?).await.map(Some),
+    }
+}
+
+/// Where the others reach this node.
+fn reached_at(args: &ServerArgs) -> Result<String, Failure> {
+    let (host, port) = args.peer.rsplit_once(':').expect("the flag was checked");
+    match &args.advertise {
+        _ if !is_unspecified(host) => Ok(args.peer.clone()),
+        Some(host) => Ok(format!("{host}:{port}")),
+        None => Err(Failure::Usage(format!(
+            "--peer {} names no host that other nodes could connect to; write it with this machine's host, or add \
+             --advertise HOST",
+            args.peer
+        ))),
+    }
+}
+
+/// Id, cluster and first voters of this node.
+fn place(args: &ServerArgs, owner: Option<Owner>) -> Result<(NodeId, String, InitialMembers), Failure> {
+    if let Some(Owner { cluster_id, node }) = owner {
+        if args.node.is_some_and(|asked| asked != node.0) {
+            return Err(Failure::Usage(format!("this is node {node}: leave out --node, or correct it")));
+        }
+        let cluster_id = args.cluster_id.clone().unwrap_or(cluster_id);
+        return Ok((node, cluster_id, InitialMembers::from_iter([])));
+    }
+    let missing = |key: &str, form: &str| {
+        Failure::Usage(format!(
+            "`{key}` ({form}) missing; write it there or give it as a flag (a node that joins a running cluster \
+             needs `join` instead)"
+        ))
+    };
+    let node = NodeId(args.node.ok_or_else(|| missing("node", "ID"))?);
+    let initial = args.initial.clone().ok_or_else(|| missing("initial", "ID=HOST:PORT,..."))?;
+    if initial.peer(node).is_none() {
         return Err(Failure::Usage(format!(
             "node {node} is not in --initial {}; name every voter there, this one too",
-            args.initial.to_flag()
+            initial.to_flag()
         )));
     }
+    let cluster_id = args.cluster_id.clone().unwrap_or_else(|| initial.cluster_id());
+    Ok((node, cluster_id, initial))
+}
+
+fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failure> {
+    let (node, cluster_id, initial) = place(&args, owner)?;
     let pace = args.timing.timing();
     let timing = Timing {
         heartbeat: args.raft_heartbeat_ms.map_or(pace.heartbeat, DurationMs),
@@ -143,12 +200,12 @@ fn config(args: ServerArgs) -> Result<node::Config, Failure> {
     check_timing(timing)?;
     Ok(node::Config {
         node,
-        cluster_id: args.cluster_id.unwrap_or_else(|| args.initial.cluster_id()),
+        cluster_id,
         data: args.data,
         client: args.client,
         peer: args.peer,
         http: args.http,
-        initial: args.initial,
+        initial,
         advertise: args.advertise,
         job_ports: args.job_ports,
         client_socket: args.client_socket,
@@ -185,7 +242,7 @@ mod tests {
     fn parse(more: &[&str]) -> Result<node::Config, Failure> {
         let least = ["tripod", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3"];
         let line = least.iter().chain(more).copied();
-        config(Line::try_parse_from(line).expect("well-formed").args)
+        config(Line::try_parse_from(line).expect("well-formed").args, None)
     }
 
     fn refusal(more: &[&str]) -> String {
@@ -199,6 +256,34 @@ mod tests {
     fn a_node_must_be_one_of_the_initial_voters() {
         let text = refusal(&["--node=4", "--initial=1=a:2,2=b:2"]);
         assert_eq!(text, "node 4 is not in --initial 1=a:2,2=b:2; name every voter there, this one too");
+    }
+
+    #[test]
+    fn a_node_that_joined_is_who_the_cluster_or_its_directory_says() {
+        let joined = |more: &[&str]| {
+            let least = ["tripod", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3", "--join=a:9,b:9"];
+            let line = least.iter().chain(more).copied();
+            let owner = Owner { cluster_id: "prod".to_owned(), node: NodeId(4) };
+            config(Line::try_parse_from(line).expect("well-formed").args, Some(owner))
+        };
+        let config = joined(&[]).expect("legal");
+        assert_eq!((config.node, config.cluster_id.as_str()), (NodeId(4), "prod"));
+        assert!(config.initial.as_slice().is_empty());
+        assert!(joined(&["--node=4"]).is_ok());
+        assert!(matches!(joined(&["--node=3"]), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn the_address_at_which_others_reach_a_node_names_a_host() {
+        let reached = |peer: &str, more: &[&str]| {
+            let peer = format!("--peer={peer}");
+            let least = ["tripod", "--data=d", "--client=a:1", &peer, "--http=a:3", "--join=a:9"];
+            let line = least.iter().chain(more).copied();
+            reached_at(&Line::try_parse_from(line).expect("well-formed").args)
+        };
+        assert_eq!(reached("a:2", &["--advertise=x"]).expect("legal"), "a:2");
+        assert_eq!(reached("0.0.0.0:2", &["--advertise=x"]).expect("legal"), "x:2");
+        assert!(matches!(reached("0.0.0.0:2", &[]), Err(Failure::Usage(_))));
     }
 
     #[test]

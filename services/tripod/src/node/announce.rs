@@ -2,7 +2,7 @@
 
 use tripod_gateway::{Consistency, Gateway};
 use tripod_state::ids::NodeId;
-use tripod_state::{Command, State, member};
+use tripod_state::{Command, Fault, State, member};
 
 use crate::failure::Failure;
 use crate::node::retry::PAUSE;
@@ -51,7 +51,8 @@ fn advertised_host(config: &Config) -> Result<String, Failure> {
     if !is_unspecified(own) {
         return Ok(own.to_owned());
     }
-    let peer = config.initial.peer(config.node).map(host_of).filter(|host| !is_unspecified(host));
+    let peer = config.initial.peer(config.node).unwrap_or(&config.peer);
+    let peer = Some(host_of(peer)).filter(|host| !is_unspecified(host));
     peer.map(ToOwned::to_owned).ok_or_else(|| {
         Failure::Usage(format!(
             "--client {} names no host that clients could connect to; add --advertise HOST",
@@ -60,7 +61,7 @@ fn advertised_host(config: &Config) -> Result<String, Failure> {
     })
 }
 
-fn is_unspecified(host: &str) -> bool {
+pub(crate) fn is_unspecified(host: &str) -> bool {
     matches!(host, "" | "0.0.0.0" | "[::]")
 }
 
@@ -84,6 +85,8 @@ async fn announce(gateway: &Gateway, node: NodeId, addresses: &member::Addresses
     let command = member::Command::Announce { node, addresses: addresses.clone() };
     match gateway.submit(Command::Member(command)).await {
         Ok(Ok(_)) => Ok(()),
+        // It is told so, and ends.
+        Ok(Err(Fault::Member(member::Refusal::NodeRemoved { .. }))) => Ok(()),
         Ok(Err(fault)) => Err(format!("refused: {fault:?}")),
         Err(outage) => Err(outage.to_string()),
     }

@@ -4,6 +4,7 @@
 mod announce;
 mod default_job;
 mod job_ports;
+pub(crate) mod joining;
 mod listen;
 mod retry;
 mod stop;
@@ -26,6 +27,7 @@ use tripod_state::job;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::failure::Failure;
+pub(crate) use crate::node::announce::is_unspecified;
 use crate::node::announce::{Addresses, host_of};
 pub(crate) use crate::node::stop::Stop;
 
@@ -52,6 +54,7 @@ pub(crate) struct Config {
     pub(crate) client: String,
     pub(crate) peer: String,
     pub(crate) http: String,
+    /// The voters of the first start; empty for a node that joined later.
     pub(crate) initial: InitialMembers,
     /// The host that clients are told; absent: that of the client address.
     pub(crate) advertise: Option<String>,
@@ -85,6 +88,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
     let (gateway, handle) = replicate(&config).await?;
+    joining::done(&config.data);
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
     let contact = gateway.contact();
@@ -108,6 +112,10 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
             tracing::info!(reason, "node is stopping");
             end(&handle, config.node, tasks).await;
             Ok(())
+        }
+        reason = handle.removed() => {
+            end(&handle, config.node, tasks).await;
+            Err(Failure::Failed(reason))
         }
         reason = handle.failed() => {
             tracing::error!(reason, "node cannot go on");

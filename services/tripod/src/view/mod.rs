@@ -5,5 +5,6 @@ pub(crate) mod cluster;
 pub(crate) mod job;
 pub(crate) mod job_ports;
 pub(crate) mod key;
+pub(crate) mod members;
 pub(crate) mod tasks;
 pub(crate) mod time;

@@ -48,6 +48,19 @@ async fn a_new_and_a_moved_member_are_told() {
 }
 
 #[tokio::test]
+async fn a_removed_member_is_told_no_more() {
+    let served = Served::start().await;
+    let mut stream = served.stream().await;
+    let two = stream.get(ENDPOINTS, &["train"]).await;
+    assert_eq!(addresses(&two).len(), 2);
+
+    served.remove_the_second();
+    let one = stream.answer(ENDPOINTS).await;
+    assert_eq!(addresses(&one).len(), 1);
+    assert!(addresses(&one)[0].starts_with("10.0.0.1:"), "{one:?}");
+}
+
+#[tokio::test]
 async fn what_does_not_concern_a_client_is_not_told() {
     let served = Served::start().await;
     let mut stream = served.stream().await;

@@ -76,6 +76,16 @@ impl Served {
         self.submit(Command::Member(announce)).await;
     }
 
+    /// Takes node 2 out, as a membership entry of the log does, and leaves node 1.
+    pub(crate) fn remove_the_second(&self) {
+        let listed =
+            |node: u64| member::Listed { node: NodeId(node), peer: format!("h:{node}"), voter: true };
+        let mut state = self.backend.state();
+        state.follow_members(&[listed(1), listed(2)]);
+        state.follow_members(&[listed(1)]);
+        self.backend.replace(state);
+    }
+
     async fn submit(&self, command: Command) {
         self.gateway.submit(command).await.expect("no outage").expect("not refused");
     }

@@ -1,0 +1,115 @@
+//! What an operator does: gives commands, and starts nodes that join.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::time::Instant;
+use tripod_chaos::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, find_tripod};
+
+use crate::{LOOK_PAUSE, PATIENCE};
+
+/// A terminal.
+pub(crate) struct Operator {
+    endpoints: String,
+}
+
+impl Operator {
+    pub(crate) fn of(endpoints: &[String]) -> Self {
+        Self { endpoints: endpoints.join(",") }
+    }
+
+    /// Runs `tripod member` with these arguments.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(find_tripod().unwrap());
+        command.arg("member").args(arguments).args(["--json", "--timeout", "30"]);
+        command.args(["--endpoints", &self.endpoints]);
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    /// The last line of a command that must succeed.
+    pub(crate) async fn done(&self, arguments: &[&str]) -> Value {
+        let output = self.run(arguments).await;
+        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+        serde_json::from_slice(output.stdout.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap())
+            .unwrap()
+    }
+
+    /// The same, again and again while the node has not caught up.
+    pub(crate) async fn done_when_caught_up(&self, arguments: &[&str]) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.run(arguments).await;
+            if output.status.success() {
+                return serde_json::from_slice(output.stdout.split(|byte| *byte == b'\n').next().unwrap())
+                    .unwrap();
+            }
+            let text = told(&output);
+            assert!(text.contains("behind") || text.contains("does not answer"), "{arguments:?}: {text}");
+            assert!(Instant::now() < deadline, "it never caught up: {text}");
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+
+    /// Asks for the list until it is what is waited for.
+    pub(crate) async fn list_when(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.run(&["list"]).await;
+            if let Ok(list) = serde_json::from_slice::<Value>(&output.stdout)
+                && is_so(&list)
+            {
+                return list;
+            }
+            assert!(Instant::now() < deadline, "never {what}: {output:?}");
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+}
+
+pub(crate) fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Machines on which nodes that join are started.
+pub(crate) struct Machines {
+    ports: PortBlock,
+    root: TempDir,
+}
+
+impl Machines {
+    pub(crate) fn new() -> Self {
+        Self { ports: PortBlock::reserve().unwrap(), root: tempfile::tempdir().unwrap() }
+    }
+
+    fn ports(&self, machine: u64) -> NodePorts {
+        self.ports.node(machine).unwrap()
+    }
+
+    pub(crate) fn client(&self, machine: u64) -> String {
+        format!("127.0.0.1:{}", self.ports(machine).client)
+    }
+
+    pub(crate) fn peer(&self, machine: u64) -> String {
+        format!("127.0.0.1:{}", self.ports(machine).peer)
+    }
+
+    pub(crate) fn log(&self, machine: u64) -> PathBuf {
+        self.root.path().join(format!("{machine}.log"))
+    }
+
+    /// Starts a node there that joins `cluster`, or goes on with what it has.
+    pub(crate) fn join(&self, machine: u64, cluster: &Cluster) -> NodeProcess {
+        let ports = self.ports(machine);
+        let mut command = Command::new(find_tripod().unwrap());
+        command
+            .args(["server", "--exit-with-parent", "--join", &cluster.endpoints().join(",")])
+            .arg("--data")
+            .arg(self.root.path().join(format!("node-{machine}")))
+            .args(["--client", &self.client(machine), "--peer", &self.peer(machine)])
+            .args(["--http", &format!("127.0.0.1:{}", ports.http)])
+            .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)]);
+        NodeProcess::spawn(format!("machine {machine}"), command, &self.log(machine)).unwrap()
+    }
+}

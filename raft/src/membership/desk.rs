@@ -1,0 +1,231 @@
+//! Takes what is asked about members, and judges it.
+
+use tripod_state::ids::{ChangeId, LogIndex, NodeId, Term};
+use tripod_state::member::{self, Change, Finished, Open};
+use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
+
+use super::judge::{Sight, Unwise};
+use super::votes::Votes;
+use super::{Effective, Members};
+use crate::codec;
+use crate::handle::ProposeError;
+use crate::network::channels;
+
+/// What can be asked about members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MembersRequest {
+    /// Who they are. Any node answers, the leader knows more.
+    List,
+    /// Begin a change.
+    Change {
+        change: Change,
+        /// Who wants it, for people.
+        by: String,
+        /// Only tell what it would do.
+        plan: bool,
+        /// Even if too few of the voters that there will be answer.
+        force: bool,
+    },
+    /// A node with an empty data directory wants an id.
+    Join {
+        /// `HOST:PORT` of its peer transport.
+        peer: String,
+        /// What it wrote down before it asked.
+        token: u64,
+    },
+    /// Give up on the change under way.
+    Cancel { change: ChangeId },
+}
+
+/// The answer to each of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MembersAnswer {
+    List(MemberList),
+    Change(Planned),
+    Join { cluster_id: String, node: NodeId },
+    Cancel,
+}
+
+/// The members, and the change under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberList {
+    pub members: Vec<MemberSight>,
+    /// As the node that answers sees them.
+    pub votes: Votes,
+    /// The leader's word: who answers and who lags is known.
+    pub by_leader: bool,
+    pub open: Option<Open>,
+    pub last: Option<Finished>,
+}
+
+/// One member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberSight {
+    pub node: NodeId,
+    /// `HOST:PORT` of its peer transport.
+    pub peer: String,
+    pub voter: bool,
+    /// It answers the node that tells this.
+    pub answers: bool,
+    /// Committed entries that it is not known to hold; on the leader.
+    pub lag_entries: Option<u64>,
+}
+
+/// What a change does, or would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    pub before: Votes,
+    pub after: Votes,
+    /// The node that it is about: of a replacement, the new one.
+    pub node: NodeId,
+    /// The change that began; `None` if it was only planned.
+    pub change: Option<ChangeId>,
+}
+
+/// Why a change did not begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeError {
+    /// Ask that node.
+    NotLeader { leader: Option<NodeId> },
+    /// The state refused; nothing has changed.
+    Refused(Fault),
+    /// The leader finds it unwise; nothing has changed.
+    Unwise(Unwise),
+    /// It may have begun.
+    Unknown(String),
+    /// It has not begun.
+    Unavailable(String),
+}
+
+impl Members {
+    pub(crate) async fn ask(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
+        match request {
+            MembersRequest::List => self.list().await.map(MembersAnswer::List),
+            MembersRequest::Change { change, by, plan, force } => {
+                self.change(change, by, plan, force).await.map(MembersAnswer::Change)
+            }
+            MembersRequest::Join { peer, token } => self.join(peer, token).await,
+            MembersRequest::Cancel { change } => {
+                self.check_leads()?;
+                self.submit(member::Command::Cancel { change }).await?;
+                self.begun.notify_one();
+                Ok(MembersAnswer::Cancel)
+            }
+        }
+    }
+
+    fn check_leads(&self) -> Result<(), ChangeError> {
+        let now = self.leadership.get();
+        if now.ready_here {
+            return Ok(());
+        }
+        Err(ChangeError::NotLeader { leader: now.leader.filter(|leader| leader.0 != self.node) })
+    }
+
+    async fn list(&self) -> Result<MemberList, ChangeError> {
+        let by_leader = self.leadership.leads_here();
+        let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
+        let answering = self.answering(&shape).await;
+        let lags = if by_leader { self.lags() } else { Default::default() };
+        let voters = shape.voters();
+        let one = |(node, peer): (&u64, &String)| MemberSight {
+            node: NodeId(*node),
+            peer: peer.clone(),
+            voter: voters.contains(node),
+            answers: answering.contains(node),
+            lag_entries: lags.get(node).copied(),
+        };
+        let (open, last) = self.machine.read(|state| {
+            let registry = state.registry();
+            (registry.open().cloned(), registry.last().cloned())
+        });
+        let members = shape.nodes.iter().map(one).collect();
+        Ok(MemberList { members, votes: Votes::of(&shape, &answering), by_leader, open, last })
+    }
+
+    async fn change(
+        &self,
+        change: Change,
+        by: String,
+        plan: bool,
+        force: bool,
+    ) -> Result<Planned, ChangeError> {
+        self.check_leads()?;
+        if let Some(peer) = change.peer() {
+            channels::parse(peer).map_err(|reason| ChangeError::Unwise(Unwise::Address(reason)))?;
+        }
+        let _turn = self.turn.lock().await;
+        let begin = member::Command::Begin { change: change.clone(), by };
+        let rehearsed = open_of(self.rehearse(&begin)?)?;
+        // One that goes on was judged when it began, and may be half done.
+        let goes_on = self.machine.read(|state| state.registry().open() == Some(&rehearsed));
+        let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
+        let (answering, lags) = (self.answering(&shape).await, self.lags());
+        let sight = Sight { shape: &shape, answering: &answering, lags: &lags };
+        let before = Votes::of(&shape, &answering);
+        let after = match sight.judge(&change, rehearsed.node, force) {
+            Ok(after) => after,
+            Err(_) if goes_on => before.clone(),
+            Err(unwise) => return Err(ChangeError::Unwise(unwise)),
+        };
+        if let Some(peer) = change.peer()
+            && let Some(reason) = self.stranger(rehearsed.node.0, peer).await
+        {
+            return Err(ChangeError::Unwise(Unwise::Stranger { peer: peer.to_owned(), reason }));
+        }
+        if plan {
+            return Ok(Planned { before, after, node: rehearsed.node, change: None });
+        }
+        let begun = open_of(self.begin(begin).await?)?;
+        Ok(Planned { before, after, node: begun.node, change: Some(begun.id) })
+    }
+
+    async fn join(&self, peer: String, token: u64) -> Result<MembersAnswer, ChangeError> {
+        self.check_leads()?;
+        channels::parse(&peer).map_err(|reason| ChangeError::Unwise(Unwise::Address(reason)))?;
+        match self.begin(member::Command::Join { peer, token }).await? {
+            Answer::Node(node) => Ok(MembersAnswer::Join { cluster_id: self.cluster_id.clone(), node }),
+            other => Err(ChangeError::Unknown(format!("the state answered {other:?}"))),
+        }
+    }
+
+    /// What the state would answer. It costs nothing: a copy of it shares everything.
+    fn rehearse(&self, command: &member::Command) -> Result<Answer, ChangeError> {
+        let mut copy = self.machine.read(State::clone);
+        let context = ApplyContext { index: LogIndex(u64::MAX), term: Term(0), now_ms: copy.now_ms() };
+        let envelope = Envelope { stamp: None, command: Command::Member(command.clone()) };
+        copy.apply(&context, envelope).reply.map_err(ChangeError::Refused)
+    }
+
+    /// Has the command replicated, and wakes the driver. Whoever stops waiting cancels nothing.
+    async fn begin(&self, command: member::Command) -> Result<Answer, ChangeError> {
+        let this = self.clone();
+        let begun = tokio::spawn(async move {
+            let answer = this.submit(command).await;
+            // Also after an answer that was lost.
+            this.begun.notify_one();
+            answer
+        });
+        begun.await.unwrap_or_else(|_| Err(ChangeError::Unknown("this node is stopping".into())))
+    }
+
+    pub(super) async fn submit(&self, command: member::Command) -> Result<Answer, ChangeError> {
+        let payload = codec::encode(&Envelope { stamp: None, command: Command::Member(command) });
+        let applied = tokio::select! {
+            applied = self.submitter.submit(payload.into()) => applied,
+            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
+        };
+        match applied {
+            Ok(applied) => applied.reply.map_err(ChangeError::Refused),
+            Err(ProposeError::Unknown(why)) => Err(ChangeError::Unknown(why)),
+            Err(error) => Err(ChangeError::Unavailable(error.to_string())),
+        }
+    }
+}
+
+fn open_of(answer: Answer) -> Result<Open, ChangeError> {
+    match answer {
+        Answer::Change(open) => Ok(*open),
+        other => Err(ChangeError::Unknown(format!("the state answered {other:?}"))),
+    }
+}

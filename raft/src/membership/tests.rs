@@ -1,0 +1,83 @@
+//! What a leader leaves that dies between the two entries of a change of voters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openraft::EntryPayload;
+use openraft::async_runtime::WatchReceiver as _;
+use tripod_state::ids::NodeId;
+use tripod_state::member::{self, Change, Ending};
+use tripod_state::{Command, Envelope};
+
+use super::Shape;
+use crate::handle::Handle;
+use crate::test_cluster::{Cluster, eventually};
+use crate::types::Peer;
+
+fn shape(node: &Handle) -> Shape {
+    let metrics = node.node().raft().metrics();
+    let metrics = metrics.borrow_watched();
+    Shape::of(metrics.membership_config.membership())
+}
+
+/// Makes the first entry of a change that takes `leaving` out, and not the second.
+async fn enter_both_sets(leader: &Handle, leaving: u64) {
+    let before = shape(leader);
+    let old = before.voters();
+    let new: BTreeSet<u64> = old.iter().copied().filter(|node| *node != leaving).collect();
+    let nodes: BTreeMap<u64, Peer> =
+        before.nodes.into_iter().map(|(node, address)| (node, Peer { address })).collect();
+    let both = openraft::Membership::new(vec![old, new], nodes).unwrap();
+    leader.node().raft().append_membership(both, EntryPayload::Blank, []).await.unwrap();
+    assert!(shape(leader).is_joint());
+}
+
+/// Gives the members that all nodes but `leaving` agree on when another leader has gone on.
+async fn left_by_the_next_leader(cluster: &mut Cluster, leaving: u64) -> Shape {
+    let leader = cluster.leader().await;
+    cluster.stop_node(leader).await;
+    cluster.start_node(leader).await.unwrap();
+    eventually("one set of voters", || {
+        let others = (1..=3).filter(|node| *node != leaving);
+        let shapes: Vec<Shape> = others.map(|node| shape(cluster.node(node))).collect();
+        (!shapes[0].is_joint() && shapes[0] == shapes[1] && !shapes[0].sets.is_empty())
+            .then(|| shapes[0].clone())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_leader_finishes_what_was_begun_and_knows_what_it_was() {
+    for stays in [false, true] {
+        let mut cluster = Cluster::start(3).await;
+        let leader = cluster.leader().await;
+        let leaving = cluster.follower().await;
+        // Not through the desk, so that this leader does not go on by itself.
+        let node = NodeId(leaving);
+        let change = if stays { Change::Demote { node } } else { Change::Remove { node } };
+        let begin = member::Command::Begin { change, by: "test".to_owned() };
+        let envelope = Envelope { stamp: None, command: Command::Member(begin) };
+        cluster.node(leader).propose(envelope).await.unwrap().reply.unwrap();
+        enter_both_sets(cluster.node(leader), leaving).await;
+
+        let left = left_by_the_next_leader(&mut cluster, leaving).await;
+        assert_eq!(left.voters().len(), 2);
+        assert_eq!(left.contains(leaving), stays, "a demoted node stays, a removed one does not");
+        let stayed = (1..=3).find(|node| *node != leaving).unwrap();
+        let ending = eventually("its end", || {
+            cluster.node(stayed).read(|state| state.registry().last().map(|last| last.ending.clone()))
+        });
+        assert_eq!(ending.await, Ending::Done);
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sets_of_voters_that_no_change_explains_become_one() {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let leaving = cluster.follower().await;
+    enter_both_sets(cluster.node(leader), leaving).await;
+    let left = left_by_the_next_leader(&mut cluster, leaving).await;
+    assert!(left.voters().len() == 2 && left.contains(leaving), "{left:?}");
+    cluster.stop().await;
+}

@@ -1,0 +1,380 @@
+//! Members come, go and change places while the cluster runs.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use common::{Cluster, PATIENCE, barrier, create_job, eventually, free_port, local, propose, write};
+use tripod_raft::{
+    ChangeError, Handle, InitialMember, MemberList, MembersAnswer, MembersRequest, Planned, Unwise,
+};
+use tripod_state::ids::{ChangeId, NodeId};
+use tripod_state::member::{Addresses, Change, Command as MemberCommand, Ending, Refusal};
+use tripod_state::{Command, Fault, Scope, State};
+
+const KEYS: u32 = 50;
+
+fn request(change: Change, plan: bool, force: bool) -> MembersRequest {
+    MembersRequest::Change { change, by: "test".to_owned(), plan, force }
+}
+
+/// Asks whoever leads until there is an answer that is not about who leads.
+async fn ask(cluster: &Cluster, request: &MembersRequest) -> Result<MembersAnswer, ChangeError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let leader = cluster.leader().await;
+        match cluster.node(leader).members(request.clone()).await {
+            Err(ChangeError::NotLeader { .. } | ChangeError::Unavailable(_)) if Instant::now() < deadline => {
+            }
+            answer => return answer,
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+async fn begin(cluster: &Cluster, change: Change) -> Result<Planned, ChangeError> {
+    match ask(cluster, &request(change, false, false)).await? {
+        MembersAnswer::Change(planned) => Ok(planned),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn list(node: &Handle) -> MemberList {
+    match node.members(MembersRequest::List).await {
+        Ok(MembersAnswer::List(list)) => list,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until all running nodes know how the change ended.
+async fn ended(cluster: &Cluster, change: ChangeId) -> Ending {
+    let known = |node: u64| {
+        let last = cluster.node(node).read(|state| state.registry().last().cloned());
+        last.filter(|last| last.open.id == change).map(|last| last.ending)
+    };
+    eventually("an end of the change", || {
+        let members = voters_and_learners(cluster);
+        let asked = cluster.running().into_iter().filter(|node| members.contains(node));
+        let told: Option<Vec<Ending>> = asked.map(known).collect();
+        told.and_then(|told| told.first().cloned())
+    })
+    .await
+}
+
+/// As the running node with the newest state knows them.
+fn voters_and_learners(cluster: &Cluster) -> BTreeSet<u64> {
+    let newest = cluster.running().into_iter().max_by_key(|node| cluster.node(*node).applied_index());
+    let newest = cluster.node(newest.unwrap());
+    newest.read(|state| state.registry().nodes().map(|(node, _)| node.0).collect())
+}
+
+async fn done(cluster: &Cluster, change: Change) -> Planned {
+    let what = change.to_string();
+    let planned = begin(cluster, change).await.unwrap_or_else(|error| panic!("{what}: {error:?}"));
+    let ending = ended(cluster, planned.change.unwrap()).await;
+    assert_eq!(ending, Ending::Done, "{what}");
+    planned
+}
+
+/// Begins a change once the learner has caught up.
+async fn done_when_caught_up(cluster: &Cluster, change: Change) -> Planned {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match begin(cluster, change.clone()).await {
+            Ok(planned) => {
+                assert_eq!(ended(cluster, planned.change.unwrap()).await, Ending::Done);
+                return planned;
+            }
+            Err(ChangeError::Unwise(Unwise::Silent { .. } | Unwise::Lagging { .. }))
+                if Instant::now() < deadline => {}
+            Err(error) => panic!("{change}: {error:?}"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+/// Adds a node of the id that comes next, and starts it as one that joined.
+async fn add(cluster: &mut Cluster) -> u64 {
+    let peer = prepare(cluster);
+    let planned = done(cluster, Change::Add { peer }).await;
+    let node = u64::try_from(cluster.nodes.len()).unwrap();
+    assert_eq!(planned.node, NodeId(node));
+    assert_eq!(planned.before.voters, planned.after.voters, "a learner does not vote");
+    cluster.start_node(node).await.unwrap();
+    node
+}
+
+/// Options for a node of the id that comes next; gives its peer address.
+fn prepare(cluster: &mut Cluster) -> String {
+    let mut options = cluster.options[0].clone();
+    let node = cluster.options.len() as u64 + 1;
+    options.node = NodeId(node);
+    options.data = cluster.directory.path().join(format!("node-{node}"));
+    options.peer_listen = format!("127.0.0.1:{}", free_port());
+    options.initial = Vec::new();
+    let peer = options.peer_listen.clone();
+    cluster.options.push(options);
+    cluster.nodes.push(None);
+    cluster.heard.push(std::sync::Arc::default());
+    peer
+}
+
+async fn filled(count: u64) -> (Cluster, Scope) {
+    let cluster = Cluster::start_with(count, |options| {
+        // Members that come later get a snapshot and what follows it.
+        options.snapshot_every_entries = 30;
+        options.keep_entries = 5;
+    })
+    .await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    for number in 0..KEYS {
+        write(cluster.node(leader), scope, &format!("key-{number}"), b"x").await;
+    }
+    (cluster, scope)
+}
+
+async fn assert_whole(cluster: &Cluster, scope: Scope) {
+    let mut digests = Vec::new();
+    for node in cluster.running() {
+        barrier(cluster.node(node)).await;
+        for number in 0..KEYS {
+            let key = format!("key-{number}");
+            assert!(local(cluster.node(node), scope, &key).is_some(), "node {node} has lost {key}");
+        }
+    }
+    // Nothing is proposed any more, and every node has passed the last barrier.
+    let last = cluster.running().iter().map(|node| cluster.node(*node).applied_index()).max().unwrap();
+    for node in cluster.running() {
+        cluster.node(node).wait_applied(last).await.unwrap();
+        digests.push(cluster.node(node).read(State::digest));
+    }
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+}
+
+async fn voters(cluster: &Cluster) -> Vec<u64> {
+    let leader = cluster.leader().await;
+    list(cluster.node(leader)).await.votes.voters.iter().map(|node| node.0).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_become_five_and_three_again_without_the_first_leader() {
+    let (mut cluster, scope) = filled(3).await;
+    for expected in [4, 5] {
+        let node = add(&mut cluster).await;
+        let planned = done_when_caught_up(&cluster, Change::Promote { node: NodeId(node) }).await;
+        assert_eq!(node, expected);
+        assert_eq!(planned.after.voters.len() as u64, expected);
+        assert_eq!(
+            (planned.before.quorum(), planned.after.quorum() as u64),
+            (if node == 4 { 2 } else { 3 }, 3)
+        );
+    }
+    assert_eq!(voters(&cluster).await, [1, 2, 3, 4, 5]);
+    assert_whole(&cluster, scope).await;
+    let leader = cluster.leader().await;
+    let other = (1..=3).find(|node| *node != leader).unwrap();
+    for node in [leader, other] {
+        done(&cluster, Change::Remove { node: NodeId(node) }).await;
+        let told = tokio::time::timeout(PATIENCE, cluster.node(node).removed()).await.unwrap();
+        assert!(told.starts_with("TRIPOD-NODE-REMOVED: ") && told.contains("--join"), "{told}");
+        cluster.stop_node(node).await;
+    }
+    let left = voters(&cluster).await;
+    assert!(left.len() == 3 && !left.contains(&leader) && !left.contains(&other), "{left:?}");
+    write(cluster.node(4), scope, "after", b"y").await;
+    assert_whole(&cluster, scope).await;
+
+    // It does not come back, whoever starts it again, and the next node gets another id.
+    cluster.start_node(leader).await.unwrap();
+    let told = tokio::time::timeout(PATIENCE, cluster.node(leader).removed()).await.unwrap();
+    assert!(told.contains(&format!("node {leader} ")), "{told}");
+    cluster.stop_node(leader).await;
+    let again = begin(&cluster, Change::Promote { node: NodeId(leader) }).await.unwrap_err();
+    let removed = Refusal::NodeRemoved { node: NodeId(leader) };
+    assert_eq!(again, ChangeError::Refused(Fault::Member(removed)));
+    assert_eq!(add(&mut cluster).await, 6);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_node_whose_data_are_gone_is_refused_under_its_old_id() {
+    let (mut cluster, _scope) = filled(3).await;
+    let removed = cluster.follower().await;
+    cluster.stop_node(removed).await;
+    done(&cluster, Change::Remove { node: NodeId(removed) }).await;
+    std::fs::remove_dir_all(cluster.data(removed)).unwrap();
+    // With its old list of voters, as an operator might who does not know.
+    cluster.start_node(removed).await.unwrap();
+    let told = tokio::time::timeout(PATIENCE, cluster.node(removed).removed()).await.unwrap();
+    assert!(told.starts_with("TRIPOD-NODE-REMOVED: "), "{told}");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_unwise_is_refused_and_nothing_has_changed() {
+    let (mut cluster, _scope) = filled(3).await;
+    let leader = cluster.leader().await;
+    let [one, two] = {
+        let mut followers = (1..=3).filter(|node| *node != leader);
+        [followers.next().unwrap(), followers.next().unwrap()]
+    };
+    let follower =
+        cluster.node(one).members(request(Change::Demote { node: NodeId(two) }, false, false)).await;
+    assert!(matches!(follower, Err(ChangeError::NotLeader { .. })), "{follower:?}");
+    let unknown = begin(&cluster, Change::Promote { node: NodeId(9) }).await.unwrap_err();
+    assert_eq!(unknown, ChangeError::Refused(Fault::Member(Refusal::NodeUnknown { node: NodeId(9) })));
+    let nowhere = begin(&cluster, Change::Add { peer: "nowhere".to_owned() }).await.unwrap_err();
+    assert!(matches!(nowhere, ChangeError::Unwise(Unwise::Address(_))), "{nowhere:?}");
+    let theirs = Cluster::start_with(1, |options| options.cluster_id = "theirs".to_owned()).await;
+    let peer = theirs.options[0].peer_listen.clone();
+    let wrong = begin(&cluster, Change::Add { peer }).await.unwrap_err();
+    let ChangeError::Unwise(Unwise::Stranger { reason, .. }) = &wrong else { panic!("{wrong:?}") };
+    assert!(reason.contains("theirs"), "{reason}");
+    theirs.stop().await;
+    let voter = begin(&cluster, Change::Promote { node: NodeId(one) }).await.unwrap_err();
+    assert_eq!(voter, ChangeError::Unwise(Unwise::Voter { node: NodeId(one) }));
+
+    // A learner that was never started cannot vote.
+    let peer = prepare(&mut cluster);
+    done(&cluster, Change::Add { peer }).await;
+    let silent = begin(&cluster, Change::Promote { node: NodeId(4) }).await.unwrap_err();
+    assert_eq!(silent, ChangeError::Unwise(Unwise::Silent { node: NodeId(4) }));
+
+    cluster.stop_node(one).await;
+    let lost = begin(&cluster, Change::Remove { node: NodeId(two) }).await.unwrap_err();
+    let ChangeError::Unwise(Unwise::QuorumLost { after }) = &lost else { panic!("{lost:?}") };
+    assert_eq!((after.quorum(), after.answering(), after.silent()), (2, 1, &[NodeId(one)][..]));
+    let planned = ask(&cluster, &request(Change::Remove { node: NodeId(one) }, true, false)).await.unwrap();
+    let MembersAnswer::Change(planned) = planned else { panic!("{planned:?}") };
+    assert_eq!((planned.change, planned.after.voters.len()), (None, 2));
+    assert_eq!(voters(&cluster).await, [1, 2, 3], "nothing has changed");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_voter_is_replaced_by_a_change_that_outlives_leaders() {
+    let (mut cluster, scope) = filled(3).await;
+    let old = cluster.follower().await;
+    cluster.stop_node(old).await;
+    let peer = prepare(&mut cluster);
+    let replace = Change::Replace { old: NodeId(old), peer };
+    let planned = begin(&cluster, replace.clone()).await.unwrap();
+    assert_eq!((planned.node, planned.before.quorum(), planned.after.quorum()), (NodeId(4), 2, 2));
+    let change = planned.change.unwrap();
+
+    // The new one has not come, so nothing goes on, and nobody else may change anything.
+    let other = begin(&cluster, Change::Add { peer: "127.0.0.1:1".to_owned() }).await.unwrap_err();
+    let ChangeError::Refused(Fault::Member(Refusal::InProgress { open })) = &other else {
+        panic!("{other:?}")
+    };
+    assert_eq!((open.by.as_str(), &open.change), ("test", &replace));
+    let again = begin(&cluster, replace.clone()).await.unwrap();
+    assert_eq!(again.change, Some(change), "a second command resumes");
+
+    // The leader goes and comes back; whoever leads then goes on.
+    let leader = cluster.leader().await;
+    cluster.stop_node(leader).await;
+    cluster.start_node(leader).await.unwrap();
+    let leader = cluster.leader().await;
+    assert_eq!(list(cluster.node(leader)).await.votes.voters.len(), 3, "the quorum has not grown");
+    cluster.start_node(4).await.unwrap();
+    assert_eq!(ended(&cluster, change).await, Ending::Done);
+    let mut left: Vec<u64> = (1..=4).filter(|node| *node != old).collect();
+    left.sort_unstable();
+    assert_eq!(voters(&cluster).await, left);
+    write(cluster.node(4), scope, "after", b"y").await;
+    assert_whole(&cluster, scope).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_waits_can_be_given_up() {
+    let (mut cluster, _scope) = filled(3).await;
+    let peer = prepare(&mut cluster);
+    let planned = begin(&cluster, Change::Replace { old: NodeId(1), peer: peer.clone() }).await.unwrap();
+    let change = planned.change.unwrap();
+    ask(&cluster, &MembersRequest::Cancel { change }).await.unwrap();
+    assert_eq!(ended(&cluster, change).await, Ending::Cancelled);
+    assert_eq!(voters(&cluster).await, [1, 2, 3]);
+    let again = ask(&cluster, &MembersRequest::Cancel { change }).await.unwrap_err();
+    assert_eq!(again, ChangeError::Refused(Fault::Member(Refusal::NotOpen { change })));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_joins_by_itself_gets_an_id_and_the_log() {
+    let (mut cluster, scope) = filled(1).await;
+    let peer = prepare(&mut cluster);
+    let join = MembersRequest::Join { peer, token: 7 };
+    let first = ask(&cluster, &join).await.unwrap();
+    let expected = MembersAnswer::Join { cluster_id: "test-cluster".to_owned(), node: NodeId(2) };
+    assert_eq!(first, expected);
+    assert_eq!(ask(&cluster, &join).await.unwrap(), expected, "its first answer may be lost");
+    cluster.start_node(2).await.unwrap();
+    done_when_caught_up(&cluster, Change::Promote { node: NodeId(2) }).await;
+    let lost = ask(&cluster, &join).await.unwrap_err();
+    assert_eq!(lost, ChangeError::Refused(Fault::Member(Refusal::HadData { node: NodeId(2) })));
+    assert_whole(&cluster, scope).await;
+    // Both are needed now; then the first one goes, and the second is the cluster.
+    let leader = cluster.leader().await;
+    done(&cluster, Change::Remove { node: NodeId(1) }).await;
+    tokio::time::timeout(PATIENCE, cluster.node(1).removed()).await.unwrap();
+    cluster.stop_node(1).await;
+    assert_eq!(voters(&cluster).await, [2], "the leader was {leader}");
+    write(cluster.node(2), scope, "after", b"y").await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_called_where_it_was_moved_to() {
+    let (mut cluster, scope) = filled(3).await;
+    let moved = cluster.follower().await;
+    cluster.stop_node(moved).await;
+    let peer = format!("127.0.0.1:{}", free_port());
+    let slot = usize::try_from(moved - 1).unwrap();
+    cluster.options[slot].peer_listen.clone_from(&peer);
+    done(&cluster, Change::Move { node: NodeId(moved), peer: peer.clone() }).await;
+    // Those who start again with the old list know better from their logs.
+    assert!(
+        cluster.options[0]
+            .initial
+            .contains(&InitialMember { node: NodeId(1), peer: cluster.options[0].initial[0].peer.clone() })
+    );
+    cluster.start_node(moved).await.unwrap();
+    cluster.leader().await;
+    write(cluster.node(moved), scope, "after", b"y").await;
+    assert_whole(&cluster, scope).await;
+    // It is needed for everything now.
+    let other = (1..=3).find(|node| *node != moved).unwrap();
+    cluster.stop_node(other).await;
+    cluster.leader().await;
+    write(cluster.node(moved), scope, "needed", b"y").await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_addresses_of_a_removed_node_are_told_to_nobody_any_more() {
+    let (mut cluster, _scope) = filled(3).await;
+    let leader = cluster.leader().await;
+    for node in 1..=3 {
+        let addresses = Addresses {
+            client: format!("127.0.0.1:{node}"),
+            http: String::new(),
+            job_host: "127.0.0.1".into(),
+            job_port_first: 1,
+            job_port_count: 1,
+        };
+        let announce = MemberCommand::Announce { node: NodeId(node), addresses };
+        propose(cluster.node(leader), &Command::Member(announce)).await;
+    }
+    let removed = cluster.follower().await;
+    done(&cluster, Change::Remove { node: NodeId(removed) }).await;
+    cluster.stop_node(removed).await;
+    let known = cluster.node(leader).read(State::members);
+    assert!(known.len() == 2 && known.iter().all(|(node, _)| node.0 != removed), "{known:?}");
+    cluster.stop().await;
+}

@@ -1,0 +1,199 @@
+//! The commands about members.
+
+use crate::command::{Answer, Effect, Reply};
+use crate::context::ApplyContext;
+use crate::fault::Fault;
+use crate::ids::{ChangeId, NodeId};
+use crate::limits::{self, within};
+use crate::member::{
+    Addresses, Change, Claim, Command, Ending, Finished, Listed, Open, Refusal, Registry, Standing,
+};
+use crate::state::State;
+
+/// Who is named as the one that wants a node added that asked for it itself.
+const JOINING: &str = "the node itself";
+
+impl State {
+    /// Takes over what a membership entry of the log lists. To be called for every such entry, in its place in
+    /// the log, and after the state was read from a snapshot, with the members as of its last entry: an older
+    /// program's snapshot holds no registry. A second call with the same list changes nothing.
+    pub fn follow_members(&mut self, listed: &[Listed]) -> Vec<Effect> {
+        let mut changed = self.registry.follow(listed);
+        let gone: Vec<NodeId> =
+            self.members.keys().copied().filter(|node| self.registry.is_removed(*node)).collect();
+        for node in gone {
+            self.members.remove(&node);
+            changed = true;
+        }
+        if changed { vec![Effect::MemberChanged] } else { Vec::new() }
+    }
+
+    /// Which ids were given, and the change under way.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(crate) fn apply_member(
+        &mut self,
+        context: &ApplyContext,
+        command: Command,
+        effects: &mut Vec<Effect>,
+    ) -> Reply {
+        let before = self.registry.clone();
+        let reply = match command {
+            Command::Announce { node, addresses } => return self.announce(node, addresses, effects),
+            Command::Begin { change, by } => self.begin(context, change, by),
+            Command::Join { peer, token } => self.join(context, &peer, token),
+            Command::Cancel { change } => self.cancel(change),
+            Command::End { change, ending } => self.end(context, change, ending),
+        };
+        if self.registry != before {
+            effects.push(Effect::MemberChanged);
+        }
+        reply
+    }
+
+    fn announce(&mut self, node: NodeId, addresses: Addresses, effects: &mut Vec<Effect>) -> Reply {
+        if self.registry.is_removed(node) {
+            return Err(Refusal::NodeRemoved { node }.into());
+        }
+        if self.members.get(&node) != Some(&addresses) {
+            self.members.insert(node, addresses);
+            effects.push(Effect::MemberChanged);
+        }
+        Ok(Answer::Done)
+    }
+
+    fn begin(&mut self, context: &ApplyContext, change: Change, by: String) -> Reply {
+        within(
+            "bytes of a peer address",
+            len(change.peer().unwrap_or("")),
+            limits::ADDRESS_BYTES_MAX as u64,
+        )?;
+        within("bytes of who wants a change", len(&by), limits::ADDRESS_BYTES_MAX as u64)?;
+        if let Some(open) = &self.registry.open {
+            if open.change == change {
+                return Ok(Answer::Change(Box::new(open.clone())));
+            }
+            return Err(Refusal::InProgress { open: Box::new(open.clone()) }.into());
+        }
+        if let Some(node) = change.member() {
+            self.check_known(node)?;
+        }
+        let node = match &change {
+            Change::Promote { node } | Change::Demote { node } | Change::Remove { node } => *node,
+            Change::Move { node, peer } => {
+                self.check_free(peer, Some(*node))?;
+                *node
+            }
+            Change::Add { peer } => {
+                self.check_free(peer, None)?;
+                self.give(peer, Claim::Reserved)?
+            }
+            Change::Replace { old, peer } => self.replacement(*old, peer)?,
+        };
+        let open = Open { id: id_of(context), change, node, by, since: context.now_ms, cancelled: false };
+        self.registry.open = Some(open.clone());
+        Ok(Answer::Change(Box::new(open)))
+    }
+
+    /// The node at `peer`: a learner that was added before, or a new one.
+    fn replacement(&mut self, old: NodeId, peer: &str) -> Result<NodeId, Fault> {
+        match self.registry.at(peer) {
+            Some((node, known)) if node != old && known.standing == Standing::Learner => Ok(node),
+            Some((node, _)) => Err(Refusal::AddressTaken { node, peer: peer.to_owned() }.into()),
+            None => self.give(peer, Claim::Reserved),
+        }
+    }
+
+    fn join(&mut self, context: &ApplyContext, peer: &str, token: u64) -> Reply {
+        within("bytes of a peer address", len(peer), limits::ADDRESS_BYTES_MAX as u64)?;
+        let asked_before = self.registry.nodes().find(|(_, known)| known.claim == Claim::Token(token));
+        if let Some((node, known)) = asked_before {
+            if known.peer != peer {
+                return Err(Refusal::AddressTaken { node, peer: known.peer.clone() }.into());
+            }
+            // It may only have been cut off before it could write its identity. One that voted, or came so far
+            // that it announced itself, has lost what it had.
+            let had_data = known.standing == Standing::Voter || self.members.contains_key(&node);
+            return if had_data { Err(Refusal::HadData { node }.into()) } else { Ok(Answer::Node(node)) };
+        }
+        if let Some((node, known)) = self.registry.at(peer) {
+            if known.claim != Claim::Reserved {
+                return Err(Refusal::AddressTaken { node, peer: peer.to_owned() }.into());
+            }
+            let mut claimed = known.clone();
+            claimed.claim = Claim::Token(token);
+            self.registry.nodes.insert(node, claimed);
+            return Ok(Answer::Node(node));
+        }
+        if let Some(open) = &self.registry.open {
+            return Err(Refusal::InProgress { open: Box::new(open.clone()) }.into());
+        }
+        let node = self.give(peer, Claim::Token(token))?;
+        let change = Change::Add { peer: peer.to_owned() };
+        let (id, by) = (id_of(context), JOINING.to_owned());
+        self.registry.open = Some(Open { id, change, node, by, since: context.now_ms, cancelled: false });
+        Ok(Answer::Node(node))
+    }
+
+    fn cancel(&mut self, change: ChangeId) -> Reply {
+        match self.registry.open.as_mut().filter(|open| open.id == change) {
+            Some(open) => {
+                open.cancelled = true;
+                Ok(Answer::Done)
+            }
+            None => Err(Refusal::NotOpen { change }.into()),
+        }
+    }
+
+    fn end(&mut self, context: &ApplyContext, change: ChangeId, ending: Ending) -> Reply {
+        let Some(open) = self.registry.open.take_if(|open| open.id == change) else {
+            return Err(Refusal::NotOpen { change }.into());
+        };
+        // A node that was never added will not be: its id is spent.
+        self.registry.keep(|_, known| known.standing != Standing::Expected);
+        self.registry.last = Some(Finished { open, ending, at: context.now_ms });
+        Ok(Answer::Done)
+    }
+
+    fn check_known(&self, node: NodeId) -> Result<(), Fault> {
+        if self.registry.is_removed(node) {
+            return Err(Refusal::NodeRemoved { node }.into());
+        }
+        match self.registry.node(node) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::NodeUnknown { node }.into()),
+        }
+    }
+
+    /// Refuses a peer address at which another node than `except` is reached.
+    fn check_free(&self, peer: &str, except: Option<NodeId>) -> Result<(), Fault> {
+        match self.registry.at(peer) {
+            Some((node, _)) if Some(node) != except => {
+                Err(Refusal::AddressTaken { node, peer: peer.to_owned() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn give(&mut self, peer: &str, claim: Claim) -> Result<NodeId, Fault> {
+        within("nodes of a cluster", self.registry.nodes.len() as u64 + 1, limits::NODES_MAX as u64)?;
+        Ok(self.registry.give(peer, claim))
+    }
+}
+
+fn id_of(context: &ApplyContext) -> ChangeId {
+    ChangeId(context.index.0)
+}
+
+fn len(text: &str) -> u64 {
+    text.len() as u64
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::Member(refusal)
+    }
+}

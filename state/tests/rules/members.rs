@@ -1,0 +1,203 @@
+//! Ids of nodes, and the one change of the members that is under way.
+
+use tripod_state::ids::{ChangeId, NodeId};
+use tripod_state::member::{Addresses, Change, Ending, Listed, Open, Refusal, Standing};
+use tripod_state::{Answer, Command, Effect, Fault, Reply, State, member};
+
+use crate::support::Machine;
+
+fn listed(nodes: &[(u64, bool)]) -> Vec<Listed> {
+    let one = |(node, voter): &(u64, bool)| Listed {
+        node: NodeId(*node),
+        peer: format!("h:{node}"),
+        voter: *voter,
+    };
+    nodes.iter().map(one).collect()
+}
+
+/// Three voters, of a cluster that was founded with them.
+fn founded() -> Machine {
+    let mut machine = Machine::default();
+    machine.state.follow_members(&listed(&[(1, true), (2, true), (3, true)]));
+    machine
+}
+
+impl Machine {
+    fn member(&mut self, command: member::Command) -> Reply {
+        self.apply(Command::Member(command))
+    }
+
+    fn begin(&mut self, change: Change) -> Result<Open, Fault> {
+        match self.member(member::Command::Begin { change, by: "root@ops".to_owned() })? {
+            Answer::Change(open) => Ok(*open),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn join(&mut self, peer: &str, token: u64) -> Result<u64, Fault> {
+        match self.member(member::Command::Join { peer: peer.to_owned(), token })? {
+            Answer::Node(node) => Ok(node.0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn end(&mut self, change: ChangeId) -> Reply {
+        self.member(member::Command::End { change, ending: Ending::Done })
+    }
+
+    fn announce(&mut self, node: u64) -> Reply {
+        let addresses = Addresses {
+            client: format!("c:{node}"),
+            http: String::new(),
+            job_host: String::new(),
+            job_port_first: 1,
+            job_port_count: 1,
+        };
+        self.member(member::Command::Announce { node: NodeId(node), addresses })
+    }
+
+    fn announced(&self) -> Vec<u64> {
+        self.state.members().into_iter().map(|(node, _)| node.0).collect()
+    }
+}
+
+fn add(peer: &str) -> Change {
+    Change::Add { peer: peer.to_owned() }
+}
+
+fn refused<T: std::fmt::Debug>(outcome: Result<T, Fault>) -> Refusal {
+    match outcome {
+        Err(Fault::Member(refusal)) => refusal,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn ids_follow_those_that_were_given_by_hand_and_never_come_back() {
+    let mut machine = founded();
+    let open = machine.begin(add("n:1")).expect("free");
+    assert_eq!((open.node, open.id), (NodeId(4), ChangeId(machine.index)));
+    machine.state.follow_members(&listed(&[(1, true), (2, true), (3, true), (4, false)]));
+    machine.end(open.id).expect("open");
+    // Removed by a membership entry: in the same step its id is spent.
+    machine.state.follow_members(&listed(&[(1, true), (2, true), (3, true)]));
+    assert!(machine.state.registry().is_removed(NodeId(4)));
+    let again = machine.begin(add("n:1")).expect("the address is free again");
+    assert_eq!(again.node, NodeId(5));
+}
+
+#[test]
+fn an_id_of_a_node_that_was_never_added_is_spent_too() {
+    let mut machine = founded();
+    let open = machine.begin(add("n:1")).expect("free");
+    machine.member(member::Command::Cancel { change: open.id }).expect("open");
+    assert!(machine.state.registry().open().expect("the leader has yet to end it").cancelled);
+    let ending = Ending::Cancelled;
+    machine.member(member::Command::End { change: open.id, ending }).expect("open");
+    assert!(machine.state.registry().is_removed(NodeId(4)));
+    assert_eq!(machine.begin(add("n:1")).expect("free").node, NodeId(5));
+}
+
+#[test]
+fn one_change_at_a_time_and_the_same_one_again_goes_on() {
+    let mut machine = founded();
+    let open = machine.begin(Change::Remove { node: NodeId(3) }).expect("known");
+    assert_eq!(machine.begin(Change::Remove { node: NodeId(3) }), Ok(open.clone()));
+    let other = refused(machine.begin(Change::Demote { node: NodeId(2) }));
+    assert_eq!(other, Refusal::InProgress { open: Box::new(open.clone()) });
+    assert_eq!(refused(machine.end(ChangeId(77))), Refusal::NotOpen { change: ChangeId(77) });
+    machine.end(open.id).expect("open");
+    assert_eq!(machine.state.registry().last().expect("ended").open, open);
+    machine.begin(Change::Demote { node: NodeId(2) }).expect("nothing is under way");
+}
+
+#[test]
+fn unknown_and_removed_nodes_and_taken_addresses_are_refused() {
+    let mut machine = founded();
+    assert_eq!(
+        refused(machine.begin(Change::Promote { node: NodeId(9) })),
+        Refusal::NodeUnknown { node: NodeId(9) }
+    );
+    let taken = Refusal::AddressTaken { node: NodeId(2), peer: "h:2".to_owned() };
+    assert_eq!(refused(machine.begin(add("h:2"))), taken);
+    assert_eq!(refused(machine.begin(Change::Move { node: NodeId(1), peer: "h:2".to_owned() })), taken);
+    assert_eq!(refused(machine.begin(Change::Replace { old: NodeId(1), peer: "h:2".to_owned() })), taken);
+    assert_eq!(refused(machine.join("h:2", 7)), taken);
+    machine.state.follow_members(&listed(&[(1, true), (2, true)]));
+    assert_eq!(
+        refused(machine.begin(Change::Promote { node: NodeId(3) })),
+        Refusal::NodeRemoved { node: NodeId(3) }
+    );
+    assert_eq!(machine.state.registry().next(), NodeId(4), "a refusal gives no id");
+}
+
+#[test]
+fn a_node_that_asks_again_gets_the_same_id_until_it_took_part() {
+    let mut machine = founded();
+    assert_eq!(machine.join("n:1", 7), Ok(4));
+    assert_eq!(machine.join("n:1", 7), Ok(4), "its first answer was lost");
+    let other = Refusal::AddressTaken { node: NodeId(4), peer: "n:1".to_owned() };
+    assert_eq!(refused(machine.join("n:1", 8)), other, "another process at the same address");
+    let open = machine.state.registry().open().expect("it is being added").id;
+    machine.state.follow_members(&listed(&[(1, true), (2, true), (3, true)]));
+    let with_it = [
+        listed(&[(1, true), (2, true), (3, true)]),
+        vec![Listed { node: NodeId(4), peer: "n:1".to_owned(), voter: false }],
+    ];
+    machine.state.follow_members(&with_it.concat());
+    machine.end(open).expect("open");
+    assert_eq!(machine.join("n:1", 7), Ok(4));
+    machine.announce(4).expect("a member");
+    assert_eq!(refused(machine.join("n:1", 7)), Refusal::HadData { node: NodeId(4) });
+}
+
+#[test]
+fn a_reserved_id_is_for_the_first_that_asks_from_its_address() {
+    let mut machine = founded();
+    let open = machine.begin(Change::Replace { old: NodeId(2), peer: "n:1".to_owned() }).expect("free");
+    assert_eq!(open.node, NodeId(4));
+    assert_eq!(machine.join("n:1", 7), Ok(4), "also while the change is under way");
+    assert_eq!(refused(machine.join("n:2", 8)), Refusal::InProgress { open: Box::new(open) });
+    assert_eq!(machine.state.registry().node(NodeId(4)).expect("known").standing, Standing::Expected);
+}
+
+#[test]
+fn a_removed_node_is_no_address_any_more_and_cannot_announce_itself_again() {
+    let mut machine = founded();
+    for node in 1..=3 {
+        machine.announce(node).expect("a member");
+    }
+    let told = machine.state.follow_members(&listed(&[(1, true), (2, true)]));
+    assert_eq!(told, [Effect::MemberChanged]);
+    assert_eq!(machine.announced(), [1, 2]);
+    assert_eq!(refused(machine.announce(3)), Refusal::NodeRemoved { node: NodeId(3) });
+    assert!(machine.state.follow_members(&listed(&[(1, true), (2, true)])).is_empty(), "it is known");
+}
+
+/// A snapshot of a program without a registry, and the log from the beginning, lead to the same state.
+#[test]
+fn a_registry_can_be_made_up_from_the_members_alone() {
+    let mut replayed = founded();
+    for node in 1..=3 {
+        replayed.announce(node).expect("a member");
+    }
+    let mut before = Machine::default();
+    for node in 1..=3 {
+        before.announce(node).expect("nobody is known to be removed");
+    }
+    let mut loaded = State::from_records(before.state.records()).expect("whole");
+    assert_ne!(loaded, replayed.state);
+    loaded.follow_members(&listed(&[(1, true), (2, true), (3, true)]));
+    assert_eq!(loaded, replayed.state);
+}
+
+#[test]
+fn the_registry_is_part_of_a_snapshot_and_of_the_digest() {
+    let mut machine = founded();
+    let empty = Machine::default().state.digest();
+    assert_ne!(machine.state.digest(), empty);
+    machine.begin(add("n:1")).expect("free");
+    let loaded = State::from_records(machine.state.records()).expect("whole");
+    assert_eq!(loaded, machine.state);
+    assert_eq!(loaded.digest(), machine.state.digest());
+}
