@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
+use crate::backup::Saving;
 use crate::codec;
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
@@ -176,6 +177,14 @@ impl Handle {
     /// Looks at this node's state as it is now. Keep it short: apply waits.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.node.read(look)
+    }
+
+    /// Begins to write a snapshot of this node's state as it is now, while the node goes on. Needs no leader.
+    ///
+    /// # Errors
+    /// [`ProposeError::Stopped`].
+    pub fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.node.save_snapshot()
     }
 
     /// The last index applied to the state that [`Self::read`] shows.

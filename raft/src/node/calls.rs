@@ -9,6 +9,7 @@ use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::planted::{Bug, is_planted};
 
 use super::Node;
+use crate::backup::{self, Saving};
 use crate::handle::{Applied, ProposeError, Status};
 use crate::leadership::LeadershipWatch;
 use crate::status::{self, Health};
@@ -84,6 +85,15 @@ impl Node {
 
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.machine.read(look)
+    }
+
+    /// Begins to write a snapshot of the state as it is now.
+    pub(crate) fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.check_running()?;
+        if self.work.is_inline() {
+            return Err(ProposeError::Stopped("a simulated node saves no snapshots".into()));
+        }
+        Ok(backup::save(self.machine.freeze()))
     }
 
     pub(crate) fn applied_index(&self) -> LogIndex {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tripod_raft::backup::Saving;
 use tripod_raft::{Applied, Handle, Leadership, ProposeError, Status};
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
@@ -23,6 +24,10 @@ pub trait Backend: Send + Sync + 'static {
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>>;
     fn status(&self) -> Status;
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>>;
+    /// A backend that is not a node has no snapshots.
+    fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        Err(ProposeError::Stopped("there is no node here whose state could be saved".into()))
+    }
 }
 
 /// [`Backend::read`] with a result.
@@ -85,5 +90,9 @@ impl Backend for RaftBackend {
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
         let handle = self.handle.clone();
         Box::pin(async move { handle.transfer_leadership(to).await })
+    }
+
+    fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.handle.save_snapshot()
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tripod_raft::backup::Saving;
 use tripod_raft::{Applied, Handle, Leadership, ProposeError, Status};
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
@@ -195,6 +196,14 @@ impl Gateway {
     /// This node does not lead, or nobody took over in time.
     pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
         self.backend.transfer_leadership(to).await
+    }
+
+    /// Begins to write a snapshot of this node's state as it is now, while the node goes on.
+    ///
+    /// # Errors
+    /// The node is stopping.
+    pub fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.backend.save_snapshot()
     }
 
     /// How many calls wait on this node: for an outcome, or for a leader.

@@ -1,6 +1,7 @@
 //! Rules that transcripts cannot show well: late looks, bounds, damaged snapshots.
 
 mod bounds;
+mod restored;
 mod slow_waiters;
 mod snapshots;
 mod support;

@@ -3,11 +3,14 @@
 pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod dev;
+pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
+pub(crate) mod recover;
 pub(crate) mod run;
 pub(crate) mod server;
+pub(crate) mod snapshot;
 pub(crate) mod status;
 
 use std::process::ExitCode;
@@ -27,6 +30,9 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Job(command) => job::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
+        Command::Snapshot(command) => snapshot::run(command, &global).await,
+        Command::Doctor(args) => doctor::run(args, &global).await,
+        Command::Recover(args) => recover::run(args, &global).await,
         Command::Bench(args) => bench::run(args, global).await,
     };
     done.map(|()| ExitCode::SUCCESS)
