@@ -9,10 +9,11 @@
 //! ```
 //!
 //! A file without a valid trailer is no snapshot. [`write`] makes them, [`read`] checks and reads
-//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the one that comes
-//! from the leader.
+//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the place of the one
+//! that comes from the leader, as far as it came: a [`part`].
 
 mod incoming;
+mod part;
 mod read;
 mod store;
 mod stream;
@@ -34,7 +35,8 @@ use crate::types::{LogId, Membership, SnapshotMeta};
 
 use read::SnapshotError;
 
-pub(crate) use incoming::{FileId, Part, Turn};
+pub(crate) use incoming::{FileId, Turn};
+pub(crate) use part::Part;
 pub(crate) use store::SnapshotStore;
 
 /// Begins every snapshot file.
