@@ -17,6 +17,9 @@ use crate::options::Options;
 pub use crate::space::DiskStatus;
 use crate::world::World;
 
+/// Most commands are shorter: what is reserved for one when it is encoded.
+const ENVELOPE_BYTES: usize = 512;
+
 /// A committed and applied command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
@@ -154,7 +157,7 @@ impl Handle {
     /// # Errors
     /// [`ProposeError`]; only [`ProposeError::Unknown`] may have taken effect.
     pub async fn propose(&self, envelope: Envelope) -> Result<Applied, ProposeError> {
-        self.node.propose(codec::encode(&envelope).into()).await
+        self.node.propose(codec::encode_sized(&envelope, ENVELOPE_BYTES).into()).await
     }
 
     /// Waits until this node's state holds every write that was acknowledged before the call.
