@@ -226,6 +226,16 @@ impl Handle {
         self.node.transfer_leadership(to).await
     }
 
+    /// Hands leadership to the best voter, if this node has it, and waits for that, two seconds at most from the
+    /// first call. For a node that is about to stop: it serves on, but does not stand for election any more, and
+    /// [`Self::shutdown`] does not begin anew. Whoever stops waiting cancels nothing.
+    ///
+    /// # Errors
+    /// No voter answers, or nobody took over in time.
+    pub async fn leave(&self) -> Result<(), ProposeError> {
+        self.node.leave().await
+    }
+
     /// The replicated state, to break it.
     #[cfg(test)]
     pub(crate) fn machine(&self) -> &crate::state_machine::StateMachine {
@@ -238,7 +248,7 @@ impl Handle {
         self.node.failed().await
     }
 
-    /// Hands over leadership if this node has it, then stops.
+    /// [Leaves](Self::leave), then stops.
     pub async fn shutdown(&self) {
         self.node.shutdown().await;
     }

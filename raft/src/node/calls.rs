@@ -134,6 +134,12 @@ impl Node {
         self.hand_over.to(to).await
     }
 
+    /// Hands leadership to the best voter, if this node has it, because it is about to stop.
+    pub(crate) async fn leave(&self) -> Result<(), ProposeError> {
+        self.check_running()?;
+        if self.leadership.leads_here() { self.hand_over.leave().await } else { Ok(()) }
+    }
+
     pub(crate) async fn failed(&self) -> String {
         self.failure.wait().await
     }

@@ -9,13 +9,14 @@
 //! ```
 //!
 //! A file without a valid trailer is no snapshot. [`write`] makes them, [`read`] checks and reads
-//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the one that comes
-//! from the leader.
+//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the place of the one
+//! that comes from the leader, as far as it came: a [`part`].
 
 #[cfg(test)]
 mod compat;
 mod frozen;
 mod incoming;
+mod part;
 mod read;
 mod store;
 mod stream;
@@ -37,7 +38,8 @@ use crate::journal::{Blob, Files};
 use crate::types::{LogId, Membership, SnapshotMeta};
 
 pub(crate) use frozen::Frozen;
-pub(crate) use incoming::{FileId, Part, Turn};
+pub(crate) use incoming::{FileId, Turn};
+pub(crate) use part::Part;
 pub(crate) use read::SnapshotError;
 pub(crate) use store::SnapshotStore;
 
