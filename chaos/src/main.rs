@@ -9,6 +9,11 @@ use tripod_chaos::bench::{self, BenchCommand};
 use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs, TotalsArgs};
 use tripod_chaos::simulation::{self, SimulationArgs};
 
+/// The load generator shares its cores with what it measures, and the system's allocator would cost it a
+/// tenth of its time. Nodes have the same one.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The status of a run that proves nothing, because the harness failed.
 const HARNESS_FAILED: u8 = 3;
 

@@ -176,10 +176,12 @@ fn a_cluster_that_forgets_is_caught_and_its_data_are_kept() {
 fn a_node_that_ends_by_itself_is_caught() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    // The kernel ends it after so many seconds of processor time.
-    let broken = broken_tripod(folder.path(), "ulimit -t 2");
+    // The kernel ends each of them after so many seconds of processor time, once: one that goes on dying only
+    // has the run wait until it gives up.
+    let first = "[ -e \"$data.once\" ] || { touch \"$data.once\"; ulimit -t 1; }";
+    let broken = broken_tripod(folder.path(), &format!("{FIND_DATA}{first}"));
     let out = folder.path().join("out");
-    let arguments = ["calm", "--seed", "1", "--minutes", "0.5"];
+    let arguments = ["calm", "--seed", "1", "--minutes", "0.2"];
     let output =
         chaos().arg("run").args(arguments).arg("--out").arg(&out).env("TRIPOD_BIN", broken).output().unwrap();
     let said = error_text(&output);

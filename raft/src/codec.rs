@@ -31,7 +31,12 @@ impl From<CodecError> for std::io::Error {
 
 /// Encodes behind the version byte.
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    let mut out = Vec::with_capacity(128);
+    encode_sized(value, 128)
+}
+
+/// [`encode`] for a caller who knows about how many bytes it will be: growing step by step copies them all again.
+pub(crate) fn encode_sized<T: Serialize>(value: &T, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes);
     encode_onto(&mut out, value);
     out
 }

@@ -15,8 +15,6 @@ use crate::options::Options;
 const MESSAGE_ENTRIES_MAX: u64 = 1024;
 /// Entries of one append to the log, and commands that openraft takes in at a time.
 const APPEND_ENTRIES_MAX: u64 = 4096;
-/// Entries that are purged at a time.
-const PURGE_ENTRIES: u64 = 1024;
 /// Connecting within a machine room takes a millisecond; this is for a lost packet.
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_millis(300);
 
@@ -59,8 +57,8 @@ pub(crate) fn raft_config(options: &Options) -> Result<Arc<Config>, StartError> 
         max_append_entries: Some(APPEND_ENTRIES_MAX),
         api_batch_capacity: APPEND_ENTRIES_MAX,
         snapshot_policy: SnapshotPolicy::LogsSinceLast(options.snapshot_every_entries.max(1)),
-        max_in_snapshot_log_to_keep: options.keep_entries,
-        purge_batch_size: PURGE_ENTRIES.min(options.snapshot_every_entries.max(1)),
+        // What is kept behind a snapshot is bounded in bytes, too: `node::trim` decides.
+        max_in_snapshot_log_to_keep: u64::MAX,
         // Larger than what a follower may lag and still be served from the log.
         replication_lag_threshold: options.snapshot_every_entries.saturating_mul(2) + options.keep_entries,
         install_snapshot_timeout: u64::try_from(transfer::INSTALL_DEADLINE.as_millis()).unwrap_or(u64::MAX),

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
+use crate::backup::Saving;
 use crate::codec;
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
@@ -17,6 +18,9 @@ use crate::node::Node;
 use crate::options::Options;
 pub use crate::space::DiskStatus;
 use crate::world::World;
+
+/// Most commands are shorter: what is reserved for one when it is encoded.
+const ENVELOPE_BYTES: usize = 512;
 
 /// A committed and applied command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +159,7 @@ impl Handle {
     /// # Errors
     /// [`ProposeError`]; only [`ProposeError::Unknown`] may have taken effect.
     pub async fn propose(&self, envelope: Envelope) -> Result<Applied, ProposeError> {
-        self.node.propose(codec::encode(&envelope).into()).await
+        self.node.propose(codec::encode_sized(&envelope, ENVELOPE_BYTES).into()).await
     }
 
     /// Waits until this node's state holds every write that was acknowledged before the call.
@@ -177,6 +181,14 @@ impl Handle {
     /// Looks at this node's state as it is now. Keep it short: apply waits.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.node.read(look)
+    }
+
+    /// Begins to write a snapshot of this node's state as it is now, while the node goes on. Needs no leader.
+    ///
+    /// # Errors
+    /// [`ProposeError::Stopped`].
+    pub fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.node.save_snapshot()
     }
 
     /// The last index applied to the state that [`Self::read`] shows.
@@ -229,6 +241,16 @@ impl Handle {
         self.node.removed().await
     }
 
+    /// Hands leadership to the best voter, if this node has it, and waits for that, two seconds at most from the
+    /// first call. For a node that is about to stop: it serves on, but does not stand for election any more, and
+    /// [`Self::shutdown`] does not begin anew. Whoever stops waiting cancels nothing.
+    ///
+    /// # Errors
+    /// No voter answers, or nobody took over in time.
+    pub async fn leave(&self) -> Result<(), ProposeError> {
+        self.node.leave().await
+    }
+
     /// The replicated state, to break it.
     #[cfg(test)]
     pub(crate) fn machine(&self) -> &crate::state_machine::StateMachine {
@@ -241,7 +263,7 @@ impl Handle {
         self.node.failed().await
     }
 
-    /// Hands over leadership if this node has it, then stops.
+    /// [Leaves](Self::leave), then stops.
     pub async fn shutdown(&self) {
         self.node.shutdown().await;
     }

@@ -36,24 +36,26 @@ impl Identity {
 
     /// Whether a directory of `found` may be used by a node that was started as this one.
     pub(crate) fn compare(&self, found: &Self, place: &Path) -> Result<(), StartError> {
+        let damaged = damaged(place);
         let place = place.display();
         if found.format > FORMAT {
             return Err(StartError::Identity(format!(
-                "TRIPOD-IDENTITY-FORMAT: {place} has format {}, this program knows {FORMAT}; start a newer program",
+                "TRIPOD-IDENTITY-FORMAT: {place} has format {}, this program knows {FORMAT}; start a newer \
+                 program{damaged}",
                 found.format
             )));
         }
         if found.cluster_id != self.cluster_id {
             return Err(StartError::Identity(format!(
                 "TRIPOD-IDENTITY-CLUSTER: {place} belongs to cluster {}, this node is started for cluster {}; give \
-                 it the data directory of its own cluster, or correct the cluster id",
+                 it the data directory of its own cluster, or correct the cluster id{damaged}",
                 found.cluster_id, self.cluster_id
             )));
         }
         if found.node != self.node {
             return Err(StartError::Identity(format!(
                 "TRIPOD-IDENTITY-NODE: {place} belongs to node {}, this is node {}; every node needs a data \
-                 directory of its own",
+                 directory of its own{damaged}",
                 found.node, self.node
             )));
         }
@@ -76,6 +78,19 @@ pub struct Owner {
 pub fn owner(data: &Path) -> Result<Option<Owner>, StartError> {
     let found = read_file(&data.join(FILE))?;
     Ok(found.map(|found| Owner { cluster_id: found.cluster_id, node: NodeId(found.node) }))
+}
+
+/// The way back if the file says what it says because a bit of it was turned over. The log is not so easily mistaken:
+/// each of its records has a checksum.
+fn damaged(place: &Path) -> String {
+    if place.file_name().is_none_or(|name| name != FILE) {
+        return String::new();
+    }
+    format!(
+        ". If it surely is this node's directory, that file is damaged: `rm {}` and start the node again, which asks \
+         the log whose it is and writes the file anew",
+        place.display()
+    )
 }
 
 /// Checks or creates the data directory and opens its log. Blocks.

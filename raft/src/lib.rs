@@ -30,6 +30,8 @@
 //! | `log_store` | the Raft log: memory, writer thread, sled |
 //! | `journal` | what makes the log durable, in front of sled; the simulated disk |
 //! | `state_machine`, `snapshot` | apply, and files of the whole state |
+//! | [`backup`] | snapshots as backups: saved, verified, restored to a new cluster |
+//! | [`doctor`] | what is in the data directory of a stopped node |
 //! | `network` | the peer transport, both sides |
 //! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
 //! | `read_index`, `held_votes` | linearizable reads, and what proves them |
@@ -44,10 +46,12 @@
 #[cfg(test)]
 extern crate self as tripod_raft;
 
+pub mod backup;
 mod chance;
 mod codec;
 mod config;
 mod divergence;
+pub mod doctor;
 mod failure;
 mod fitness;
 mod forward;

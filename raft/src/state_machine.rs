@@ -18,7 +18,7 @@ use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
 use crate::membership::listed;
-use crate::snapshot::{Header, SnapshotFile, SnapshotStore};
+use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
 use crate::world::{LogLine, Observer};
 
@@ -48,6 +48,11 @@ impl Machine {
         }
         let (state, voters) = (self.state.clone(), membership.get_joint_config().clone());
         Some(Fork { id: self.last_applied?, state, voters })
+    }
+
+    fn frozen(self, cluster_id: &str) -> Frozen {
+        let Self { state, last_applied, membership } = self;
+        Frozen { cluster_id: cluster_id.to_owned(), state, last_applied, membership }
     }
 }
 
@@ -125,6 +130,11 @@ impl StateMachine {
     /// after a read are the index of what was read. [`Self::applied`] follows a little later.
     pub(crate) fn applied_index(&self) -> u64 {
         self.shared.machine.read().last_applied.map_or(0, |id| id.index)
+    }
+
+    /// The state as it is now, to be saved. O(1).
+    pub(crate) fn freeze(&self) -> Frozen {
+        self.shared.machine.read().clone().frozen(&self.shared.cluster_id)
     }
 
     /// Where snapshots are kept.
@@ -344,13 +354,8 @@ impl Builder {
         let (machine, shared) = (self.machine.clone(), self.shared.clone());
         let work = shared.snapshots.work().clone();
         let built = work.run(move || {
-            let header = Header {
-                cluster_id: shared.cluster_id.clone(),
-                last_log_id: machine.last_applied,
-                membership: machine.membership,
-                digest: machine.state.digest(),
-            };
-            shared.snapshots.write(&header, &machine.state)
+            let (header, state) = machine.frozen(&shared.cluster_id).into_header();
+            shared.snapshots.write(&header, &state)
         });
         built.await?
     }

@@ -59,6 +59,32 @@ async fn data_of_another_node_whose_identity_file_was_replaced() {
     assert!(text.contains("TRIPOD-IDENTITY-NODE") && text.contains("/log"), "{text}");
 }
 
+/// One bit turned over makes another node's file of it; what the refusal says brings the node back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flipped_bit_in_the_identity_file_is_refused_with_the_way_back() {
+    let (_directory, options) = stopped_node().await;
+    let file = options.data.join("identity.json");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    for (from, to, code) in [
+        ("\"node\": 1", "\"node\": 3", "TRIPOD-IDENTITY-NODE"),
+        ("test-cluster", "vest-cluster", "TRIPOD-IDENTITY-CLUSTER"),
+        ("\"format\": 2", "\"format\": 6", "TRIPOD-IDENTITY-FORMAT"),
+    ] {
+        let damaged = whole.replace(from, to);
+        assert_ne!(damaged, whole);
+        std::fs::write(&file, &damaged).unwrap();
+        let text = refusal(options.clone()).await.to_string();
+        let command = format!("`rm {}`", file.display());
+        assert!(text.contains(code) && text.contains(&command), "{text}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), damaged, "a refusal changed the file");
+        std::fs::remove_file(&file).unwrap();
+        let node = options.node;
+        let started = Handle::start(options.clone(), hooks(node, &Arc::<Heard>::default())).await.unwrap();
+        started.shutdown().await;
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_of_a_newer_program() {
     let (_directory, options) = stopped_node().await;

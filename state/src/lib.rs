@@ -38,7 +38,8 @@
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
-//! * [`snapshot`]: a state as records. [`limits`]: every bound. [`planted`]: bugs for builds that test the testers.
+//! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
+//!   bound. [`planted`]: bugs for builds that test the testers.
 
 mod apply;
 pub mod barrier;
@@ -54,6 +55,7 @@ pub mod member;
 pub mod planted;
 mod query;
 mod resolve;
+pub mod restore;
 pub mod runtime;
 pub mod session;
 pub mod snapshot;

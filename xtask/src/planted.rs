@@ -12,7 +12,7 @@ use crate::cargo::{self, cargo, root, target_dir};
 /// Each promise that can be broken, and the scenario that should notice it.
 const BUGS: [(&str, &str); 6] = [
     ("stale-reads", "partitions"),
-    ("early-acknowledgement", "kills"),
+    ("early-acknowledgement", "power-cuts"),
     ("forgotten-vote", "kills"),
     ("skipped-incarnation", "calm"),
     ("dropped-arrival", "calm"),

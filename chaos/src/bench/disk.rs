@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -12,7 +11,7 @@ use tripod_load::closed_loop::Plan;
 use tripod_load::kv::{self, Op, Options, Target};
 
 use super::Section;
-use super::restart::until_serving;
+use super::restart::{Restarts, kill_and_restart};
 use super::stats::Goal;
 use crate::cluster::{Cluster, ClusterOptions};
 
@@ -34,10 +33,7 @@ struct Measured {
     bytes_per_put: f64,
     /// The node that holds most.
     held_mb: f64,
-    /// A follower alone.
-    one: Duration,
-    /// The slowest node, when all were killed at once.
-    all: Duration,
+    restarts: Restarts,
 }
 
 /// How much is written, by 64 clients.
@@ -68,10 +64,9 @@ pub(super) async fn run(amount: Amount, vs_etcd: bool) -> anyhow::Result<Section
 
 async fn measure(options: ClusterOptions, amount: Amount) -> anyhow::Result<Measured> {
     let mut cluster = Cluster::start(options).await?;
-    let system = cluster.system();
-    let name = system.name();
+    let name = cluster.system().name();
     let options = Options {
-        system: system.clone(),
+        system: cluster.system(),
         endpoints: cluster.endpoints(),
         op: Op::Put,
         target: Target::Leader,
@@ -94,23 +89,8 @@ async fn measure(options: ClusterOptions, amount: Amount) -> anyhow::Result<Meas
     let held = cluster.ids().map(|node| held_bytes(&cluster.root().join(format!("node-{node}"))));
     let held_mb = held.collect::<anyhow::Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0) as f64 / 1e6;
 
-    let last_key = kv::key(amount.keys - 1);
-    let leader = cluster.wait_for_leader().await?;
-    let follower = cluster.ids().find(|node| *node != leader).unwrap_or(leader);
-    cluster.kill(follower)?;
-    let started = Instant::now();
-    cluster.restart(follower)?;
-    let one = until_serving(&system, &cluster.endpoint(follower), &last_key, started).await?;
-    cluster.kill_all()?;
-    let started = Instant::now();
-    for node in cluster.ids() {
-        cluster.restart(node)?;
-    }
-    let mut all = Duration::ZERO;
-    for address in cluster.endpoints() {
-        all = all.max(until_serving(&system, &address, &last_key, started).await?);
-    }
-    Ok(Measured { name, puts_per_s, bytes_per_put, held_mb, one, all })
+    let restarts = kill_and_restart(&mut cluster, &kv::key(amount.keys - 1)).await?;
+    Ok(Measured { name, puts_per_s, bytes_per_put, held_mb, restarts })
 }
 
 /// Bytes that all nodes together have written.
@@ -146,10 +126,15 @@ fn table(measured: &[Measured], amount: Amount) -> String {
             ("puts per second", system.puts_per_s, None, ""),
             ("bytes written per put, all nodes together", system.bytes_per_put, Some(WRITTEN_GOAL), " B"),
             ("MB in the data directory", system.held_mb, Some(HELD_GOAL), " MB"),
-            ("s from start to serving, one follower", system.one.as_secs_f64(), Some(RESTART_GOAL), " s"),
+            (
+                "s from start to serving, one follower",
+                system.restarts.one.as_secs_f64(),
+                Some(RESTART_GOAL),
+                " s",
+            ),
             (
                 "s from start to serving, all nodes at once",
-                system.all.as_secs_f64(),
+                system.restarts.all.as_secs_f64(),
                 Some(RESTART_GOAL),
                 " s",
             ),

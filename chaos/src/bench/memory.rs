@@ -8,7 +8,7 @@ use tripod_load::closed_loop::Plan;
 use tripod_load::kv::{self, Op, Options, Target};
 
 use super::Section;
-use super::restart::until_serving;
+use super::restart::{Restarts, kill_and_restart, until_serving};
 use super::stats::Goal;
 use crate::cluster::{Cluster, ClusterOptions};
 
@@ -31,10 +31,7 @@ struct Measured {
     resident_serving_mb: Vec<f64>,
     /// The same, [`SETTLED`] later.
     resident_after_mb: Vec<f64>,
-    /// A follower alone.
-    one: Duration,
-    /// The slowest node, when all were killed at once.
-    all: Duration,
+    restarts: Restarts,
 }
 
 /// Fills and restarts each system.
@@ -70,25 +67,11 @@ async fn measure(options: ClusterOptions) -> anyhow::Result<Measured> {
     }
     let resident_mb = resident(&cluster)?;
 
-    let leader = cluster.wait_for_leader().await?;
-    let follower = cluster.ids().find(|node| *node != leader).unwrap_or(leader);
-    cluster.kill(follower)?;
-    let started = Instant::now();
-    cluster.restart(follower)?;
-    let one = until_serving(&system, &cluster.endpoint(follower), &last_key, started).await?;
-
-    cluster.kill_all()?;
-    let started = Instant::now();
-    for node in cluster.ids() {
-        cluster.restart(node)?;
-    }
-    let mut all = Duration::ZERO;
-    for address in cluster.endpoints() {
-        all = all.max(until_serving(&system, &address, &last_key, started).await?);
-    }
+    let restarts = kill_and_restart(&mut cluster, &last_key).await?;
     let resident_serving_mb = resident(&cluster)?;
     tokio::time::sleep(SETTLED).await;
-    Ok(Measured { name, resident_mb, resident_serving_mb, resident_after_mb: resident(&cluster)?, one, all })
+    let resident_after_mb = resident(&cluster)?;
+    Ok(Measured { name, resident_mb, resident_serving_mb, resident_after_mb, restarts })
 }
 
 fn resident(cluster: &Cluster) -> anyhow::Result<Vec<f64>> {
@@ -109,8 +92,13 @@ fn table(measured: &[Measured]) -> String {
             ("resident MB after writing", largest(&system.resident_mb), RESIDENT_GOAL, ""),
             ("resident MB at the end of a restart", largest(&system.resident_serving_mb), RESIDENT_GOAL, ""),
             ("resident MB 5 s after a restart", largest(&system.resident_after_mb), RESIDENT_GOAL, ""),
-            ("s from start to serving, one follower", system.one.as_secs_f64(), RESTART_GOAL, " s"),
-            ("s from start to serving, all nodes at once", system.all.as_secs_f64(), RESTART_GOAL, " s"),
+            ("s from start to serving, one follower", system.restarts.one.as_secs_f64(), RESTART_GOAL, " s"),
+            (
+                "s from start to serving, all nodes at once",
+                system.restarts.all.as_secs_f64(),
+                RESTART_GOAL,
+                " s",
+            ),
         ];
         for (what, figure, goal, unit) in rows {
             let goal = if position == 0 { goal.cells(figure, unit) } else { " | ".into() };

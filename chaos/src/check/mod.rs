@@ -16,6 +16,7 @@
 //! | [`digest`] | replicas that applied the same log are equal |
 //! | [`lock`] | one holder for each token, and no holder that was overtaken writes |
 //! | [`kept`] | what was acknowledged is there at the end |
+//! | [`release`] | whoever reads a key that was written is answered soon |
 
 pub mod barrier;
 pub mod counter;
@@ -27,6 +28,7 @@ pub mod kept;
 pub mod linear;
 pub mod list;
 pub mod lock;
+pub mod release;
 mod rules;
 #[cfg(test)]
 mod testing;
@@ -34,7 +36,7 @@ mod testing;
 mod tests;
 
 pub use finding::{Checked, Conclusion, VIOLATIONS_TOLD, Violation};
-pub use rules::{HeartbeatRule, Rules};
+pub use rules::{HeartbeatRule, ReleaseRule, Rules};
 
 use crate::history::History;
 
@@ -51,5 +53,6 @@ pub fn check_all(history: &History, rules: &Rules) -> Vec<Checked> {
         digest::check(history, rules),
         lock::check(history, rules),
         kept::check(history, rules),
+        release::check(history, rules),
     ]
 }

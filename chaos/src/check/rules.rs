@@ -19,6 +19,8 @@ pub struct Rules {
     /// nothing of newer lives while the fault lasts and for so long after it, and what it answers then to an
     /// old life is no proof. `None`: every answer is.
     pub deposed_leader: Option<Micros>,
+    /// `None`: how long reads take is not judged.
+    pub release: Option<ReleaseRule>,
 }
 
 /// When a silent task is declared dead.
@@ -31,6 +33,15 @@ pub struct HeartbeatRule {
     pub bound: Micros,
 }
 
+/// How soon a read ends that has nothing to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleaseRule {
+    /// From the later one of these on: the read was sent, a write of its key was acknowledged.
+    pub bound: Micros,
+    /// How long after a fault clients may still look for a node that answers.
+    pub aftermath: Micros,
+}
+
 impl Default for Rules {
     fn default() -> Self {
         Self {
@@ -39,6 +50,7 @@ impl Default for Rules {
             arrival_settles: None,
             old_beats_tolerated: false,
             deposed_leader: None,
+            release: None,
         }
     }
 }

@@ -2,16 +2,26 @@
 
 use super::*;
 use crate::history::{
-    Call, ClientId, Element, Fence, Header, History, Incarnation, Job, Key, LockSeen, LogIndex, Micros,
-    NodeId, Outcome, Recorder, Reply, TaskId, Value,
+    Call, ClientId, Element, Fence, Found, Header, History, Incarnation, Job, Key, LockSeen, LogIndex,
+    Micros, NodeId, Outcome, Recorder, Reply, TaskId, Value,
 };
 
 #[test]
 fn every_checker_says_something_of_its_own() {
     let checks = check_all(&History::default(), &Rules::default());
     let names: Vec<&str> = checks.iter().map(|check| check.checker.as_str()).collect();
-    let expected =
-        ["linear", "list", "counter", "barrier", "incarnation", "heartbeat", "digest", "lock", "kept"];
+    let expected = [
+        "linear",
+        "list",
+        "counter",
+        "barrier",
+        "incarnation",
+        "heartbeat",
+        "digest",
+        "lock",
+        "kept",
+        "release",
+    ];
     assert_eq!(names, expected);
     assert!(checks.iter().all(|check| check.held() && check.examined == 0), "{checks:?}");
 }
@@ -30,6 +40,7 @@ fn checkers_do_not_disturb_each_other() {
     let barrier = crate::history::Barrier::from("b");
     done(Call::Write { key: Key::from("r"), value: Value(1) }, Reply::Written { version: None, index: None });
     done(Call::Read { key: Key::from("r") }, Reply::Value(None));
+    done(Call::Write { key: Key::from("w"), value: Value(2) }, Reply::Written { version: None, index: None });
     done(Call::Append { list: Key::from("l"), element: Element(1) }, Reply::Done);
     done(Call::ReadList { list: Key::from("l") }, Reply::Elements(Vec::new()));
     done(Call::ReadCounter { counter: Key::from("c") }, Reply::Count(1));
@@ -49,8 +60,15 @@ fn checkers_do_not_disturb_each_other() {
         Call::ReadLock { lock: Key::from("lock") },
         Reply::Lock(Some(LockSeen { fence: Fence(1), held: true })),
     );
+    now += 1_000_000;
+    let waits = recorder.invoke(Micros(now), ClientId(2), Call::Read { key: Key::from("w") });
+    now += 8_000_000;
+    let found = Found { value: Value(2), version: None, index: None };
+    waits.complete(Micros(now), Outcome::Ok(Reply::Value(Some(found))));
     let timeout = Micros::from_millis(60_000);
-    let rules = Rules { heartbeat: Some(HeartbeatRule { timeout, bound: timeout }), ..Rules::default() };
+    let release = ReleaseRule { bound: Micros::from_millis(6_000), aftermath: timeout };
+    let heartbeat = HeartbeatRule { timeout, bound: timeout };
+    let rules = Rules { heartbeat: Some(heartbeat), release: Some(release), ..Rules::default() };
     let history = recorder.history(Micros(now));
     let checks = check_all(&history, &rules);
     for check in &checks {

@@ -16,7 +16,7 @@ use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
 use super::{Scenario, nemesis, recovery};
-use crate::check::{Checked, HeartbeatRule, Rules, Violation, check_all};
+use crate::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
 use crate::cluster::Cluster;
 use crate::fault::Arena;
 use crate::history::{Header, Micros, NodeId, Recorder};
@@ -25,12 +25,19 @@ use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Wo
 
 /// How long clients may take to end once they are told to: their longest call.
 const STOP_PATIENCE: Duration = Duration::from_secs(240);
+/// How long they have when it is known that the run has failed: what they still wait for then may never come.
+const LOST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long all final reads together may take.
 const READ_PATIENCE: Duration = Duration::from_secs(120);
 /// How long until all replicas have applied the same entries.
 const EQUAL_PATIENCE: Duration = Duration::from_secs(60);
 /// How long after a fault a leader that it deposed may still answer heartbeats from what it knew.
 const DEPOSED_ANSWERS_MS: u64 = 2_000;
+/// How soon a read ends that has nothing to wait for. Longer than an election on a loaded machine, and shorter than
+/// a client waits before it asks again, which would hide that it was forgotten.
+const RELEASE_BOUND_MS: u64 = 6_000;
+/// How long after a fault clients may still look for a node that answers: nodes that were killed must start again.
+const RELEASE_AFTERMATH_MS: u64 = 15_000;
 /// How long a node may take to tell its version and the service's incarnation.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
 
@@ -130,7 +137,11 @@ pub(super) fn rules() -> Rules {
         bound: Micros::from_millis(BEATS_FORGOTTEN_MS),
     };
     let deposed_leader = Some(Micros::from_millis(DEPOSED_ANSWERS_MS));
-    Rules { heartbeat: Some(heartbeat), deposed_leader, ..Rules::default() }
+    let release = ReleaseRule {
+        bound: Micros::from_millis(RELEASE_BOUND_MS),
+        aftermath: Micros::from_millis(RELEASE_AFTERMATH_MS),
+    };
+    Rules { heartbeat: Some(heartbeat), deposed_leader, release: Some(release), ..Rules::default() }
 }
 
 /// Violations that are not found in histories.
@@ -226,7 +237,8 @@ async fn phases(
     Ok(())
 }
 
-/// Waits for the clients. A call that is never answered keeps its client from ending.
+/// Waits for the clients. A call that is never answered keeps its client from ending; it goes into the history as
+/// one whose outcome is not known.
 async fn join(mut clients: JoinSet<()>, own: &mut Own) -> anyhow::Result<()> {
     let all = async {
         while let Some(ended) = clients.join_next().await {
@@ -234,8 +246,10 @@ async fn join(mut clients: JoinSet<()>, own: &mut Own) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    match tokio::time::timeout(STOP_PATIENCE, all).await {
+    let patience = if own.is_well() { STOP_PATIENCE } else { LOST_PATIENCE };
+    match tokio::time::timeout(patience, all).await {
         Ok(joined) => joined,
+        Err(_) if !own.is_well() => Ok(()),
         Err(_) => {
             let explanation = format!("a call was still under way {STOP_PATIENCE:?} after the last fault");
             own.liveness.push(Violation::new("liveness", "the clients", explanation, &[]));

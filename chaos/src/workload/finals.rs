@@ -16,6 +16,12 @@ use super::setting::Setting;
 use super::wire::{Wire, outcome_of};
 use crate::history::{Call, ClientId, Key, Outcome, Reply};
 
+/// What the cluster says to who was told another service incarnation. A job's never changes, so a cluster that has
+/// changed it will say so for ever.
+const OTHER_SERVICE: &str = "wrong service incarnation";
+/// Between two attempts.
+const AGAIN_PAUSE: Duration = Duration::from_millis(20);
+
 /// What is kept under a key, and so how it is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Kept {
@@ -43,10 +49,12 @@ pub async fn read_all(setting: &Setting, patience: Duration) -> Result<usize, St
             if outcome.reply().is_some() {
                 break;
             }
-            if Instant::now() >= deadline {
+            let is_final = matches!(&outcome, Outcome::Fail(why) if why.contains(OTHER_SERVICE));
+            if is_final || Instant::now() >= deadline {
                 unread.push(format!("{thing:?}: {outcome}"));
                 break;
             }
+            tokio::time::sleep(AGAIN_PAUSE).await;
         }
     }
     if let Some(first) = unread.first() {

@@ -39,7 +39,8 @@ pub struct Comparisons {
     pub last: LogIndex,
     /// Indexes at which this node's state was found so, since its start.
     pub agreed: u64,
-    /// On the leader: states of nodes that were found to differ from the majority's, since its start.
+    /// On the leader: states of nodes that were found to differ from the majority's, at each index anew, since its
+    /// start.
     pub diverged: u64,
     /// On the leader: what an operator must know, until the nodes that it is about agree again.
     pub alarm: Option<String>,

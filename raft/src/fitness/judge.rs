@@ -11,6 +11,8 @@ use super::Unfit;
 pub(super) struct Sight {
     /// The term in which this node leads others, if it does.
     pub(super) term_led: Option<u64>,
+    /// It hands over: it asks nobody anything for a while, and looks after that itself.
+    pub(super) hands_over: bool,
     /// When the newest message was sent that a quorum has acknowledged.
     pub(super) acknowledged: Option<Instant>,
     /// The number of the group of log changes that the disk has not answered for.
@@ -23,6 +25,8 @@ pub(super) struct Judge {
     patience: Duration,
     /// The term that is led, and when that was seen first.
     reign: Option<(u64, Instant)>,
+    /// When it was last seen handing over.
+    handed_over: Option<Instant>,
     /// The group that is under way, and when that was seen first.
     flush: Option<(u64, Instant)>,
     /// What the last look found, whether or not it was said yet.
@@ -32,7 +36,7 @@ pub(super) struct Judge {
 
 impl Judge {
     pub(super) fn new(patience: Duration) -> Self {
-        Self { patience, reign: None, flush: None, suspected: None, verdict: None }
+        Self { patience, reign: None, handed_over: None, flush: None, suspected: None, verdict: None }
     }
 
     /// Judges. What is wrong must be wrong at two looks in a row: after a pause of this process the
@@ -40,6 +44,9 @@ impl Judge {
     pub(super) fn look(&mut self, now: Instant, sight: Sight) -> Option<Unfit> {
         self.reign = since(self.reign, sight.term_led, now);
         self.flush = since(self.flush, sight.flush, now);
+        if sight.hands_over {
+            self.handed_over = Some(now);
+        }
         let found = self.find(now, sight);
         let confirmed = found.is_some() && self.suspected.is_some();
         self.suspected = found;
@@ -55,8 +62,9 @@ impl Judge {
         if self.flush.is_some_and(|(_, since)| old(since)) {
             return Some(Unfit::DiskStalled);
         }
-        // A new leader has its time, too.
-        let heard = sight.acknowledged.map_or(since, |at| at.max(since));
+        // A new leader has its time, too, and one that asks again.
+        let asked = self.handed_over.map_or(since, |at| at.max(since));
+        let heard = sight.acknowledged.map_or(asked, |at| at.max(asked));
         old(heard).then_some(Unfit::NoQuorum)
     }
 }
@@ -95,7 +103,7 @@ mod tests {
     }
 
     fn well(now: Instant) -> Sight {
-        Sight { term_led: Some(3), acknowledged: Some(now), flush: None }
+        Sight { term_led: Some(3), hands_over: false, acknowledged: Some(now), flush: None }
     }
 
     #[test]
@@ -121,7 +129,7 @@ mod tests {
     fn silence_of_the_others_makes_a_leader_unfit_until_a_quorum_answers() {
         let mut court = Court::new();
         let last = court.now;
-        let unheard = |_| Sight { term_led: Some(3), acknowledged: Some(last), flush: None };
+        let unheard = |now| Sight { acknowledged: Some(last), ..well(now) };
         let (looks, unfit) = court.within(20, unheard).unwrap();
         assert_eq!(unfit, Unfit::NoQuorum);
         assert!((8..=11).contains(&looks), "said after {looks} looks");
@@ -131,16 +139,36 @@ mod tests {
     #[test]
     fn a_new_leader_has_its_time_though_nobody_has_answered_it_yet() {
         let mut court = Court::new();
-        let new = |term| move |_| Sight { term_led: Some(term), acknowledged: None, flush: None };
+        let new = |term| move |now| Sight { term_led: Some(term), acknowledged: None, ..well(now) };
         assert_eq!(court.within(7, new(3)), None);
         assert_eq!(court.within(7, new(4)), None);
         assert_eq!(court.within(20, new(4)).map(|(_, unfit)| unfit), Some(Unfit::NoQuorum));
     }
 
     #[test]
+    fn one_that_hands_over_need_not_be_heard_and_has_its_time_when_it_asks_again() {
+        let mut court = Court::new();
+        let last = court.now;
+        let unheard =
+            move |hands_over| move |now| Sight { hands_over, acknowledged: Some(last), ..well(now) };
+        assert_eq!(court.within(100, unheard(true)), None);
+        assert_eq!(court.within(7, unheard(false)), None);
+        assert_eq!(court.within(20, unheard(false)).map(|(_, unfit)| unfit), Some(Unfit::NoQuorum));
+    }
+
+    #[test]
+    fn a_disk_that_stalls_while_its_leader_hands_over_makes_it_unfit() {
+        let mut court = Court::new();
+        let stalled = |now| Sight { hands_over: true, flush: Some(7), ..well(now) };
+        let (looks, unfit) = court.within(20, stalled).unwrap();
+        assert_eq!(unfit, Unfit::DiskStalled);
+        assert!((8..=11).contains(&looks), "said after {looks} looks");
+    }
+
+    #[test]
     fn who_does_not_lead_is_not_judged() {
         let mut court = Court::new();
-        let follower = |_| Sight { term_led: None, acknowledged: None, flush: Some(7) };
+        let follower = |now| Sight { term_led: None, acknowledged: None, flush: Some(7), ..well(now) };
         assert_eq!(court.within(100, follower), None);
     }
 
@@ -150,7 +178,7 @@ mod tests {
         let before = court.now + TICK;
         assert_eq!(court.within(1, |now| Sight { flush: Some(7), ..well(now) }), None);
         court.now += Duration::from_secs(60);
-        let woken = |_| Sight { term_led: Some(3), acknowledged: Some(before), flush: Some(7) };
+        let woken = |now| Sight { acknowledged: Some(before), flush: Some(7), ..well(now) };
         assert_eq!(court.within(1, woken), None);
         assert_eq!(court.within(20, well), None);
     }

@@ -125,9 +125,9 @@ impl Watcher {
         let voters = metrics.membership_config.membership().voter_ids().count();
         let leads = metrics.state == ServerState::Leader;
         Sight {
-            // One that is the whole quorum has nobody to give up for. One that hands over asks nobody
-            // anything for a while, and looks after that itself.
-            term_led: (leads && voters > 1 && !self.hand_over.is_pending()).then_some(metrics.current_term),
+            // One that is the whole quorum has nobody to give up for.
+            term_led: (leads && voters > 1).then_some(metrics.current_term),
+            hands_over: self.hand_over.is_pending(),
             acknowledged: metrics.last_quorum_acked.map(|at| now - at.elapsed()),
             flush: self.flushes.under_way(),
         }

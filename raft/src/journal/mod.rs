@@ -11,6 +11,7 @@
 //! | `pool`, `space` | segment files: made ahead, recycled, and what happens when the disk is full |
 //! | `moves`, `mover`, `home` | what goes to the home, and when |
 //! | `index`, `reader` | reading entries from any thread |
+//! | `inspect` | what the files hold, for people |
 //! | `frame`, `record`, `state` | the bytes |
 //! | `files`, `helper` | the seams to the file system and to threads |
 //! | `simulated` | what stands behind these seams in a simulation |
@@ -23,6 +24,7 @@ mod helper;
 mod home;
 mod home_check;
 mod index;
+mod inspect;
 mod mover;
 mod moves;
 mod pool;
@@ -51,8 +53,11 @@ use helper::Hands;
 
 pub(crate) use disk::JournalDisk;
 pub(crate) use files::{Blob, Files, RealFiles};
+pub(crate) use home::Home;
+pub(crate) use inspect::inspect;
 pub(crate) use space::Space;
 
+pub use inspect::SegmentFacts;
 pub use simulated::SimulatedDisk;
 
 /// The shape of a node's journal.

@@ -7,6 +7,9 @@ use crate::journal::state::{LogValues, behind};
 use crate::log_store::Change;
 use crate::types::{Entry, LogId};
 
+/// What is reserved for a frame before anything is in it. A few small entries fit.
+const BODY_BYTES: usize = 2048;
+
 /// A frame that is not written yet.
 pub(crate) struct Draft {
     pub(crate) body: Vec<u8>,
@@ -101,7 +104,7 @@ impl Staging {
 
     fn open_draft(&mut self) -> &mut Draft {
         if self.drafts.back().is_none_or(|draft| draft.full) {
-            let (body, edits) = (Vec::new(), Vec::new());
+            let (body, edits) = (Vec::with_capacity(BODY_BYTES), Vec::new());
             let draft = Draft { body, edits, values: self.values, full: false, open_entries: None };
             self.drafts.push_back(draft);
         }

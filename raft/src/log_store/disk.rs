@@ -11,7 +11,8 @@ use crate::log_store::chunk::Damage;
 use crate::rejoin;
 use crate::types::{Entry, LogId, Vote};
 
-/// A change of the stored log. A slice of them takes effect in order and, in sled, atomically.
+/// A change of the stored log. A slice of them takes effect in order. In sled each of them is atomic, but for a
+/// purge of many entries: they are gone from the first moment on, their bytes bit by bit.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     /// Consecutive entries behind the last one.

@@ -10,7 +10,9 @@ mod disk;
 mod flushes;
 mod keyspace;
 mod sled_disk;
+mod sled_reader;
 mod tail;
+mod weights;
 mod writer;
 mod writer_task;
 
@@ -121,6 +123,11 @@ impl LogStore {
     /// The last entry that was given up for a snapshot.
     pub(crate) fn purged(&self) -> Option<LogId> {
         self.tail.read().purged
+    }
+
+    /// The first entry from which on to `upto`, that one included, there are at most so many bytes.
+    pub(crate) fn first_within(&self, upto: u64, bytes_max: u64) -> u64 {
+        self.tail.read().first_within(upto, bytes_max)
     }
 
     /// Cuts off what stands beside a snapshot: entries of another leader at its last index and behind. They were

@@ -18,7 +18,8 @@ use crate::codec;
 use crate::log_store::chunk::{self, Damage};
 use crate::log_store::disk::{Change, Disk, DiskError, Loaded, OldEntries};
 use crate::log_store::keyspace::{ChunkKey, MetaKey};
-use crate::types::{Entry, LogId, entry_bytes};
+use crate::log_store::sled_reader::{SledReader, read_chunk};
+use crate::types::{Entry, LogId};
 
 /// Bytes of a segment of sled's file. A message above a quarter of it goes to a file of its own,
 /// which sled never syncs; a full leaf (17 chunk parts) stays below that. sled holds several buffers
@@ -26,6 +27,11 @@ use crate::types::{Entry, LogId, entry_bytes};
 const SEGMENT_BYTES: usize = 2 << 20;
 /// Bytes of sled's page cache. The log is read back only for slow followers.
 const CACHE_BYTES: u64 = 8 << 20;
+
+/// Parts of chunks that a purge removes in one batch, at least one chunk: about 4 MiB. sled reads the pages of all
+/// that a batch removes and keeps them until its end, so one batch for everything behind a snapshot takes several
+/// times its bytes in memory.
+const PURGE_PARTS: usize = 256;
 
 /// How long the lock may be held by an owner that is ending: sled lets go of it only when its own
 /// background threads have dropped the last of their garbage, and a process may be told to restart
@@ -136,17 +142,22 @@ impl SledDisk {
         }
     }
 
-    fn purge(&mut self, batch: &mut sled::Batch, upto: &LogId) {
-        let gone: Vec<u64> = self
-            .chunks
-            .iter()
-            .take_while(|(_, span)| span.last <= upto.index)
-            .map(|(first, _)| *first)
-            .collect();
-        for first in gone {
+    /// Adds a part of a purge to a batch, the oldest chunks, and says whether more of it is left. A crash may
+    /// come between two batches: the first of them says what is purged, and what remains below that is removed
+    /// with the next purge.
+    pub(super) fn purge_some(&mut self, batch: &mut sled::Batch, upto: &LogId) -> bool {
+        batch.insert(&MetaKey::Purged.bytes(), codec::encode(upto));
+        let mut parts = 0;
+        while let Some((first, span)) = self.chunks.first_key_value().map(|(first, span)| (*first, *span))
+            && span.last <= upto.index
+        {
+            if parts >= PURGE_PARTS {
+                return true;
+            }
+            parts += usize::from(span.parts);
             self.remove(batch, first);
         }
-        batch.insert(&MetaKey::Purged.bytes(), codec::encode(upto));
+        false
     }
 
     /// Drops the chunks behind `keep`, and rewrites the one that it cuts. The batch must hold
@@ -179,17 +190,21 @@ impl SledDisk {
         let mut chunks = BTreeMap::new();
         for chunk in self.stored_chunks() {
             let (first, parts) = chunk?;
+            let entries =
+                chunk::unpack(first, &parts).map_err(|damage| DiskError::damaged(&self.directory, damage))?;
+            let last = first + entries.len() as u64 - 1;
+            let parts = u16::try_from(parts.len()).expect("unpack compared it with a u16");
+            chunks.insert(first, Span { last, parts });
+            if last < begin {
+                // What a purge has left that was interrupted. The log may have gone on far behind it.
+                continue;
+            }
             let expected = next.unwrap_or(begin);
             // The oldest chunk may begin with entries that are purged already.
             if first > expected || next.is_some_and(|next| first != next) {
                 let problem = format!("is missing, the next stored one is {first}");
                 return Err(DiskError::damaged(&self.directory, Damage { index: expected, problem }));
             }
-            let entries =
-                chunk::unpack(first, &parts).map_err(|damage| DiskError::damaged(&self.directory, damage))?;
-            let last = first + entries.len() as u64 - 1;
-            let parts = u16::try_from(parts.len()).expect("unpack compared it with a u16");
-            chunks.insert(first, Span { last, parts });
             next = Some(last + 1);
             entries.into_iter().filter(|entry| entry.log_id.index >= begin).for_each(&mut *each);
         }
@@ -199,7 +214,7 @@ impl SledDisk {
 
     /// Puts a batch into the tree. One that removes chunks must not run between a reader's look-up
     /// of a chunk and its look at the parts.
-    fn apply(&self, batch: sled::Batch, removes: bool) -> Result<(), DiskError> {
+    pub(super) fn apply(&self, batch: sled::Batch, removes: bool) -> Result<(), DiskError> {
         let _alone = removes.then(|| self.reader.tree.write());
         self.tree.apply_batch(batch).map_err(|error| self.sled("write", &error))
     }
@@ -254,8 +269,10 @@ impl Disk for SledDisk {
                 }
                 Change::Purge(upto) => {
                     self.append(&mut batch, &std::mem::take(&mut run));
-                    self.purge(&mut batch, upto);
                     removes = true;
+                    while self.purge_some(&mut batch, upto) {
+                        self.apply(std::mem::take(&mut batch), removes)?;
+                    }
                 }
             }
         }
@@ -273,66 +290,6 @@ impl Disk for SledDisk {
     }
 }
 
-/// Reads chunks from any thread.
-struct SledReader {
-    directory: String,
-    /// `None` after the close: a tree that is held anywhere keeps sled's lock.
-    tree: RwLock<Option<sled::Tree>>,
-}
-
-impl SledReader {
-    /// The entries of the chunk that would hold `index`; it may end before it.
-    fn chunk_with(&self, index: u64) -> Result<Option<Vec<Entry>>, DiskError> {
-        let guard = self.tree.read();
-        let tree = guard.as_ref().ok_or(DiskError::Closed)?;
-        let upper = ChunkKey { first: index, part: u16::MAX };
-        let [low, _] = ChunkKey::ALL;
-        let Some(record) = tree.range(low.bytes()..=upper.bytes()).next_back() else { return Ok(None) };
-        let (key, _) = record.map_err(|error| sled_error(&self.directory, "read", &error))?;
-        let last_part = ChunkKey::parse(&key).expect("the range holds chunk keys only");
-        read_chunk(tree, &self.directory, last_part.first, last_part.part.saturating_add(1)).map(Some)
-    }
-}
-
-impl OldEntries for SledReader {
-    fn read(&self, start: u64, end: u64, bytes_max: usize) -> Result<Vec<Entry>, DiskError> {
-        let mut found = Vec::new();
-        let mut bytes = 0;
-        let mut index = start;
-        while index < end && bytes < bytes_max {
-            let Some(entries) = self.chunk_with(index)? else { break };
-            let wanted = entries.into_iter().filter(|e| (index..end).contains(&e.log_id.index));
-            let before = found.len();
-            for entry in wanted {
-                if bytes >= bytes_max {
-                    break;
-                }
-                bytes += entry_bytes(&entry);
-                found.push(entry);
-            }
-            let read = (found.len() - before) as u64;
-            if read == 0 {
-                break;
-            }
-            index += read;
-        }
-        Ok(found)
-    }
-
-    fn close(&self) {
-        *self.tree.write() = None;
-    }
-}
-
-fn read_chunk(tree: &sled::Tree, directory: &str, first: u64, count: u16) -> Result<Vec<Entry>, DiskError> {
-    let mut parts = Vec::with_capacity(usize::from(count));
-    for part in 0..count {
-        let value = tree.get(ChunkKey { first, part }.bytes());
-        parts.extend(value.map_err(|error| sled_error(directory, "read", &error))?);
-    }
-    chunk::unpack(first, &parts).map_err(|damage| DiskError::damaged(directory, damage))
-}
-
 /// sled reports some damage as an error and panics at other; both are found where its file is read.
 fn caught<T>(directory: &str, read: impl FnOnce() -> Result<T, DiskError>) -> Result<T, DiskError> {
     // What a panic leaves behind is not used again: the node does not start.
@@ -346,7 +303,7 @@ fn caught<T>(directory: &str, read: impl FnOnce() -> Result<T, DiskError>) -> Re
     })
 }
 
-fn sled_error(directory: &str, action: &'static str, cause: &sled::Error) -> DiskError {
+pub(super) fn sled_error(directory: &str, action: &'static str, cause: &sled::Error) -> DiskError {
     match cause {
         sled::Error::Corruption { .. } | sled::Error::ReportableBug(_) => {
             DiskError::DamagedHome { directory: directory.to_owned(), problem: cause.to_string() }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::log_store::disk::Loaded;
+use crate::log_store::weights::Weights;
 use crate::types::{Entry, LogId, Vote, entry_bytes};
 
 /// Entries at the end of the log, bounded by bytes. Invariant: indexes are consecutive, and
@@ -20,6 +21,8 @@ pub(crate) struct Tail {
     written: u64,
     /// How often the end was cut. What storage reports of an earlier end says nothing of this one.
     cuts: u64,
+    /// Of all entries that are not purged, also those in storage only.
+    weights: Weights,
     pub(crate) vote: Option<Vote>,
     pub(crate) committed: Option<LogId>,
     pub(crate) purged: Option<LogId>,
@@ -45,6 +48,7 @@ impl Tail {
             last: None,
             written: 0,
             cuts: 0,
+            weights: Weights::default(),
             vote: None,
             committed: None,
             purged: None,
@@ -77,6 +81,11 @@ impl Tail {
         self.last
     }
 
+    /// The first entry from which on to `upto` there are about so many bytes at most.
+    pub(crate) fn first_within(&self, upto: u64, bytes_max: u64) -> u64 {
+        self.weights.first_within(upto, bytes_max)
+    }
+
     /// Appends entries.
     ///
     /// # Errors
@@ -95,8 +104,10 @@ impl Tail {
     }
 
     fn push(&mut self, entry: Entry) {
+        let bytes = entry_bytes(&entry);
         self.last = Some(entry.log_id);
-        self.bytes += entry_bytes(&entry);
+        self.bytes += bytes;
+        self.weights.add(entry.log_id.index, bytes);
         self.entries.push_back(entry);
     }
 
@@ -127,6 +138,7 @@ impl Tail {
         }
         self.written = self.written.min(from);
         self.cuts += 1;
+        self.weights.cut(from);
         if self.last.is_some_and(|last| last.index >= from) {
             self.last = keep;
         }
@@ -151,6 +163,7 @@ impl Tail {
             self.pop_front();
         }
         self.oldest = upto.index + 1;
+        self.weights.purge(upto.index);
         self.written = self.written.max(self.oldest);
         self.purged = Some(upto);
         if self.last.is_none_or(|last| last.index < upto.index) {

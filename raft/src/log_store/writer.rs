@@ -28,6 +28,10 @@ use crate::world::Work;
 /// Most changes that are written as one batch.
 const GROUP_MAX: usize = 4096;
 
+/// A queue that is empty for this long is at rest. Whoever has just been answered mostly writes again at once, and
+/// what the disk does at rest would only take the time of that.
+const REST_AFTER: Duration = Duration::from_millis(5);
+
 /// Who waits for a change.
 pub(crate) enum Waiter {
     Nobody,
@@ -206,10 +210,16 @@ impl Worker {
 
     /// Tells those who wait for the group at hand, which is done.
     pub(super) fn answer(&mut self, outcome: &Result<(), String>) {
-        self.changes.clear();
         for waiter in self.waiters.drain(..) {
             answer(waiter, outcome.as_ref().map_err(|reason| io::Error::other(reason.clone())).copied());
         }
+        // Memory is tidied when nobody waits for it any more.
+        let mut changes = std::mem::take(&mut self.changes);
+        if outcome.is_ok() {
+            self.report(&changes);
+        }
+        changes.clear();
+        self.changes = changes;
     }
 
     /// Makes durable what nobody waits for, when there will be no more.
@@ -229,6 +239,11 @@ impl Worker {
     /// Waits for the next job, and lets the disk rest as long as there is none. `None` when nobody can
     /// send one any more.
     fn next(&mut self, jobs: &mpsc::Receiver<Job>) -> Option<Job> {
+        match jobs.recv_timeout(REST_AFTER) {
+            Ok(job) => return Some(job),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
         loop {
             match jobs.try_recv() {
                 Ok(job) => return Some(job),
@@ -280,9 +295,7 @@ impl Worker {
             let reason = error.to_string();
             self.failure.set(&reason);
             reason
-        })?;
-        self.report(changes);
-        Ok(())
+        })
     }
 
     /// Lets the tail drop what is written now.

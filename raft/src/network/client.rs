@@ -27,7 +27,7 @@ use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer};
 use crate::codec;
 use crate::snapshot::{SnapshotFile, SnapshotStore};
-use crate::types::{Peer, Snapshot, Types, Vote};
+use crate::types::{Peer, Snapshot, Types, Vote, entry_bytes};
 
 /// How long a stream of appends may take to open, connecting included.
 const OPEN_DEADLINE: Duration = Duration::from_secs(1);
@@ -163,7 +163,11 @@ impl PeerClient {
             return Err(self.held_back().into());
         }
         let window = Window::new();
-        let requests = window.clone().gate(input).map(|request| blob(&request));
+        // One without entries only tells how far the log is committed. Whoever wrote what was committed last
+        // is answered first.
+        let requests = window.clone().gate(input, |request| request.entries.is_empty());
+        let requests =
+            requests.map(|request| Blob { data: codec::encode_sized(&request, bytes(&request)).into() });
         let requests = requests.take_until(self.line.closed_for_entries());
         let mut connection = self.connection(self.class)?;
         let call = connection.stream_append(self.caller.request(requests));
@@ -203,6 +207,11 @@ impl PeerClient {
             };
         }
     }
+}
+
+/// About how many bytes a message becomes.
+fn bytes(request: &AppendEntriesRequest<Types>) -> usize {
+    request.entries.iter().map(entry_bytes).sum::<usize>() + 64
 }
 
 impl RaftNetworkV2<Types> for PeerClient {

@@ -36,12 +36,19 @@ impl Window {
     }
 
     /// The messages of `input`, each made only when it may be sent: openraft puts everything into it
-    /// that has been appended until then.
-    pub(super) fn gate<S: Stream + Unpin>(self: Arc<Self>, input: S) -> impl Stream<Item = S::Item> {
-        futures::stream::unfold((input, self), |(mut input, window)| async move {
+    /// that has been appended until then. One that `may_wait` lets whatever is ready to run go first.
+    pub(super) fn gate<S: Stream + Unpin>(
+        self: Arc<Self>,
+        input: S,
+        may_wait: fn(&S::Item) -> bool,
+    ) -> impl Stream<Item = S::Item> {
+        futures::stream::unfold((input, self), move |(mut input, window)| async move {
             // An answer gives the slot back.
             window.slots.acquire().await.expect("the window is never closed").forget();
             let message = input.next().await?;
+            if may_wait(&message) {
+                tokio::task::yield_now().await;
+            }
             window.owed.fetch_add(1, Ordering::Relaxed);
             Some((message, (input, window)))
         })
@@ -59,7 +66,7 @@ mod tests {
         let window = Window::new();
         let mut made = 0;
         let input = futures::stream::iter(0..5).inspect(|_| made += 1);
-        let mut gated = Box::pin(window.clone().gate(input));
+        let mut gated = Box::pin(window.clone().gate(input, |_| false));
         assert_eq!(gated.next().now_or_never(), Some(Some(0)));
         assert_eq!(gated.next().now_or_never(), Some(Some(1)));
         assert_eq!(gated.next().now_or_never(), None);
@@ -76,9 +83,26 @@ mod tests {
     #[test]
     fn the_end_of_the_input_is_the_end() {
         let window = Window::new();
-        let mut gated = Box::pin(window.clone().gate(futures::stream::iter([1])));
+        let mut gated = Box::pin(window.clone().gate(futures::stream::iter([1]), |_| false));
         assert_eq!(gated.next().now_or_never(), Some(Some(1)));
         assert_eq!(gated.next().now_or_never(), Some(None));
         assert_eq!(window.owed(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_may_wait_lets_others_go_first() {
+        let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let window = Window::new();
+        let mut gated = Box::pin(window.gate(futures::stream::iter([1, 2]), |message| *message == 2));
+        let other = tokio::spawn({
+            let order = order.clone();
+            async move { order.lock().push("other") }
+        });
+        assert_eq!(gated.next().await, Some(1));
+        order.lock().push("first");
+        assert_eq!(gated.next().await, Some(2));
+        order.lock().push("second");
+        other.await.unwrap();
+        assert_eq!(*order.lock(), ["first", "other", "second"]);
     }
 }

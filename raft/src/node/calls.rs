@@ -9,6 +9,7 @@ use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::planted::{Bug, is_planted};
 
 use super::Node;
+use crate::backup::{self, Saving};
 use crate::handle::{Applied, ProposeError, Status};
 use crate::leadership::LeadershipWatch;
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
@@ -87,6 +88,15 @@ impl Node {
         self.machine.read(look)
     }
 
+    /// Begins to write a snapshot of the state as it is now.
+    pub(crate) fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.check_running()?;
+        if self.work.is_inline() {
+            return Err(ProposeError::Stopped("a simulated node saves no snapshots".into()));
+        }
+        Ok(backup::save(self.machine.freeze()))
+    }
+
     pub(crate) fn applied_index(&self) -> LogIndex {
         LogIndex(self.machine.applied_index())
     }
@@ -136,6 +146,12 @@ impl Node {
         let mut removed = self.removed.subscribe();
         let text = removed.wait_for(Option::is_some).await.expect("the sender is ours");
         text.clone().expect("waited for")
+    }
+
+    /// Hands leadership to the best voter, if this node has it, because it is about to stop.
+    pub(crate) async fn leave(&self) -> Result<(), ProposeError> {
+        self.check_running()?;
+        if self.leadership.leads_here() { self.hand_over.leave().await } else { Ok(()) }
     }
 
     pub(crate) async fn failed(&self) -> String {

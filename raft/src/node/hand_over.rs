@@ -8,22 +8,23 @@
 //! who leads already.
 //!
 //! So heirs are chosen among those that answer now, and a hand-over that is not taken up in time is taken
-//! back: the leader gives the heir, in its own vote, what the heir should have asked for, the next term. That
-//! makes it a follower, with nothing pending, and from there it stands itself, in the term after that. The
-//! vote is a vote like any other: it is durable here before it counts, the heir may still ask for it, and
-//! gets it only if its log is no shorter.
+//! back: the leader gives the least vote of the next term to another voter ([`next_vote`]). That makes it a
+//! follower, with nothing pending, and from there it stands itself, in the term after that. The vote is a vote
+//! like any other: it is durable here before it counts. Being the least one, it stands in nobody's way: the
+//! heir may still ask for its own, and gets it if its log is no shorter, and whoever was elected in that term
+//! meanwhile goes on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::stream::FuturesOrdered;
 use openraft::async_runtime::WatchReceiver as _;
 use openraft::raft::VoteRequest;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tripod_state::ids::NodeId;
 
+use super::first_answer::first_yes;
 use crate::handle::ProposeError;
 use crate::held_votes::{self, HeldVotes};
 use crate::leadership::LeadershipWatch;
@@ -32,6 +33,12 @@ use crate::types::{Raft, Vote};
 
 /// Entries that an heir may lack. It gets them before it stands, and nothing is taken in meanwhile.
 const LAG_MAX: u64 = 4096;
+/// How long a node that stops looks after its leadership, from the first time that it is asked to leave. With
+/// the default timing an heir and another one after it have their time (1.2 s), with a slow one not: whoever
+/// ends the process waits for it, and kills it in the end.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
+/// The part of the longest election timeout for which an heir with a longer log is waited for that says nothing.
+const SILENT_PART: u32 = 4;
 
 /// Hands over, one attempt at a time. Clones are the same.
 #[derive(Clone)]
@@ -45,8 +52,8 @@ pub(crate) struct HandOver {
     turn: Arc<Mutex<()>>,
     /// An heir was told, and has not taken over yet.
     pending: Arc<AtomicBool>,
-    /// This node stops. Should it lead again it would only stop leading once more.
-    leaving: Arc<AtomicBool>,
+    /// This node stops, since then. Should it lead again it would only stop leading once more.
+    leaving: Arc<OnceLock<Instant>>,
 }
 
 /// A voter that might be next.
@@ -95,18 +102,25 @@ impl HandOver {
         attempt.await.unwrap_or_else(|_| Err(stopping()))
     }
 
-    /// [`Self::to`] whoever is best, for a node that stops: it does not stand for election any more.
+    /// [`Self::to`] whoever is best, for a node that stops: it does not stand for election any more. Ends
+    /// [`LEAVE_MAX`] after the first call at the latest, in each call.
     ///
     /// # Errors
-    /// As [`Self::to`].
+    /// As [`Self::to`], or the time is over.
     pub(crate) async fn leave(&self) -> Result<(), ProposeError> {
-        self.leaving.store(true, Ordering::Relaxed);
-        if self.is_pending() {
-            // One attempt is enough, whoever began it.
-            let _turn = self.turn.lock().await;
-            return Ok(());
-        }
-        self.to(None).await
+        let since = *self.leaving.get_or_init(Instant::now);
+        let left = async {
+            if self.is_pending() {
+                // One attempt is enough, whoever began it.
+                let _turn = self.turn.lock().await;
+                return Ok(());
+            }
+            self.to(None).await
+        };
+        tokio::time::timeout_at(since + LEAVE_MAX, left).await.unwrap_or_else(|_| {
+            let text = format!("nobody took over within {} ms", LEAVE_MAX.as_millis());
+            Err(ProposeError::NoLeader(text))
+        })
     }
 
     async fn hand_over(&self, wanted: Option<NodeId>) -> Result<(), ProposeError> {
@@ -174,16 +188,11 @@ impl HandOver {
     }
 
     /// The first of them that answers; all are asked at once.
-    async fn first_to_answer(&self, candidates: Vec<Candidate>) -> Option<NodeId> {
-        let near = candidates.into_iter().filter(|candidate| candidate.lag <= LAG_MAX);
-        let mut asked: FuturesOrdered<_> =
-            near.map(|candidate| async move { (self.answers(&candidate).await, candidate.node) }).collect();
-        while let Some((answers, node)) = asked.next().await {
-            if answers {
-                return Some(node);
-            }
-        }
-        None
+    async fn first_to_answer(&self, mut candidates: Vec<Candidate>) -> Option<NodeId> {
+        candidates.retain(|candidate| candidate.lag <= LAG_MAX);
+        let questions = candidates.iter().map(|candidate| self.answers(candidate));
+        let first = first_yes(questions, self.election_max / SILENT_PART).await?;
+        Some(candidates[first].node)
     }
 
     async fn answers(&self, candidate: &Candidate) -> bool {
@@ -206,7 +215,7 @@ impl HandOver {
         if let Ok(leader) = tokio::time::timeout(patience, elsewhere).await {
             return leader;
         }
-        if !self.leaving.load(Ordering::Relaxed) {
+        if self.leaving.get().is_none() {
             self.take_back(vote, heir).await?;
         }
         let text = format!("node {heir} did not take over within {} ms", patience.as_millis());
@@ -217,13 +226,17 @@ impl HandOver {
     /// rests on.
     async fn take_back(&self, vote: Vote, heir: NodeId) -> Result<(), ProposeError> {
         let stopped = |error: &dyn std::fmt::Display| ProposeError::Stopped(error.to_string());
-        let looked = self.raft.with_raft_state(|state| (*state.vote_ref(), state.log_ids.last().copied()));
-        let (held, last_log_id) = looked.await.map_err(|fatal| stopped(&fatal))?;
+        let looked = self.raft.with_raft_state(|state| {
+            let voters: Vec<u64> = state.membership_state.effective().membership().voter_ids().collect();
+            (*state.vote_ref(), state.log_ids.last().copied(), voters)
+        });
+        let (held, last_log_id, voters) = looked.await.map_err(|fatal| stopped(&fatal))?;
         if held != vote {
             // An election is under way, and this leadership is over.
             return Ok(());
         }
-        let mut request = VoteRequest::new(Vote::new(vote.leader_id.term + 1, heir.0), last_log_id);
+        let Some(next) = next_vote(&vote, voters) else { return Ok(()) };
+        let mut request = VoteRequest::new(next, last_log_id);
         // It is the leader that ends its leadership: nobody's lease speaks against it.
         request.leadership_transfer = true;
         let answer = self.raft.vote(request).await.map_err(|error| stopped(&error))?;
@@ -239,6 +252,38 @@ impl HandOver {
     }
 }
 
+/// The vote that ends the leadership which rests on `vote`, and no other one: the least of the next term, which
+/// is the first other voter's, since votes of a term are ordered by node. Somebody may have been elected in that
+/// term without this node having heard of it; a vote for a later node would depose them, and one for this node
+/// would make it a candidate with no say in its own term. `None`: there is no other voter.
+fn next_vote(vote: &Vote, voters: impl IntoIterator<Item = u64>) -> Option<Vote> {
+    let others = voters.into_iter().filter(|voter| *voter != vote.leader_id.node_id);
+    others.min().map(|first| Vote::new(vote.leader_id.term + 1, first))
+}
+
 fn stopping() -> ProposeError {
     ProposeError::Stopped("this node is stopping".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vote_that_ends_a_leadership_deposes_nobody_who_was_elected_after_it() {
+        let voters = [1, 2, 3, 4, 5];
+        for leader in voters {
+            let vote = Vote::new_committed(7, leader);
+            let next = next_vote(&vote, voters).unwrap();
+            assert!(next > vote, "{next} does not end {vote}");
+            assert_ne!(next.leader_id.node_id, leader, "a vote for itself makes a candidate");
+            for elected in voters.into_iter().filter(|voter| *voter != leader) {
+                let elected = Vote::new_committed(8, elected);
+                assert!(elected > next, "{next} deposes {elected}");
+                let asking = Vote::new(8, elected.leader_id.node_id);
+                assert!(asking >= next, "{next} stands in the way of {asking}");
+            }
+        }
+        assert_eq!(next_vote(&Vote::new_committed(7, 1), [1]), None);
+    }
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use openraft::errors::{InitializeError, RaftError};
 
 use super::Node;
+use crate::backup::RestoredNote;
 use crate::membership::{Farewell, follow_addresses};
 use crate::network::channels::Channels;
 use crate::rejoin::{Asked, Marker, Newcomer};
 use crate::types::{Peer, Raft};
+use crate::world::Work;
 
 impl Node {
     /// Lets this node take part, at once or when it has asked the others.
@@ -33,18 +35,40 @@ impl Node {
             failure: self.failure.clone(),
             stop: self.stop.subscribe(),
         };
-        let asked = newcomer.must_ask(self.log.is_pristine());
+        let restored = RestoredNote::in_directory(&self.options.data);
+        let is_restored = !self.work.is_inline() && restored.is_set();
+        let asked = newcomer.must_ask(self.log.is_pristine() || is_restored);
         if asked == Asked::Nothing {
             // Before the port is served, so that no message of a peer is refused.
             self.gate.open();
             return;
         }
-        if asked == Asked::HowToReturn {
+        if asked == Asked::HowToReturn || is_restored {
             // Before an election can be due.
             self.raft.runtime_config().elect(false);
         }
         let raft = self.raft.clone();
-        tokio::spawn(newcomer.run(asked, async move || form(&raft, initial).await));
+        let joined = newcomer.run(asked, async move || {
+            form(&raft, initial).await?;
+            raft.runtime_config().elect(true);
+            Ok(())
+        });
+        let (gate, work) = (self.gate.clone(), self.work.clone());
+        tokio::spawn(async move {
+            joined.await;
+            if is_restored && gate.check_votes().is_ok() {
+                forget(work, restored).await;
+            }
+        });
+    }
+}
+
+/// Removes the note that this node was restored, now that the others know it.
+async fn forget(work: Work, restored: RestoredNote) {
+    let cleared = work.run(move || restored.clear()).await.and_then(|cleared| cleared);
+    if let Err(error) = cleared {
+        // The next start asks once more, which is safe.
+        tracing::warn!(%error, "the note of a restoration is not removed");
     }
 }
 

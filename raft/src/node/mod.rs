@@ -7,9 +7,12 @@
 //! | `tasks` | its port, and the tasks that look after its engine |
 //! | `calls` | what it does for those who call it |
 //! | `hand_over` | leadership for another node, and back if nobody takes it |
+//! | `first_answer` | the best of several who are asked at once |
+//! | `trim` | how much of its log is kept |
 //! | `stop` | its end |
 
 mod calls;
+mod first_answer;
 mod hand_over;
 mod join;
 mod start;
@@ -17,6 +20,7 @@ mod stop;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod trim;
 
 use std::sync::atomic::AtomicBool;
 

@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
-use tripod_state::ids::NodeId;
+use tripod_state::State;
+use tripod_state::ids::{NodeId, Term};
 
 use super::Node;
+use super::trim::Trimmer;
 use crate::divergence::Company;
 use crate::failure::Failure;
 use crate::fitness::Watcher;
+use crate::leadership::LeadershipWatch;
 use crate::network::auth::Guard;
 use crate::network::leader_service::LeaderService;
 use crate::network::server::{self, RaftService};
 use crate::rejoin::Respondent;
+use crate::state_machine::StateMachine;
 use crate::types::Raft;
-use crate::world::Door;
+use crate::world::{self, Door};
 
 impl Node {
     /// Opens the port to the peers.
@@ -58,6 +62,9 @@ impl Node {
         if !self.work.is_inline() {
             // A simulated disk has no file system that could be measured.
             tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.subscribe()));
+            // Nor is its clock this process's.
+            let (leadership, machine) = (self.leadership.clone(), self.machine.clone());
+            tokio::spawn(keep_time(leadership, machine, self.stop.subscribe()));
         }
         let watcher = Watcher {
             node: self.options.node,
@@ -75,6 +82,9 @@ impl Node {
             leadership: self.leadership.clone(),
             stop: self.stop.subscribe(),
         }));
+        let snapshots = self.machine.snapshots().clone();
+        let trimmer = Trimmer::new(&self.options, self.raft.clone(), self.log.clone(), snapshots);
+        tokio::spawn(trimmer.run(self.stop.subscribe()));
         let (raft, machine, mut stop) = (self.raft.clone(), self.machine.clone(), self.stop.subscribe());
         tokio::spawn(async move {
             let build = async {
@@ -90,6 +100,23 @@ impl Node {
                 _ = stop.wait_for(|stop| *stop) => {}
             }
         });
+    }
+}
+
+/// Has this process's clock catch up with the log's time whenever this node begins to lead.
+async fn keep_time(leadership: LeadershipWatch, machine: StateMachine, mut stop: watch::Receiver<bool>) {
+    let keeping = async {
+        let mut leadership = leadership.subscribe();
+        let mut reign: Option<Term> = None;
+        while let Ok(now) = leadership.wait_for(|now| now.ready_here && Some(now.term) != reign).await {
+            reign = Some(now.term);
+            drop(now);
+            world::catch_up(machine.read(State::now_ms));
+        }
+    };
+    tokio::select! {
+        () = keeping => {}
+        _ = stop.wait_for(|stop| *stop) => {}
     }
 }
 

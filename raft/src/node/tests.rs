@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use tripod_state::Envelope;
 use tripod_state::ids::NodeId;
+use tripod_state::{Envelope, Scope};
 
 use super::stop::DRAIN_DEADLINE;
 use crate::test_cluster::{Cluster, PATIENCE, create_job, eventually, local, put, write};
@@ -16,26 +16,46 @@ fn others(cluster: &Cluster, than: u64) -> [u64; 2] {
 
 /// Waits until all followers have all that the leader has, as the leader knows.
 async fn caught_up(leader: &Handle) {
+    caught_up_but(leader, &[]).await;
+}
+
+/// [`caught_up`], but for some nodes.
+async fn caught_up_but(leader: &Handle, away: &[u64]) {
     eventually("followers that have caught up", || {
         let status = leader.status();
         let held = |member: &crate::MemberStatus| {
-            member.node == status.node || member.matched == Some(status.last_log)
+            member.node == status.node
+                || away.contains(&member.node.0)
+                || member.matched == Some(status.last_log)
         };
         status.members.iter().all(held).then_some(())
     })
     .await;
 }
 
+/// Three nodes with a job, and the leader, with which the others have caught up.
+async fn three() -> (Cluster, u64, Scope) {
+    let cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    caught_up(cluster.node(leader)).await;
+    (cluster, leader, scope)
+}
+
+/// Whom the leader would choose, and the third one.
+async fn heir_and_other(cluster: &Cluster, leader: u64) -> [u64; 2] {
+    let heir = cluster.node(leader).node().hand_over.heir(None).await.unwrap().0;
+    let [one, two] = others(cluster, leader);
+    [heir, if one == heir { two } else { one }]
+}
+
 /// Who can be elected besides the old leader is only the heir, whose disk stalls before it can vote for
 /// itself. Without taking back, nobody leads until that disk answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_heir_does_not_take_over_leads_again() {
-    let cluster = Cluster::start(3).await;
-    let old = cluster.leader().await;
+    let (cluster, old, scope) = three().await;
     let [heir, other] = others(&cluster, old);
     let node = cluster.node(old);
-    let scope = create_job(node).await;
-    caught_up(node).await;
     let term = node.status().term;
 
     cluster.node(heir).node().flushes().stall(true);
@@ -58,12 +78,9 @@ async fn a_leader_whose_heir_does_not_take_over_leads_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_stops_waiting_for_a_hand_over_leaves_it_to_itself() {
-    let cluster = Cluster::start(3).await;
-    let old = cluster.leader().await;
+    let (cluster, old, scope) = three().await;
     let [heir, other] = others(&cluster, old);
     let node = cluster.node(old);
-    let scope = create_job(node).await;
-    caught_up(node).await;
 
     cluster.node(heir).node().flushes().stall(true);
     cluster.node(other).node().raft.runtime_config().elect(false);
@@ -80,11 +97,8 @@ async fn whoever_stops_waiting_for_a_hand_over_leaves_it_to_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_away_is_no_heir() {
-    let mut cluster = Cluster::start(3).await;
-    let old = cluster.leader().await;
+    let (mut cluster, old, scope) = three().await;
     let [away, other] = others(&cluster, old);
-    let scope = create_job(cluster.node(old)).await;
-    caught_up(cluster.node(old)).await;
     cluster.stop_node(away).await;
     let node = cluster.node(old);
     let term = node.status().term;
@@ -97,22 +111,10 @@ async fn a_node_that_is_away_is_no_heir() {
     assert_eq!(node.status().term, term);
 
     // Its log is as far as the other's, for all that this leader knows.
-    caught_up_but(node, away).await;
+    caught_up_but(node, &[away]).await;
     assert_eq!(node.node().hand_over.heir(None).await, Ok(NodeId(other)));
     node.transfer_leadership(None).await.unwrap();
     cluster.stop().await;
-}
-
-/// [`caught_up`], but for one node.
-async fn caught_up_but(leader: &Handle, away: u64) {
-    eventually("a follower that has caught up", || {
-        let status = leader.status();
-        let held = |member: &crate::MemberStatus| {
-            [status.node, NodeId(away)].contains(&member.node) || member.matched == Some(status.last_log)
-        };
-        status.members.iter().all(held).then_some(())
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,18 +133,30 @@ async fn nobody_but_a_voter_is_an_heir() {
 /// election on its way out, and the third one takes over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_stops_does_not_wait_for_ever_for_its_heir() {
-    let mut cluster = Cluster::start(3).await;
-    let old = cluster.leader().await;
-    let scope = create_job(cluster.node(old)).await;
-    caught_up(cluster.node(old)).await;
-    let heir = cluster.node(old).node().hand_over.heir(None).await.unwrap().0;
-    let [one, two] = others(&cluster, old);
-    let other = if one == heir { two } else { one };
-
+    let (mut cluster, old, scope) = three().await;
+    let [heir, other] = heir_and_other(&cluster, old).await;
     cluster.node(heir).node().flushes().stall(true);
     tokio::time::timeout(PATIENCE, cluster.stop_node(old)).await.expect("a stop ends");
     cluster.node(heir).node().flushes().stall(false);
     write(cluster.node(other), scope, "after", b"x").await;
+    cluster.stop().await;
+}
+
+/// In these clusters an heir, and another one after it, would have 3.2 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaving_takes_two_seconds_at_most_however_slow_elections_are() {
+    let (cluster, old, scope) = three().await;
+    let [heir, other] = heir_and_other(&cluster, old).await;
+    let node = cluster.node(old);
+    cluster.node(heir).node().flushes().stall(true);
+    cluster.node(other).node().raft.runtime_config().elect(false);
+    let refused = ProposeError::NoLeader("nobody took over within 2000 ms".into());
+    assert_eq!(node.leave().await, Err(refused.clone()));
+    assert_eq!(node.leave().await, Err(refused), "the time is not given twice");
+
+    cluster.node(heir).node().flushes().stall(false);
+    write(cluster.node(other), scope, "after", b"x").await;
+    cluster.node(other).node().raft.runtime_config().elect(true);
     cluster.stop().await;
 }
 

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
-use super::SnapshotFile;
-use crate::journal::Blob;
+use super::Part;
 use crate::types::{LogId, Vote};
 
 /// What tells a snapshot file from every other.
@@ -20,54 +19,8 @@ pub(crate) struct FileId {
     pub(crate) last_log_id: Option<LogId>,
     /// Bytes of the file.
     pub(crate) bytes: u64,
-    /// The end of the file, which holds a hash of everything before it: [`SnapshotFile::seal`].
+    /// The end of the file, which holds a hash of everything before it: [`super::SnapshotFile::seal`].
     pub(crate) seal: Bytes,
-}
-
-/// An incoming file, as far as it came. It goes with its owner unless it was installed, and so renamed,
-/// before.
-pub(crate) struct Part {
-    /// Absent: its sender cannot resume, so nobody will ask for it again.
-    id: Option<FileId>,
-    file: SnapshotFile,
-    blob: Arc<dyn Blob>,
-    received_bytes: u64,
-}
-
-impl Part {
-    pub(crate) fn new(id: Option<FileId>, file: SnapshotFile, blob: Arc<dyn Blob>) -> Self {
-        Self { id, file, blob, received_bytes: 0 }
-    }
-
-    pub(crate) fn file(&self) -> &SnapshotFile {
-        &self.file
-    }
-
-    pub(crate) fn blob(&self) -> &Arc<dyn Blob> {
-        &self.blob
-    }
-
-    /// Bytes from the beginning of the file that are checked and written.
-    pub(crate) fn received_bytes(&self) -> u64 {
-        self.received_bytes
-    }
-
-    /// Counts a chunk that is checked and written.
-    pub(crate) fn advance(&mut self, bytes: u64) {
-        self.received_bytes += bytes;
-    }
-
-    fn is_of(&self, id: &FileId) -> bool {
-        self.id.as_ref() == Some(id)
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if let Err(error) = self.file.remove() {
-            tracing::warn!(%error, path = %self.file, "incoming snapshot not removed");
-        }
-    }
 }
 
 /// Who asked for the turn last.
@@ -110,7 +63,7 @@ impl Incoming {
     /// Gives up what a snapshot that ends with `last_log_id` has made useless. What is being received stays.
     pub(crate) fn forget_up_to(&self, last_log_id: Option<LogId>) {
         let Ok(mut slot) = self.slot.try_lock() else { return };
-        let is_useful = |part: &Part| part.id.as_ref().is_some_and(|id| id.last_log_id > last_log_id);
+        let is_useful = |part: &Part| part.id().is_some_and(|id| id.last_log_id > last_log_id);
         if !slot.as_ref().is_some_and(is_useful) {
             *slot = None;
         }
@@ -134,9 +87,9 @@ impl Turn {
         }
     }
 
-    /// How many bytes of this file are here.
+    /// How many bytes of this file are here and good.
     pub(crate) fn held_bytes(&self, id: &FileId) -> u64 {
-        self.slot.as_ref().filter(|part| part.is_of(id)).map_or(0, Part::received_bytes)
+        self.slot.as_ref().filter(|part| part.is_sound(id)).map_or(0, Part::received_bytes)
     }
 
     /// What is received.
@@ -144,9 +97,16 @@ impl Turn {
         self.slot.as_mut()
     }
 
-    /// Begins another file, or none; what was there goes.
-    pub(crate) fn replace(&mut self, part: Option<Part>) {
-        *self.slot = part;
+    /// Begins another file.
+    pub(crate) fn begin(&mut self, part: Part) {
+        *self.slot = Some(part);
+    }
+
+    /// What was received goes.
+    pub(crate) async fn discard(&mut self) {
+        if let Some(part) = self.slot.take() {
+            part.remove().await;
+        }
     }
 
     /// Takes out what is complete.

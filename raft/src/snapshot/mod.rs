@@ -9,10 +9,14 @@
 //! ```
 //!
 //! A file without a valid trailer is no snapshot. [`write`] makes them, [`read`] checks and reads
-//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the one that comes
-//! from the leader.
+//! them, both along a [`stream`]; [`store`] names, keeps and drops them; [`incoming`] is the place of the one
+//! that comes from the leader, as far as it came: a [`part`].
 
+#[cfg(test)]
+mod compat;
+mod frozen;
 mod incoming;
+mod part;
 mod read;
 mod store;
 mod stream;
@@ -22,19 +26,21 @@ mod write;
 mod tests;
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tripod_state::State;
+use tripod_state::snapshot::Record;
 
 use crate::journal::{Blob, Files};
 use crate::types::{LogId, Membership, SnapshotMeta};
 
-use read::SnapshotError;
-
-pub(crate) use incoming::{FileId, Part, Turn};
+pub(crate) use frozen::Frozen;
+pub(crate) use incoming::{FileId, Turn};
+pub(crate) use part::Part;
+pub(crate) use read::SnapshotError;
 pub(crate) use store::SnapshotStore;
 
 /// Begins every snapshot file.
@@ -54,6 +60,22 @@ const TRAILER_BYTES: usize = 24;
 const KIND_HEADER: u8 = 1;
 const KIND_RECORDS: u8 = 2;
 const KIND_TRAILER: u8 = 3;
+
+/// The layout's version, for those who show it.
+pub(crate) const FORMAT: u32 = VERSION;
+
+/// Writes a snapshot to whatever takes bytes, and gives that back. Blocks.
+pub(crate) fn write_to<W: Write>(out: W, header: &Header, state: &State) -> io::Result<W> {
+    write::write_frames(out, header, state)
+}
+
+/// Checks a whole file and builds its state; gives every record to `each`. Blocks.
+pub(crate) fn examine(
+    file: Arc<dyn Blob>,
+    each: &mut dyn FnMut(&Record),
+) -> Result<(Header, State), SnapshotError> {
+    read::read(file, each)
+}
 
 /// A snapshot on disk, and the directory that it is in.
 #[derive(Clone)]
@@ -84,7 +106,7 @@ impl SnapshotFile {
 
     /// [`Self::verify`], and builds the state. Blocks.
     pub(crate) fn read(&self) -> Result<(Header, State), SnapshotError> {
-        read::read(self.open()?)
+        read::read(self.open()?, &mut |_| {})
     }
 
     /// Drops the file; one that is not there is no error. Blocks.

@@ -24,10 +24,10 @@ pub(crate) enum SnapshotError {
     Magic,
     #[error("its layout has version {0}, this program knows version {VERSION} only")]
     Version(u32),
-    #[error("frame {0} is damaged: {1}")]
-    Frame(u64, String),
-    #[error("its trailer does not fit: {0}")]
-    Trailer(&'static str),
+    #[error("frame {number}, which begins at byte {at_bytes}, is damaged: {problem}")]
+    Frame { number: u64, at_bytes: u64, problem: String },
+    #[error("its trailer, which begins at byte {at_bytes}, does not fit: {what}")]
+    Trailer { at_bytes: u64, what: &'static str },
     #[error("its records are no state: {0}")]
     Records(String),
     #[error("its state has digest {found:016x}, the header says {expected:016x}")]
@@ -47,11 +47,14 @@ pub(super) fn verify(file: Arc<dyn Blob>) -> Result<Header, SnapshotError> {
     Ok(header)
 }
 
-/// [`verify`], and builds the state. Blocks.
-pub(super) fn read(file: Arc<dyn Blob>) -> Result<(Header, State), SnapshotError> {
+/// [`verify`], and builds the state; gives every record to `each`. Blocks.
+pub(super) fn read(
+    file: Arc<dyn Blob>,
+    each: &mut dyn FnMut(&Record),
+) -> Result<(Header, State), SnapshotError> {
     let (frames, header) = open(file)?;
     let mut records = Records { frames, body: Vec::new(), at: 0, ended: false, error: None };
-    let built = State::from_records(&mut records);
+    let built = State::from_records(records.by_ref().inspect(|record| each(record)));
     // A bad frame ends the records early; it, and not what the state makes of that, is the cause.
     if let Some(error) = records.error.take() {
         return Err(error);
@@ -74,7 +77,7 @@ pub(super) fn read(file: Arc<dyn Blob>) -> Result<(Header, State), SnapshotError
 fn open(file: Arc<dyn Blob>) -> Result<(Frames, Header), SnapshotError> {
     let remaining = file.size()?;
     let input = BufReader::with_capacity(FRAME_BYTES, BlobStream::new(file));
-    let mut frames = Frames { input, remaining, hash: Xxh3::new(), bytes: 0, count: 0 };
+    let mut frames = Frames { input, remaining, hash: Xxh3::new(), bytes: 0, count: 0, began_at: 0 };
     if frames.take(MAGIC.len())? != MAGIC {
         return Err(SnapshotError::Magic);
     }
@@ -85,9 +88,9 @@ fn open(file: Arc<dyn Blob>) -> Result<(Frames, Header), SnapshotError> {
     }
     let (kind, body) = frames.next()?;
     if kind != KIND_HEADER {
-        return Err(SnapshotError::Frame(0, format!("it has kind {kind} instead of the header's")));
+        return Err(frames.damaged(0, format!("it has kind {kind} instead of the header's")));
     }
-    let header = codec::decode(&body).map_err(|error| SnapshotError::Frame(0, error.to_string()))?;
+    let header = codec::decode(&body).map_err(|error| frames.damaged(0, error.to_string()))?;
     Ok((frames, header))
 }
 
@@ -100,12 +103,18 @@ struct Frames {
     bytes: u64,
     /// Frames read.
     count: u64,
+    /// Where the frame begins that was read last, or is being read.
+    began_at: u64,
 }
 
 impl Frames {
+    fn damaged(&self, number: u64, problem: impl Into<String>) -> SnapshotError {
+        SnapshotError::Frame { number, at_bytes: self.began_at, problem: problem.into() }
+    }
+
     fn take(&mut self, length: usize) -> Result<Vec<u8>, SnapshotError> {
         if length as u64 > self.remaining {
-            return Err(SnapshotError::Frame(self.count, "the file ends inside it".into()));
+            return Err(self.damaged(self.count, "the file ends inside it"));
         }
         let mut bytes = vec![0; length];
         self.input.read_exact(&mut bytes)?;
@@ -116,17 +125,18 @@ impl Frames {
     }
 
     fn next(&mut self) -> Result<(u8, Vec<u8>), SnapshotError> {
+        self.began_at = self.bytes;
         let header = self.take(FRAME_HEADER)?;
         let kind = header[0];
         let length: [u8; 4] = header[1..5].try_into().expect("four of nine bytes");
         let stored = u32::from_le_bytes(header[5..].try_into().expect("the last four bytes"));
         let body_bytes = u32::from_le_bytes(length);
         if u64::from(body_bytes) > BODY_BYTES_MAX {
-            return Err(SnapshotError::Frame(self.count, format!("it claims {body_bytes} bytes")));
+            return Err(self.damaged(self.count, format!("it claims {body_bytes} bytes")));
         }
         let body = self.take(body_bytes as usize)?;
         if frame_checksum(kind, length, &body) != stored {
-            return Err(SnapshotError::Frame(self.count, "its checksum is wrong".into()));
+            return Err(self.damaged(self.count, "its checksum is wrong"));
         }
         self.count += 1;
         Ok((kind, body))
@@ -139,7 +149,7 @@ impl Frames {
         match kind {
             KIND_RECORDS => Ok(Some(body)),
             KIND_TRAILER => self.check_trailer(before, &body).map(|()| None),
-            other => Err(SnapshotError::Frame(self.count - 1, format!("it has the unknown kind {other}"))),
+            other => Err(self.damaged(self.count - 1, format!("it has the unknown kind {other}"))),
         }
     }
 
@@ -148,17 +158,18 @@ impl Frames {
             .chunks_exact(8)
             .map(|number| u64::from_le_bytes(number.try_into().expect("chunks of eight")))
             .collect();
+        let refused = |what| Err(SnapshotError::Trailer { at_bytes: self.began_at, what });
         if found.len() != 3 || body.len() != TRAILER_BYTES {
-            return Err(SnapshotError::Trailer("its size"));
+            return refused("its size");
         }
         let what = ["the number of frames", "the length", "the hash"];
         for ((expected, found), what) in expected.iter().zip(found).zip(what) {
             if *expected != found {
-                return Err(SnapshotError::Trailer(what));
+                return refused(what);
             }
         }
         if self.remaining > 0 {
-            return Err(SnapshotError::Trailer("bytes follow it"));
+            return refused("bytes follow it");
         }
         Ok(())
     }
@@ -185,8 +196,7 @@ impl Records {
                 }
             }
         }
-        let frame = self.frames.count - 1;
-        let bad = |problem: String| SnapshotError::Frame(frame, problem);
+        let bad = |problem: String| self.frames.damaged(self.frames.count - 1, problem);
         let rest = &self.body[self.at..];
         let (length, rest) = rest.split_at_checked(4).ok_or_else(|| bad("a record has no length".into()))?;
         let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;

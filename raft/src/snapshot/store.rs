@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tripod_state::State;
 
 use super::incoming::Incoming;
 use super::stream::BlobStream;
-use super::{Header, SnapshotFile, write};
+use super::{FileId, Header, Part, SnapshotFile, write};
 use crate::journal::{Blob, Files, RealFiles};
 use crate::types::{LogId, Snapshot, SnapshotMeta};
 use crate::world::Work;
@@ -26,6 +27,8 @@ pub(crate) struct SnapshotStore {
     files: Arc<dyn Files>,
     work: Work,
     current: Arc<Mutex<Option<(SnapshotMeta, SnapshotFile)>>>,
+    /// The last entry of the current one.
+    reach: watch::Sender<Option<LogId>>,
     incoming: Incoming,
     /// Makes the names of unfinished files unique.
     sequence: Arc<AtomicU64>,
@@ -51,6 +54,7 @@ impl SnapshotStore {
             files,
             work,
             current: Arc::default(),
+            reach: watch::Sender::default(),
             incoming: Incoming::default(),
             sequence: Arc::default(),
         };
@@ -61,6 +65,7 @@ impl SnapshotStore {
             let file = store.file(name);
             match file.verify() {
                 Ok(header) => {
+                    store.reach.send_replace(header.last_log_id);
                     *store.current.lock() = Some((header.meta(), file));
                     break;
                 }
@@ -79,6 +84,11 @@ impl SnapshotStore {
     /// Whether the newest snapshot holds everything up to an entry.
     pub(crate) fn reaches(&self, last_log_id: Option<LogId>) -> bool {
         self.current.lock().as_ref().is_some_and(|(meta, _)| meta.last_log_id >= last_log_id)
+    }
+
+    /// The last entry of the newest snapshot, as it changes.
+    pub(crate) fn reach(&self) -> watch::Receiver<Option<LogId>> {
+        self.reach.subscribe()
     }
 
     /// The place of the one that comes from the leader.
@@ -103,7 +113,12 @@ impl SnapshotStore {
     }
 
     /// An empty file for the next incoming snapshot. Blocks.
-    pub(crate) fn create_part(&self) -> io::Result<(SnapshotFile, Arc<dyn Blob>)> {
+    pub(crate) fn begin_part(&self, id: Option<FileId>) -> io::Result<Part> {
+        let (file, blob) = self.create_part()?;
+        Ok(Part::new(id, file, blob, self.work.clone()))
+    }
+
+    fn create_part(&self) -> io::Result<(SnapshotFile, Arc<dyn Blob>)> {
         let number = self.sequence.fetch_add(1, Ordering::Relaxed);
         let name = format!("incoming-{number}.part");
         let blob = self.files.create(&name)?;
@@ -133,6 +148,7 @@ impl SnapshotStore {
         let mut current = self.current.lock();
         // A build that was held up may end behind an installation of what came later.
         if current.as_ref().is_none_or(|(known, _)| known.last_log_id <= meta.last_log_id) {
+            self.reach.send_replace(meta.last_log_id);
             *current = Some((meta, snapshot.snapshot.clone()));
         }
         drop(current);

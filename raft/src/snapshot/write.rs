@@ -27,7 +27,12 @@ pub(super) fn write(files: &dyn Files, name: &str, header: &Header, state: &Stat
 
 fn write_unnamed(files: &dyn Files, temporary: &str, header: &Header, state: &State) -> io::Result<()> {
     let blob = BlobStream::new(files.create(temporary)?);
-    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, blob));
+    write_frames(blob, header, state)?.blob().sync_data()
+}
+
+/// Writes all frames of a snapshot. Blocks.
+pub(super) fn write_frames<W: Write>(out: W, header: &Header, state: &State) -> io::Result<W> {
+    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, out));
     out.raw(MAGIC)?;
     out.raw(&VERSION.to_le_bytes())?;
     out.frame(KIND_HEADER, &codec::encode(header))?;
@@ -46,7 +51,7 @@ fn write_unnamed(files: &dyn Files, temporary: &str, header: &Header, state: &St
     if !body.is_empty() {
         out.frame(KIND_RECORDS, &body)?;
     }
-    out.finish()?.blob().sync_data()
+    out.finish()
 }
 
 /// Gives a complete, synced file its final name, durably.
@@ -56,15 +61,15 @@ pub(super) fn put_in_place(files: &dyn Files, from: &str, to: &str) -> io::Resul
 }
 
 /// Counts and hashes what passes.
-struct FrameWriter {
-    out: BufWriter<BlobStream>,
+struct FrameWriter<W: Write> {
+    out: BufWriter<W>,
     hash: Xxh3,
     bytes: u64,
     frames: u64,
 }
 
-impl FrameWriter {
-    fn new(out: BufWriter<BlobStream>) -> Self {
+impl<W: Write> FrameWriter<W> {
+    fn new(out: BufWriter<W>) -> Self {
         Self { out, hash: Xxh3::new(), bytes: 0, frames: 0 }
     }
 
@@ -84,7 +89,7 @@ impl FrameWriter {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<BlobStream> {
+    fn finish(mut self) -> io::Result<W> {
         let mut trailer = Vec::with_capacity(TRAILER_BYTES);
         for number in [self.frames, self.bytes, self.hash.digest()] {
             trailer.extend_from_slice(&number.to_le_bytes());

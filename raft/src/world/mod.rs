@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use crate::journal::SimulatedDisk;
 
+pub(crate) use clock::catch_up;
 pub(crate) use wiring::{Door, Wires, incoming};
 pub(crate) use work::Work;
 

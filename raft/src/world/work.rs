@@ -19,6 +19,15 @@ impl Work {
         matches!(self, Self::Inline(_))
     }
 
+    /// Does it, or has it done soon; nobody waits for it.
+    pub(crate) fn detach(&self, work: impl FnOnce() + Send + 'static) {
+        match (self, tokio::runtime::Handle::try_current()) {
+            (Self::Threads, Ok(runtime)) => drop(runtime.spawn_blocking(work)),
+            // Outside of a runtime there is nothing to hold up.
+            _ => work(),
+        }
+    }
+
     /// Does it, and waits for what it asked of the disk.
     ///
     /// # Errors

@@ -126,6 +126,13 @@ impl Cluster {
         Ok(())
     }
 
+    /// Starts a node with other options in the place of a stopped one, given by its slot.
+    pub(crate) async fn start_in(&mut self, slot: usize, options: Options) -> Result<(), StartError> {
+        let hooks = hooks(options.node, &self.heard[slot]);
+        self.nodes[slot] = Some(Handle::start(options, hooks).await?);
+        Ok(())
+    }
+
     pub(crate) async fn stop_node(&mut self, node: u64) {
         let slot = usize::try_from(node - 1).unwrap();
         let handle = self.nodes[slot].take().unwrap();

@@ -20,7 +20,7 @@
 //! | `endpoint` | one node's address and its cached connection |
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
-//! | `kv`, `jobs`, `cluster` | the calls |
+//! | `kv`, `jobs`, `cluster`, `snapshots` | the calls |
 //! | `error` | what can go wrong, by who can act |
 
 mod call;
@@ -32,6 +32,7 @@ mod error;
 mod jobs;
 mod kv;
 mod session;
+mod snapshots;
 
 pub use client::Client;
 pub use cluster::NodeAnswer;
@@ -39,6 +40,7 @@ pub use config::Config;
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
+pub use snapshots::Download;
 
 /// The messages of `tripod.v1`, for answers that are passed on as they are.
 pub use tripod_proto::tripod::v1 as wire;

@@ -48,7 +48,7 @@
 //! | `payload` | payload bytes and the trailer that carries them |
 //! | [`connection`] | frames between socket and h2: mends `:authority` values, ends connections |
 //! | `stop` | the phases of a planned stop |
-//! | `under_way` | middleware: which calls a stop waits for, and what it does to the others |
+//! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
 //! | `overlong` | middleware: the answer to messages beyond the decode limit |
 //! | `deadline` | middleware: the answer to calls whose time is over |
 //! | `server` | routes, transport settings, serving a listener |
@@ -61,6 +61,7 @@ mod caller;
 pub mod connection;
 mod deadline;
 mod dialect;
+mod followed;
 mod foreign;
 mod front;
 mod l;
@@ -79,8 +80,9 @@ mod under_way;
 
 pub use binding::JobBinding;
 pub use deadline::given as given_time;
+pub use followed::Followed;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
-pub use server::{followed, routes, serve, serve_in_contact, server};
+pub use server::{routes, serve, serve_in_contact, server};
 pub use stop::{Stop, Stopping};
 pub use under_way::{Answer, Cut, UnderWay};

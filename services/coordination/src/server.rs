@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn;
 use tokio::task::JoinSet;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
@@ -20,10 +20,11 @@ use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeSer
 use crate::binding::JobBinding;
 use crate::connection::{Listener, MendedIncoming};
 use crate::dialect::Dialect;
+use crate::followed::Followed;
 use crate::front::Front;
 use crate::overlong::MESSAGE_BYTES_MAX;
 use crate::stop::{Reason, Stop, Stopping};
-use crate::{agents, deadline, foreign, l, label, n, overlong, t, under_way};
+use crate::{agents, deadline, foreign, l, label, n, overlong, t};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
@@ -81,13 +82,6 @@ pub fn server() -> Server {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
 }
 
-/// `routes`, of whose calls each is ended as it must be when their port stops, and whose answers are noted
-/// with the connection while they are written.
-#[must_use]
-pub fn followed(routes: Routes, stopping: &Stopping) -> Routes {
-    routes.into_axum_router().layer(from_fn_with_state(stopping.clone(), under_way::follow)).into()
-}
-
 /// Serves `routes` on a listener until `shutdown` resolves, and then for some seconds at most. Services read
 /// [`crate::Stopping`] from their requests, and have some tenths of a second to end what they hold. After that each
 /// connection ends with a GOAWAY that covers no call, so that gRPC makes the calls that still wait once more,
@@ -121,7 +115,7 @@ pub async fn serve_in_contact(
     loop {
         let (stop, stopping) = Stop::new();
         let incoming = MendedIncoming::in_contact(Arc::clone(&listener), stopping.clone(), contact.clone());
-        let mut serving = Box::pin(connections(incoming, followed(routes.clone(), &stopping), stopping));
+        let mut serving = Box::pin(connections(incoming, Followed::new(routes.clone(), &stopping), stopping));
         tokio::select! {
             biased;
             () = &mut shutdown => {
@@ -151,11 +145,11 @@ pub async fn serve_in_contact(
 /// Serves connections until their stop begins, and then until the last of them has ended.
 async fn connections(
     incoming: MendedIncoming,
-    routes: Routes,
+    services: Followed,
     stopping: Stopping,
 ) -> Result<(), tonic::transport::Error> {
     // From then on h2 sends GOAWAY frames, too: one that asks the client to begin no call, and when it has
     // heard that, one that covers all.
     let begun = async { stopping.begun().await };
-    server().add_routes(routes).serve_with_incoming_shutdown(incoming, begun).await
+    server().serve_with_incoming_shutdown(services, incoming, begun).await
 }

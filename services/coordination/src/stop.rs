@@ -42,9 +42,12 @@ pub(crate) enum Reason {
     CutOff,
 }
 
-/// A port that may be about to stop. Every request carries it among its extensions.
+/// A port that may be about to stop. Every request carries it among its extensions, so a clone costs one count.
 #[derive(Debug, Clone)]
-pub struct Stopping {
+pub struct Stopping(Arc<Seen>);
+
+#[derive(Debug)]
+struct Seen {
     phase: watch::Receiver<Phase>,
     reason: Arc<OnceLock<Reason>>,
 }
@@ -71,7 +74,7 @@ impl Stopping {
 
     /// Whether the stop has begun.
     pub(crate) fn is_begun(&self) -> bool {
-        *self.phase.borrow() >= Phase::Leaving
+        *self.0.phase.borrow() >= Phase::Leaving
     }
 
     /// Resolves when the stop begins. Held calls have some tenths of a second from then on.
@@ -82,7 +85,7 @@ impl Stopping {
     /// Resolves when the stop begins, if it is one that can still note what becomes of polls.
     pub(crate) async fn releases_polls(&self) {
         self.begun().await;
-        if self.reason.get() == Some(&Reason::CutOff) {
+        if self.0.reason.get() == Some(&Reason::CutOff) {
             std::future::pending::<()>().await;
         }
     }
@@ -93,11 +96,11 @@ impl Stopping {
     }
 
     pub(crate) fn phases(self) -> WatchStream<Phase> {
-        WatchStream::new(self.phase)
+        WatchStream::new(self.0.phase.clone())
     }
 
     async fn reached(&self, wanted: Phase) {
-        let mut phase = self.phase.clone();
+        let mut phase = self.0.phase.clone();
         if phase.wait_for(|phase| *phase >= wanted).await.is_err() {
             // Who could have moved the port to that phase is gone.
             std::future::pending::<()>().await;
@@ -111,7 +114,8 @@ impl Stop {
     pub fn new() -> (Self, Stopping) {
         let (sender, receiver) = watch::channel(Phase::Serving);
         let reason = Arc::default();
-        (Self { phase: sender, reason: Arc::clone(&reason) }, Stopping { phase: receiver, reason })
+        let seen = Seen { phase: receiver, reason: Arc::clone(&reason) };
+        (Self { phase: sender, reason }, Stopping(Arc::new(seen)))
     }
 
     /// Goes through all phases. Connections end in the course of it; if all have, nobody needs to wait for

@@ -4,17 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::body::Body as AxumBody;
-use axum::extract::{Request as AxumRequest, State};
-use axum::middleware::Next;
-use axum::response::Response as AxumResponse;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use tripod_gateway::Outage;
 use tripod_proto::metadata;
 
 use crate::connection::{Handing, Line, Unfinished};
-use crate::status;
 use crate::stop::Stopping;
 
 /// Calls that may be made twice, with the outcome of one: they look, or wait for something that the state
@@ -64,10 +58,12 @@ enum Manner {
 impl Manner {
     fn of<B>(request: &Request<B>) -> Self {
         let path = request.uri().path();
+        if path.starts_with(OWN) {
+            return Self::Own;
+        }
         let method = path.rsplit('/').next().unwrap_or_default();
         let lasting = request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
         match method {
-            _ if path.starts_with(OWN) => Self::Own,
             POLL if !lasting => Self::Poll,
             _ if method != POLL && !REPEATABLE.contains(&method) => Self::Once,
             _ if lasting => Self::Lasting,
@@ -143,25 +139,6 @@ impl UnderWay {
         let handing = self.is_unary.then(|| line.hand());
         response.map(|inner| Answer { inner, _handing: handing, _unfinished: unfinished })
     }
-}
-
-/// Answers a call, or ends it when its node stops. The services find [`Stopping`] among the request's
-/// extensions.
-pub(crate) async fn follow(
-    State(stopping): State<Stopping>,
-    mut request: AxumRequest,
-    next: Next,
-) -> AxumResponse {
-    let under_way = UnderWay::of(&request);
-    request.extensions_mut().insert(stopping.clone());
-    let cut = |cut| {
-        let outage = match cut {
-            Cut::Elsewhere => Outage::Stopping,
-            Cut::Unknown => Outage::Unknown("the node is stopping".to_owned()),
-        };
-        status::of_outage(&outage).into_http()
-    };
-    under_way.answered(&stopping, next.run(request), cut).await.map(AxumBody::new)
 }
 
 /// A response's body, which is under way until h2 has taken all of it.

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_stream::StreamExt as _;
 use tonic::transport::server::Connected;
 use tripod_coordination::connection::Mended;
-use tripod_coordination::{JobBinding, Stopping, followed, routes, server};
+use tripod_coordination::{Followed, JobBinding, Stopping, routes, server};
 use tripod_gateway::Options;
 use tripod_proto::xla::coordination as pb;
 use tripod_state::ids::JobId;
@@ -94,10 +94,10 @@ impl Peer {
         let writes = Arc::default();
         let ours = Mended::new(Noted { inner, writes: Arc::clone(&writes) }, Stopping::never());
         let routes = routes(&served.gateway, &JobBinding::Named("job".to_owned()));
-        let routes = followed(routes, &Stopping::never());
+        let services = Followed::new(routes, &Stopping::never());
         // The listener has one connection, and waits for others in vain.
         let incoming = tokio_stream::once(Ok::<_, io::Error>(ours)).chain(tokio_stream::pending());
-        tokio::spawn(server().add_routes(routes).serve_with_incoming(incoming));
+        tokio::spawn(server().serve_with_incoming(services, incoming));
         let mut frames = Frames::open(client, "node:7700").await;
         frames.grant(0, WINDOW_BYTES).await;
         Self { served, job, frames, writes }

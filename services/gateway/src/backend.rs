@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tripod_raft::backup::Saving;
 use tripod_raft::{
     Applied, ChangeError, Handle, Leadership, MembersAnswer, MembersRequest, ProposeError, Status,
 };
@@ -26,6 +27,10 @@ pub trait Backend: Send + Sync + 'static {
     fn status(&self) -> Status;
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>>;
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>>;
+    /// A backend that is not a node has no snapshots.
+    fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        Err(ProposeError::Stopped("there is no node here whose state could be saved".into()))
+    }
 }
 
 /// [`Backend::read`] with a result.
@@ -93,5 +98,9 @@ impl Backend for RaftBackend {
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
         let handle = self.handle.clone();
         Box::pin(async move { handle.members(request).await })
+    }
+
+    fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.handle.save_snapshot()
     }
 }

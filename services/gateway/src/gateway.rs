@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tripod_raft::backup::Saving;
 use tripod_raft::{
     Applied, ChangeError, Handle, Leadership, MembersAnswer, MembersRequest, ProposeError, Status,
 };
@@ -205,6 +206,14 @@ impl Gateway {
     /// [`ChangeError`].
     pub async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
         self.backend.members(request).await
+    }
+
+    /// Begins to write a snapshot of this node's state as it is now, while the node goes on.
+    ///
+    /// # Errors
+    /// The node is stopping.
+    pub fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+        self.backend.save_snapshot()
     }
 
     /// How many calls wait on this node: for an outcome, or for a leader.

@@ -15,6 +15,9 @@ pub(crate) struct Hub {
     topics: Mutex<HashMap<Topic, Entry>>,
     /// Listeners of all topics. Apply reads this instead of taking the lock when nobody listens.
     listeners: AtomicU64,
+    /// Those of keys. Most effects are written keys, for which mostly nobody waits, while somebody always
+    /// waits for jobs.
+    key_listeners: AtomicU64,
 }
 
 /// A topic with at least one listener.
@@ -46,6 +49,9 @@ impl Hub {
         // Counted before the caller looks at the state. Whoever changes the state later reads the
         // count later too, because the state's own lock lies between.
         self.listeners.fetch_add(1, Ordering::SeqCst);
+        if is_key(&topic) {
+            self.key_listeners.fetch_add(1, Ordering::SeqCst);
+        }
         let entry =
             topics.entry(topic.clone()).or_insert_with(|| Entry { bell: Arc::default(), listeners: 0 });
         entry.listeners += 1;
@@ -58,6 +64,10 @@ impl Hub {
     /// Wakes whoever waits for one of these effects.
     pub(crate) fn effects(&self, effects: &[Effect]) {
         if self.listeners.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let keys = self.key_listeners.load(Ordering::SeqCst) > 0;
+        if !keys && effects.iter().all(|effect| matches!(effect, Effect::KeyWritten { .. })) {
             return;
         }
         // Every ticket of a deleted job resolves to a fault, whatever its topic.
@@ -90,6 +100,10 @@ impl Hub {
     }
 }
 
+fn is_key(topic: &Topic) -> bool {
+    matches!(topic, Topic::Key(..))
+}
+
 impl Bell {
     fn ring(&self) {
         self.rings.fetch_add(1, Ordering::SeqCst);
@@ -118,6 +132,9 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let mut topics = self.hub.topics.lock();
         self.hub.listeners.fetch_sub(1, Ordering::SeqCst);
+        if is_key(&self.topic) {
+            self.hub.key_listeners.fetch_sub(1, Ordering::SeqCst);
+        }
         if let Some(entry) = topics.get_mut(&self.topic) {
             entry.listeners -= 1;
             if entry.listeners == 0 {
@@ -215,6 +232,19 @@ mod tests {
 
         assert_eq!(hub.topics(), 0);
         assert_eq!(hub.listeners.load(Ordering::SeqCst), 0);
+        assert_eq!(hub.key_listeners.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn listeners_of_other_topics_do_not_hide_those_of_keys() {
+        let hub = Arc::new(Hub::default());
+        let mut jobs = hub.watch(Topic::Jobs);
+        hub.effects(&[key_written("a")]);
+        assert!(jobs.changed().now_or_never().is_none());
+        let mut key = hub.watch(key_topic("a"));
+        hub.effects(&[key_written("a")]);
+        assert!(key.changed().now_or_never().is_some());
+        assert!(jobs.changed().now_or_never().is_none());
     }
 
     /// Each ring follows at once on the answer to the one before, so that it falls anywhere between

@@ -16,8 +16,10 @@ use tripod_load::system::System;
 use tripod_proto::tripod::v1::cluster_server::{Cluster, ClusterServer};
 use tripod_proto::tripod::v1::kv_server::{Kv, KvServer};
 use tripod_proto::tripod::v1::{
-    DeleteRequest, DeleteResponse, GetRequest, GetResponse, ListRequest, ListResponse, PutRequest,
-    PutResponse, StatusRequest, StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
+    CancelChangeRequest, CancelChangeResponse, ChangeMembersRequest, ChangeMembersResponse, DeleteRequest,
+    DeleteResponse, GetRequest, GetResponse, JoinRequest, JoinResponse, ListMembersRequest,
+    ListMembersResponse, ListRequest, ListResponse, PutRequest, PutResponse, StatusRequest, StatusResponse,
+    TransferLeaderRequest, TransferLeaderResponse,
 };
 
 const JOB: &str = "load";
@@ -73,6 +75,31 @@ impl Cluster for Node {
         &self,
         _: Request<TransferLeaderRequest>,
     ) -> Result<Response<TransferLeaderResponse>, Status> {
+        Err(Status::unimplemented("not part of the load"))
+    }
+
+    async fn list_members(
+        &self,
+        _: Request<ListMembersRequest>,
+    ) -> Result<Response<ListMembersResponse>, Status> {
+        Err(Status::unimplemented("not part of the load"))
+    }
+
+    async fn change_members(
+        &self,
+        _: Request<ChangeMembersRequest>,
+    ) -> Result<Response<ChangeMembersResponse>, Status> {
+        Err(Status::unimplemented("not part of the load"))
+    }
+
+    async fn cancel_change(
+        &self,
+        _: Request<CancelChangeRequest>,
+    ) -> Result<Response<CancelChangeResponse>, Status> {
+        Err(Status::unimplemented("not part of the load"))
+    }
+
+    async fn join(&self, _: Request<JoinRequest>) -> Result<Response<JoinResponse>, Status> {
         Err(Status::unimplemented("not part of the load"))
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `service` | the four services |
+//! | `service` | the five services |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
 //! | `job_ports` | what the binary tells about the job ports of its node |

@@ -107,6 +107,13 @@ pub(crate) enum Command {
     /// Show, add, promote, demote, remove and replace members
     #[command(subcommand)]
     Member(cmd::member::MemberCommand),
+    /// Save the whole state, verify what was saved, and restore it to a new cluster
+    #[command(subcommand)]
+    Snapshot(cmd::snapshot::SnapshotCommand),
+    /// Look at the data directory of a stopped node, without changing it
+    Doctor(cmd::doctor::DoctorArgs),
+    /// Make a backup of what a stopped node holds, when the cluster has lost its quorum for good
+    Recover(cmd::recover::RecoverArgs),
     /// Measure a running cluster
     #[command(subcommand)]
     Bench(tripod_load::cli::BenchArgs),

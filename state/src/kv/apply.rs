@@ -15,6 +15,10 @@ const SHOWN_CHARS_MAX: usize = 256;
 impl Turn<'_> {
     pub(crate) fn kv(&mut self, command: Command, retried: bool) -> Reply {
         match command {
+            // Most writes: what the key held before does not matter to them, so it is not looked up.
+            Command::Insert { scope: _, key, value, overwrite: true } if !retried => {
+                self.put(normalize(&key), value, Bytes::new())
+            }
             Command::Insert { scope: _, key, value, overwrite } => {
                 let key = normalize(&key);
                 match self.job.store.get(&key) {

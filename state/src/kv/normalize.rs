@@ -5,6 +5,9 @@ use crate::ids::Key;
 /// Collapses runs of `/`, drops them at both ends, and ends the key at a NUL.
 #[must_use]
 pub fn normalize(asked: &str) -> Key {
+    if is_normal(asked) {
+        return Key::from(asked);
+    }
     let text = asked.split('\0').next().unwrap_or("");
     let mut key = String::with_capacity(text.len());
     for part in text.split('/').filter(|part| !part.is_empty()) {
@@ -14,6 +17,12 @@ pub fn normalize(asked: &str) -> Key {
         key.push_str(part);
     }
     Key(key.into())
+}
+
+/// Whether a key needs no change, as nearly all do.
+fn is_normal(asked: &str) -> bool {
+    let ends = asked.starts_with('/') || asked.ends_with('/');
+    !ends && !asked.contains('\0') && !asked.contains("//")
 }
 
 #[cfg(test)]

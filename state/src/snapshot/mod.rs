@@ -1,10 +1,12 @@
 //! A state as a stream of records: what a snapshot file holds, in a defined order. Big tables are
 //! many records, so that no record is much larger than one value.
 
+mod counts;
 mod read;
 mod record;
 mod write;
 
+pub use counts::Counts;
 pub use record::Record;
 
 /// Why a stream of records is no state.

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod members;
+mod restored;
 mod slow_waiters;
 mod snapshots;
 mod support;

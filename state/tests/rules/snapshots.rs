@@ -10,7 +10,7 @@ use tripod_state::{Command, Stamp, State, kv, member, runtime, session, task};
 use crate::support::{Machine, SCOPE, ticket};
 
 /// A machine with something in every table.
-fn rich() -> Machine {
+pub(crate) fn rich() -> Machine {
     let mut machine = Machine::with_tasks(3);
     for key in ["a", "b", "c"] {
         let value = Bytes::from_static(b"v");

@@ -1,4 +1,4 @@
-//! A home in memory: what is written is lost in a crash, from some batch on, until it is synced.
+//! A home in memory: what is written is lost in a crash, from some change on, until it is synced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct State {
 
 #[derive(Clone)]
 enum Write {
-    Batch(Vec<Change>),
+    Change(Change),
     Adopt(JournalId),
 }
 
@@ -42,7 +42,7 @@ struct Held {
 impl Held {
     fn apply(&mut self, write: &Write) {
         match write {
-            Write::Batch(changes) => changes.iter().for_each(|change| self.change(change)),
+            Write::Change(change) => self.change(change),
             Write::Adopt(journal) => self.journal = Some(*journal),
         }
     }
@@ -100,11 +100,12 @@ impl SimHome {
         Self { state: Arc::new(Mutex::new(state)), medium }
     }
 
-    /// Changes what is seen now, and has the medium follow.
-    fn put(&self, write: Write) {
-        self.state.lock().live.apply(&write);
+    /// Changes what is seen now, and has the medium follow. A crash may come between two of the writes: a home
+    /// promises an order, and sled stores a long purge, and what follows it, bit by bit.
+    fn put(&self, writes: Vec<Write>) {
+        writes.iter().for_each(|write| self.state.lock().live.apply(write));
         let state = self.state.clone();
-        self.medium.perform(move |_| state.lock().unsynced.push(write));
+        self.medium.perform(move |_| state.lock().unsynced.extend(writes));
     }
 
     fn end(action: &'static str) -> DiskError {
@@ -148,7 +149,7 @@ impl Disk for SimHome {
 
     fn write(&mut self, changes: &[Change]) -> Result<(), DiskError> {
         let goes_on = self.begin("write")?;
-        self.put(Write::Batch(changes.to_vec()));
+        self.put(changes.iter().cloned().map(Write::Change).collect());
         if goes_on { Ok(()) } else { Err(Self::end("write")) }
     }
 
@@ -178,7 +179,7 @@ impl Home for SimHome {
 
     fn adopt(&mut self, journal: JournalId) -> Result<(), DiskError> {
         let goes_on = self.begin("adopt")?;
-        self.put(Write::Adopt(journal));
+        self.put(vec![Write::Adopt(journal)]);
         if goes_on { self.sync() } else { Err(Self::end("adopt")) }
     }
 }

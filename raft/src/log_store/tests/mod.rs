@@ -1,6 +1,7 @@
 //! The store against openraft's own suite, and against restarts and damage.
 
 mod model;
+mod purge;
 
 use std::path::Path;
 use std::time::Duration;

@@ -58,7 +58,7 @@ pub(crate) async fn receive(
         };
         let Some(chunk) = chunk else { break };
         if let Err(wrong) = take(&mut turn, &offer, chunk, snapshots).await? {
-            turn.replace(None);
+            turn.discard().await;
             return Err(wrong);
         }
     }
@@ -69,13 +69,13 @@ pub(crate) async fn receive(
     match verify(&mut turn, &offer, snapshots, cluster_id).await? {
         Ok(header) => {
             let part = turn.take().expect("it was verified just now");
-            let snapshot = Snapshot { meta: header.meta(), snapshot: part.file().clone() };
+            let snapshot = Snapshot { meta: header.meta(), snapshot: part.file().snapshot().clone() };
             let resumed_at = first.offset;
             tracing::info!(last_log_id = ?offer.last_log_id, bytes = came, resumed_at, "snapshot received");
             Ok(Received { offer, snapshot, part: Some(part), turn })
         }
         Err(wrong) => {
-            turn.replace(None);
+            turn.discard().await;
             Err(wrong)
         }
     }
@@ -105,10 +105,9 @@ async fn begin(
         let text = format!("the transfer begins at byte {offset}, {held} are here; ask what is");
         return Err(Status::aborted(text));
     }
-    turn.replace(None);
+    turn.discard().await;
     let store = snapshots.clone();
-    let (file, blob) = snapshots.work().run(move || store.create_part()).await??;
-    turn.replace(Some(Part::new(id, file, blob)));
+    turn.begin(snapshots.work().run(move || store.begin_part(id)).await??);
     Ok(())
 }
 
@@ -134,8 +133,8 @@ async fn take(
         let text = format!("more than the announced {} bytes came", offer.bytes);
         return Ok(Err(Status::data_loss(text)));
     }
-    let blob = part.blob().clone();
-    let written = snapshots.work().run(move || blob.write_at(offset, &chunk.data)).await?;
+    let file = part.file().clone();
+    let written = snapshots.work().run(move || file.write_at(offset, &chunk.data)).await?;
     if let Err(error) = written {
         // On a full disk what is left of it would keep others from going on.
         return Ok(Err(error.into()));
@@ -153,12 +152,11 @@ async fn verify(
     cluster_id: &str,
 ) -> Result<Result<Header, Status>, Status> {
     let part = turn.part().expect("a transfer has a part");
-    let (file, blob) = (part.file().clone(), part.blob().clone());
-    let verified = snapshots.work().run(move || blob.sync_data().map(|()| file.verify()));
+    let file = part.file().clone();
+    let verified = snapshots.work().run(move || file.sync_data().map(|()| file.snapshot().verify()));
     let header = match verified.await? {
         Ok(Ok(header)) => header,
         Ok(Err(error)) => return Ok(Err(Status::data_loss(format!("snapshot refused: {error}")))),
-        // A second attempt to sync may report a success that is none.
         Err(error) => return Ok(Err(error.into())),
     };
     Ok(if header.cluster_id != cluster_id {

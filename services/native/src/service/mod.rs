@@ -5,6 +5,7 @@ mod jobs;
 mod kv;
 mod members;
 mod sessions;
+mod snapshots;
 
 use tokio::sync::watch;
 use tonic::codec::CompressionEncoding;
@@ -14,6 +15,7 @@ use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
+use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 
 use crate::JobPorts;
 
@@ -32,5 +34,6 @@ pub fn add_to(routes: Routes, gateway: &Gateway, job_ports: &watch::Receiver<Job
         .add_service(ClusterServer::new(cluster::Service::new(gateway.clone(), job_ports.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
+        .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
         .add_service(kv)
 }

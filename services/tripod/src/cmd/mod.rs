@@ -3,12 +3,15 @@
 pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod dev;
+pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
 pub(crate) mod member;
+pub(crate) mod recover;
 pub(crate) mod run;
 pub(crate) mod server;
+pub(crate) mod snapshot;
 pub(crate) mod status;
 
 use std::process::ExitCode;
@@ -29,6 +32,9 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
         Command::Member(command) => member::run(command, &global).await,
+        Command::Snapshot(command) => snapshot::run(command, &global).await,
+        Command::Doctor(args) => doctor::run(args, &global).await,
+        Command::Recover(args) => recover::run(args, &global).await,
         Command::Bench(args) => bench::run(args, global).await,
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -38,12 +38,13 @@ pub(crate) const SNAPSHOT_EVERY_ENTRIES: u64 = 65_536;
 /// Entries kept behind a snapshot at most, so that a node that was away for seconds needs no snapshot. Never
 /// more than there are between two snapshots: who asks for few wants a short log.
 const KEEP_ENTRIES_MAX: u64 = 20_000;
-/// How long handing over leadership may take at the end; without a quorum it is in vain.
+/// How long the ports wait at the end for leadership to be handed over; without a quorum that is in vain.
 const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the ports may take to end after that, a little more than they take by themselves.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(2500);
-/// How long stopping replication and closing the storage may take then.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2500);
+/// How long stopping replication and closing the storage may take then: what is left of the two seconds for
+/// an heir, one second for calls of peers, and one for the disk.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(3500);
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -148,7 +149,7 @@ async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
 async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
     let leads = handle.leadership().borrow().leader == Some(node);
     if leads {
-        match tokio::time::timeout(HANDOVER_TIMEOUT, handle.transfer_leadership(None)).await {
+        match tokio::time::timeout(HANDOVER_TIMEOUT, handle.leave()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::info!(%error, "leadership not handed over"),
             Err(_) => tracing::info!("leadership not handed over in time"),

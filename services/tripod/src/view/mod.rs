@@ -1,10 +1,13 @@
 //! What is printed, as data: pure functions from answers of the cluster to JSON and tables.
 
+pub(crate) mod backup;
 pub(crate) mod barrier;
 pub(crate) mod cluster;
+pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod job_ports;
 pub(crate) mod key;
 pub(crate) mod members;
+pub(crate) mod recovery;
 pub(crate) mod tasks;
 pub(crate) mod time;

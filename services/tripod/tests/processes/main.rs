@@ -1,9 +1,11 @@
 //! The binary as its users meet it: real processes on loopback.
 
 mod agent;
+mod backup;
 mod config;
 mod dev;
 mod job_ports;
+mod recover;
 mod run;
 mod running;
 mod start;

@@ -1,0 +1,55 @@
+//! A file that is read and never written, wherever it lies. Only the right to read it is needed.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::journal::Blob;
+
+/// An open file.
+pub(crate) struct ReadOnlyFile {
+    file: File,
+}
+
+impl ReadOnlyFile {
+    pub(crate) fn open(path: &Path) -> io::Result<Arc<dyn Blob>> {
+        Ok(Arc::new(Self { file: File::open(path)? }))
+    }
+}
+
+fn refused() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "this file is only read")
+}
+
+impl Blob for ReadOnlyFile {
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset_bytes + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, _offset_bytes: u64, _bytes: &[u8]) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn set_len(&self, _bytes: u64) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file.metadata().map(|metadata| metadata.len())
+    }
+}

@@ -1,0 +1,51 @@
+//! `tripod.v1.Snapshots`.
+
+use std::pin::Pin;
+
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::tripod::v1::save_part::Part;
+use tripod_proto::tripod::v1::snapshots_server::Snapshots;
+use tripod_proto::tripod::v1::{SaveBegin, SavePart, SaveRequest};
+
+use crate::status;
+
+pub(super) struct Service {
+    gateway: Gateway,
+}
+
+impl Service {
+    pub(super) fn new(gateway: Gateway) -> Self {
+        Self { gateway }
+    }
+}
+
+#[tonic::async_trait]
+impl Snapshots for Service {
+    type SaveStream = Pin<Box<dyn Stream<Item = Result<SavePart, Status>> + Send>>;
+
+    async fn save(&self, request: Request<SaveRequest>) -> Result<Response<Self::SaveStream>, Status> {
+        let freshness =
+            if request.into_inner().local { Consistency::Local } else { Consistency::Linearizable };
+        let read = self.gateway.read(freshness, |_| ()).await;
+        read.map_err(|outage| status::of_outage(&outage))?;
+        let saving = self.gateway.save_snapshot().map_err(|error| {
+            Status::unavailable(format!("this node saves no snapshot: {error}; ask another node"))
+        })?;
+        let begin = SaveBegin {
+            cluster_id: saving.cluster_id,
+            node_id: self.gateway.status().node.0,
+            index: saving.index.0,
+            term: saving.term.0,
+            key_bytes: saving.key_bytes,
+        };
+        let first = tokio_stream::once(Ok(SavePart { part: Some(Part::Begin(begin)) }));
+        let parts = ReceiverStream::new(saving.parts).map(|part| match part {
+            Ok(data) => Ok(SavePart { part: Some(Part::Data(data)) }),
+            Err(error) => Err(Status::internal(format!("the snapshot could not be written: {error}"))),
+        });
+        Ok(Response::new(Box::pin(first.chain(parts))))
+    }
+}

@@ -1,0 +1,272 @@
+//! A cluster under load is saved, killed, and begun anew from the file, on one node and on three, with the
+//! commands of the runbook.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tripod_chaos::cluster::ReservedPorts;
+use tripod_client::{Client, Condition, Config, Kv};
+
+use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, stderr, tripod, wait_for};
+
+const KEYS: usize = 3_000;
+const WRITERS: usize = 64;
+const PAGE: &str = include_str!("../../../../docs/runbooks/backup-and-restore.md");
+
+fn client(endpoints: &str) -> Client {
+    let endpoints = endpoints.split(',').map(str::to_owned).collect();
+    Client::new(&Config { endpoints, timeout: PATIENCE }).expect("good addresses")
+}
+
+fn key(number: usize) -> String {
+    format!("key/{number:05}")
+}
+
+/// Writes all keys, each with a value that names it.
+async fn fill(kv: &Kv) {
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let kv = kv.clone();
+        writers.spawn(async move {
+            for number in (writer..KEYS).step_by(WRITERS) {
+                let value = format!("value of {number}").into();
+                kv.put(&key(number), value, Condition::Always).await.expect("written");
+            }
+        });
+    }
+    writers.join_all().await;
+}
+
+/// All keys under `key/`, with their values.
+async fn listed(kv: &Kv) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    loop {
+        let after = found.last_key_value().map_or_else(String::new, |(key, _): (&String, _)| key.clone());
+        let page = kv.list("key/", &after, 0, false).await.expect("listed");
+        let text = |value: &[u8]| String::from_utf8(value.to_vec()).expect("text");
+        found.extend(page.entries.iter().map(|entry| (entry.key.clone(), text(&entry.value))));
+        if !page.more {
+            return found;
+        }
+    }
+}
+
+/// Counts as fast as it can until it is told to stop; gives every count with the log index of its write.
+async fn count(kv: Kv, stop: Arc<AtomicBool>) -> Vec<(u64, u64)> {
+    let mut written = Vec::new();
+    for number in 1.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let put = kv.put("counter", number.to_string().into(), Condition::Always).await;
+        written.push((number, put.expect("acknowledged").index));
+    }
+    written
+}
+
+/// The commands of the page, one a line, in order.
+fn commands() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in PAGE.lines() {
+        match line.strip_prefix("```") {
+            Some(kind) => inside = kind == "sh",
+            None if inside => found.push(line.to_owned()),
+            None => {}
+        }
+    }
+    found
+}
+
+/// The nodes of the new cluster, on addresses of ours in place of those on the page.
+struct Restored<'p> {
+    ports: &'p ReservedPorts,
+    directory: PathBuf,
+    count: u64,
+    cluster_id: String,
+    servers: Vec<Child>,
+}
+
+impl<'p> Restored<'p> {
+    fn new(ports: &'p ReservedPorts, directory: &Path, count: u64) -> Self {
+        let directory = directory.join(format!("of-{count}"));
+        std::fs::create_dir(&directory).expect("made");
+        Self { ports, directory, count, cluster_id: String::new(), servers: Vec::new() }
+    }
+
+    /// A line of the page as it is typed on one node.
+    fn line(&self, line: &str, node: u64) -> String {
+        let all = "1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800";
+        let members: Vec<String> =
+            (1..=self.count).map(|node| format!("{node}={}", self.address(node, 100))).collect();
+        let mut line = line.replace(all, &members.join(","));
+        line = line.replace("--node 1", &format!("--node {node}"));
+        for (port, offset) in [(7700, 0), (7800, 100), (7900, 200)] {
+            line = line.replace(&format!("10.0.0.1:{port}"), &self.address(node, offset));
+        }
+        line.replace("/var/lib/tripod-2", &self.data(node).display().to_string())
+    }
+
+    fn address(&self, node: u64, offset: u16) -> String {
+        let place = u16::try_from(node - 1).expect("a small id");
+        format!("127.0.0.1:{}", self.ports.first() + offset + place)
+    }
+
+    fn data(&self, node: u64) -> PathBuf {
+        self.directory.join(format!("node-{node}"))
+    }
+
+    fn endpoints(&self) -> String {
+        (1..=self.count).map(|node| self.address(node, 0)).collect::<Vec<_>>().join(",")
+    }
+
+    /// The shell that the line is typed in, where `tripod` is the binary under test.
+    fn shell(&self, line: &str, place: &Path) -> Command {
+        let binary = tripod().get_program().to_owned();
+        let directory = Path::new(&binary).parent().expect("in a directory").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("sh");
+        // `exec`: the process that is killed is the node, not its shell.
+        command.args(["-c", &format!("exec {line}")]).current_dir(place).stdin(Stdio::piped());
+        command.env("PATH", format!("{directory}:{path}")).env("ID", &self.cluster_id);
+        command.env("TRIPOD_ENDPOINTS", self.endpoints()).env_remove("TRIPOD_LOG");
+        command
+    }
+
+    /// Carries out `restore` on every node; all must come to the same cluster.
+    fn restore(&mut self, line: &str, place: &Path) {
+        for node in 1..=self.count {
+            let line = format!("{} -o json", self.line(line, node));
+            let told = json(&self.shell(&line, place).output().expect("runs"));
+            let id = told["cluster_id"].as_str().expect("an id").to_owned();
+            assert!(self.cluster_id.is_empty() || self.cluster_id == id, "{id} is not {}", self.cluster_id);
+            assert_eq!(told["counts"]["keys"], KEYS as u64 + 1);
+            self.cluster_id = id;
+        }
+        assert!(self.cluster_id.starts_with("prod-2-"));
+    }
+
+    /// Starts every node.
+    fn start(&mut self, line: &str, place: &Path) {
+        for node in 1..=self.count {
+            let jobs = self.ports.first() + 300 + 100 * u16::try_from(node - 1).expect("a small id");
+            let line =
+                format!("{} --job-ports {jobs}-{} --exit-with-parent", self.line(line, node), jobs + 99);
+            self.servers.push(self.shell(&line, place).spawn().expect("starts"));
+        }
+    }
+
+    /// Types a line once, when its cluster is there.
+    fn run(&self, line: &str, place: &Path) -> Output {
+        wait_for("the new cluster", || {
+            let output = self.shell(line, place).output().expect("runs");
+            output.status.success().then_some(output)
+        })
+    }
+
+    fn status(&self) -> Value {
+        json(&self.run("tripod status -o json", Path::new(".")))
+    }
+}
+
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            if matches!(server.try_wait(), Ok(None)) {
+                kill_by(server.id());
+                // There is nobody to tell when even this fails.
+                let _ = server.wait();
+            }
+        }
+    }
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Runs a command that must be refused, and tells what it says.
+fn refused(dev: &Dev, arguments: &[&str], code: i32) -> String {
+    let output = dev.run(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+    stderr(&output)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_three() {
+    let place = tempfile::tempdir().expect("a directory");
+    let old_data = tempfile::tempdir().expect("a directory");
+    let (old_ports, new_ports) = (reserve_ports(), reserve_ports());
+    let dev = Dev::start(&old_ports, old_data.path(), &[]);
+    let kv = client(&dev.endpoints(1)).kv("");
+    fill(&kv).await;
+    let old_id = dev.json(&["status", "--json"])["cluster_id"].clone();
+    let old_service = dev.json(&["job", "show", "default", "--json"])["service_incarnation"].clone();
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let counting = tokio::spawn(count(kv.clone(), stop.clone()));
+    let follower = u16::try_from(dev.current_leader() % 3 + 1).expect("a small id");
+    let from = dev.endpoints(follower);
+    let commands = commands();
+    let [save, verify, restore, serve, looks @ ..] = commands.as_slice() else { panic!("{commands:?}") };
+    let typed = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
+        let more = ["-o", "json", "--endpoints", &from];
+        let output = tripod().args(words).args(more).current_dir(place.path()).output();
+        json(&output.expect("the command runs"))
+    };
+    let saved = typed(save);
+    let verified = typed(verify);
+    stop.store(true, Ordering::Relaxed);
+    let counted = counting.await.expect("no write failed");
+    assert_eq!(saved, verified);
+    assert_eq!(saved["cluster_id"], old_id);
+    assert_eq!(saved["counts"]["keys"], KEYS as u64 + 1);
+    let saved_index = saved["index"].as_u64().expect("an index");
+    let expected = counted.iter().filter(|(_, index)| *index <= saved_index).map(|(number, _)| *number).max();
+    let expected = expected.expect("the counter ran before");
+    assert!(counted.last().is_some_and(|(number, _)| *number > expected), "the counter ran on after it");
+
+    let other = place.path().join("other.snap").display().to_string();
+    std::fs::write(&other, b"mine").expect("written");
+    let told = refused(&dev, &["snapshot", "save", &other], 1);
+    assert!(told.contains("TRIPOD-BACKUP-EXISTS"), "{told}");
+    let told = refused(&dev, &["snapshot", "verify", &other], 1);
+    assert!(told.contains("TRIPOD-BACKUP-DAMAGED"), "{told}");
+    let replaced = dev.json(&["snapshot", "save", &other, "--force", "--json"]);
+    assert!(replaced["index"].as_u64() > Some(saved_index));
+    for node in 1..=3 {
+        dev.kill(node);
+    }
+    refused(&dev, &["snapshot", "save", &format!("{other}.2"), "--timeout", "1"], 3);
+    assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 2, "no half file is left");
+
+    for count in [1, 3] {
+        let mut new = Restored::new(&new_ports, place.path(), count);
+        new.restore(restore, place.path());
+        assert_ne!(Value::from(new.cluster_id.clone()), old_id);
+        new.start(serve, place.path());
+        for look in looks {
+            new.run(look, place.path());
+        }
+        assert_eq!(new.status()["cluster_id"], new.cluster_id.as_str());
+        let kv = client(&new.endpoints()).kv("");
+        let found = listed(&kv).await;
+        assert_eq!(found.len(), KEYS);
+        for number in 0..KEYS {
+            assert_eq!(found[&key(number)], format!("value of {number}"));
+        }
+        let counter = kv.get("counter", tripod_client::Consistency::Linearizable).await.expect("read");
+        assert_eq!(counter.expect("there").value, expected.to_string(), "as of the saved index");
+        let shown = json(&new.run("tripod job show default -o json", place.path()));
+        assert_ne!(shown["service_incarnation"], old_service);
+        let written = kv.put("counter", "0".into(), Condition::Always).await.expect("it is a cluster");
+        assert!(written.index > 1_000_000_000_000, "{written:?}");
+    }
+}

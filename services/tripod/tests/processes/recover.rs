@@ -1,0 +1,191 @@
+//! Directories of dead nodes: what the doctor says of them, and what is recovered when the quorum is lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+
+use serde_json::Value;
+use tripod_chaos::cluster::ReservedPorts;
+
+use crate::support::{Dev, kill_by, reserve_ports, stderr, tripod, wait_for};
+
+const PAGE: &str = include_str!("../../../../docs/runbooks/lost-quorum.md");
+
+/// Where `tripod dev` keeps the data of a node.
+fn data(root: &Path, node: u64) -> PathBuf {
+    root.join(format!("node-{node}")).join("data")
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).expect("readable") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+        } else {
+            found.insert(path.clone(), fs::read(&path).expect("readable"));
+        }
+    }
+    found
+}
+
+/// What a command says that must be refused with exit code 1.
+fn refused(dev: &Dev, arguments: &[&str], code: &str) {
+    let output = dev.run(arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
+    assert!(stderr(&output).contains(code), "{arguments:?} is not refused with {code}: {}", stderr(&output));
+}
+
+#[test]
+fn the_doctor_reads_what_a_killed_node_left_and_changes_nothing() {
+    let root = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, root.path(), &[]);
+    for number in 0..20 {
+        dev.text(&["kv", "put", &format!("key-{number}"), "value"]);
+    }
+    let id = dev.json(&["status", "--json"])["cluster_id"].clone();
+    let node = dev.current_leader();
+    let place = data(root.path(), node);
+    refused(&dev, &["doctor", &text(&place)], "TRIPOD-DOCTOR-RUNNING");
+    dev.kill(node);
+    wait_for("the lock of a dead node to go", || {
+        dev.run(&["doctor", &text(&place)]).status.success().then_some(())
+    });
+
+    let before = tree(&place);
+    let report = dev.json(&["doctor", &text(&place), "-o", "json"]);
+    assert_eq!((&report["identity"]["cluster_id"], &report["identity"]["node"]), (&id, &node.into()));
+    assert_eq!((&report["vote"]["node"], &report["problems"]), (&node.into(), &Value::Array(vec![])));
+    let last = report["log"]["last"]["index"].as_u64().expect("an index");
+    let first = last - 9;
+    let lines = dev.text(&["doctor", &text(&place), "--export", &format!("{first}..{last}")]);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let indexes: Vec<u64> = lines.iter().filter_map(|line| line["index"].as_u64()).collect();
+    assert_eq!(indexes, (first..=last).collect::<Vec<_>>());
+    assert!(lines.iter().any(|line| line["kind"] == "command"), "{lines:?}");
+    refused(&dev, &["doctor", &text(&place), "--export", &format!("0..{}", last + 1)], "could be printed");
+    let told = dev.text(&["doctor", &text(&place)]);
+    assert!(told.contains("the node would start"), "{told}");
+    assert!(tree(&place) == before, "something was changed");
+
+    let output = dev.run(&["doctor", &text(root.path())]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    dev.end();
+}
+
+/// One node on what was restored. It ends with this value.
+struct Alone {
+    server: Child,
+    endpoint: String,
+}
+
+impl Alone {
+    fn start(ports: &ReservedPorts, data: &Path, cluster_id: &str) -> Self {
+        let address = |offset: u16| format!("127.0.0.1:{}", ports.first() + offset);
+        let mut command = tripod();
+        command.args(["server", "--node=1", "--exit-with-parent", "--data"]).arg(data).args([
+            &format!("--client={}", address(0)),
+            &format!("--peer={}", address(100)),
+            &format!("--http={}", address(200)),
+            &format!("--initial=1={}", address(100)),
+            &format!("--cluster-id={cluster_id}"),
+            &format!("--job-ports={}-{}", ports.first() + 300, ports.first() + 399),
+        ]);
+        let server = command.stdin(Stdio::piped()).spawn().expect("starts");
+        Self { server, endpoint: address(0) }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        tripod().args(arguments).args(["--endpoints", &self.endpoint]).output().expect("runs")
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        if matches!(self.server.try_wait(), Ok(None)) {
+            kill_by(self.server.id());
+            // There is nobody to tell when even this fails.
+            let _ = self.server.wait();
+        }
+    }
+}
+
+/// One node of three is left. It still gives what it has, and says no when it is asked for all there is.
+fn saved_without_a_leader(dev: &Dev) {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = text(&place.path().join("local.snap"));
+    let output = dev.run(&["snapshot", "save", &file, "--timeout", "1"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(fs::read_dir(place.path()).expect("readable").count(), 0, "no half file is left");
+    let saved = dev.json(&["snapshot", "save", &file, "--local", "--json"]);
+    assert_eq!(saved["counts"]["keys"], 20);
+}
+
+/// With the commands of the runbook.
+#[test]
+fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
+    let root = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let (ports, new_ports) = (reserve_ports(), reserve_ports());
+    let dev = Dev::start(&ports, root.path(), &[]);
+    for number in 0..10 {
+        dev.text(&["kv", "put", &format!("early-{number}"), "value"]);
+    }
+    let file = text(&out.path().join("recovered.snap"));
+    let place = |node: u64| text(&data(root.path(), node));
+    let leader = dev.current_leader();
+    let (behind, other) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    refused(&dev, &["recover", &place(behind), "--save", &file], "TRIPOD-DOCTOR-RUNNING");
+    dev.kill(behind);
+    wait_for("the lock of a dead node to go", || {
+        dev.run(&["doctor", &place(behind)]).status.success().then_some(())
+    });
+    refused(&dev, &["recover", &place(behind), "--save", &file], "TRIPOD-RECOVER-QUORUM");
+    for number in 0..10 {
+        dev.text(&["kv", "put", &format!("late-{number}"), "value"]);
+    }
+    dev.kill(other);
+    saved_without_a_leader(&dev);
+    refused(&dev, &["recover", &place(behind), "--save", &file], "TRIPOD-RECOVER-BEHIND");
+    dev.kill(leader);
+    wait_for("the lock of a dead node to go", || {
+        dev.run(&["doctor", &place(leader)]).status.success().then_some(())
+    });
+    assert_eq!(fs::read_dir(out.path()).expect("readable").count(), 0, "no refusal left a file");
+    refused(
+        &dev,
+        &["recover", &place(behind), "--compare", &place(leader), "--save", &file],
+        "TRIPOD-RECOVER-BEHIND",
+    );
+
+    let new = out.path().join("new");
+    let address = format!("127.0.0.1:{}", new_ports.first() + 100);
+    let typed = |line: &str| {
+        let line = line.replace("/var/lib/tripod-2", &text(&new)).replace("/var/lib/tripod", &place(leader));
+        let line = line.replace("/mnt/node-2/tripod", &place(behind)).replace("10.0.0.1:7800", &address);
+        let line = format!("{} --json", line.replace("recovered.snap", &file));
+        dev.json(&line.split_whitespace().skip(1).collect::<Vec<_>>())
+    };
+    let commands: Vec<&str> =
+        PAGE.lines().map(str::trim).filter(|line| line.starts_with("tripod ")).collect();
+    let [look, recover, restore] = commands[..] else { panic!("{commands:?}") };
+    assert_eq!(typed(look)["problems"], Value::Array(vec![]));
+    let best = typed(recover);
+    assert_eq!((&best["complete"], &best["known"], &best["needed"]), (&true.into(), &2.into(), &2.into()));
+    let restored = typed(restore);
+    let id = restored["cluster_id"].as_str().expect("an id");
+    let alone = Alone::start(&new_ports, &new, id);
+    for key in (0..10).flat_map(|number| [format!("early-{number}"), format!("late-{number}")]) {
+        let value = wait_for("a key in the new cluster", || {
+            let output = alone.run(&["kv", "get", &key]);
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        });
+        assert_eq!(value, "value", "{key}");
+    }
+}
