@@ -22,7 +22,17 @@ async fn run_once(flags: &Flags, log: &Path, use_it: impl AsyncFnOnce(Client)) {
     process.kill().unwrap();
 }
 
+/// The leader creates job `default` when it begins to lead, which may be a moment after its port answers.
+async fn default_job(client: &Client) {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    while client.jobs().get("default").await.unwrap().is_none() {
+        assert!(tokio::time::Instant::now() < deadline, "there is no job `default`");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 async fn write_key(client: Client) {
+    default_job(&client).await;
     client.kv("").put("kept", "yes".into(), Condition::CreateOnly).await.unwrap();
 }
 
