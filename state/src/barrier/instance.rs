@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::barrier::members::Members;
 use crate::fault::{BarrierFault, Fault, Leaving};
 use crate::ids::{BarrierCounter, BarrierName, CallId, DurationMs, TaskId, TimeMs};
+use crate::planted::{Bug, is_planted};
 
 /// How an instance ended.
 pub(crate) type Verdict = Result<(), Arc<Fault>>;
@@ -98,6 +99,8 @@ impl Instance {
         match &self.end {
             Some(end) => Some(end.told.clone()),
             None if self.arrived.get(&task) == Some(&call) => None,
+            // Otherwise who was forgotten would be told, would call again, and nothing would be lost.
+            None if is_planted(Bug::DroppedArrival) => None,
             None => Some(Err(Arc::new(replaced(name, self.counter)))),
         }
     }
