@@ -17,7 +17,7 @@ pub enum Bug {
     ForgottenVote,
     /// Heartbeats of a task's earlier life are taken for those of its present one.
     SkippedIncarnation,
-    /// Some arrivals at barriers are confirmed and forgotten.
+    /// The arrivals of some tasks at barriers are confirmed and forgotten.
     DroppedArrival,
     /// A command that is repeated takes effect again.
     DoubleApply,

@@ -148,9 +148,10 @@ impl Turn<'_> {
     fn reach(&mut self, arrival: &Arrival<'_>) -> Arrived {
         let call = self.call();
         let barrier = self.job.barriers.get_mut(&arrival.name).expect("checked by the caller");
-        // Not at the barrier of the registration: without that there would be nobody to arrive anywhere.
+        // Not at the barrier of the registration: without that there would be nobody to arrive anywhere. Always
+        // those of the same tasks: one that is forgotten by chance calls again after a while, and is let in then.
         let planted = is_planted(Bug::DroppedArrival) && arrival.name.as_str() != REGISTER_BARRIER;
-        if planted && self.context.index.0.is_multiple_of(5) {
+        if planted && arrival.task.0 % 3 == 2 {
             return Arrived::Waiting(barrier.current.counter);
         }
         barrier.current.arrived.insert(arrival.task, call);
