@@ -38,6 +38,9 @@ const DEPOSED_ANSWERS_MS: u64 = 2_000;
 const RELEASE_BOUND_MS: u64 = 6_000;
 /// How long after a fault clients may still look for a node that answers: nodes that were killed must start again.
 const RELEASE_AFTERMATH_MS: u64 = 15_000;
+/// How soon an arrival at a barrier counts, with no fault for as long before and after it. A barrier that then says that
+/// the task did not come has forgotten it.
+const ARRIVAL_SETTLES_MS: u64 = 15_000;
 /// How long a node may take to tell its version and the service's incarnation.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
 
@@ -141,7 +144,14 @@ pub(super) fn rules() -> Rules {
         bound: Micros::from_millis(RELEASE_BOUND_MS),
         aftermath: Micros::from_millis(RELEASE_AFTERMATH_MS),
     };
-    Rules { heartbeat: Some(heartbeat), deposed_leader, release: Some(release), ..Rules::default() }
+    let arrival_settles = Some(Micros::from_millis(ARRIVAL_SETTLES_MS));
+    Rules {
+        heartbeat: Some(heartbeat),
+        arrival_settles,
+        deposed_leader,
+        release: Some(release),
+        ..Rules::default()
+    }
 }
 
 /// Violations that are not found in histories.
