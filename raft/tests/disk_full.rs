@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
+use common::members::{announcement, done, done_when_caught_up, prepare, voters};
 use common::{Cluster, PATIENCE, barrier, create_job, eventually, local, put, write};
 use tempfile::TempDir;
 use tripod_raft::{Handle, Options, ProposeError};
+use tripod_state::ids::NodeId;
+use tripod_state::member::Change;
 use tripod_state::{Answer, Command, Envelope, Scope, kv, session};
 
 /// Bytes of a node's file system.
@@ -59,11 +62,19 @@ impl Disks {
 
     /// Fills a node's disk to the last byte.
     fn fill(&self, node: u64) {
+        self.fill_but(node, 0);
+    }
+
+    /// Fills a node's disk, but leaves some bytes.
+    fn fill_but(&self, node: u64, left_bytes: usize) {
         let mut ballast = fs::File::create(self.place(node).join("ballast")).unwrap();
+        let room = self.place(node).join("room");
+        fs::write(&room, vec![7; left_bytes]).unwrap();
         for size in [1 << 20, 4096] {
             let bytes = vec![7; size];
             while ballast.write_all(&bytes).is_ok() {}
         }
+        fs::remove_file(room).unwrap();
     }
 
     /// Takes the ballast away.
@@ -177,6 +188,88 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
         let key = format!("kept-{number}");
         eventually(&key, || local(cluster.node(follower), scope, &key)).await;
     }
+    cluster.stop().await;
+}
+
+/// A backup, read to its end, that leaves nothing on the node's disk.
+async fn saved_bytes(node: &Handle) -> usize {
+    let mut saving = node.save_snapshot().unwrap();
+    let mut bytes = 0;
+    while let Some(part) = saving.parts.recv().await {
+        bytes += part.unwrap().len();
+    }
+    bytes
+}
+
+/// Deletes a run of keys, and waits until every node has made a snapshot that knows of it.
+async fn delete_until_snapshots(cluster: &Cluster, scope: Scope, keys: std::ops::Range<u32>) {
+    let node = cluster.node(cluster.follower().await);
+    for number in keys {
+        delete(node, scope, &format!("kept-{number}")).await;
+    }
+    let after = node.applied_index();
+    let mut more = 0;
+    while cluster.running().iter().any(|node| cluster.node(*node).status().snapshot < after) {
+        delete(node, scope, &format!("never-{more}")).await;
+        more += 1;
+        assert!(more < 500, "there was never a snapshot on every node");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_change_and_snapshots_and_backups_are_made_while_disks_are_full() {
+    // Less than the 24 MiB that are kept for this, so the disks count as full, and a snapshot still fits.
+    const LEFT_BYTES: usize = 8 << 20;
+    let Some(disks) = Disks::mount(4) else { return };
+    let mut cluster = Cluster::start_with(3, |options: &mut Options| {
+        options.data = disks.place(options.node.0).join("data");
+        options.snapshot_every_entries = 30;
+        options.keep_entries = 5;
+    })
+    .await;
+    let scope = create_job(cluster.node(cluster.leader().await)).await;
+    for number in 0..60 {
+        let writer = cluster.follower().await;
+        write(cluster.node(writer), scope, &format!("kept-{number}"), &[b'x'; 10_000]).await;
+    }
+    (1..=3).for_each(|node| disks.fill_but(node, LEFT_BYTES));
+    let leader = cluster.leader().await;
+    refusal(cluster.node(leader), scope).await;
+    delete_until_snapshots(&cluster, scope, 0..20).await;
+    for node in 1..=3 {
+        assert!(saved_bytes(cluster.node(node)).await > 40 * 10_000, "a backup from node {node}");
+    }
+
+    for node in 1..=3 {
+        common::propose(cluster.node(node), &announcement(node)).await;
+    }
+
+    // The fourth gets a snapshot, votes, and takes the place of the leader.
+    let peer = prepare(&mut cluster);
+    cluster.options[3].data = disks.place(4).join("data");
+    done(&cluster, Change::Add { peer }).await;
+    cluster.start_node(4).await.unwrap();
+    done_when_caught_up(&cluster, Change::Promote { node: NodeId(4) }).await;
+    assert!(local(cluster.node(4), scope, "kept-59").is_some());
+    refusal(cluster.node(cluster.leader().await), scope).await;
+
+    // With nothing left at all, the journal's own room is enough for members that leave.
+    for node in 1..=3 {
+        disks.free(node);
+        disks.fill(node);
+    }
+    let leader = cluster.leader().await;
+    done(&cluster, Change::Remove { node: NodeId(leader) }).await;
+    tokio::time::timeout(PATIENCE, cluster.node(leader).removed()).await.unwrap();
+    cluster.stop_node(leader).await;
+    let demoted = cluster.running().into_iter().find(|node| *node != 4).unwrap();
+    done(&cluster, Change::Demote { node: NodeId(demoted) }).await;
+    let left = voters(&cluster).await;
+    assert!(left.len() == 2 && left.contains(&4) && !left.contains(&demoted), "{left:?}");
+
+    (1..=3).for_each(|node| disks.free(node));
+    eventually("room again", || cluster.node(4).status().growth_refused.is_none().then_some(())).await;
+    write(cluster.node(4), scope, "after", b"x").await;
     cluster.stop().await;
 }
 

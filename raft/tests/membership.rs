@@ -4,123 +4,16 @@
 
 mod common;
 
-use std::collections::BTreeSet;
-use std::time::Instant;
-
-use common::{Cluster, PATIENCE, barrier, create_job, eventually, free_port, local, propose, write};
-use tripod_raft::{
-    ChangeError, Handle, InitialMember, MemberList, MembersAnswer, MembersRequest, Planned, Unwise,
+use common::members::{
+    add, announcement, ask, begin, done, done_when_caught_up, ended, list, prepare, request, voters,
 };
-use tripod_state::ids::{ChangeId, NodeId};
-use tripod_state::member::{Addresses, Change, Command as MemberCommand, Ending, Refusal};
-use tripod_state::{Command, Fault, Scope, State};
+use common::{Cluster, PATIENCE, barrier, create_job, free_port, local, propose, write};
+use tripod_raft::{ChangeError, InitialMember, MembersAnswer, MembersRequest, Unwise};
+use tripod_state::ids::NodeId;
+use tripod_state::member::{Change, Ending, Refusal};
+use tripod_state::{Fault, Scope, State};
 
 const KEYS: u32 = 50;
-
-fn request(change: Change, plan: bool, force: bool) -> MembersRequest {
-    MembersRequest::Change { change, by: "test".to_owned(), plan, force }
-}
-
-/// Asks whoever leads until there is an answer that is not about who leads.
-async fn ask(cluster: &Cluster, request: &MembersRequest) -> Result<MembersAnswer, ChangeError> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let leader = cluster.leader().await;
-        match cluster.node(leader).members(request.clone()).await {
-            Err(ChangeError::NotLeader { .. } | ChangeError::Unavailable(_)) if Instant::now() < deadline => {
-            }
-            answer => return answer,
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-}
-
-async fn begin(cluster: &Cluster, change: Change) -> Result<Planned, ChangeError> {
-    match ask(cluster, &request(change, false, false)).await? {
-        MembersAnswer::Change(planned) => Ok(planned),
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn list(node: &Handle) -> MemberList {
-    match node.members(MembersRequest::List).await {
-        Ok(MembersAnswer::List(list)) => list,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Waits until all running nodes know how the change ended.
-async fn ended(cluster: &Cluster, change: ChangeId) -> Ending {
-    let known = |node: u64| {
-        let last = cluster.node(node).read(|state| state.registry().last().cloned());
-        last.filter(|last| last.open.id == change).map(|last| last.ending)
-    };
-    eventually("an end of the change", || {
-        let members = voters_and_learners(cluster);
-        let asked = cluster.running().into_iter().filter(|node| members.contains(node));
-        let told: Option<Vec<Ending>> = asked.map(known).collect();
-        told.and_then(|told| told.first().cloned())
-    })
-    .await
-}
-
-/// As the running node with the newest state knows them.
-fn voters_and_learners(cluster: &Cluster) -> BTreeSet<u64> {
-    let newest = cluster.running().into_iter().max_by_key(|node| cluster.node(*node).applied_index());
-    let newest = cluster.node(newest.unwrap());
-    newest.read(|state| state.registry().nodes().map(|(node, _)| node.0).collect())
-}
-
-async fn done(cluster: &Cluster, change: Change) -> Planned {
-    let what = change.to_string();
-    let planned = begin(cluster, change).await.unwrap_or_else(|error| panic!("{what}: {error:?}"));
-    let ending = ended(cluster, planned.change.unwrap()).await;
-    assert_eq!(ending, Ending::Done, "{what}");
-    planned
-}
-
-/// Begins a change once the learner has caught up.
-async fn done_when_caught_up(cluster: &Cluster, change: Change) -> Planned {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match begin(cluster, change.clone()).await {
-            Ok(planned) => {
-                assert_eq!(ended(cluster, planned.change.unwrap()).await, Ending::Done);
-                return planned;
-            }
-            Err(ChangeError::Unwise(Unwise::Silent { .. } | Unwise::Lagging { .. }))
-                if Instant::now() < deadline => {}
-            Err(error) => panic!("{change}: {error:?}"),
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-}
-
-/// Adds a node of the id that comes next, and starts it as one that joined.
-async fn add(cluster: &mut Cluster) -> u64 {
-    let peer = prepare(cluster);
-    let planned = done(cluster, Change::Add { peer }).await;
-    let node = u64::try_from(cluster.nodes.len()).unwrap();
-    assert_eq!(planned.node, NodeId(node));
-    assert_eq!(planned.before.voters, planned.after.voters, "a learner does not vote");
-    cluster.start_node(node).await.unwrap();
-    node
-}
-
-/// Options for a node of the id that comes next; gives its peer address.
-fn prepare(cluster: &mut Cluster) -> String {
-    let mut options = cluster.options[0].clone();
-    let node = cluster.options.len() as u64 + 1;
-    options.node = NodeId(node);
-    options.data = cluster.directory.path().join(format!("node-{node}"));
-    options.peer_listen = format!("127.0.0.1:{}", free_port());
-    options.initial = Vec::new();
-    let peer = options.peer_listen.clone();
-    cluster.options.push(options);
-    cluster.nodes.push(None);
-    cluster.heard.push(std::sync::Arc::default());
-    peer
-}
 
 async fn filled(count: u64) -> (Cluster, Scope) {
     let cluster = Cluster::start_with(count, |options| {
@@ -153,11 +46,6 @@ async fn assert_whole(cluster: &Cluster, scope: Scope) {
         digests.push(cluster.node(node).read(State::digest));
     }
     assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
-}
-
-async fn voters(cluster: &Cluster) -> Vec<u64> {
-    let leader = cluster.leader().await;
-    list(cluster.node(leader)).await.votes.voters.iter().map(|node| node.0).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -361,15 +249,7 @@ async fn the_addresses_of_a_removed_node_are_told_to_nobody_any_more() {
     let (mut cluster, _scope) = filled(3).await;
     let leader = cluster.leader().await;
     for node in 1..=3 {
-        let addresses = Addresses {
-            client: format!("127.0.0.1:{node}"),
-            http: String::new(),
-            job_host: "127.0.0.1".into(),
-            job_port_first: 1,
-            job_port_count: 1,
-        };
-        let announce = MemberCommand::Announce { node: NodeId(node), addresses };
-        propose(cluster.node(leader), &Command::Member(announce)).await;
+        propose(cluster.node(leader), &announcement(node)).await;
     }
     let removed = cluster.follower().await;
     done(&cluster, Change::Remove { node: NodeId(removed) }).await;

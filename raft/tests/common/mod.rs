@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "these are parts of tests: a panic is how they fail")]
 
+pub(crate) mod members;
 pub(crate) mod proxy;
 
 use std::future::Future;
