@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::json;
-use tripod_client::{Client, wire};
+use tokio::time::Instant;
+use tripod_client::{Client, Error, wire};
 
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -12,6 +13,8 @@ use crate::output::{self, Format};
 
 const ASK_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(25);
+/// How long one who is said to lead is called: one that is dead is still said to lead until the next election.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What to do with the leader.
 #[derive(Debug, Subcommand)]
@@ -66,15 +69,45 @@ pub(crate) async fn leader(client: &Client) -> Result<(u64, String), Failure> {
     })
 }
 
+/// Calls the leader, whoever it is by then, until one has taken the call or the time is over.
+///
+/// # Errors
+/// The last reason why nobody took it, or what the leader says about it.
+pub(crate) async fn call_leader<T>(
+    client: &Client,
+    timeout: Duration,
+    call: impl AsyncFn(&str, Duration) -> Result<T, Error>,
+) -> Result<T, Failure> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
+        let refused = match leader(client).await {
+            Ok((_, endpoint)) => match call(&endpoint, left.min(ATTEMPT_TIMEOUT)).await {
+                Ok(answer) => return Ok(answer),
+                Err(Error::Refused { reason, .. }) if reason == "not-leader" => {
+                    Failure::Unreachable("no node leads; see `tripod status`".to_owned())
+                }
+                Err(error @ Error::Unavailable { .. }) => error.into(),
+                Err(error) => return Err(error.into()),
+            },
+            Err(failure) => failure,
+        };
+        if Instant::now() >= deadline {
+            return Err(refused);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
 async fn wait_for_another(client: &Client, old: u64, timeout: Duration) -> Result<u64, Failure> {
-    let deadline = tokio::time::Instant::now() + timeout;
+    let deadline = Instant::now() + timeout;
     loop {
         if let Ok((new, _)) = leader(client).await
             && new != old
         {
             return Ok(new);
         }
-        if tokio::time::Instant::now() >= deadline {
+        if Instant::now() >= deadline {
             return Err(Failure::Failed(format!("node {old} still leads; see `tripod status`")));
         }
         tokio::time::sleep(PAUSE).await;

@@ -6,12 +6,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tokio::time::Instant;
 use tripod_client::wire::change_members_request::Change;
-use tripod_client::{Client, Error, wire};
+use tripod_client::{Client, wire};
 
 use crate::args::host_port::host_port;
 use crate::args::newcomer::Newcomer;
 use crate::cli::Global;
-use crate::cmd::leader::leader;
+use crate::cmd::leader::{call_leader, leader};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::view::members::{MembersView, VotesView};
@@ -205,26 +205,8 @@ impl Operator<'_> {
     async fn begin(&self, change: Change, how: How) -> Result<wire::ChangeMembersResponse, Failure> {
         let request =
             wire::ChangeMembersRequest { change: Some(change), by: who(), plan: how.plan, force: how.force };
-        let deadline = Instant::now() + self.global.timeout.duration();
-        loop {
-            let refused = match leader(&self.client).await {
-                Ok((_, endpoint)) => {
-                    let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
-                    match Client::change_members(&endpoint, &request, left).await {
-                        Ok(begun) => return Ok(begun),
-                        Err(Error::Refused { reason, .. }) if reason == "not-leader" => {
-                            Failure::Unreachable("no node leads; see `tripod status`".to_owned())
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                Err(failure) => failure,
-            };
-            if Instant::now() >= deadline {
-                return Err(refused);
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
+        let change = async |leader: &str, timeout| Client::change_members(leader, &request, timeout).await;
+        call_leader(&self.client, self.global.timeout.duration(), change).await
     }
 
     /// Waits for the end of a change, and gives it.
@@ -255,8 +237,8 @@ impl Operator<'_> {
     }
 
     async fn cancel(&self, change: u64) -> Result<(), Failure> {
-        let (_, endpoint) = leader(&self.client).await?;
-        Client::cancel_change(&endpoint, change, self.global.timeout.duration()).await?;
+        let cancel = async |leader: &str, timeout| Client::cancel_change(leader, change, timeout).await;
+        call_leader(&self.client, self.global.timeout.duration(), cancel).await?;
         let begun = wire::ChangeMembersResponse { change_id: change, ..Default::default() };
         let ending = self.wait(&begun, false).await?;
         match self.global.format() {

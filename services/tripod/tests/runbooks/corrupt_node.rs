@@ -1,0 +1,65 @@
+use std::fs;
+use std::path::PathBuf;
+
+use crate::page::blocks;
+use crate::program::Program;
+use crate::site::{Site, wait_for};
+
+const PAGE: &str = include_str!("../../../../docs/runbooks/corrupt-node.md");
+
+/// The largest file of the log that a killed node left, which holds its newest entries.
+fn newest_part_of_the_log(site: &Site) -> PathBuf {
+    let mut files = Vec::new();
+    let mut directories = vec![site.data(2)];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("readable") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.parent().is_some_and(|parent| parent.ends_with("journal")) {
+                files.push(path);
+            }
+        }
+    }
+    let used = |path: &PathBuf| fs::read(path).expect("readable").iter().filter(|byte| **byte != 0).count();
+    files.into_iter().max_by_key(used).expect("a journal")
+}
+
+#[test]
+fn a_node_with_damaged_data_is_made_whole_while_a_program_writes() {
+    let mut site = Site::of_three();
+    let program = Program::start(&site.endpoints());
+    // Far more than one group of the journal: what was not synced before the kill may look like anything.
+    program.counts(300);
+    site.kill(2);
+    // Amid what it wrote, not at its end, where a torn write is no damage; 64 bytes, of which one at least is not between
+    // two frames, where bytes mean nothing.
+    let file = newest_part_of_the_log(&site);
+    let mut bytes = fs::read(&file).expect("readable");
+    let used = bytes.iter().rposition(|byte| *byte != 0).expect("it was written");
+    bytes[used / 4..][..64].iter_mut().for_each(|byte| *byte ^= 0x10);
+    fs::write(&file, bytes).expect("writable");
+
+    for block in &blocks(PAGE) {
+        if block.lines.iter().any(|line| line.contains("--digest")) {
+            site.wait_for_all(3);
+        }
+        let printed = site.run(block);
+        if block.lines == ["tripod doctor /var/lib/tripod"] {
+            assert!(printed.contains("TRIPOD-LOG-DAMAGED"), "{printed}");
+        }
+        program.goes_on();
+    }
+    program.end(&site);
+    let same = wait_for("equal hashes", || {
+        let status: serde_json::Value =
+            serde_json::from_str(&site.look("tripod status --digest -o json")).expect("JSON");
+        let nodes = status["nodes"].as_array()?.clone();
+        let digests: Vec<_> = nodes.iter().map(|node| node["digest"].clone()).collect();
+        (digests.len() == 3 && !digests[0].is_null() && digests.iter().all(|digest| *digest == digests[0]))
+            .then_some(true)
+    });
+    assert!(same);
+    site.kill(1);
+    site.look("tripod kv put whole yes");
+}

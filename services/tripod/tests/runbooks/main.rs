@@ -1,0 +1,14 @@
+//! The runbooks, typed as they stand: a newcomer needs no command that is not on the page.
+//!
+//! Every host of a page is a loopback address of its own with the page's ports, so a command is changed in two
+//! ways only: the first three numbers of its addresses, and the directory that stands for a host's root.
+//! `backup-and-restore` and `lost-quorum` are typed by tests beside this folder, which know their clusters from inside.
+
+mod corrupt_node;
+mod disk_full;
+mod first_cluster;
+mod grow_and_shrink;
+mod page;
+mod program;
+mod replace_dead_node;
+mod site;

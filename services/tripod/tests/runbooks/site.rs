@@ -1,0 +1,277 @@
+//! Hosts, each a loopback address and a directory, and people who type commands on them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::page::{Block, Outcome, Place};
+
+/// How long anything may take on a machine that runs other things too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+const PAUSE: Duration = Duration::from_millis(100);
+/// The first three numbers of every address on the pages, with the dots.
+const NETWORK_ON_PAGES: &str = "10.0.0.";
+/// Where nodes keep their data on the pages.
+const DATA_ON_PAGES: &str = "/var/lib/tripod";
+const HOSTS: std::ops::RangeInclusive<u8> = 1..=5;
+const PORTS: [u16; 3] = [7700, 7800, 7900];
+
+/// All hosts. What runs on them ends with this value.
+pub(crate) struct Site {
+    root: TempDir,
+    network: String,
+    endpoints: String,
+    servers: BTreeMap<u8, Child>,
+    /// Directories of nodes that are not on the disk that everything else is on.
+    data: BTreeMap<u8, PathBuf>,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        Self {
+            root: tempfile::tempdir().expect("a directory"),
+            network: free_network(),
+            endpoints: String::new(),
+            servers: BTreeMap::new(),
+            data: BTreeMap::new(),
+        }
+    }
+
+    /// Three hosts that serve, made with the page for it.
+    pub(crate) fn of_three() -> Self {
+        Self::of_three_on(BTreeMap::new())
+    }
+
+    /// The same, with the data of some nodes elsewhere.
+    pub(crate) fn of_three_on(data: BTreeMap<u8, PathBuf>) -> Self {
+        let mut site = Self::new();
+        site.data = data;
+        let page = include_str!("../../../../docs/runbooks/first-cluster.md");
+        let blocks = crate::page::blocks(page);
+        let leader = blocks.iter().position(|block| block.lines == ["tripod status"]).expect("on the page");
+        for block in &blocks[..=leader] {
+            site.run(block);
+        }
+        // Job `default` is made by the first leader.
+        wait_for("a cluster that serves", || site.attempt("tripod kv list").0.filter(|code| *code == 0));
+        site
+    }
+
+    /// The directory that stands for `/var/lib/tripod` of a host; it may be missing.
+    pub(crate) fn data(&self, host: u8) -> PathBuf {
+        let elsewhere = self.data.get(&host).cloned();
+        elsewhere.unwrap_or_else(|| self.root.path().join(format!("host-{host}")).join("tripod"))
+    }
+
+    pub(crate) fn address(&self, host: u8, port: u16) -> String {
+        format!("{}{host}:{port}", self.network)
+    }
+
+    pub(crate) fn endpoints(&self) -> Vec<String> {
+        self.endpoints.split(',').map(str::to_owned).collect()
+    }
+
+    /// Types a block; gives what its commands printed.
+    pub(crate) fn run(&mut self, block: &Block) -> String {
+        let hosts: Vec<u8> = match block.place {
+            Place::Anywhere => vec![1],
+            Place::Host(host) => vec![host],
+            Place::Each => vec![1, 2, 3],
+        };
+        let mut printed = String::new();
+        for host in hosts {
+            for line in &block.lines {
+                let line = if block.place == Place::Each { on_host(line, host) } else { line.clone() };
+                printed.push_str(&self.type_line(host, &line, block.outcome));
+            }
+        }
+        printed
+    }
+
+    fn type_line(&mut self, host: u8, line: &str, outcome: Outcome) -> String {
+        if let Some(endpoints) = line.strip_prefix("export TRIPOD_ENDPOINTS=") {
+            self.endpoints = endpoints.replace(NETWORK_ON_PAGES, &self.network);
+            return String::new();
+        }
+        if line.starts_with("tripod server ") {
+            self.serve(host, line);
+            return String::new();
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.shell(host, line).output().expect("a shell runs");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            match outcome {
+                Outcome::Failure => {
+                    assert_eq!(output.status.code(), Some(1), "`{line}` must fail: {told}");
+                    return format!("{}{told}", text(&output));
+                }
+                Outcome::SuccessAtLast if !output.status.success() && Instant::now() < deadline => {
+                    std::thread::sleep(PAUSE);
+                }
+                Outcome::Success | Outcome::SuccessAtLast => {
+                    assert!(output.status.success(), "`{line}`: {told}");
+                    return text(&output);
+                }
+            }
+        }
+    }
+
+    /// Types a command that is on no page; it must succeed.
+    pub(crate) fn look(&self, line: &str) -> String {
+        let output = self.shell(1, line).output().expect("a shell runs");
+        assert!(output.status.success(), "`{line}`: {}", String::from_utf8_lossy(&output.stderr));
+        text(&output)
+    }
+
+    /// Types a command that may fail; gives its exit code, and what it says about it.
+    pub(crate) fn attempt(&self, line: &str) -> (Option<i32>, String) {
+        let output = self.shell(1, line).output().expect("a shell runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// What `tripod status` tells, for programs.
+    pub(crate) fn status(&self) -> Value {
+        serde_json::from_str(&self.look("tripod status -o json")).expect("JSON")
+    }
+
+    pub(crate) fn wait_for_leader(&self) -> u8 {
+        wait_for("a leader", || self.status()["leader"].as_u64().and_then(|id| u8::try_from(id).ok()))
+    }
+
+    /// Waits until so many nodes answer, and all of them have what the leader has.
+    pub(crate) fn wait_for_all(&self, count: usize) {
+        wait_for("nodes that are all well", || {
+            let status = self.status();
+            let nodes = status["nodes"].as_array()?;
+            let is_well = |node: &Value| node["state"] == "ok";
+            (nodes.len() == count && nodes.iter().all(is_well) && status["leader"].is_u64()).then_some(())
+        });
+    }
+
+    /// Types what a page shows for host 1, on another host.
+    pub(crate) fn run_on(&mut self, host: u8, block: &Block) {
+        for line in &block.lines {
+            self.type_line(host, &on_host(line, host), block.outcome);
+        }
+    }
+
+    fn serve(&mut self, host: u8, line: &str) {
+        fs::create_dir_all(self.data(host).parent().expect("in a host")).expect("made");
+        let mut command = self.shell(host, &format!("exec {line} --exit-with-parent"));
+        let log = File::create(self.log(host)).expect("a log");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
+        let server = command.spawn().expect("a shell runs");
+        let before = self.servers.insert(host, server);
+        assert!(before.is_none(), "host {host} has a server already");
+    }
+
+    pub(crate) fn log(&self, host: u8) -> PathBuf {
+        self.root.path().join(format!("host-{host}.log"))
+    }
+
+    /// Ends a host's server as a lost power supply does.
+    pub(crate) fn kill(&mut self, host: u8) {
+        let mut server = self.servers.remove(&host).expect("it serves");
+        server.kill().expect("it runs");
+        server.wait().expect("it ends");
+    }
+
+    /// Waits until a server ends by itself; gives its log.
+    pub(crate) fn wait_for_end(&mut self, host: u8) -> String {
+        let mut server = self.servers.remove(&host).expect("it serves");
+        wait_for("the end of a server", || server.try_wait().expect("waited"));
+        fs::read_to_string(self.log(host)).expect("a log")
+    }
+
+    fn shell(&self, host: u8, line: &str) -> Command {
+        let directory = self.root.path().join(format!("host-{host}"));
+        fs::create_dir_all(&directory).expect("made");
+        let data = self.data(host).display().to_string();
+        let line = line.replace(NETWORK_ON_PAGES, &self.network).replace(DATA_ON_PAGES, &data);
+        let binary = PathBuf::from(env!("CARGO_BIN_EXE_tripod"));
+        let programs = binary.parent().expect("in a directory").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(directory).stdin(Stdio::null());
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TRIPOD_")) {
+            command.env_remove(name);
+        }
+        command.env("PATH", format!("{programs}:{path}")).env("TRIPOD_ENDPOINTS", &self.endpoints);
+        command
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for server in self.servers.values_mut() {
+            // There is nobody to tell when even this fails.
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        if std::thread::panicking() {
+            for host in HOSTS {
+                if let Ok(log) = fs::read_to_string(self.log(host)) {
+                    let lines: Vec<&str> = log.lines().collect();
+                    let last = &lines[lines.len().saturating_sub(20)..];
+                    eprintln!("--- host {host}, its last lines\n{}", last.join("\n"));
+                }
+            }
+        }
+    }
+}
+
+/// A line that shows what is typed on host 1, as it is typed on another one.
+fn on_host(line: &str, host: u8) -> String {
+    let mut line = line.replace("--node 1", &format!("--node {host}"));
+    for (flag, port) in ["--client", "--peer", "--http"].into_iter().zip(PORTS) {
+        let from = format!("{flag} {NETWORK_ON_PAGES}1:{port}");
+        line = line.replace(&from, &format!("{flag} {NETWORK_ON_PAGES}{host}:{port}"));
+    }
+    line
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A part of the loopback network on whose hosts nobody listens at the ports of the pages. Tests at the same time
+/// begin to look at other places.
+fn free_network() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id();
+    let networks = (0..1000).map(|_| {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = begin.wrapping_add(step * 7) % 50_000;
+        format!("127.{}.{}.", 20 + number / 250, 1 + number % 250)
+    });
+    let is_free = |network: &String| {
+        let listen = |host: u8, port: u16| TcpListener::bind(format!("{network}{host}:{port}"));
+        let all: io::Result<Vec<TcpListener>> = HOSTS
+            .flat_map(|host| PORTS.map(|port| (host, port)))
+            .map(|(host, port)| listen(host, port))
+            .collect();
+        all.is_ok()
+    };
+    networks.into_iter().find(is_free).expect("a free network")
+}
+
+/// Waits until `look` finds something.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
