@@ -140,8 +140,9 @@ impl Site {
         let gateway = Gateway::over(Arc::new(backend), parts);
         let binding = JobBinding::Named("default".to_owned());
         let (_told, job_ports) = watch::channel(JobPorts::default());
+        let (_made, backups) = watch::channel(None);
         let routes = tripod_coordination::routes(&gateway, &binding);
-        let routes = tripod_native::add_to(routes, &gateway, &job_ports);
+        let routes = tripod_native::add_to(routes, &gateway, &job_ports, &backups);
         let incoming = network::clients().await.map_err(|error| error.to_string())?;
         let serving = tripod_coordination::server().add_routes(routes).serve_with_incoming(incoming);
         tokio::select! {

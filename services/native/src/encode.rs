@@ -49,6 +49,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         given_up_disk_stalled: status.given_up.disk_stalled,
         given_up_no_quorum: status.given_up.no_quorum,
         comparisons: Some(comparisons(&status.comparisons)),
+        backups: None,
     }
 }
 

@@ -16,6 +16,7 @@
 //! | module | what |
 //! |---|---|
 //! | `service` | the five services |
+//! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
 //! | `job_ports` | what the binary tells about the job ports of its node |
@@ -23,6 +24,7 @@
 //! | `status` | faults and outages to codes and reasons |
 //! | `text` | faults in words |
 
+mod backups;
 mod decode;
 mod encode;
 mod job_ports;
@@ -31,5 +33,6 @@ mod service;
 mod status;
 mod text;
 
+pub use backups::{Backups, Newest};
 pub use job_ports::{ClosedPort, JobPorts};
 pub use service::add_to;

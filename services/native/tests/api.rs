@@ -29,7 +29,12 @@ async fn serve() -> Service {
     let (gateway, backend) = Gateway::in_memory();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let endpoint = listener.local_addr().expect("bound").to_string();
-    let routes = tripod_native::add_to(Routes::default(), &gateway, &watch::channel(JobPorts::default()).1);
+    let routes = tripod_native::add_to(
+        Routes::default(),
+        &gateway,
+        &watch::channel(JobPorts::default()).1,
+        &watch::channel(None).1,
+    );
     let incoming = TcpListenerStream::new(listener);
     tokio::spawn(tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(incoming));
     let addresses = member::Addresses {

@@ -24,6 +24,7 @@
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
 
 mod args;
+mod backups;
 mod child;
 mod cli;
 mod cmd;

@@ -56,8 +56,12 @@ impl Port {
         // Not the job of the clients: theirs is told by the agent.
         let binding = JobBinding::Named("default".to_owned());
         let (_, job_ports) = watch::channel(tripod_native::JobPorts::default());
-        let routes =
-            tripod_native::add_to(tripod_coordination::routes(gateway, &binding), gateway, &job_ports);
+        let routes = tripod_native::add_to(
+            tripod_coordination::routes(gateway, &binding),
+            gateway,
+            &job_ports,
+            &watch::channel(None).1,
+        );
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             tripod_coordination::serve(listener, routes, async { drop(stopped.await) })

@@ -13,16 +13,21 @@ use tripod_state::State;
 use tripod_state::ids::NodeId;
 
 use super::members;
-use crate::{JobPorts, encode, status};
+use crate::{Backups, JobPorts, encode, status};
 
 pub(super) struct Service {
     gateway: Gateway,
     job_ports: watch::Receiver<JobPorts>,
+    backups: watch::Receiver<Option<Backups>>,
 }
 
 impl Service {
-    pub(super) fn new(gateway: Gateway, job_ports: watch::Receiver<JobPorts>) -> Self {
-        Self { gateway, job_ports }
+    pub(super) fn new(
+        gateway: Gateway,
+        job_ports: watch::Receiver<JobPorts>,
+        backups: watch::Receiver<Option<Backups>>,
+    ) -> Self {
+        Self { gateway, job_ports, backups }
     }
 
     /// The index of this node's state and the digest of exactly that state, a pair that can be compared with
@@ -54,6 +59,7 @@ impl Cluster for Service {
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
         let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
+        response.backups = self.backups.borrow().as_ref().map(Backups::message);
         response.waiting_calls = self.gateway.waiting_calls();
         if let Some((applied, digest)) = hashed {
             (response.applied_index, response.digest) = (applied, digest);

@@ -17,21 +17,27 @@ use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 
-use crate::JobPorts;
+use crate::{Backups, JobPorts};
 
 /// A value at its limit plus key and framing must reach the state machine, which refuses what is too
 /// large with a better text than the decoder has.
 const REQUEST_BYTES_MAX: usize = 66 << 20;
 
 /// Adds the services of `tripod.v1` to the routes of a port. `job_ports` is what the node tells about its
-/// job ports, at any time.
+/// job ports, at any time, and `backups` about those that it makes by itself, if it does.
 #[must_use]
-pub fn add_to(routes: Routes, gateway: &Gateway, job_ports: &watch::Receiver<JobPorts>) -> Routes {
+pub fn add_to(
+    routes: Routes,
+    gateway: &Gateway,
+    job_ports: &watch::Receiver<JobPorts>,
+    backups: &watch::Receiver<Option<Backups>>,
+) -> Routes {
+    let cluster = cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone());
     let kv = KvServer::new(kv::Service::new(gateway.clone()))
         .max_decoding_message_size(REQUEST_BYTES_MAX)
         .accept_compressed(CompressionEncoding::Gzip);
     routes
-        .add_service(ClusterServer::new(cluster::Service::new(gateway.clone(), job_ports.clone())))
+        .add_service(ClusterServer::new(cluster))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))

@@ -1,6 +1,7 @@
 //! `tripod server`: one production node.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use tripod_raft::{Owner, Timing};
@@ -10,7 +11,9 @@ use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
 use crate::args::port_range::PortRange;
+use crate::args::seconds::Seconds;
 use crate::args::timing::Pace;
+use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, is_unspecified, joining};
 
@@ -32,6 +35,11 @@ its identity in --data. SIGTERM hands over leadership, sends waiting calls on to
 
 A flag wins over the same key in the file, which wins over the default. No environment variable sets
 any of them; TRIPOD_LOG says what is logged.";
+
+/// How often backups are made, and how many are kept, unless flags say otherwise: those of a day.
+const BACKUP_EVERY: Duration = Duration::from_hours(1);
+const BACKUP_EVERY_MIN: Duration = Duration::from_secs(1);
+const BACKUP_KEEP: u32 = 24;
 
 /// Flags of `server`.
 #[derive(Debug, Args)]
@@ -117,6 +125,19 @@ pub(crate) struct ServerArgs {
           value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     snapshot_every_entries: u64,
 
+    /// Make backups of the whole state in this directory, which several nodes may share; best one on another disk.
+    /// See `tripod snapshot --help` for what they are good for
+    #[arg(long, value_name = "DIR")]
+    backup_dir: Option<PathBuf>,
+
+    /// Time from one backup to the next [default: 3600]
+    #[arg(long, value_name = "SECONDS")]
+    backup_every: Option<Seconds>,
+
+    /// How many backups of this node are kept; an old one goes when a newer one was verified [default: 24]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    backup_keep: Option<u32>,
+
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
@@ -198,6 +219,7 @@ fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failur
         election_max: args.election_max_ms.map_or(pace.election_max, DurationMs),
     };
     check_timing(timing)?;
+    let backups = backups(&args)?;
     Ok(node::Config {
         node,
         cluster_id,
@@ -212,8 +234,25 @@ fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failur
         default_job: args.job.to_spec(args.job.tasks(args.tasks)?.unwrap_or(1))?,
         timing,
         snapshot_every_entries: args.snapshot_every_entries,
+        backups,
         exit_with_parent: args.exit_with_parent,
     })
+}
+
+/// The backups that the node makes by itself.
+fn backups(args: &ServerArgs) -> Result<Option<Plan>, Failure> {
+    let every = args.backup_every.map_or(BACKUP_EVERY, Seconds::duration);
+    if every < BACKUP_EVERY_MIN {
+        return Err(Failure::Usage("--backup-every: one second is the least".to_owned()));
+    }
+    let keep = args.backup_keep.unwrap_or(BACKUP_KEEP);
+    match &args.backup_dir {
+        Some(directory) => Ok(Some(Plan { directory: directory.clone(), every, keep })),
+        None if args.backup_every.is_some() || args.backup_keep.is_some() => Err(Failure::Usage(
+            "--backup-every and --backup-keep say how, and --backup-dir where: give that, too".to_owned(),
+        )),
+        None => Ok(None),
+    }
 }
 
 fn check_timing(timing: Timing) -> Result<(), Failure> {

@@ -19,13 +19,14 @@ use tokio::task::JoinSet;
 use tripod_coordination::JobBinding;
 use tripod_coordination::connection::Listener;
 use tripod_gateway::{Contact, Gateway};
-use tripod_native::JobPorts;
+use tripod_native::{Backups, JobPorts};
 use tripod_raft::{Handle, Options, Timing};
 use tripod_state::ids::NodeId;
 use tripod_state::job;
 
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
+use crate::backups;
 use crate::failure::Failure;
 pub(crate) use crate::node::announce::is_unspecified;
 use crate::node::announce::{Addresses, host_of};
@@ -64,6 +65,7 @@ pub(crate) struct Config {
     pub(crate) default_job: job::Spec,
     pub(crate) timing: Timing,
     pub(crate) snapshot_every_entries: u64,
+    pub(crate) backups: Option<backups::Plan>,
     pub(crate) exit_with_parent: bool,
 }
 
@@ -72,6 +74,12 @@ struct Listeners {
     client: TcpListener,
     http: TcpListener,
     socket: Option<UnixListener>,
+}
+
+/// What the tasks of a node tell of it.
+struct Told {
+    job_ports: watch::Receiver<JobPorts>,
+    backups: watch::Receiver<Option<Backups>>,
 }
 
 /// The tasks of a node, and the word that ends those which serve.
@@ -93,7 +101,11 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
     let contact = gateway.contact();
-    tasks.serve(listeners, &gateway, &contact, &job_ports_told);
+    let (backups, backups_told) = watch::channel(None);
+    tasks.serve(listeners, &gateway, &contact, &Told { job_ports: job_ports_told, backups: backups_told });
+    if let Some(plan) = config.backups {
+        tasks.background.spawn(backups::run(plan, handle.clone(), backups));
+    }
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(tripod_coordination::push::run(gateway.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
@@ -181,16 +193,10 @@ impl Tasks {
     }
 
     /// Serves the client port, the unix socket and the http port.
-    fn serve(
-        &mut self,
-        listeners: Listeners,
-        gateway: &Gateway,
-        contact: &Contact,
-        job_ports: &watch::Receiver<JobPorts>,
-    ) {
+    fn serve(&mut self, listeners: Listeners, gateway: &Gateway, contact: &Contact, told: &Told) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let routes = tripod_coordination::routes(gateway, &binding);
-        let routes = tripod_native::add_to(routes, gateway, job_ports);
+        let routes = tripod_native::add_to(routes, gateway, &told.job_ports, &told.backups);
         let routes = tripod_xds::add_to(routes, gateway);
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {

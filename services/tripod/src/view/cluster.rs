@@ -5,6 +5,8 @@ use tripod_client::{NodeAnswer, wire};
 
 use crate::output::Table;
 use crate::view::job_ports::trouble;
+use crate::view::scheduled::ScheduledView;
+use crate::view::time::now_ms;
 
 /// What `status` prints. A contract: fields may be added, never renamed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -55,6 +57,9 @@ struct NodeView {
     divergence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    /// The backups that it makes by itself; absent: it makes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backups: Option<ScheduledView>,
     /// Why it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -134,6 +139,12 @@ impl ClusterView {
             ]);
         }
         let mut text = format!("cluster {name}  leader {leader}  term {}\n{}", self.term, table.render());
+        for node in &self.nodes {
+            if let (Some(id), Some(trouble)) = (node.id, node.backups.as_ref().and_then(|told| told.trouble(now_ms())))
+            {
+                text.push_str(&format!("\n\nnode {id}: {trouble}"));
+            }
+        }
         // Every node tells the leader's word; once is enough.
         if let Some(refused) = self.nodes.iter().find_map(|node| node.growth_refused.as_ref()) {
             text.push_str("\n\n");
@@ -195,6 +206,7 @@ impl NodeView {
                 .map(|comparisons| comparisons.alarm.clone())
                 .filter(|alarm| !alarm.is_empty()),
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
+            backups: status.backups.as_ref().map(ScheduledView::of),
             why: None,
         }
     }
@@ -222,6 +234,7 @@ impl NodeView {
             compared_index: None,
             divergence: None,
             digest: None,
+            backups: None,
             why: Some(why.to_owned()),
         }
     }

@@ -11,4 +11,5 @@ mod grow_and_shrink;
 mod page;
 mod program;
 mod replace_dead_node;
+mod scheduled_backups;
 mod site;

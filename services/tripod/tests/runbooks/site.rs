@@ -21,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const NETWORK_ON_PAGES: &str = "10.0.0.";
 /// Where nodes keep their data on the pages.
 const DATA_ON_PAGES: &str = "/var/lib/tripod";
+/// A directory that all hosts share.
+const BACKUPS_ON_PAGES: &str = "/mnt/backups";
 const HOSTS: std::ops::RangeInclusive<u8> = 1..=5;
 const PORTS: [u16; 3] = [7700, 7800, 7900];
 
@@ -69,6 +71,11 @@ impl Site {
     pub(crate) fn data(&self, host: u8) -> PathBuf {
         let elsewhere = self.data.get(&host).cloned();
         elsewhere.unwrap_or_else(|| self.root.path().join(format!("host-{host}")).join("tripod"))
+    }
+
+    /// The directory that stands for `/mnt/backups` of every host; it may be missing.
+    pub(crate) fn backups(&self) -> PathBuf {
+        self.root.path().join("backups")
     }
 
     pub(crate) fn address(&self, host: u8, port: u16) -> String {
@@ -197,6 +204,7 @@ impl Site {
         fs::create_dir_all(&directory).expect("made");
         let data = self.data(host).display().to_string();
         let line = line.replace(NETWORK_ON_PAGES, &self.network).replace(DATA_ON_PAGES, &data);
+        let line = line.replace(BACKUPS_ON_PAGES, &self.backups().display().to_string());
         let binary = PathBuf::from(env!("CARGO_BIN_EXE_tripod"));
         let programs = binary.parent().expect("in a directory").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();

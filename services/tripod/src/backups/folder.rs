@@ -1,0 +1,173 @@
+//! The directory of a node's backups: names, owners, and which of them go.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use tripod_raft::backup;
+use tripod_state::ids::{LogIndex, NodeId};
+
+use crate::failure::Failure;
+
+/// Nodes may share a directory: each knows its own files by their names and leaves all others alone.
+#[derive(Debug, Clone)]
+pub(super) struct Folder {
+    directory: PathBuf,
+    prefix: String,
+}
+
+/// A backup by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) index: LogIndex,
+    /// When it was last written to, as the file system says.
+    pub(super) saved: SystemTime,
+}
+
+impl Found {
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+const SUFFIX: &str = ".snap";
+const UNFINISHED: &str = ".partial";
+
+impl Folder {
+    pub(super) fn new(directory: &Path, node: NodeId) -> Self {
+        Self { directory: directory.to_owned(), prefix: format!("tripod-node-{node}-index-") }
+    }
+
+    /// Where the backup of an index belongs. Names sort as their indexes do.
+    pub(super) fn file_of(&self, index: LogIndex) -> PathBuf {
+        self.directory.join(format!("{}{:020}{SUFFIX}", self.prefix, index.0))
+    }
+
+    /// Makes the directory, and takes away what a killed node left unfinished.
+    pub(super) fn prepare(&self) -> Result<(), Failure> {
+        fs::create_dir_all(&self.directory).map_err(|error| self.failed(&error))?;
+        for path in self.names()? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(&self.prefix) && name.ends_with(UNFINISHED) {
+                fs::remove_file(&path).map_err(|error| self.failed(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// This node's backups, the oldest first.
+    fn all(&self) -> Result<Vec<Found>, Failure> {
+        let mut all = Vec::new();
+        for path in self.names()? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let digits = name.strip_prefix(&self.prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
+            if let Some(index) = digits.and_then(|digits| digits.parse().ok()) {
+                let saved = path.metadata().and_then(|data| data.modified());
+                let saved = saved.map_err(|error| self.failed(&error))?;
+                all.push(Found { path, index: LogIndex(index), saved });
+            }
+        }
+        all.sort_by_key(|found| found.index);
+        Ok(all)
+    }
+
+    pub(super) fn newest(&self) -> Result<Option<Found>, Failure> {
+        Ok(self.all()?.pop())
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.all().map_or(0, |all| u32::try_from(all.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Refuses a directory with another cluster's backups under this node's names: they would be taken for ours, and
+    /// removed one day. One that cannot be read is nobody's.
+    pub(super) fn check_owner(&self, cluster_id: &str) -> Result<(), Failure> {
+        let Some(newest) = self.newest()? else { return Ok(()) };
+        match backup::verify(&newest.path) {
+            Ok(contents) if contents.cluster_id != cluster_id => Err(Failure::Failed(format!(
+                "{} holds backups of cluster {}, and this is cluster {cluster_id}; give --backup-dir another directory, \
+                 or move them away",
+                self.directory.display(),
+                contents.cluster_id
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes all but the newest.
+    pub(super) fn keep_newest(&self, keep: u32) -> Result<(), Failure> {
+        let all = self.all()?;
+        let too_many = all.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+        for old in &all[..too_many] {
+            fs::remove_file(&old.path).map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
+    }
+
+    fn names(&self) -> Result<Vec<PathBuf>, Failure> {
+        let entries = fs::read_dir(&self.directory).and_then(|entries| {
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()
+        });
+        entries.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::Failed(format!(
+            "TRIPOD-BACKUP-IO: --backup-dir {}: {error}; check its permissions and the free space",
+            self.directory.display()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries =
+            fs::read_dir(directory).expect("readable").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().expect("text")).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn the_newest_of_this_node_stay_and_nothing_of_others_is_touched() {
+        let place = tempfile::tempdir().expect("a directory");
+        let folder = Folder::new(&place.path().join("new"), NodeId(1));
+        folder.prepare().expect("made");
+        let directory = place.path().join("new");
+        for index in [9, 100, 20_000] {
+            fs::write(folder.file_of(LogIndex(index)), b"x").expect("written");
+        }
+        let other = Folder::new(&directory, NodeId(11)).file_of(LogIndex(1));
+        fs::write(&other, b"x").expect("written");
+        fs::write(directory.join("tripod-node-1-index-mine.snap"), b"x").expect("written");
+        fs::write(directory.join("tripod-node-1-index-00000000000000000007.snap.AbC.partial"), b"x")
+            .expect("written");
+
+        folder.prepare().expect("cleaned");
+        folder.keep_newest(2).expect("removed");
+        assert_eq!(folder.newest().expect("readable").map(|found| found.index), Some(LogIndex(20_000)));
+        assert_eq!(folder.count(), 2);
+        assert_eq!(
+            names(&directory),
+            [
+                "tripod-node-1-index-00000000000000000100.snap",
+                "tripod-node-1-index-00000000000000020000.snap",
+                "tripod-node-1-index-mine.snap",
+                "tripod-node-11-index-00000000000000000001.snap",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_named_with_its_flag() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let folder = Folder::new(&file.path().join("below"), NodeId(1));
+        let told = folder.prepare().expect_err("no directory").to_string();
+        assert!(told.contains("--backup-dir") && told.contains(&file.path().display().to_string()), "{told}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Backups that a node makes by itself: at what times, what becomes of the old ones, and what is told of them.
+//!
+//! Each is written like that of `tripod snapshot save`: under another name, read again from its beginning to its end,
+//! and only then given its name. Old ones go when a newer one is whole, never before.
+
+mod folder;
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+use tripod_native::{Backups, Newest};
+use tripod_raft::Handle;
+use tripod_raft::backup::{self, Contents, Saving};
+
+use crate::backups::folder::{Folder, Found};
+use crate::cmd::snapshot::Target;
+use crate::failure::Failure;
+use crate::view::time::now_ms;
+
+/// How long a backup waits for a leader who says what was acknowledged. After that it holds what this node has, which
+/// is what one wants most when there is no quorum.
+const BARRIER_TIMEOUT: Duration = Duration::from_secs(10);
+/// After an attempt that failed.
+const RETRY_MAX: Duration = Duration::from_mins(1);
+
+/// What an operator asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) directory: PathBuf,
+    pub(crate) every: Duration,
+    /// At least one.
+    pub(crate) keep: u32,
+}
+
+/// Makes backups until it is dropped.
+pub(crate) async fn run(plan: Plan, handle: Handle, told: watch::Sender<Option<Backups>>) {
+    let node = handle.status().node;
+    let cluster_id = handle.status().cluster_id;
+    let folder = Folder::new(&plan.directory, node);
+    let keeper = Keeper { plan, folder, cluster_id, handle, told };
+    keeper.begin().await;
+    loop {
+        tokio::time::sleep(keeper.until_due()).await;
+        if let Err(failure) = keeper.make().await {
+            keeper.tell_failure(&failure);
+            tokio::time::sleep(keeper.plan.every.min(RETRY_MAX)).await;
+        }
+    }
+}
+
+struct Keeper {
+    plan: Plan,
+    folder: Folder,
+    cluster_id: String,
+    handle: Handle,
+    told: watch::Sender<Option<Backups>>,
+}
+
+impl Keeper {
+    /// Looks at what is there from earlier lives.
+    async fn begin(&self) {
+        self.told.send_replace(Some(Backups {
+            directory: self.plan.directory.display().to_string(),
+            every_ms: u64::try_from(self.plan.every.as_millis()).unwrap_or(u64::MAX),
+            keep: self.plan.keep,
+            ..Backups::default()
+        }));
+        let folder = self.folder.clone();
+        let looked = aside(move || {
+            folder.prepare()?;
+            let newest = folder.newest()?;
+            let contents = newest.as_ref().map(|found| backup::verify(&found.path)).transpose();
+            Ok((newest, contents.map_err(|error| Failure::Failed(error.to_string()))?))
+        });
+        match looked.await {
+            Ok((Some(found), Some(contents))) => self.tell(&found, &contents),
+            Ok(_) => {}
+            Err(failure) => self.tell_failure(&failure),
+        }
+    }
+
+    /// From now on. What was made before a restart counts.
+    fn until_due(&self) -> Duration {
+        let newest = self.folder.newest().ok().flatten();
+        let age = newest.map(|found| found.saved.elapsed().unwrap_or_default());
+        age.map_or(Duration::ZERO, |age| self.plan.every.saturating_sub(age))
+    }
+
+    async fn make(&self) -> Result<(), Failure> {
+        // What it brings is told by the index in the file.
+        let _ = tokio::time::timeout(BARRIER_TIMEOUT, self.handle.read_barrier()).await;
+        let saving = self.handle.save_snapshot().map_err(|error| Failure::Failed(error.to_string()))?;
+        let (folder, cluster_id, keep) = (self.folder.clone(), self.cluster_id.clone(), self.plan.keep);
+        let (found, contents) = aside(move || {
+            folder.prepare()?;
+            folder.check_owner(&cluster_id)?;
+            let made = write(&folder, saving)?;
+            folder.keep_newest(keep)?;
+            Ok(made)
+        })
+        .await?;
+        tracing::info!(file = %found.path.display(), index = contents.index.0, bytes = contents.file_bytes, "backup made");
+        self.tell(&found, &contents);
+        Ok(())
+    }
+
+    fn tell(&self, found: &Found, contents: &Contents) {
+        let kept = self.folder.count();
+        let newest = Newest {
+            file: found.name(),
+            index: contents.index.0,
+            saved_ms: ms(found.saved),
+            verified_ms: now_ms(),
+        };
+        self.told.send_modify(|told| {
+            let told = told.get_or_insert_default();
+            (told.kept, told.newest, told.failure) = (kept, Some(newest), None);
+        });
+    }
+
+    fn tell_failure(&self, failure: &Failure) {
+        tracing::warn!(%failure, "no backup was made; it is tried again");
+        let (kept, failure) = (self.folder.count(), failure.to_string());
+        self.told.send_modify(|told| {
+            let told = told.get_or_insert_default();
+            (told.kept, told.failure) = (kept, Some(failure));
+        });
+    }
+}
+
+/// Writes and verifies. Blocks.
+fn write(folder: &Folder, mut saving: Saving) -> Result<(Found, Contents), Failure> {
+    let file = folder.file_of(saving.index);
+    // One that was made at this index before has the same content.
+    let mut target = Target::open(&file, true)?;
+    while let Some(part) = saving.parts.blocking_recv() {
+        let part =
+            part.map_err(|error| Failure::Failed(format!("the state could not be written: {error}")))?;
+        target.write(&part)?;
+    }
+    let target = target.finish()?;
+    let contents = backup::verify(&target.path()).map_err(|error| Failure::Failed(error.to_string()))?;
+    target.put_in_place()?;
+    Ok((Found { path: file, index: contents.index, saved: SystemTime::now() }, contents))
+}
+
+/// Runs what blocks where it stops nobody.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(Failure::Failed("the backup was cut short; see the log".to_owned())))
+}
+
+fn ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
