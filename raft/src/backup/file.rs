@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::journal::Blob;
+use crate::journal::{Blob, read_up_to};
 
 /// An open file.
 pub(crate) struct ReadOnlyFile {
@@ -25,16 +24,7 @@ fn refused() -> io::Error {
 
 impl Blob for ReadOnlyFile {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
-        while done < buffer.len() {
-            match self.file.read_at(&mut buffer[done..], offset_bytes + done as u64) {
-                Ok(0) => break,
-                Ok(read) => done += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(done)
+        read_up_to(&self.file, offset_bytes, buffer)
     }
 
     fn write_at(&self, _offset_bytes: u64, _bytes: &[u8]) -> io::Result<()> {

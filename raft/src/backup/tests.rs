@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use tripod_state::ids::{LogIndex, NodeId, ServiceIncarnation, Term, TimeMs};
@@ -16,6 +16,7 @@ use crate::log_store::LogStore;
 use crate::options::{InitialMember, Options, Timing};
 use crate::snapshot::{self, Header};
 use crate::storage::Storage;
+use crate::test_support::tree;
 use crate::types::{LogId, Membership, Peer};
 use crate::world::Work;
 
@@ -76,21 +77,6 @@ fn plan(directory: &TempDir, node: u64, count: u64) -> Plan {
         name: "new".into(),
         jobs: Jobs::Ended,
     }
-}
-
-/// Everything below a directory.
-fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.insert(path.clone(), Vec::new());
-            found.extend(tree(&path));
-        } else {
-            found.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    found
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The doctor sees what a node would see, says what is wrong, and changes nothing.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use tripod_state::ids::LogIndex;
 
 use super::*;
 use crate::test_cluster::{Cluster, create_job, eventually, propose, put, write};
+use crate::test_support::tree;
 
 /// Enough for two snapshots and a purge.
 const KEYS: u64 = 250;
@@ -35,20 +35,6 @@ async fn stopped() -> (TempDir, PathBuf) {
     let data = cluster.data(1);
     let Cluster { directory, .. } = cluster;
     (directory, data)
-}
-
-fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.insert(path.clone(), Vec::new());
-            found.extend(tree(&path));
-        } else {
-            found.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    found
 }
 
 /// [`examine`], and that it left everything as it was.

@@ -52,7 +52,7 @@ use frame::JournalId;
 use helper::Hands;
 
 pub(crate) use disk::JournalDisk;
-pub(crate) use files::{Blob, Files, RealFiles};
+pub(crate) use files::{Blob, Files, RealFiles, read_up_to};
 pub(crate) use home::Home;
 pub(crate) use inspect::inspect;
 pub(crate) use space::Space;

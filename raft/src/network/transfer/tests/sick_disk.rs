@@ -112,6 +112,16 @@ impl Files for SickFiles {
     }
 }
 
+/// A receiver whose disk may fail.
+fn receiver() -> (TempDir, Arc<Sickness>, SnapshotStore) {
+    let directory = TempDir::new().unwrap();
+    let sickness = Arc::new(Sickness::default());
+    let inner = RealFiles::open(&directory.path().join("receiver")).unwrap();
+    let files = Arc::new(SickFiles { inner, sickness: sickness.clone() });
+    let snapshots = SnapshotStore::open(files, Work::Threads).unwrap();
+    (directory, sickness, snapshots)
+}
+
 /// Begins a transfer of everything, and goes away while its sync is under way.
 async fn abandoned(leader: &Leader, snapshots: &SnapshotStore, sickness: &Sickness) {
     let (chunks, into) = (whole(leader.chunks(0).await), snapshots.clone());
@@ -126,11 +136,7 @@ async fn abandoned(leader: &Leader, snapshots: &SnapshotStore, sickness: &Sickne
 
 #[tokio::test]
 async fn a_sync_that_failed_after_its_call_had_gone_is_not_forgotten() {
-    let directory = TempDir::new().unwrap();
-    let sickness = Arc::new(Sickness::default());
-    let inner = RealFiles::open(&directory.path().join("receiver")).unwrap();
-    let files = Arc::new(SickFiles { inner, sickness: sickness.clone() });
-    let snapshots = SnapshotStore::open(files, Work::Threads).unwrap();
+    let (_directory, sickness, snapshots) = receiver();
     let leader = Leader::new(1, 9).await;
     abandoned(&leader, &snapshots, &sickness).await;
 
@@ -150,11 +156,7 @@ async fn a_sync_that_failed_after_its_call_had_gone_is_not_forgotten() {
 
 #[tokio::test]
 async fn a_file_that_the_disk_failed_meanwhile_is_sent_from_the_beginning() {
-    let directory = TempDir::new().unwrap();
-    let sickness = Arc::new(Sickness::default());
-    let inner = RealFiles::open(&directory.path().join("receiver")).unwrap();
-    let files = Arc::new(SickFiles { inner, sickness: sickness.clone() });
-    let snapshots = SnapshotStore::open(files, Work::Threads).unwrap();
+    let (_directory, sickness, snapshots) = receiver();
     let leader = Leader::new(1, 9).await;
     abandoned(&leader, &snapshots, &sickness).await;
     sickness.fail();
