@@ -12,7 +12,9 @@ use tokio::task::JoinSet;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config, Kv};
 
-use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, stderr, tripod, wait_for};
+use nix::sys::signal::Signal;
+
+use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, send, stderr, tripod, wait_for};
 
 const KEYS: usize = 3_000;
 const WRITERS: usize = 64;
@@ -269,4 +271,45 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
         let written = kv.put("counter", "0".into(), Condition::Always).await.expect("it is a cluster");
         assert!(written.index > 1_000_000_000_000, "{written:?}");
     }
+}
+
+/// A node dies while it sends its state: the command says so and leaves nothing, and the next node gives all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_dies_while_it_is_saved_leaves_no_half_file() {
+    // Far more than fits between a node and a command that is stopped.
+    const VALUES: usize = 120;
+    const VALUE_BYTES: usize = 1 << 20;
+    let place = tempfile::tempdir().expect("a directory");
+    let data = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
+    let kv = client(&dev.endpoints(1)).kv("");
+    for number in 0..VALUES {
+        let value = vec![7; VALUE_BYTES].into();
+        kv.put(&key(number), value, Condition::Always).await.expect("written");
+    }
+    let leader = dev.current_leader();
+    let from = u16::try_from(leader % 3 + 1).expect("a small id");
+    let file = place.path().join("b.snap");
+    let one = format!("127.0.0.1:{}", dev.port + from - 1);
+    let mut save = tripod();
+    save.args(["snapshot", "save", "--endpoints", &one, "--timeout", "5"]).arg(&file);
+    let save = save.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let written = || {
+        let entries = std::fs::read_dir(place.path()).expect("readable").filter_map(Result::ok);
+        entries.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum::<u64>()
+    };
+    let whole = u64::try_from(VALUES * VALUE_BYTES).expect("a size");
+    wait_for("the beginning of the file", || (written() > 0).then_some(()));
+    send(save.id(), Signal::SIGSTOP);
+    assert!(written() < whole, "it was stopped too late: {} bytes", written());
+    dev.kill(from.into());
+    send(save.id(), Signal::SIGCONT);
+    let output = save.wait_with_output().expect("it ends");
+    assert!(matches!(output.status.code(), Some(1 | 3)), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("node {from}")), "the node is not named: {}", stderr(&output));
+    assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 0, "a half file is left");
+
+    let saved = dev.json(&["snapshot", "save", &file.display().to_string(), "--json"]);
+    assert_eq!(saved["counts"]["keys"], VALUES as u64);
 }
