@@ -34,6 +34,12 @@ impl Attempt {
     pub(crate) fn is_last(self) -> bool {
         self.previous >= Self::LAST.previous
     }
+
+    /// Whether at most one attempt comes after this one. What must be answered before gRPC gives up is answered from
+    /// here on: the last attempt alone may come just before its connection is lost.
+    pub(crate) fn is_nearly_last(self) -> bool {
+        self.previous + 1 >= Self::LAST.previous
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +74,8 @@ mod tests {
     fn the_fifth_attempt_is_the_last() {
         let last: Vec<bool> = (0..=5).map(|previous| Attempt { previous }.is_last()).collect();
         assert_eq!(last, [false, false, false, false, true, true]);
+        let nearly: Vec<bool> = (0..=5).map(|previous| Attempt { previous }.is_nearly_last()).collect();
+        assert_eq!(nearly, [false, false, false, true, true, true]);
         assert!(!Attempt { previous: 0 }.is_retry() && Attempt { previous: 1 }.is_retry());
     }
 }

@@ -62,9 +62,10 @@ impl Caller {
     }
 
     /// Whether a poll of this caller is to be held. The end of a connection reaches a client whose gRPC
-    /// repeats the call no more, so it is not waited for.
+    /// repeats the call no more, so it is not waited for, and neither is the attempt before that one: a node's
+    /// death may come right after it, before the cluster has answered the next.
     pub(crate) fn poll_wish(self) -> Option<Poll> {
-        if self.lasting { Some(Poll::Hold) } else { self.attempt.is_last().then_some(Poll::Release) }
+        if self.lasting { Some(Poll::Hold) } else { self.attempt.is_nearly_last().then_some(Poll::Release) }
     }
 }
 
@@ -116,7 +117,8 @@ mod tests {
     fn polls_are_held_where_the_path_lasts_and_released_where_they_could_not_be_repeated() {
         let retry = "grpc-previous-rpc-attempts";
         assert_eq!(caller(&[]).poll_wish(), None);
-        assert_eq!(caller(&[(retry, "3")]).poll_wish(), None);
+        assert_eq!(caller(&[(retry, "2")]).poll_wish(), None);
+        assert_eq!(caller(&[(retry, "3")]).poll_wish(), Some(Poll::Release));
         assert_eq!(caller(&[(retry, "4")]).poll_wish(), Some(Poll::Release));
         assert_eq!(caller(&[(metadata::LASTING, "1"), (retry, "4")]).poll_wish(), Some(Poll::Hold));
         assert_eq!(caller(&[(metadata::LASTING, "yes")]).poll_wish(), None);

@@ -232,6 +232,40 @@ async fn a_last_poll_is_not_held_for_want_of_a_leader() {
 }
 
 #[tokio::test]
+async fn a_last_poll_that_was_answered_before_it_was_recorded_is_recorded_when_somebody_leads() {
+    let served = Served::start(Options::default()).await;
+    let heartbeat_timeout_ms = DurationMs(60_000);
+    served.create(job::Spec { poll: job::Poll::Hold, heartbeat_timeout_ms, ..job::Spec::of_tasks(2) }).await;
+    let mut client = Client::new(served.connect().await);
+    let mut other = client.clone();
+    let second = pb::RegisterTaskRequest { incarnation: 34, source_task_id: 1 };
+    let (first, second) = tokio::join!(client.register_task(register()), other.register_task(second));
+    first.and(second).expect("registered");
+    served.backend.depose();
+    let mut last = Request::new(pb::PollForErrorRequest { incarnations: incarnations(), source_task_id: 0 });
+    last.metadata_mut().insert("grpc-previous-rpc-attempts", "4".parse().expect("printable"));
+    let released = client.poll_for_error(last).await.expect_err("never OK");
+    assert_eq!(released.code(), Code::Cancelled);
+    served.backend.elect();
+    let report = pb::ReportErrorToServiceRequest {
+        incarnations: incarnations(),
+        source_task_id: 1,
+        error_code: 13,
+        error_message: "boom".to_owned(),
+    };
+    client.report_error_to_service(report).await.expect("reported");
+    // It hears of errors in no other way.
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    loop {
+        match client.heartbeat(beat()).await {
+            Err(told) => return assert!(told.message().contains("boom"), "{}", told.message()),
+            Ok(_) => assert!(std::time::Instant::now() < deadline, "it is never told"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
 async fn stopping_does_not_wait_for_held_calls() {
     let served = Served::with_tasks(1).await;
     let mut client = Client::new(served.connect().await);
