@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{Cluster, barrier, create_job, eventually, local, options, propose, write};
@@ -146,5 +147,63 @@ async fn a_node_that_is_late_at_the_first_start_needs_nobodys_leave() {
     cluster.start_node(leader).await.unwrap();
     cluster.leader().await;
     assert_whole(&cluster, scope, 2).await;
+    cluster.stop().await;
+}
+
+/// Puts a copy of a directory in its place.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &place);
+        } else {
+            std::fs::copy(&path, &place).unwrap();
+        }
+    }
+}
+
+/// It made the healthy leader panic, and would have voted without what it had acknowledged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_copy_of_a_directory_is_refused_and_the_leader_goes_on() {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    let older = cluster.follower().await;
+    cluster.stop_node(older).await;
+    let data = cluster.data(older);
+    let kept = data.with_extension("kept");
+    copy(&data, &kept);
+    cluster.start_node(older).await.unwrap();
+    for number in 0..20 {
+        write(cluster.node(leader), scope, &format!("key-{number}"), b"x").await;
+    }
+    let last = cluster.node(leader).applied_index();
+    cluster.node(older).wait_applied(last).await.unwrap();
+    // The leader's figures are a moment behind what it knows.
+    eventually("a leader that knows what the follower has", || {
+        let members = cluster.node(leader).status().members;
+        let known = members.iter().find(|member| member.node == NodeId(older))?.matched;
+        (known >= Some(last)).then_some(())
+    })
+    .await;
+    cluster.stop_node(older).await;
+    wipe(&cluster, older);
+    copy(&kept, &data);
+
+    let term = cluster.node(leader).status().term;
+    cluster.start_node(older).await.unwrap();
+    let told = tokio::time::timeout(common::PATIENCE, cluster.node(older).failed()).await.unwrap();
+    assert!(told.starts_with("TRIPOD-DATA-OLDER: ") && told.contains("mv "), "{told}");
+    cluster.stop_node(older).await;
+    write(cluster.node(leader), scope, "still", b"x").await;
+    assert_eq!(cluster.node(leader).status().term, term, "the leader was disturbed");
+
+    // What the text says helps.
+    std::fs::remove_dir_all(&data).unwrap();
+    cluster.start_node(older).await.unwrap();
+    cluster.leader().await;
+    assert_whole(&cluster, scope, 20).await;
     cluster.stop().await;
 }

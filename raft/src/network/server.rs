@@ -14,7 +14,9 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
-use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk, SnapshotHeld, SnapshotOffer};
+use tripod_proto::tripod::peer::v1::{
+    AcknowledgedRequest, AcknowledgedResponse, Blob, SnapshotChunk, SnapshotHeld, SnapshotOffer,
+};
 
 use super::auth::Guard;
 use super::heard::Heard;
@@ -221,6 +223,14 @@ impl RaftApi for RaftService {
             }
             () = self.stopping() => Err(stopped("it takes no snapshot any more")),
         }
+    }
+
+    async fn acknowledged(
+        &self,
+        request: Request<AcknowledgedRequest>,
+    ) -> Result<Response<AcknowledgedResponse>, Status> {
+        let index = self.respondent.acknowledged(request.get_ref().node);
+        Ok(Response::new(AcknowledgedResponse { index }))
     }
 
     async fn standing(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

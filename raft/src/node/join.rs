@@ -1,6 +1,7 @@
 //! How a node that was opened takes its place among the others.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::time::Duration;
 
 use openraft::errors::{InitializeError, RaftError};
@@ -9,7 +10,7 @@ use super::Node;
 use crate::backup::RestoredNote;
 use crate::membership::{Farewell, follow_addresses};
 use crate::network::channels::Channels;
-use crate::rejoin::{Asked, Marker, Newcomer};
+use crate::rejoin::{Asked, Marker, Newcomer, Returning};
 use crate::types::{Peer, Raft};
 use crate::world::Work;
 
@@ -28,7 +29,7 @@ impl Node {
             marker,
             initial: initial.clone(),
             cluster_id: self.options.cluster_id.clone(),
-            channels,
+            channels: channels.clone(),
             raft: self.raft.clone(),
             machine: self.machine.clone(),
             gate: self.gate.clone(),
@@ -39,8 +40,12 @@ impl Node {
         let is_restored = !self.work.is_inline() && restored.is_set();
         let asked = newcomer.must_ask(self.log.is_pristine() || is_restored);
         if asked == Asked::Nothing {
-            // Before the port is served, so that no message of a peer is refused.
-            self.gate.open();
+            if self.log.is_pristine() {
+                // Before the port is served, so that no message of a peer is refused.
+                self.gate.open();
+            } else {
+                tokio::spawn(self.returned(channels));
+            }
             return;
         }
         if asked == Asked::HowToReturn || is_restored {
@@ -60,6 +65,29 @@ impl Node {
                 forget(work, restored).await;
             }
         });
+    }
+}
+
+impl Node {
+    /// Opens the gate unless the directory is found to be an older copy.
+    fn returned(&self, channels: Channels) -> impl Future<Output = ()> + Send + use<> {
+        let returning = Returning {
+            node: self.options.node.0,
+            data: self.options.data.clone(),
+            cluster_id: self.options.cluster_id.clone(),
+            channels,
+            raft: self.raft.clone(),
+        };
+        let (gate, failure, mut stop) = (self.gate.clone(), self.failure.clone(), self.stop.subscribe());
+        async move {
+            tokio::select! {
+                checked = returning.check() => match checked {
+                    Ok(()) => gate.open(),
+                    Err(reason) => failure.set(&reason),
+                },
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+        }
     }
 }
 

@@ -16,11 +16,13 @@
 //! |---|---|
 //! | `survey` | the questions, the answers, and what follows from them |
 //! | `gate` | which messages of peers are let in |
+//! | `older` | whether a directory is an older copy of its node's data |
 //! | `marker` | the note that the data was lost, for the next start |
 //! | `task` | asks, waits and opens the gate |
 
 mod gate;
 mod marker;
+mod older;
 mod survey;
 mod task;
 
@@ -28,6 +30,7 @@ use std::path::Path;
 
 pub(crate) use gate::Gate;
 pub(crate) use marker::Marker;
+pub(crate) use older::Returning;
 pub(crate) use survey::Question;
 pub(crate) use task::{Asked, Newcomer, Respondent};
 

@@ -263,9 +263,15 @@ impl Respondent {
 
     /// Whether that node has acknowledged anything to this leader.
     fn has_acknowledged(&self, node: u64) -> bool {
+        self.acknowledged(node).is_some()
+    }
+
+    /// The last entry that a node has acknowledged to this one, if this one leads.
+    pub(crate) fn acknowledged(&self, node: u64) -> Option<u64> {
         use openraft::async_runtime::WatchReceiver as _;
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        metrics.replication.as_ref().and_then(|all| all.get(&node)).is_some_and(Option::is_some)
+        let last = metrics.replication.as_ref().and_then(|all| all.get(&node).copied().flatten());
+        last.map(|id| id.index)
     }
 }

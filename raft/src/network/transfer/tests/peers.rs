@@ -13,7 +13,7 @@ use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Streaming};
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
-use tripod_proto::tripod::peer::v1::{Blob, SnapshotHeld};
+use tripod_proto::tripod::peer::v1::{AcknowledgedRequest, AcknowledgedResponse, Blob, SnapshotHeld};
 
 use super::*;
 use crate::network::auth::Caller;
@@ -88,6 +88,13 @@ impl RaftApi for Follower {
     }
 
     async fn transfer_leader(&self, _: Request<Blob>) -> Result<Response<Blob>, Status> {
+        nothing_else()
+    }
+
+    async fn acknowledged(
+        &self,
+        _: Request<AcknowledgedRequest>,
+    ) -> Result<Response<AcknowledgedResponse>, Status> {
         nothing_else()
     }
 
