@@ -9,5 +9,6 @@ pub(crate) mod job_ports;
 pub(crate) mod key;
 pub(crate) mod members;
 pub(crate) mod recovery;
+pub(crate) mod setting;
 pub(crate) mod tasks;
 pub(crate) mod time;
