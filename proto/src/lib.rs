@@ -1,7 +1,7 @@
 //! Messages and services on the wire, generated from the `.proto` files beside this crate. Field
 //! numbers are facts of the protocols. There is no logic here, and no type of the domain.
 //!
-//! [`metadata`] names what of ours travels beside the messages.
+//! [`metadata`] names what of ours travels beside the messages, [`code`] what may go wrong.
 
 #![allow(
     missing_docs,
@@ -11,6 +11,7 @@
     reason = "generated; the .proto files carry the words"
 )]
 
+pub mod code;
 pub mod metadata;
 
 /// Our own API for the command line, SDK and agents.

@@ -40,21 +40,21 @@ impl Identity {
         let place = place.display();
         if found.format > FORMAT {
             return Err(StartError::Identity(format!(
-                "TRIPOD-IDENTITY-FORMAT: {place} has format {}, this program knows {FORMAT}; start a newer \
+                "T4102 identity-format: {place} has format {}, this program knows {FORMAT}; start a newer \
                  program{damaged}",
                 found.format
             )));
         }
         if found.cluster_id != self.cluster_id {
             return Err(StartError::Identity(format!(
-                "TRIPOD-IDENTITY-CLUSTER: {place} belongs to cluster {}, this node is started for cluster {}; give \
+                "T4103 identity-cluster: {place} belongs to cluster {}, this node is started for cluster {}; give \
                  it the data directory of its own cluster, or correct the cluster id{damaged}",
                 found.cluster_id, self.cluster_id
             )));
         }
         if found.node != self.node {
             return Err(StartError::Identity(format!(
-                "TRIPOD-IDENTITY-NODE: {place} belongs to node {}, this is node {}; every node needs a data \
+                "T4104 identity-node: {place} belongs to node {}, this is node {}; every node needs a data \
                  directory of its own{damaged}",
                 found.node, self.node
             )));
@@ -128,7 +128,7 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
 
 fn log_lost(options: &Options, log: &Path) -> StartError {
     StartError::Storage(format!(
-        "TRIPOD-LOG-MISSING: {} belongs to node {}, but the log in {} is gone; a node that forgot how it voted must \
+        "T3103 log-missing: {} belongs to node {}, but the log in {} is gone; a node that forgot how it voted must \
          not vote again. {}",
         options.data.display(),
         options.node,
@@ -145,13 +145,13 @@ fn create_directory(data: &Path) -> Result<(), StartError> {
     created.map_err(|error| {
         StartError::Storage(match error.kind() {
             ErrorKind::NotFound => format!(
-                "TRIPOD-DATA-PARENT: cannot create the data directory {}: its parent does not exist; create the \
+                "T3109 data-parent: cannot create the data directory {}: its parent does not exist; create the \
                  parent or correct the path",
                 data.display()
             ),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => not_written(data, &error),
             _ => format!(
-                "TRIPOD-DATA-CREATE: cannot create the data directory {}: {error}; choose a path where this user \
+                "T3110 data-create: cannot create the data directory {}: {error}; choose a path where this user \
                  may write",
                 data.display()
             ),
@@ -185,20 +185,20 @@ pub(crate) fn not_written(data: &Path, error: &Error) -> String {
     let place = data.display();
     match error.kind() {
         ErrorKind::StorageFull => format!(
-            "TRIPOD-DATA-FULL: there is no room to start in the data directory {place}: {error}; what is in it is \
+            "T3107 data-full: there is no room to start in the data directory {place}: {error}; what is in it is \
              whole: free space on its file system (`df {place}` shows it) and start this node again"
         ),
         ErrorKind::QuotaExceeded => format!(
-            "TRIPOD-DATA-FULL: there is no room to start in the data directory {place}: {error}; what is in it is \
+            "T3107 data-full: there is no room to start in the data directory {place}: {error}; what is in it is \
              whole: raise the quota of the user that this node runs as and start it again"
         ),
         ErrorKind::ReadOnlyFilesystem => format!(
-            "TRIPOD-DATA-READONLY: cannot write to the data directory {place}: {error}; mount its file system for \
+            "T3108 data-readonly: cannot write to the data directory {place}: {error}; mount its file system for \
              writing (if the system itself made it read-only, its log names the error of the disk that was the \
              reason)"
         ),
         _ => format!(
-            "TRIPOD-DATA-READONLY: cannot write to the data directory {place}: {error}; make it writable for the \
+            "T3108 data-readonly: cannot write to the data directory {place}: {error}; make it writable for the \
              user that this node runs as"
         ),
     }
@@ -210,14 +210,14 @@ fn read_file(file: &Path) -> Result<Option<Identity>, StartError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(StartError::Identity(format!(
-                "TRIPOD-IDENTITY-UNREADABLE: cannot read {}: {error}; check its permissions",
+                "T4101 identity-unreadable: cannot read {}: {error}; check its permissions",
                 file.display()
             )));
         }
     };
     serde_json::from_slice(&text).map(Some).map_err(|error| {
         StartError::Identity(format!(
-            "TRIPOD-IDENTITY-UNREADABLE: {} is not an identity file: {error}. The log knows whose it is: remove this \
+            "T4101 identity-unreadable: {} is not an identity file: {error}. The log knows whose it is: remove this \
              file and start the node again, which compares both and writes it anew",
             file.display()
         ))
@@ -245,17 +245,14 @@ mod tests {
     fn a_full_disk_is_not_called_read_only_and_each_has_its_own_next_step() {
         let told = |errno: Errno| not_written(Path::new("/data/1"), &errno.into());
         let full = told(Errno::ENOSPC);
-        assert!(full.starts_with("TRIPOD-DATA-FULL: ") && full.contains("`df /data/1`"), "{full}");
+        assert!(full.starts_with("T3107 data-full: ") && full.contains("`df /data/1`"), "{full}");
         assert!(!full.contains("writable"), "{full}");
         let quota = told(Errno::EDQUOT);
-        assert!(quota.starts_with("TRIPOD-DATA-FULL: ") && quota.contains("quota"), "{quota}");
+        assert!(quota.starts_with("T3107 data-full: ") && quota.contains("quota"), "{quota}");
         let read_only = told(Errno::EROFS);
-        assert!(
-            read_only.starts_with("TRIPOD-DATA-READONLY: ") && read_only.contains("mount"),
-            "{read_only}"
-        );
+        assert!(read_only.starts_with("T3108 data-readonly: ") && read_only.contains("mount"), "{read_only}");
         let refused = told(Errno::EACCES);
-        assert!(refused.starts_with("TRIPOD-DATA-READONLY: ") && refused.contains("the user"), "{refused}");
+        assert!(refused.starts_with("T3108 data-readonly: ") && refused.contains("the user"), "{refused}");
         for text in [read_only, refused] {
             assert!(!text.contains("space"), "{text}");
         }

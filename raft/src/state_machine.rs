@@ -182,7 +182,7 @@ impl StateMachine {
                 Err(error) => {
                     // Other replicas may know this command. Skipping it here would let this one differ.
                     let reason = format!(
-                        "TRIPOD-APPLY-UNKNOWN: the committed command at index {} cannot be decoded: {error}; \
+                        "T3114 apply-unknown: the committed command at index {} cannot be decoded: {error}; \
                          start this node with the program version that the other nodes run",
                         entry.log_id.index
                     );
@@ -341,7 +341,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
                 outcome => return outcome,
             };
             if !told {
-                tracing::warn!(%error, "TRIPOD-DISK-FULL: no room for a snapshot; it is tried again until there is");
+                tracing::warn!(%error, "T3201 disk-full: no room for a snapshot; it is tried again until there is");
                 told = true;
             }
             tokio::time::sleep(FULL_RETRY).await;

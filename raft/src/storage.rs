@@ -61,7 +61,7 @@ impl Storage {
 
 fn no_snapshots(options: &Options, error: &std::io::Error) -> StartError {
     StartError::Storage(format!(
-        "TRIPOD-SNAPSHOT-IO: cannot open the snapshots in {}: {error}; check the disk and permissions",
+        "T3106 snapshot-io: cannot open the snapshots in {}: {error}; check the disk and permissions",
         options.data.display()
     ))
 }
@@ -80,7 +80,7 @@ fn check_reach(options: &Options, storage: &Storage) -> Result<(), StartError> {
     );
     let data = &options.data;
     Err(StartError::Storage(format!(
-        "TRIPOD-SNAPSHOT-DAMAGED: the log in {} begins behind index {}, but {found} in {}. {}",
+        "T3105 snapshot-damaged: the log in {} begins behind index {}, but {found} in {}. {}",
         data.display(),
         purged.index,
         data.join("snapshots").display(),

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{Cluster, barrier, create_job, eventually, hooks, write};
+use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StartError};
 use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
@@ -82,7 +83,7 @@ async fn a_snapshot_that_the_log_cannot_make_good_refuses_the_start() {
         let Err(error) = start(&cluster.options[0]).await else { panic!("started with {left} snapshots") };
         let text = error.to_string();
         let data = cluster.data(1).display().to_string();
-        assert!(text.starts_with("TRIPOD-SNAPSHOT-DAMAGED"), "{text}");
+        assert!(text.starts_with("T3105 snapshot-damaged"), "{text}");
         assert!(text.contains(&format!("run `mv {data} {data}.damaged`")), "{text}");
         snapshots(&cluster).iter().for_each(|path| fs::remove_file(path).unwrap());
     }
@@ -106,7 +107,7 @@ async fn a_snapshot_of_another_cluster_refuses_the_start() {
     fs::copy(snapshots(&other).last().unwrap(), snapshots(&mine).last().unwrap()).unwrap();
     let Err(error) = start(&mine.options[0]).await else { panic!("started with a foreign snapshot") };
     let text = error.to_string();
-    assert!(text.contains("TRIPOD-SNAPSHOT-DAMAGED") || text.contains("is of cluster another"), "{text}");
+    assert!(text.contains("T3105 snapshot-damaged") || text.contains("is of cluster another"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,7 +128,8 @@ async fn a_flipped_bit_in_the_identity_is_harmless_or_noticed() {
             }
             Err(error) => {
                 let text = error.to_string();
-                assert!(text.starts_with("TRIPOD-IDENTITY-"), "byte {at}: {text}");
+                let of_identity = |code: Code| code.slug().starts_with("identity-");
+                assert!(Code::find(&text).is_some_and(of_identity), "byte {at}: {text}");
                 refused += 1;
             }
         }
@@ -136,7 +138,7 @@ async fn a_flipped_bit_in_the_identity_is_harmless_or_noticed() {
     for left in [&whole[..0], &whole[..whole.len() / 2]] {
         fs::write(&file, left).unwrap();
         let Err(error) = start(&cluster.options[0]).await else { panic!("started with half an identity") };
-        assert!(error.to_string().starts_with("TRIPOD-IDENTITY-UNREADABLE"), "{error}");
+        assert!(error.to_string().starts_with("T4101 identity-unreadable"), "{error}");
     }
     // The log knows whose it is, so the file can be made anew.
     fs::remove_file(&file).unwrap();

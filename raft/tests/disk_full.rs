@@ -153,7 +153,7 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
     (1..=3).for_each(|node| disks.fill(node));
     for node in [leader, follower] {
         let text = refusal(cluster.node(node), scope).await;
-        assert!(text.starts_with("TRIPOD-DISK-FULL: node "), "{text}");
+        assert!(text.starts_with("T3201 disk-full: node "), "{text}");
         let directory = disks.place(leader).join("data").display().to_string();
         assert!(text.contains(&directory) && text.contains("delete keys"), "{text}");
     }
@@ -176,7 +176,7 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
     let new = cluster.leader().await;
     assert!(cluster.node(new).status().term > term);
     let text = refusal(cluster.node(new), scope).await;
-    assert!(text.starts_with("TRIPOD-DISK-FULL"), "{text}");
+    assert!(text.starts_with("T3201 disk-full"), "{text}");
 
     (1..=3).for_each(|node| disks.free(node));
     eventually("a cluster that takes everything in again", || {
@@ -316,7 +316,7 @@ async fn a_node_that_finds_its_disk_full_at_the_start_says_so_and_starts_when_th
     cluster.stop_node(follower).await;
     disks.fill(follower);
     let refused = cluster.start_node(follower).await.expect_err("there is no room").to_string();
-    assert!(refused.starts_with("TRIPOD-DATA-FULL: ") && refused.contains("free space"), "{refused}");
+    assert!(refused.starts_with("T3107 data-full: ") && refused.contains("free space"), "{refused}");
     assert!(!refused.contains("writable"), "{refused}");
     disks.free(follower);
     cluster.start_node(follower).await.unwrap();

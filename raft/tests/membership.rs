@@ -68,7 +68,7 @@ async fn three_become_five_and_three_again_without_the_first_leader() {
     for node in [leader, other] {
         done(&cluster, Change::Remove { node: NodeId(node) }).await;
         let told = tokio::time::timeout(PATIENCE, cluster.node(node).removed()).await.unwrap();
-        assert!(told.starts_with("TRIPOD-NODE-REMOVED: ") && told.contains("--join"), "{told}");
+        assert!(told.starts_with("T4201 node-removed: ") && told.contains("--join"), "{told}");
         cluster.stop_node(node).await;
     }
     let left = voters(&cluster).await;
@@ -98,7 +98,7 @@ async fn a_removed_node_whose_data_are_gone_is_refused_under_its_old_id() {
     // With its old list of voters, as an operator might who does not know.
     cluster.start_node(removed).await.unwrap();
     let told = tokio::time::timeout(PATIENCE, cluster.node(removed).removed()).await.unwrap();
-    assert!(told.starts_with("TRIPOD-NODE-REMOVED: "), "{told}");
+    assert!(told.starts_with("T4201 node-removed: "), "{told}");
     cluster.stop().await;
 }
 

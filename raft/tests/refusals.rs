@@ -35,7 +35,7 @@ async fn data_of_another_cluster() {
     let error = refusal(options).await;
     assert!(matches!(error, StartError::Identity(_)));
     let text = error.to_string();
-    assert!(text.contains("TRIPOD-IDENTITY-CLUSTER"), "{text}");
+    assert!(text.contains("T4103 identity-cluster"), "{text}");
     assert!(text.contains("test-cluster") && text.contains("another"), "{text}");
 }
 
@@ -44,7 +44,7 @@ async fn data_of_another_node() {
     let (_directory, mut options) = stopped_node().await;
     options.node = NodeId(9);
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-IDENTITY-NODE"), "{text}");
+    assert!(text.contains("T4104 identity-node"), "{text}");
     assert!(text.contains("node 1") && text.contains("node 9"), "{text}");
 }
 
@@ -56,7 +56,7 @@ async fn data_of_another_node_whose_identity_file_was_replaced() {
     std::fs::write(&file, text.replace("\"node\": 1", "\"node\": 9")).unwrap();
     options.node = NodeId(9);
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-IDENTITY-NODE") && text.contains("/log"), "{text}");
+    assert!(text.contains("T4104 identity-node") && text.contains("/log"), "{text}");
 }
 
 /// One bit turned over makes another node's file of it; what the refusal says brings the node back.
@@ -66,9 +66,9 @@ async fn a_flipped_bit_in_the_identity_file_is_refused_with_the_way_back() {
     let file = options.data.join("identity.json");
     let whole = std::fs::read_to_string(&file).unwrap();
     for (from, to, code) in [
-        ("\"node\": 1", "\"node\": 3", "TRIPOD-IDENTITY-NODE"),
-        ("test-cluster", "vest-cluster", "TRIPOD-IDENTITY-CLUSTER"),
-        ("\"format\": 2", "\"format\": 6", "TRIPOD-IDENTITY-FORMAT"),
+        ("\"node\": 1", "\"node\": 3", "T4104 identity-node"),
+        ("test-cluster", "vest-cluster", "T4103 identity-cluster"),
+        ("\"format\": 2", "\"format\": 6", "T4102 identity-format"),
     ] {
         let damaged = whole.replace(from, to);
         assert_ne!(damaged, whole);
@@ -111,7 +111,7 @@ async fn an_identity_without_its_log() {
     let (_directory, options) = stopped_node().await;
     std::fs::remove_dir_all(options.data.join("log")).unwrap();
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-LOG-MISSING") && text.contains("run `mv "), "{text}");
+    assert!(text.contains("T3103 log-missing") && text.contains("run `mv "), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -120,7 +120,7 @@ async fn an_identity_with_an_empty_log() {
     std::fs::remove_dir_all(options.data.join("log")).unwrap();
     std::fs::create_dir(options.data.join("log")).unwrap();
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-LOG-MISSING"), "{text}");
+    assert!(text.contains("T3103 log-missing"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,7 +129,7 @@ async fn a_second_process_on_one_directory() {
     let mut options = cluster.options[0].clone();
     options.peer_listen = "127.0.0.1:0".into();
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-LOG-LOCKED"), "{text}");
+    assert!(text.contains("T3104 log-locked"), "{text}");
     cluster.stop().await;
 }
 
@@ -151,7 +151,7 @@ async fn a_data_directory_whose_parent_is_missing() {
     let mut options = options(&directory, 1).remove(0);
     options.data = directory.path().join("no").join("such");
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-DATA-PARENT"), "{text}");
+    assert!(text.contains("T3109 data-parent"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -165,7 +165,7 @@ async fn a_data_directory_that_cannot_be_written() {
         options.data = "/proc/self/task".into();
     }
     let text = refusal(options).await.to_string();
-    assert!(text.contains("TRIPOD-DATA-READONLY"), "{text}");
+    assert!(text.contains("T3108 data-readonly"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -195,7 +195,7 @@ async fn an_older_copy_of_a_directory_is_refused_and_the_leader_goes_on() {
     let term = cluster.node(leader).status().term;
     cluster.start_node(older).await.unwrap();
     let told = tokio::time::timeout(common::PATIENCE, cluster.node(older).failed()).await.unwrap();
-    assert!(told.starts_with("TRIPOD-DATA-OLDER: ") && told.contains("mv "), "{told}");
+    assert!(told.starts_with("T3115 data-older: ") && told.contains("mv "), "{told}");
     cluster.stop_node(older).await;
     write(cluster.node(leader), scope, "still", b"x").await;
     assert_eq!(cluster.node(leader).status().term, term, "the leader was disturbed");

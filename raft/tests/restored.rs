@@ -187,7 +187,7 @@ async fn a_node_of_the_old_cluster_is_no_node_of_the_new_one() {
     options.initial.retain(|member| member.node == options.node);
     let made = restore(&plan(&file, &options, Jobs::Ended)).unwrap();
     let wrong = old.start_in(1, options.clone()).await;
-    assert!(wrong.unwrap_err().to_string().contains("TRIPOD-IDENTITY-CLUSTER"));
+    assert!(wrong.unwrap_err().to_string().contains("T4103 identity-cluster"));
     options.cluster_id = made.cluster_id;
     old.start_in(1, options).await.unwrap();
     barrier(old.node(2)).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_client::{Client, Config};
+use tripod_proto::code::Code;
 
 use super::Target;
 use super::rot::{self, Rotten};
@@ -18,8 +19,6 @@ const STATUS_LIMIT: Duration = Duration::from_millis(500);
 const LEADER_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the words begin with by which a node says why it ends.
-const CODE: &str = "TRIPOD-";
 /// Lines of its log that tell why a node ended.
 const LAST_LINES: usize = 5;
 
@@ -97,7 +96,7 @@ impl<'a> Arena<'a> {
             let mut last: Vec<&str> = log.lines().rev().take(LAST_LINES).collect();
             last.reverse();
             let may = self.may_end.contains(&node);
-            let says_why = last.iter().any(|line| line.contains(CODE));
+            let says_why = last.iter().any(|line| Code::find_cause(line).is_some());
             if !(may && says_why) {
                 let last = last.join(" | ");
                 self.misconduct

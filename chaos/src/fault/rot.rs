@@ -12,6 +12,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::time::Instant;
 use tripod_client::{Client, Config};
+use tripod_proto::code::Code;
 use tripod_proto::tripod::v1::StatusResponse;
 
 use super::storage::{FileKind, Flip, Place as Part};
@@ -200,13 +201,14 @@ impl Way {
     /// `None`: there is no code, or no way back.
     fn of(words: &str) -> Option<Self> {
         // Codes that only tell of elections and disks are no reasons to end.
-        let of_an_end = |line: &&str| line.contains("TRIPOD-") && !line.contains("TRIPOD-LEADER-");
-        let line = words.lines().rev().find(of_an_end)?;
+        let of_an_end =
+            |line: &str| Code::find_cause(line).filter(|code| !code.slug().starts_with("leader-"));
+        let (line, code) = words.lines().rev().find_map(|line| Some((line, of_an_end(line)?)))?;
         if line.contains("run `mv ") {
             return Some(Self::GiveUp);
         }
         // A wrong owner or format is said of a whole file: that it is damaged, only who damaged it knows.
-        line.contains("TRIPOD-IDENTITY-").then_some(Self::ForgetIdentity)
+        code.slug().starts_with("identity-").then_some(Self::ForgetIdentity)
     }
 
     fn go(self, arena: &Arena<'_>, node: u64) -> anyhow::Result<()> {
@@ -284,12 +286,12 @@ mod tests {
     fn the_way_back_is_what_the_text_says() {
         for (words, way) in [
             (
-                "error: TRIPOD-LOG-DAMAGED: x is damaged. To let it rejoin, run `mv a b`, and",
+                "error: T3101 log-damaged: x is damaged. To let it rejoin, run `mv a b`, and",
                 Some(Way::GiveUp),
             ),
-            ("error: TRIPOD-IDENTITY-UNREADABLE: x is not an identity file", Some(Way::ForgetIdentity)),
-            ("WARN TRIPOD-LEADER-STALLED: the disk did not answer\nthread panicked at x", None),
-            ("error: TRIPOD-LOG-IO: cannot read", None),
+            ("error: T4101 identity-unreadable: x is not an identity file", Some(Way::ForgetIdentity)),
+            ("WARN T3202 leader-stalled: the disk did not answer\nthread panicked at x", None),
+            ("error: T3102 log-io: cannot read", None),
             ("thread panicked at x", None),
             ("", None),
         ] {

@@ -24,6 +24,9 @@ impl Operator {
     pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(find_tripod().unwrap());
         command.arg("member").args(arguments).args(["--json", "--timeout", "30"]);
+        if ["remove", "replace"].iter().any(|lasting| arguments.first() == Some(lasting)) {
+            command.arg("--yes");
+        }
         command.args(["--endpoints", &self.endpoints]);
         tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
     }

@@ -49,7 +49,7 @@ async fn a_dead_node_is_replaced_although_the_leader_is_killed_meanwhile() {
     cluster.restart(dead).unwrap();
     let log = cluster.log(dead);
     let deadline = tokio::time::Instant::now() + crate::PATIENCE;
-    while !std::fs::read_to_string(&log).unwrap().contains("error: TRIPOD-NODE-REMOVED: ") {
+    while !std::fs::read_to_string(&log).unwrap().contains("error: T4201 node-removed: ") {
         assert!(tokio::time::Instant::now() < deadline, "node {dead} is not told that it was replaced");
         tokio::time::sleep(crate::LOOK_PAUSE).await;
     }

@@ -73,11 +73,11 @@ async fn three_become_five_and_three_again_under_writes() {
         let ended = wait_for_its_end(&mut cluster, node).await;
         assert_eq!(ended.code(), Some(1));
         let log = std::fs::read_to_string(cluster.log(node)).unwrap();
-        assert!(log.contains("error: TRIPOD-NODE-REMOVED: "), "{log}");
+        assert!(log.contains("error: T4201 node-removed: "), "{log}");
         counting.go_on(BETWEEN).await;
     }
     let refused = operator.run(&["promote", &leader.to_string()]).await;
-    assert!(told(&refused).contains("TRIPOD-NODE-REMOVED"), "{}", told(&refused));
+    assert!(told(&refused).contains("T4201 node-removed"), "{}", told(&refused));
 
     let stays = cluster.ids().find(|node| ![leader, other].contains(node)).unwrap();
     let left = [vec![cluster.endpoint(stays)], newcomers.to_vec()].concat();

@@ -23,7 +23,7 @@ async fn a_node_whose_flushes_fail_ends_with_a_code_and_the_others_serve() {
     let log = std::fs::read_to_string(cluster.root().join(format!("node-{leader}.log"))).unwrap();
     // sled panics in a thread of the dying process when its own last flush fails, so a panic says nothing
     // here.
-    assert!(log.contains(&format!("error: node {leader} cannot go on: TRIPOD-LOG-IO: cannot sync")), "{log}");
+    assert!(log.contains(&format!("error: T3102 log-io: node {leader} cannot go on: cannot sync")), "{log}");
     witness.wait_for_more(50, PATIENCE).await.unwrap();
     // The same disk answers again: what it holds is proved or refused, and never less.
     controls.heal().unwrap();

@@ -80,5 +80,5 @@ impl Plan {
 }
 
 fn plan(problem: &str) -> Error {
-    Error::Plan(format!("TRIPOD-RESTORE-PLAN: {problem}"))
+    Error::Plan(format!("T5202 restore-plan: {problem}"))
 }

@@ -75,7 +75,7 @@ fn check_unused(data: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Used(format!(
-        "TRIPOD-RESTORE-USED: {} is not empty, and a restored node begins with nothing else; choose a directory \
+        "T5201 restore-used: {} is not empty, and a restored node begins with nothing else; choose a directory \
          that does not exist, or move this one away: `mv {} {}.old`",
         data.display(),
         data.display(),
@@ -87,7 +87,7 @@ fn check_unused(data: &Path) -> Result<(), Error> {
 fn unfinished(data: &Path) -> Result<PathBuf, Error> {
     let Some(name) = data.file_name() else {
         return Err(Error::Used(format!(
-            "TRIPOD-RESTORE-USED: {} is no name of a directory that could be made",
+            "T5201 restore-used: {} is no name of a directory that could be made",
             data.display()
         )));
     };
@@ -96,7 +96,7 @@ fn unfinished(data: &Path) -> Result<PathBuf, Error> {
     let unfinished = data.with_file_name(unfinished);
     if unfinished.symlink_metadata().is_ok() {
         return Err(Error::Used(format!(
-            "TRIPOD-RESTORE-USED: {} is there, from a restoration that was interrupted or still runs; if none runs, \
+            "T5201 restore-used: {} is there, from a restoration that was interrupted or still runs; if none runs, \
              remove it: `rm -r {}`",
             unfinished.display(),
             unfinished.display()
@@ -175,11 +175,11 @@ fn put_in_place(unfinished: &Path, data: &Path) -> Result<(), Error> {
         .and_then(|()| File::open(parent)?.sync_all());
     done.map_err(|error| match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Error::Used(format!(
-            "TRIPOD-RESTORE-USED: {} is not empty any more; nothing in it was touched",
+            "T5201 restore-used: {} is not empty any more; nothing in it was touched",
             data.display()
         )),
         ErrorKind::ResourceBusy | ErrorKind::CrossesDevices => Error::Io(format!(
-            "TRIPOD-RESTORE-IO: {} is a mount point and cannot be replaced: {error}; name a directory in it",
+            "T5203 restore-io: {} is a mount point and cannot be replaced: {error}; name a directory in it",
             data.display()
         )),
         _ => failed("name", data, &error),
@@ -188,7 +188,7 @@ fn put_in_place(unfinished: &Path, data: &Path) -> Result<(), Error> {
 
 fn failed(action: &str, place: &Path, error: &io::Error) -> Error {
     Error::Io(format!(
-        "TRIPOD-RESTORE-IO: cannot {action} {}: {error}; check that its parent exists, its permissions and the free \
+        "T5203 restore-io: cannot {action} {}: {error}; check that its parent exists, its permissions and the free \
          space",
         place.display()
     ))

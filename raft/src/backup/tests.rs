@@ -216,7 +216,7 @@ fn a_used_directory_is_refused_and_left_as_it_is() {
     fs::write(plan.data.join("precious"), b"mine").unwrap();
     let before = tree(directory.path());
     let Err(Error::Used(told)) = restore(&plan) else { panic!("not refused") };
-    assert!(told.starts_with("TRIPOD-RESTORE-USED: ") && told.contains("mv "), "{told}");
+    assert!(told.starts_with("T5201 restore-used: ") && told.contains("mv "), "{told}");
     assert_eq!(tree(directory.path()), before);
 
     // An empty one is as good as none.
@@ -253,7 +253,7 @@ fn nothing_is_made_of_a_damaged_file_or_a_plan_that_contradicts_itself() {
     ];
     for plan in wrong {
         let Err(Error::Plan(told)) = restore(&plan) else { panic!("{plan:?}") };
-        assert!(told.starts_with("TRIPOD-RESTORE-PLAN: "), "{told}");
+        assert!(told.starts_with("T5202 restore-plan: "), "{told}");
     }
     let mut flipped = fs::read(&path).unwrap();
     let middle = flipped.len() / 2;
@@ -274,5 +274,5 @@ fn a_restored_directory_without_its_snapshot_is_refused() {
         fs::remove_file(snapshot.unwrap().path()).unwrap();
     }
     let refused = try_open(&plan, &restored).map(|_| ());
-    assert!(refused.unwrap_err().to_string().starts_with("TRIPOD-SNAPSHOT-DAMAGED"));
+    assert!(refused.unwrap_err().to_string().starts_with("T3105 snapshot-damaged"));
 }

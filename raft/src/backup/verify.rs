@@ -90,14 +90,14 @@ fn refused(path: &Path, error: &SnapshotError) -> Error {
     match error {
         SnapshotError::Io(error) => unreadable(path, error),
         SnapshotError::Version(_) => Error::Damaged(format!(
-            "TRIPOD-BACKUP-FORMAT: {place} cannot be read: {error}; use the program version that saved it, or a \
+            "T5102 backup-format: {place} cannot be read: {error}; use the program version that saved it, or a \
              newer one"
         )),
         SnapshotError::Magic => Error::Damaged(format!(
-            "TRIPOD-BACKUP-DAMAGED: {place} is no snapshot: {error}; name a file that `tripod snapshot save` wrote"
+            "T5101 backup-damaged: {place} is no snapshot: {error}; name a file that `tripod snapshot save` wrote"
         )),
         _ => Error::Damaged(format!(
-            "TRIPOD-BACKUP-DAMAGED: {place} is not what was saved: {error}. Do not use it: take another copy of it, \
+            "T5101 backup-damaged: {place} is not what was saved: {error}. Do not use it: take another copy of it, \
              or an older snapshot"
         )),
     }
@@ -105,7 +105,7 @@ fn refused(path: &Path, error: &SnapshotError) -> Error {
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::Io(format!(
-        "TRIPOD-BACKUP-IO: cannot read {}: {error}; check the path, its permissions and the disk",
+        "T5104 backup-io: cannot read {}: {error}; check the path, its permissions and the disk",
         path.display()
     ))
 }

@@ -231,7 +231,7 @@ impl Comparer {
         if nodes.len() == 1 {
             told.comparisons.diverged += 1;
         }
-        let text = format!("TRIPOD-STATE-DIVERGED: {}", text());
+        let text = format!("T3112 state-diverged: {}", text());
         tracing::error!(index, reason = text, "states differ");
         (told.suspects, told.suspected_at) = (nodes, index);
         told.comparisons.alarm = Some(text);
@@ -240,7 +240,7 @@ impl Comparer {
     fn stop(&self, index: u64, own: Fingerprint, majority: Fingerprint, of: &[u64]) {
         let Shared { node, data, failure, .. } = &*self.shared;
         failure.set(&format!(
-            "TRIPOD-STATE-DIVERGED: the state of {}. It must not be served. {}",
+            "T3112 state-diverged: the state of {}. It must not be served. {}",
             differs(*node, index, own, majority, of),
             rejoin::advice(data)
         ));

@@ -61,7 +61,7 @@ async fn a_follower_whose_state_was_changed_is_named_and_stops() {
     let sound_until = cluster.node(follower).applied_index();
     cluster.node(follower).machine().corrupt(corrupt);
     let reason = reason_of(&cluster, scope, follower).await;
-    assert!(reason.starts_with("TRIPOD-STATE-DIVERGED"), "{reason}");
+    assert!(reason.starts_with("T3112 state-diverged"), "{reason}");
     let node = format!("the state of node {follower} differs");
     let data = cluster.data(follower).display().to_string();
     let command = format!("mv {data} {data}.damaged");
@@ -117,7 +117,7 @@ async fn of_two_nodes_that_differ_none_stops_but_an_alarm_names_both() {
     cluster.node(cluster.follower().await).machine().corrupt(corrupt);
     write(cluster.node(leader), scope, "after", b"x").await;
     let alarm = eventually("an alarm", || cluster.node(leader).status().comparisons.alarm).await;
-    assert!(alarm.starts_with("TRIPOD-STATE-DIVERGED"), "{alarm}");
+    assert!(alarm.starts_with("T3112 state-diverged"), "{alarm}");
     assert!(alarm.contains("node 1 has") && alarm.contains("node 2 has"), "{alarm}");
     write(cluster.node(leader), scope, "still-served", b"x").await;
     for node in 1..=2 {

@@ -89,7 +89,7 @@ fn identity(data: &Path, problems: &mut Vec<String>) -> Option<Value> {
     let parsed = read.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
     parsed
         .map_err(|problem| {
-            problems.push(format!("TRIPOD-IDENTITY-UNREADABLE: {IDENTITY} cannot be read: {problem}"));
+            problems.push(format!("T4101 identity-unreadable: {IDENTITY} cannot be read: {problem}"));
         })
         .ok()
 }
@@ -122,7 +122,7 @@ fn read_log(copy: &Scratch, report: &mut Report, each: &mut dyn FnMut(Entry)) ->
     if let Some(journal) = home.journal()? {
         match RealFiles::open(&copy.journal()).and_then(|files| journal::inspect(&files, journal)) {
             Ok(segments) => report.journal = segments,
-            Err(error) => report.problems.push(format!("the journal cannot be read: {error}")),
+            Err(error) => report.problems.push(format!("T3102 log-io: the journal cannot be read: {error}")),
         }
     }
     let mut disk = journal::open(&copy.journal(), home, Failure::new())?;
@@ -160,7 +160,7 @@ fn snapshot_names(place: &Path) -> Result<Vec<String>, Error> {
 
 fn unreadable(place: &Path, error: &io::Error) -> Error {
     Error::Io(format!(
-        "TRIPOD-DOCTOR-IO: cannot read {}: {error}; run this as the user that the node runs as",
+        "T5303 doctor-io: cannot read {}: {error}; run this as the user that the node runs as",
         place.display()
     ))
 }

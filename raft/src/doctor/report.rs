@@ -120,14 +120,13 @@ impl Report {
         if let (Some(file), Some(log)) = (&self.identity, &self.log_identity)
             && file != log
         {
-            self.problems
-                .push(format!("TRIPOD-IDENTITY-NODE: identity.json says {file}, the log says {log}"));
+            self.problems.push(format!("T4104 identity-node: identity.json says {file}, the log says {log}"));
         }
         let saved = self.snapshots.iter().filter_map(|snapshot| snapshot.last).map(|last| last.index).max();
         let purged = self.log.purged.map(|purged| purged.index);
         if let Some(purged) = purged.filter(|purged| saved.is_none_or(|saved| saved < *purged)) {
             self.problems.push(format!(
-                "TRIPOD-SNAPSHOT-DAMAGED: the log begins behind index {purged}, but no whole snapshot reaches so far"
+                "T3105 snapshot-damaged: the log begins behind index {purged}, but no whole snapshot reaches so far"
             ));
         }
         let own = self.log_identity.as_ref().or(self.identity.as_ref());
@@ -138,7 +137,9 @@ impl Report {
             {
                 let file = &snapshot.file;
                 self.problems
-                    .push(format!("snapshots/{file} is of cluster {other}, the node belongs to {own}"));
+                    .push(format!(
+                    "T4103 identity-cluster: snapshots/{file} is of cluster {other}, the node belongs to {own}"
+                ));
             }
         }
         let committed = self.log.committed.map_or(0, |committed| committed.index);

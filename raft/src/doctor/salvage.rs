@@ -42,7 +42,7 @@ pub fn salvage(data: &Path, scratch: &Path, out: &mut dyn io::Write) -> Result<S
     let report = look(data, scratch, &mut |entry| replay.take(entry))?;
     let refused = |problem: String| {
         Error::Damaged(format!(
-            "TRIPOD-RECOVER-DAMAGED: {} cannot be made a backup: {problem}. Take another survivor, or a backup; \
+            "T5403 recover-damaged: {} cannot be made a backup: {problem}. Take another survivor, or a backup; \
              `tripod doctor {}` tells more",
             data.display(),
             data.display()
@@ -61,9 +61,7 @@ pub fn salvage(data: &Path, scratch: &Path, out: &mut dyn io::Write) -> Result<S
     replay.header.digest = replay.state.digest();
     snapshot::write_to(&mut *out, &replay.header, &replay.state).and_then(io::Write::flush).map_err(
         |error| {
-            Error::Io(format!(
-                "TRIPOD-BACKUP-IO: the backup cannot be written: {error}; check the free space"
-            ))
+            Error::Io(format!("T5104 backup-io: the backup cannot be written: {error}; check the free space"))
         },
     )?;
     let committed = report.applied_at_start;

@@ -57,7 +57,7 @@ fn lock(data: &Path) -> Result<File, Error> {
     let place = data.join("log").join("db");
     let file = File::open(&place).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Error::NoData(format!(
-            "TRIPOD-DOCTOR-NO-DATA: there is no log in {}; name the directory that the node has as --data",
+            "T5302 doctor-no-data: there is no log in {}; name the directory that the node has as --data",
             data.display()
         )),
         _ => unreadable(&place, &error),
@@ -65,7 +65,7 @@ fn lock(data: &Path) -> Result<File, Error> {
     match file.try_lock_shared() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Error::Running(format!(
-            "TRIPOD-DOCTOR-RUNNING: a node uses {}; stop it first, or see `tripod status`",
+            "T5301 doctor-running: a node uses {}; stop it first, or see `tripod status`",
             data.display()
         ))),
         Err(TryLockError::Error(error)) => Err(unreadable(&place, &error)),
@@ -102,7 +102,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
 
 fn no_room(place: &Path, error: &io::Error) -> Error {
     Error::Io(format!(
-        "TRIPOD-DOCTOR-IO: cannot copy the log to {}: {error}; name a directory with room for it with --scratch",
+        "T5303 doctor-io: cannot copy the log to {}: {error}; name a directory with room for it with --scratch",
         place.display()
     ))
 }

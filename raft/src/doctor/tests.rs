@@ -85,7 +85,7 @@ async fn a_running_node_s_directory_and_one_that_is_none_are_refused() {
     let scratch = TempDir::new().unwrap();
     let refused = examine(&cluster.data(1), scratch.path(), &mut |_| {}).unwrap_err();
     assert!(matches!(refused, Error::Running(_)), "{refused}");
-    assert!(refused.to_string().contains("TRIPOD-DOCTOR-RUNNING"));
+    assert!(refused.to_string().contains("T5301 doctor-running"));
     let refused = examine(scratch.path(), scratch.path(), &mut |_| {}).unwrap_err();
     assert!(matches!(refused, Error::NoData(_)), "{refused}");
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
@@ -109,7 +109,7 @@ async fn a_damaged_journal_is_described_as_the_node_would() {
     let (report, lines) = examined(&data);
     assert_eq!(report.problems.len(), 1, "{:?}", report.problems);
     let told = &report.problems[0];
-    assert!(told.contains("TRIPOD-LOG-DAMAGED") && told.contains("is damaged at byte"), "{told}");
+    assert!(told.contains("T3101 log-damaged") && told.contains("is damaged at byte"), "{told}");
     assert!(told.contains(&path.display().to_string()), "the copy is named in {told}");
     assert!(report.journal.iter().any(|segment| segment.damaged && segment.file == used.file));
     assert!(lines.len() < whole.len());
@@ -124,7 +124,7 @@ async fn a_damaged_snapshot_and_identity_are_described() {
     fs::write(data.join("identity.json"), b"{").unwrap();
     let (report, lines) = examined(&data);
     let all = report.problems.join("\n");
-    for code in ["TRIPOD-BACKUP-DAMAGED", "TRIPOD-SNAPSHOT-DAMAGED", "TRIPOD-IDENTITY-UNREADABLE"] {
+    for code in ["T5101 backup-damaged", "T3105 snapshot-damaged", "T4101 identity-unreadable"] {
         assert!(all.contains(code), "{code} is not in {all}");
     }
     assert!(report.snapshots.iter().all(|snapshot| !snapshot.whole));

@@ -147,7 +147,7 @@ impl Watcher {
                 tracing::error!(
                     node,
                     patience_ms,
-                    "TRIPOD-LEADER-STALLED: the disk did not answer for an election timeout; this node stops \
+                    "T3202 leader-stalled: the disk did not answer for an election timeout; this node stops \
                      leading until it does; look at the disk of its data directory"
                 );
             }
@@ -157,7 +157,7 @@ impl Watcher {
                 tracing::warn!(
                     node,
                     patience_ms,
-                    "TRIPOD-LEADER-UNHEARD: no quorum answered within an election timeout; this node stops \
+                    "T3203 leader-unheard: no quorum answered within an election timeout; this node stops \
                      leading until one does; look at the other nodes and the network between them"
                 );
             }

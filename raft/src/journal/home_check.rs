@@ -124,7 +124,7 @@ mod tests {
 
     fn refusal(held: impl IntoIterator<Item = Entry>, said: &Loaded) -> String {
         let refusal = judge(held, said).unwrap_err();
-        assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED"), "{refusal}");
+        assert!(refusal.starts_with("T3101 log-damaged"), "{refusal}");
         refusal
     }
 

@@ -82,33 +82,33 @@ pub(crate) trait OldEntries: Send + Sync {
 pub(crate) enum DiskError {
     /// Another process has the directory open.
     #[error(
-        "TRIPOD-LOG-LOCKED: another process uses the log in {directory}; \
+        "T3104 log-locked: another process uses the log in {directory}; \
          stop it, or give this node a data directory of its own ({cause})"
     )]
     Locked { directory: String, cause: String },
     /// Something that was durable once cannot be read any more.
     #[error(
-        "TRIPOD-LOG-DAMAGED: the log in {directory} is damaged: entry {index} {problem}. A node must not vote on a \
+        "T3101 log-damaged: the log in {directory} is damaged: entry {index} {problem}. A node must not vote on a \
          log that it cannot read to its end. {}",
         advice_beside(directory)
     )]
     Damaged { directory: String, index: u64, problem: String },
     /// [`Self::Damaged`], found where the entry cannot be named.
     #[error(
-        "TRIPOD-LOG-DAMAGED: {file} is damaged at byte {offset_bytes}: {problem}. A node must not vote on a log \
+        "T3101 log-damaged: {file} is damaged at byte {offset_bytes}: {problem}. A node must not vote on a log \
          that it cannot read to its end. {}",
         advice_beside(parent(file))
     )]
     DamagedFile { file: String, offset_bytes: u64, problem: String },
     /// [`Self::Damaged`], as sled found it.
     #[error(
-        "TRIPOD-LOG-DAMAGED: the log in {directory} is damaged: {problem}. A node must not vote on a log that it \
+        "T3101 log-damaged: the log in {directory} is damaged: {problem}. A node must not vote on a log that it \
          cannot read to its end. {}",
         advice_beside(directory)
     )]
     DamagedHome { directory: String, problem: String },
     #[error(
-        "TRIPOD-LOG-IO: cannot {action} the log in {directory}: {cause}; check the disk, its free space and permissions"
+        "T3102 log-io: cannot {action} the log in {directory}: {cause}; check the disk, its free space and permissions"
     )]
     Io { action: &'static str, directory: String, cause: String },
     #[error("the log is closed")]

@@ -56,7 +56,7 @@ fn node_of(source: &str) -> Option<u64> {
 /// What an operator is told of a node that was removed.
 pub(crate) fn removed(cluster_id: &str, node: u64) -> String {
     format!(
-        "TRIPOD-NODE-REMOVED: node {node} was removed from cluster {cluster_id}, and its id never comes back; to use \
+        "T4201 node-removed: node {node} was removed from cluster {cluster_id}, and its id never comes back; to use \
          its machine again stop it, empty its data directory and start it with `tripod server --join HOST:PORT`, \
          where HOST:PORT is the client address of a member"
     )

@@ -42,11 +42,11 @@ pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<Door, StartErro
     wires.listen(address).await.map_err(|error| {
         StartError::Network(match error.kind() {
             std::io::ErrorKind::AddrInUse => format!(
-                "TRIPOD-PEER-PORT: the peer address {address} is in use by another process; stop it, or choose \
+                "T4204 peer-port: the peer address {address} is in use by another process; stop it, or choose \
                  another address for this node"
             ),
             _ => format!(
-                "TRIPOD-PEER-PORT: cannot listen on the peer address {address}: {error}; it must be HOST:PORT of \
+                "T4204 peer-port: cannot listen on the peer address {address}: {error}; it must be HOST:PORT of \
                  this machine"
             ),
         })

@@ -110,7 +110,7 @@ async fn open_storage(options: &Options, failure: &Failure, work: &Work) -> Resu
     let (options, failure, within) = (options.clone(), failure.clone(), work.clone());
     let opened = work.run(move || Storage::open(within, &options, failure)).await;
     let mut storage = opened.map_err(|error| {
-        StartError::Storage(format!("TRIPOD-RECOVERY: opening the storage panicked: {error}"))
+        StartError::Storage(format!("T3113 recovery: opening the storage panicked: {error}"))
     })??;
     let saved = storage.snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
     if let Some(saved) = saved
@@ -166,7 +166,7 @@ fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<Types>) -
     // What the state machine or the log said is more exact than what openraft makes of it.
     failure.get().unwrap_or_else(|| {
         format!(
-            "TRIPOD-RECOVERY: the state of node {} cannot be recovered from {}: {fatal}. {}",
+            "T3113 recovery: the state of node {} cannot be recovered from {}: {fatal}. {}",
             options.node,
             options.data.display(),
             rejoin::advice(&options.data)

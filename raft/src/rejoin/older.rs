@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use tripod_proto::code::Code;
 use tripod_proto::tripod::peer::v1::AcknowledgedRequest;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
@@ -68,8 +69,9 @@ impl Returning {
 
     fn older(&self, last: u64, acknowledged: u64, leader: u64) -> String {
         format!(
-            "TRIPOD-DATA-OLDER: the log in {} ends at index {last}, but node {} has acknowledged index {acknowledged} to \
+            "{}: the log in {} ends at index {last}, but node {} has acknowledged index {acknowledged} to \
              node {leader}, which leads: the directory is an older copy, and a node must not vote on what it forgot. {}",
+            Code::DataOlder,
             self.data.display(),
             self.node,
             advice(&self.data)

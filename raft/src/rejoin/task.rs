@@ -97,7 +97,7 @@ impl Newcomer {
                 self.marker.set().map_err(|error| self.unwritable(&error))?;
                 tracing::warn!(
                     node = self.node,
-                    "TRIPOD-DATA-LOST: the others know this node, but its data is gone; it does not vote before it \
+                    "T3111 data-lost: the others know this node, but its data is gone; it does not vote before it \
                      holds everything again"
                 );
                 self.restore().await?;
@@ -134,7 +134,7 @@ impl Newcomer {
                 }
                 Decision::Wait(missing) => {
                     if rounds.is_multiple_of(ROUNDS_SAID) {
-                        tracing::warn!(missing, "TRIPOD-DATA-LOST: waiting for the other nodes");
+                        tracing::warn!(missing, "T3111 data-lost: waiting for the other nodes");
                     }
                     rounds = rounds.saturating_add(1);
                     tokio::time::sleep(ROUND_PAUSE).await;

@@ -47,7 +47,7 @@ fn text(full: &[(NodeId, &DiskStatus)]) -> String {
     };
     let nodes: Vec<String> = full.iter().map(of).collect();
     format!(
-        "TRIPOD-DISK-FULL: {} for votes, deletions and snapshots; nothing that grows is accepted until there is \
+        "T3201 disk-full: {} for votes, deletions and snapshots; nothing that grows is accepted until there is \
          room: free space there, or delete keys and jobs",
         nodes.join(", ")
     )
@@ -101,7 +101,7 @@ mod tests {
     fn the_refusal_names_nodes_directories_bytes_and_what_to_do() {
         let text = verdict([FULL, ROOM, FULL]).unwrap();
         for part in
-            ["TRIPOD-DISK-FULL", "node 1 has 7 bytes free in /data-1 and keeps 9", "node 3", "delete keys"]
+            ["T3201 disk-full", "node 1 has 7 bytes free in /data-1 and keeps 9", "node 3", "delete keys"]
         {
             assert!(text.contains(part), "{text}");
         }

@@ -83,7 +83,7 @@ impl SteadyClock {
         }
         tracing::warn!(
             behind_ms,
-            "TRIPOD-CLOCK-BEHIND: this node's time was behind the cluster's, because the machine's clock was when the \
+            "T3205 clock-behind: this node's time was behind the cluster's, because the machine's clock was when the \
              node started, or because the machine was suspended; the node leads on from the cluster's time"
         );
         Some(behind_ms)
@@ -102,7 +102,7 @@ impl SteadyClock {
         first.ok()?;
         tracing::warn!(
             ahead_ms,
-            "TRIPOD-CLOCK-SET: this machine's clock was set while the node runs; the node's own time goes on \
+            "T3204 clock-set: this machine's clock was set while the node runs; the node's own time goes on \
              as it was, and takes the new one over when it is started again"
         );
         Some(ahead_ms)

@@ -16,6 +16,8 @@ use crate::error::{Attempt, Error, Phase};
 const REASON: &str = "tripod-reason";
 /// The reason of an answer whose command may have been executed.
 const OUTCOME_UNKNOWN: &str = "outcome-unknown";
+/// The reason of an answer of a node that knows no leader; nothing was executed.
+const NO_LEADER: &str = "no-leader";
 /// How long one node may keep a call that another node could answer: a stopped process still accepts
 /// connections.
 const ATTEMPT_MAX: Duration = Duration::from_secs(3);
@@ -38,6 +40,8 @@ pub(crate) enum Repeat {
 struct Failure {
     attempt: Attempt,
     maybe_executed: bool,
+    /// Time ran out before it came to anything: an earlier attempt at this node tells more.
+    cut: bool,
 }
 
 /// What is known of a call that has not been answered yet.
@@ -123,10 +127,11 @@ impl Progress {
 
     /// Notes a failed attempt, and ends the call if it must not or cannot go on.
     fn after(mut self, failure: Failure) -> Result<Self, Error> {
-        let Failure { attempt, maybe_executed } = failure;
+        let Failure { attempt, maybe_executed, cut } = failure;
         tracing::debug!(endpoint = %attempt.endpoint, phase = %attempt.phase, cause = %attempt.cause, "attempt failed");
         self.maybe_executed |= maybe_executed;
         match self.attempts.iter_mut().find(|kept| kept.endpoint == attempt.endpoint) {
+            Some(_) if cut => {}
             Some(kept) => *kept = attempt,
             None => self.attempts.push(attempt),
         }
@@ -168,11 +173,15 @@ where
     let failed = |phase, cause: &str, maybe_executed| Failure {
         attempt: Attempt { endpoint: node.address.clone(), phase, cause: cause.to_owned() },
         maybe_executed,
+        cut: false,
     };
     let channel = match timeout_at(limit, node.channel()).await {
         Ok(Ok(channel)) => channel,
-        Ok(Err(attempt)) => return Err(Failure { attempt, maybe_executed: false }),
-        Err(_) => return Err(failed(Phase::Connect, "no connection in time", false)),
+        Ok(Err(attempt)) => return Err(Failure { attempt, maybe_executed: false, cut: false }),
+        Err(_) => {
+            let failed = failed(Phase::Connect, "no connection in time", false);
+            return Err(Failure { cut: true, ..failed });
+        }
     };
     let status = match timeout_at(limit, send(channel)).await {
         Ok(Ok(response)) => return Ok(Ok(response.into_inner())),
@@ -185,12 +194,16 @@ where
     if let Some(cause) = std::error::Error::source(&status) {
         // The connection broke, before or after the node received the call.
         node.disconnect();
-        return Err(Failure { attempt: node.failed(Phase::Call, cause), maybe_executed: true });
+        let attempt = node.failed(Phase::Call, cause);
+        return Err(Failure { attempt, maybe_executed: true, cut: false });
     }
     if reason(&status) == OUTCOME_UNKNOWN {
-        return Err(failed(Phase::Call, status.message(), true));
+        return Err(failed(Phase::Commit, status.message(), true));
     }
     match status.code() {
+        Code::Unavailable if reason(&status) == NO_LEADER => {
+            Err(failed(Phase::Leader, status.message(), false))
+        }
         // The node says that it did nothing.
         Code::Unavailable => Err(failed(Phase::Call, status.message(), false)),
         // Nobody of ours answers so; something between us and the node did, or the stream was reset.
@@ -203,4 +216,24 @@ where
 
 fn reason(status: &Status) -> &str {
     status.metadata().get(REASON).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_time_cut_short_does_not_hide_what_an_earlier_one_found() {
+        let failure = |phase, cause: &str, cut| {
+            let attempt = Attempt { endpoint: "a:1".to_owned(), phase, cause: cause.to_owned() };
+            Failure { attempt, maybe_executed: false, cut }
+        };
+        let progress = Progress::new("kv get", Repeat::Freely, Duration::from_secs(60));
+        let found = failure(Phase::Resolve, "no such name", false);
+        let progress = progress.after(found).unwrap_or_else(|error| panic!("{error}"));
+        let progress = progress.after(failure(Phase::Connect, "no connection in time", true));
+        let attempts = progress.unwrap_or_else(|error| panic!("{error}")).attempts;
+        assert_eq!(attempts.len(), 1);
+        assert_eq!(attempts[0].cause, "no such name");
+    }
 }

@@ -25,7 +25,7 @@ impl Node {
         if let Some(channel) = self.channel.lock().clone() {
             return Ok(channel);
         }
-        let made = self.target.connect().await.map_err(|error| self.failed(Phase::Connect, &error))?;
+        let made = self.target.connect().await.map_err(|error| self.failed(phase_of(&error), &error))?;
         *self.channel.lock() = Some(made.clone());
         Ok(made)
     }
@@ -43,4 +43,15 @@ impl Node {
         }
         Attempt { endpoint: self.address.clone(), phase, cause: root.to_string() }
     }
+}
+
+/// The outer text with which the connector of tonic's transport says that a name could not be resolved. The
+/// cause below it is the system's, in words that differ from one system to the next.
+const RESOLVE: &str = "dns error";
+
+/// How far an attempt came that ended without a connection.
+fn phase_of(error: &(dyn std::error::Error + 'static)) -> Phase {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let resolving = chain.map(ToString::to_string).any(|text| text == RESOLVE);
+    if resolving { Phase::Resolve } else { Phase::Connect }
 }

@@ -5,20 +5,29 @@ use std::time::Duration;
 
 use tonic::Code;
 
-/// How far an attempt came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How far an attempt came, from the nearest to the furthest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
+    /// The name of the node has no address: nothing was sent.
+    Resolve,
     /// No connection: nothing was sent.
     Connect,
     /// Connected, and the call failed or was not answered in time.
     Call,
+    /// The node answered that it knows no leader: nothing was executed.
+    Leader,
+    /// The node passed the call on and does not know what came of it.
+    Commit,
 }
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Resolve => "resolve",
             Self::Connect => "connect",
             Self::Call => "call",
+            Self::Leader => "leader",
+            Self::Commit => "commit",
         })
     }
 }
@@ -75,6 +84,21 @@ impl Error {
     pub fn has_reason(&self, wanted: &str) -> bool {
         matches!(self, Self::Refused { reason, .. } if reason == wanted)
     }
+
+    /// Whether the node does not know the call, as an older one does not.
+    #[must_use]
+    pub fn is_unknown_call(&self) -> bool {
+        matches!(self, Self::Refused { code: Code::Unimplemented, .. })
+    }
+
+    /// How far the attempt came that came furthest; `None` if none was made, or one was answered.
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        let (Self::Unavailable { attempts, .. } | Self::OutcomeUnknown { attempts, .. }) = self else {
+            return None;
+        };
+        attempts.iter().map(|attempt| attempt.phase).max()
+    }
 }
 
 fn seconds(waited: Duration) -> String {
@@ -82,6 +106,9 @@ fn seconds(waited: Duration) -> String {
 }
 
 fn list(attempts: &[Attempt]) -> String {
+    if attempts.is_empty() {
+        return "its answer was lost".to_owned();
+    }
     attempts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -105,5 +132,28 @@ mod tests {
             "kv put: no node could answer within 1.5 s: 127.0.0.1:7700: connect: connection refused; \
              next: `tripod status`"
         );
+    }
+
+    #[test]
+    fn an_outcome_that_is_not_known_says_so_without_attempts_too() {
+        let error = Error::OutcomeUnknown { what: "kv put", attempts: Vec::new() };
+        assert_eq!(
+            error.to_string(),
+            "kv put: the outcome is unknown: its answer was lost; next: look whether it took effect before \
+             sending it again"
+        );
+    }
+
+    #[test]
+    fn the_attempt_that_came_furthest_tells_the_phase() {
+        let attempt = |phase| Attempt { endpoint: "a:1".into(), phase, cause: "x".into() };
+        let error = |phases: &[Phase]| Error::Unavailable {
+            what: "kv get",
+            waited: Duration::ZERO,
+            attempts: phases.iter().copied().map(attempt).collect(),
+        };
+        assert_eq!(error(&[Phase::Resolve, Phase::Leader, Phase::Connect]).phase(), Some(Phase::Leader));
+        assert_eq!(error(&[Phase::Connect, Phase::Resolve]).phase(), Some(Phase::Connect));
+        assert_eq!((error(&[]).phase(), Error::Config(String::new()).phase()), (None, None));
     }
 }

@@ -18,6 +18,8 @@ enum Manner {
     Answer,
     /// It says that it did nothing.
     Unavailable,
+    /// It says that it did nothing, as it knows no leader.
+    NoLeader,
     /// It says that it may have done it.
     OutcomeUnknown,
     Hang,
@@ -49,7 +51,12 @@ impl Node {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match self.manner {
             Manner::Answer => Ok(()),
-            Manner::Unavailable => Err(Status::unavailable("no leader")),
+            Manner::Unavailable => Err(Status::unavailable("stopping")),
+            Manner::NoLeader => {
+                let mut status = Status::unavailable("no leader for 5 ms");
+                status.metadata_mut().insert("tripod-reason", "no-leader".parse().expect("ASCII"));
+                Err(status)
+            }
             Manner::OutcomeUnknown => {
                 let mut status = Status::unavailable("the leader was lost");
                 status.metadata_mut().insert("tripod-reason", "outcome-unknown".parse().expect("ASCII"));
@@ -146,13 +153,24 @@ async fn a_hanging_node_does_not_use_up_the_time() {
 
 #[tokio::test]
 async fn out_of_time_tells_every_node_and_phase() {
+    // No resolver takes a label of more than 63 characters, so none is asked.
+    let unknown = format!("{}:1", "x".repeat(64));
     let dead = nobody().await;
     let (_, refusing) = Node::serve(Manner::Unavailable).await;
-    let client = client(vec![dead.clone(), refusing.clone()], Duration::from_millis(300));
+    let (_, leaderless) = Node::serve(Manner::NoLeader).await;
+    let nodes = vec![unknown.clone(), dead.clone(), refusing.clone(), leaderless.clone()];
+    let client = client(nodes, Duration::from_secs(1));
     let error = client.kv("").get("k", Consistency::Linearizable).await.expect_err("nobody answers");
+    assert_eq!(error.phase(), Some(Phase::Leader));
     let Error::Unavailable { attempts, .. } = error else { panic!("not unavailable: {error}") };
     let seen: Vec<_> = attempts.iter().map(|attempt| (attempt.endpoint.clone(), attempt.phase)).collect();
-    assert_eq!(seen, [(dead, Phase::Connect), (refusing, Phase::Call)]);
+    let expected = [
+        (unknown, Phase::Resolve),
+        (dead, Phase::Connect),
+        (refusing, Phase::Call),
+        (leaderless, Phase::Leader),
+    ];
+    assert_eq!(seen, expected);
 }
 
 #[tokio::test]

@@ -9,6 +9,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use crate::settings::{Settings, variable};
+
 /// How long a process may take to end before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -31,7 +33,12 @@ pub(crate) struct Child {
 impl Child {
     /// Starts this same executable.
     pub(crate) fn start<A: AsRef<OsStr>>(arguments: &[A], outputs: Outputs) -> io::Result<Self> {
-        let mut process = Command::new(std::env::current_exe()?)
+        let mut process = Command::new(std::env::current_exe()?);
+        // A child is told everything by its flags; a setting of its parent's environment is not meant for it.
+        for key in Settings::new().keys() {
+            process.env_remove(variable(key));
+        }
+        let mut process = process
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(outputs.stdout)

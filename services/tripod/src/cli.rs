@@ -17,6 +17,7 @@ Examples:
   tripod kv get greeting                  read it back, through any node
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no node could be reached.
+Errors begin with a code: `tripod explain T3101` tells what it means, what causes it and what to do.
 Logs: TRIPOD_LOG=debug (or info, warn, or one level a crate) on standard error.";
 
 /// A coordinator for distributed ML jobs without a single point of failure.
@@ -114,6 +115,25 @@ pub(crate) enum Command {
     Doctor(cmd::doctor::DoctorArgs),
     /// Make a backup of what a stopped node holds, when the cluster has lost its quorum for good
     Recover(cmd::recover::RecoverArgs),
+    /// Explain the settings of a node, and check a file of them
+    #[command(subcommand)]
+    Config(cmd::config::ConfigCommand),
+    /// Look whether this machine is fit for a node, before one is started
+    Preflight(Box<cmd::preflight::PreflightArgs>),
+    /// Tell what an error code means, and what to do
+    Explain(cmd::explain::ExplainArgs),
+    /// Print a script that lets a shell complete commands and flags
+    Completion {
+        /// The shell
+        shell: cmd::completion::Shell,
+    },
+    /// Write a manual page for every command
+    Man {
+        /// The directory to write them to, which is made if it is missing
+        dir: std::path::PathBuf,
+    },
+    /// Show the version of this program
+    Version,
     /// Measure a running cluster
     #[command(subcommand)]
     Bench(tripod_load::cli::BenchArgs),

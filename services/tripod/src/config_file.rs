@@ -1,163 +1,202 @@
-//! `tripod server --config FILE`: flags of `server` that stand in a TOML file, under the same names.
+//! Where the settings of a node come from: the command line, else the environment, else the file that
+//! `--config` or `TRIPOD_CONFIG` names, else the default.
 //!
-//! A key becomes the flag that it is named after and goes through that flag's own parser. So the file
-//! knows the same flags and no other, and a value means the same in both places.
+//! A line of `server` (or of `preflight`, which looks at the same settings) is completed by flags for whatever
+//! it does not say itself, and is then parsed like any other.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, CommandFactory};
+use clap::{ArgMatches, CommandFactory};
 use toml::{Table, Value};
+use tripod_proto::code::Code;
 
 use crate::cli::Cli;
+use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::settings::{CONFIG, Settings, form, nearest, variable};
 
-const CONFIG: &str = "config";
-/// Flags that a file cannot hold: they say how this one process was started, not what the node is.
-const NEVER_IN_A_FILE: [&str; 2] = [CONFIG, "exit-with-parent"];
+/// The commands whose lines are completed.
+const COMPLETED: [&str; 2] = ["server", "preflight"];
 
-/// Adds to a command line what the file says that it names: every key whose flag is not given.
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Source {
+    Flag,
+    Environment,
+    File,
+}
+
+/// Adds to a command line what it does not say and environment or file do.
 ///
 /// # Errors
-/// The file cannot be read, or says what no flag could, or something is missing in both.
-pub(crate) fn complete(mut line: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
-    let command = Cli::command().mut_subcommand("server", nothing_required);
+/// The file cannot be read, environment or file say what no flag could, or the file leaves out what must be said.
+pub(crate) fn complete(mut line: Vec<OsString>, environment: &Environment) -> Result<Vec<OsString>, Failure> {
+    let optional = |command: clap::Command| command.mut_args(|arg| arg.required(false));
+    let command = COMPLETED.iter().fold(Cli::command(), |cli, name| cli.mut_subcommand(name, optional));
     // What is wrong with the line itself is told by whoever parses it next.
-    if let Ok(matches) = command.try_get_matches_from(&line)
-        && let Some(("server", given)) = matches.subcommand()
-        && let Some(path) = given.get_one::<PathBuf>(CONFIG)
-    {
-        let server = server();
-        let file = ConfigFile::read(path, &server)?;
-        file.check_complete(&server, given)?;
-        line.extend(file.flags_besides(given).map(OsString::from));
+    let Ok(matches) = command.try_get_matches_from(&line) else { return Ok(line) };
+    let Some((name, given)) = matches.subcommand().filter(|(name, _)| COMPLETED.contains(name)) else {
+        return Ok(line);
+    };
+    let settings = Settings::new();
+    let named = given.get_one::<PathBuf>(CONFIG).cloned();
+    let path = named.clone().or_else(|| environment.value(CONFIG).map(PathBuf::from));
+    let file = path.as_ref().map(|path| ConfigFile::read(path, &settings)).transpose()?;
+    if let (None, Some(path)) = (&named, &path) {
+        line.push(format!("--{CONFIG}={}", path.display()).into());
+    }
+    let layers = Layers { settings: &settings, environment, file: file.as_ref() };
+    let mut missing = Vec::new();
+    for arg in settings.args() {
+        let (id, key) = (arg.get_id().as_str(), arg.get_long().expect("a setting has a name"));
+        // A command that looks at fewer settings does not have all of them.
+        if given.try_contains_id(id).is_err() || is_given(given, id) {
+            continue;
+        }
+        match layers.flag(key)? {
+            Some((flag, _)) => line.push(flag.into()),
+            None => missing.push(arg),
+        }
+    }
+    match &file {
+        Some(file) if name == "server" => file.check_complete(&missing)?,
+        _ => {}
     }
     Ok(line)
 }
 
-/// The command as it is declared: all its own flags, none of the global ones.
-fn server() -> Command {
-    let cli = Cli::command();
-    cli.find_subcommand("server").expect("the command line has a server").clone()
+/// Reads a file by itself: how many settings it holds, if it holds all that must be said.
+///
+/// # Errors
+/// As [`complete`].
+pub(crate) fn check(path: &Path) -> Result<Vec<String>, Failure> {
+    let settings = Settings::new();
+    let file = ConfigFile::read(path, &settings)?;
+    let missing: Vec<_> = settings
+        .args()
+        .filter(|arg| !file.flags.iter().any(|(key, _)| arg.get_long() == Some(key)))
+        .collect();
+    file.check_complete(&missing)?;
+    Ok(file.flags.into_iter().map(|(_, flag)| flag).collect())
 }
 
-fn nothing_required(server: Command) -> Command {
-    server.mut_args(|arg| arg.required(false))
+/// What stands behind the command line.
+pub(crate) struct Layers<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) environment: &'a Environment,
+    pub(crate) file: Option<&'a ConfigFile<'a>>,
 }
 
-/// A file whose every key is a flag and whose every value is legal by itself.
-struct ConfigFile<'a> {
+impl Layers<'_> {
+    /// The flag that environment or file stand for, and which of them.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<(String, Source)>, Failure> {
+        if let Some(value) = self.environment.value(key) {
+            let flag = self.settings.flag(key, value).map_err(|reason| {
+                let form = self.settings.arg(key).map(form).unwrap_or_default();
+                let name = variable(key);
+                Failure::new(
+                    Code::ConfigVariable,
+                    format!("{name}={} is not legal as {form}: {reason}", value.escape_debug()),
+                )
+            })?;
+            return Ok(Some((flag, Source::Environment)));
+        }
+        let of_file = self.file.and_then(|file| file.flags.iter().find(|(known, _)| known == key));
+        Ok(of_file.map(|(_, flag)| (flag.clone(), Source::File)))
+    }
+}
+
+/// A file whose every key is a setting and whose every value is legal by itself.
+pub(crate) struct ConfigFile<'a> {
     path: &'a Path,
-    /// Ids of flags, and the flags as they are written on a command line.
+    /// Names, and flags as they are written on a command line.
     flags: Vec<(String, String)>,
 }
 
 impl<'a> ConfigFile<'a> {
-    fn read(path: &'a Path, server: &Command) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| usage(path, format_args!("cannot be read: {error}; give --config a file")))?;
-        Self::parse(path, &text, server)
+    pub(crate) fn read(path: &'a Path, settings: &Settings) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            failure(
+                Code::ConfigUnreadable,
+                path,
+                format_args!("cannot be read: {error}; give --config a file"),
+            )
+        })?;
+        Self::parse(path, &text, settings)
     }
 
-    fn parse(path: &'a Path, text: &str, server: &Command) -> Result<Self, Failure> {
+    /// How many settings it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.flags.len()
+    }
+
+    fn parse(path: &'a Path, text: &str, settings: &Settings) -> Result<Self, Failure> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let what = error.message().lines().collect::<Vec<_>>().join(", ");
-            usage(path, format_args!("line {line} is no TOML: {what}; write `key = value`, text in quotes"))
+            let told = format_args!("line {line} is no TOML: {what}; write `key = value`, text in quotes");
+            failure(Code::ConfigSyntax, path, told)
         })?;
         let mut flags = Vec::new();
         for (key, value) in &table {
-            let arg = named(server, key).ok_or_else(|| {
-                let known: Vec<_> = keys(server).collect();
-                usage(path, format_args!("there is no key `{key}`; there are {}", known.join(", ")))
-            })?;
-            let flag = flag(server, key, value).map_err(|reason| {
+            let arg = settings.arg(key).ok_or_else(|| unknown(path, key, settings))?;
+            let flag = word(value).and_then(|text| settings.flag(key, &text)).map_err(|reason| {
                 let value = value.to_string().replace('\n', "\\n");
-                usage(path, format_args!("{key} = {value} is not legal as {}: {reason}", form(arg)))
+                let told = format_args!("{key} = {value} is not legal as {}: {reason}", form(arg));
+                failure(Code::ConfigValue, path, told)
             })?;
-            flags.push((arg.get_id().to_string(), flag));
+            flags.push((key.clone(), flag));
         }
         Ok(Self { path, flags })
     }
 
-    /// Flags that `given` does not have.
-    fn flags_besides(self, given: &ArgMatches) -> impl Iterator<Item = String> {
-        let missing = self.flags.into_iter().filter(|(id, _)| !is_given(given, id));
-        missing.map(|(_, flag)| flag)
-    }
-
-    fn check_complete(&self, server: &Command, given: &ArgMatches) -> Result<(), Failure> {
-        let has = |arg: &Arg| {
-            let id = arg.get_id().as_str();
-            is_given(given, id) || self.flags.iter().any(|(known, _)| known == id)
+    /// Refuses what must be said somewhere, and is among those that nobody says.
+    fn check_complete(&self, unsaid: &[&clap::Arg]) -> Result<(), Failure> {
+        let cli = Cli::command();
+        let server = cli.find_subcommand("server").expect("the command line has a server");
+        let required = |arg: &&&clap::Arg| {
+            server.get_arguments().any(|own| own.get_id() == arg.get_id() && own.is_required_set())
         };
-        let missing: Vec<_> = server
-            .get_arguments()
-            .filter(|arg| arg.is_required_set() && !has(arg))
-            .filter_map(|arg| Some(format!("`{}` ({})", arg.get_long()?, form(arg))))
-            .collect();
+        let missing = unsaid.iter().filter(required);
+        let missing: Vec<_> =
+            missing.filter_map(|arg| Some(format!("`{}` ({})", arg.get_long()?, form(arg)))).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        Err(usage(
-            self.path,
-            format_args!("{} missing; write it there or give it as a flag", missing.join(", ")),
-        ))
+        let told = format_args!("{} missing; write it there or give it as a flag", missing.join(", "));
+        Err(failure(Code::ConfigMissing, self.path, told))
     }
 }
 
-fn is_given(given: &ArgMatches, id: &str) -> bool {
+fn unknown(path: &Path, key: &str, settings: &Settings) -> Failure {
+    let near = nearest(key, settings.keys());
+    let near = near.map_or_else(
+        || "`tripod config explain` lists all".to_owned(),
+        |near| format!("the nearest is `{near}`; `tripod config explain` lists all"),
+    );
+    failure(Code::ConfigKey, path, format_args!("there is no key `{key}`; {near}"))
+}
+
+pub(crate) fn is_given(given: &ArgMatches, id: &str) -> bool {
     given.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The names that a file may use.
-fn keys(server: &Command) -> impl Iterator<Item = &str> {
-    server.get_arguments().filter_map(Arg::get_long).filter(|key| !NEVER_IN_A_FILE.contains(key))
-}
-
-fn named<'a>(server: &'a Command, key: &str) -> Option<&'a Arg> {
-    let known = keys(server).any(|known| known == key);
-    server.get_arguments().find(|arg| known && arg.get_long() == Some(key))
-}
-
-/// The flag that means the same as the key, if the flag's own parser accepts the value.
-fn flag(server: &Command, key: &str, value: &Value) -> Result<String, String> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Boolean(switch) => switch.to_string(),
-        other => return Err(format!("it is of type {}", other.type_str())),
-    };
-    let flag = format!("--{key}={text}");
-    let alone = nothing_required(server.clone()).no_binary_name(true);
-    match alone.try_get_matches_from([&flag]) {
-        Ok(_) => Ok(flag),
-        Err(error) => Err(reason(&error)),
+/// A value as it is written behind a flag.
+fn word(value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Boolean(switch) => Ok(switch.to_string()),
+        other => Err(format!("it is of type {}", other.type_str())),
     }
 }
 
-/// Why a parser refused a value, in one line.
-fn reason(error: &clap::Error) -> String {
-    if let Some(source) = std::error::Error::source(error) {
-        return source.to_string();
-    }
-    match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(legal)) if !legal.is_empty() => format!("legal is {}", legal.join(", ")),
-        _ => error.kind().to_string(),
-    }
-}
-
-/// What a value looks like, as `--help` writes it.
-fn form(arg: &Arg) -> String {
-    let names = arg.get_value_names().unwrap_or_default();
-    names.iter().map(clap::builder::Str::as_str).collect::<Vec<_>>().join(" ")
-}
-
-fn usage(path: &Path, what: std::fmt::Arguments<'_>) -> Failure {
-    Failure::Usage(format!("--config {}: {what}", path.display()))
+fn failure(code: Code, path: &Path, what: std::fmt::Arguments<'_>) -> Failure {
+    Failure::new(code, format!("--config {}: {what}", path.display()))
 }
 
 #[cfg(test)]
@@ -172,11 +211,16 @@ mod tests {
 
     /// The line that remains when a file is put into a command line.
     fn complete_with(text: &str, flags: &[&str]) -> Result<Vec<String>, String> {
+        complete_in(&[], text, flags)
+    }
+
+    fn complete_in(variables: &[(&str, &str)], text: &str, flags: &[&str]) -> Result<Vec<String>, String> {
+        let environment = Environment::of(variables.iter().map(|(name, value)| (name.into(), value.into())));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), text).expect("written");
         let path = file.path().to_str().expect("UTF-8");
         let line = ["tripod", "server", "--config", path].into_iter().chain(flags.iter().copied());
-        match complete(line.map(OsString::from).collect()) {
+        match complete(line.map(OsString::from).collect(), &environment) {
             Ok(line) => {
                 Cli::try_parse_from(&line).map_err(|error| error.to_string())?;
                 let text = line.into_iter().skip(4).map(|part| part.into_string().expect("UTF-8"));
@@ -197,8 +241,8 @@ mod tests {
         complete_with(&all, &[]).expect("legal");
         let table: Table = all.parse().expect("TOML");
         let mut named: Vec<_> = table.keys().map(String::as_str).collect();
-        let server = server();
-        let mut known: Vec<_> = keys(&server).collect();
+        let settings = Settings::new();
+        let mut known: Vec<_> = settings.keys().collect();
         named.sort_unstable();
         known.sort_unstable();
         assert_eq!(named, known, "the example explains every key");
@@ -218,7 +262,10 @@ mod tests {
     fn what_neither_the_file_nor_a_flag_says_is_told() {
         let text = LEAST.replace("http", "#http").replace("node", "#node");
         let told = complete_with(&text, &["--node=1"]).expect_err("refused");
-        assert_eq!(told, "--config FILE: `http` (HOST:PORT) missing; write it there or give it as a flag");
+        assert_eq!(
+            told,
+            "T1205 config-missing: --config FILE: `http` (HOST:PORT) missing; write it there or give it as a flag"
+        );
     }
 
     #[test]
@@ -233,15 +280,52 @@ mod tests {
         ];
         for (line, expected) in cases {
             let told = complete_with(&format!("{LEAST}{line}\n"), &[]).expect_err(line);
-            assert_eq!(told, format!("--config FILE: {line} is not legal {expected}"));
+            assert_eq!(told, format!("T1204 config-value: --config FILE: {line} is not legal {expected}"));
         }
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file_and_a_flag_over_both() {
+        let variables = [("TRIPOD_TASKS", "5"), ("TRIPOD_REGISTER_TIMEOUT", "9"), ("TRIPOD_POLL", "hold")];
+        let text = format!("{LEAST}tasks = 8\nregister-timeout = 1\nheartbeat-timeout = 2.5\n");
+        let line = complete_in(&variables, &text, &["--poll=release"]).expect("legal");
+        for there in ["--tasks=5", "--register-timeout=9", "--heartbeat-timeout=2.5", "--poll=release"] {
+            assert!(line.iter().any(|part| part == there), "{there}: {line:?}");
+        }
+        for not_there in ["--tasks=8", "--register-timeout=1", "--poll=hold"] {
+            assert!(line.iter().all(|part| part != not_there), "{not_there}: {line:?}");
+        }
+        let told = complete_in(&[("TRIPOD_TASKS", "no")], &text, &[]).expect_err("refused");
+        assert!(told.starts_with("T1206 config-variable: TRIPOD_TASKS=no is not legal as N: "), "{told}");
+    }
+
+    #[test]
+    fn the_environment_may_name_the_file() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), LEAST).expect("written");
+        let variables = [("TRIPOD_CONFIG".into(), file.path().into()), ("TRIPOD_NODE".into(), "3".into())];
+        let environment = Environment::of(variables.into_iter());
+        let line = complete(["tripod", "server"].map(OsString::from).to_vec(), &environment).expect("legal");
+        let cli = Cli::try_parse_from(&line);
+        assert!(cli.is_ok() && line.contains(&"--node=3".into()), "{line:?} {:?}", cli.err());
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_one() {
+        let told = complete_with(&format!("{LEAST}hartbeat_timeout = 3\n"), &[]).expect_err("refused");
+        assert_eq!(
+            told,
+            "T1203 config-key: --config FILE: there is no key `hartbeat_timeout`; the nearest is \
+             `heartbeat-timeout`; `tripod config explain` lists all"
+        );
     }
 
     #[test]
     fn a_line_without_a_file_is_left_alone() {
         for line in [&["tripod", "server", "--node=1"][..], &["tripod", "frobnicate"], &["tripod"]] {
             let line: Vec<_> = line.iter().map(OsString::from).collect();
-            assert_eq!(complete(line.clone()).expect("nothing to refuse"), line);
+            let completed = complete(line.clone(), &Environment::default());
+            assert_eq!(completed.expect("nothing to refuse"), line);
         }
     }
 }

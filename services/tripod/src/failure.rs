@@ -1,63 +1,244 @@
 //! Why a command failed, and the exit code that says so. Exit codes are a contract: 0 done, 1 failed,
-//! 2 wrong usage, 3 nobody could be reached.
+//! 2 wrong usage, 3 nobody could be reached. So are error codes; every failure has one, and a page
+//! `docs/errors/Tnnnn.md`.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// A failure as one clear line.
-#[derive(Debug)]
-pub(crate) enum Failure {
+use tripod_client::Phase;
+use tripod_proto::code::Code;
+
+/// A failure as one clear line, which begins with its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    code: Code,
+    text: String,
+}
+
+/// What the process ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
     /// The command was understood and tried.
-    Failed(String),
-    /// The command line is wrong.
-    Usage(String),
+    Failed = 1,
+    /// The command line, or what it names, is wrong.
+    Usage = 2,
     /// No node could answer.
-    Unreachable(String),
+    Unreachable = 3,
 }
 
 impl Failure {
+    pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// What a library says: the code in its text goes to the front; if it has none, it is this one.
+    pub(crate) fn told(otherwise: Code, text: impl Into<String>) -> Self {
+        let text = text.into();
+        match Code::find(&text) {
+            Some(code) => Self { code, text: text.replacen(&format!("{code}: "), "", 1) },
+            None => Self { code: otherwise, text },
+        }
+    }
+
+    /// The same failure, said of what a configuration file holds, if the usage is wrong.
+    pub(crate) fn in_file(self, file: &Path) -> Self {
+        if self.exit() != Exit::Usage {
+            return self;
+        }
+        Self { text: format!("--config {}: {}", file.display(), self.text), ..self }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn code(&self) -> Code {
+        self.code
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        exit(self.code)
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
-            Self::Failed(_) => 1,
-            Self::Usage(_) => 2,
-            Self::Unreachable(_) => 3,
-        })
+        ExitCode::from(self.exit() as u8)
+    }
+}
+
+/// What a process ends with that ends with this code.
+pub(crate) fn exit(code: Code) -> Exit {
+    match code {
+        Code::Usage
+        | Code::FlagsConflict
+        | Code::ValueIllegal
+        | Code::NotConfirmed
+        | Code::TaskUnnamed
+        | Code::TfConfig
+        | Code::CodeUnknown
+        | Code::ConfigUnreadable
+        | Code::ConfigSyntax
+        | Code::ConfigKey
+        | Code::ConfigValue
+        | Code::ConfigMissing
+        | Code::ConfigVariable
+        | Code::RestorePlan
+        | Code::DoctorNoData
+        | Code::RecoverStranger
+        | Code::TaskUnknown => Exit::Usage,
+        Code::NameUnresolved | Code::NotConnected | Code::NoAnswer | Code::NoLeader => Exit::Unreachable,
+        _ => Exit::Failed,
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Failed(text) | Self::Usage(text) | Self::Unreachable(text)) = self;
-        f.write_str(text)
+        write!(f, "{}: {}", self.code, self.text)
     }
 }
 
 impl From<tripod_client::Error> for Failure {
     fn from(error: tripod_client::Error) -> Self {
+        use tripod_client::Error;
         let text = error.to_string();
-        match error {
-            tripod_client::Error::Config(_) => Self::Usage(text),
-            tripod_client::Error::Unavailable { .. } => Self::Unreachable(text),
-            tripod_client::Error::OutcomeUnknown { .. } | tripod_client::Error::Refused { .. } => {
-                Self::Failed(text)
-            }
-        }
+        let code = match &error {
+            Error::Config(_) => Code::ValueIllegal,
+            Error::OutcomeUnknown { .. } => Code::OutcomeUnknown,
+            Error::Unavailable { .. } => match error.phase() {
+                Some(Phase::Resolve) => Code::NameUnresolved,
+                Some(Phase::Connect) => Code::NotConnected,
+                Some(Phase::Leader) => Code::NoLeader,
+                Some(Phase::Call | Phase::Commit) | None => Code::NoAnswer,
+            },
+            Error::Refused { .. } if error.is_unknown_call() => Code::CallUnknown,
+            // The node's own words may have a code.
+            Error::Refused { reason, .. } => return Self::told(refused(reason), text),
+        };
+        Self::new(code, text)
+    }
+}
+
+/// What a refusal means, by its machine-readable reason.
+fn refused(reason: &str) -> Code {
+    match reason {
+        "job-unknown" => Code::JobUnknown,
+        "job-exists" => Code::JobExists,
+        "job-name-invalid" | "job-spec-invalid" => Code::JobIllegal,
+        "job-slots-taken" => Code::JobPortsTaken,
+        "job-replaced" => Code::JobReplaced,
+        "key-exists" => Code::KeyExists,
+        "key-missing" => Code::KeyUnknown,
+        "version-mismatch" => Code::KeyVersion,
+        "limit-exceeded" => Code::LimitExceeded,
+        "session-expired" | "reply-forgotten" | "session-window" => Code::SessionEnded,
+        "overloaded" => Code::Overloaded,
+        "disk-full" => Code::DiskFull,
+        "not-leader" => Code::NoLeader,
+        "change-in-progress" => Code::ChangeInProgress,
+        "member-unknown" | "member-not-added" => Code::MemberUnknown,
+        "member-removed" => Code::NodeRemoved,
+        "member-had-data" => Code::JoinLost,
+        "address-taken" | "address-malformed" | "address-stranger" => Code::AddressRefused,
+        "nothing-to-change" => Code::NothingToChange,
+        "member-silent" => Code::MemberSilent,
+        "member-lagging" => Code::MemberLagging,
+        "last-voter" => Code::LastVoter,
+        "quorum-lost" => Code::QuorumLost,
+        "change-not-open" => Code::ChangeNotOpen,
+        _ => Code::Refused,
     }
 }
 
 impl From<tripod_agent::Error> for Failure {
     fn from(error: tripod_agent::Error) -> Self {
-        let text = error.to_string();
-        match error {
-            tripod_agent::Error::Config(_) => Self::Usage(text),
-            tripod_agent::Error::Listen(_) | tripod_agent::Error::Serve { .. } => Self::Failed(text),
-        }
+        let code = match error {
+            tripod_agent::Error::Config(_) => Code::ValueIllegal,
+            tripod_agent::Error::Listen(_) => Code::ListenFailed,
+            tripod_agent::Error::Serve { .. } => Code::AgentFailed,
+        };
+        Self::told(code, error.to_string())
     }
 }
 
 /// Standard output is gone or full: nobody reads on.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::Failed(format!("cannot write the output: {error}"))
+        Self::new(Code::OutputFailed, format!("cannot write the output: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tripod_client::{Attempt, Error};
+
+    use super::*;
+
+    const OF_CALLS: &str = include_str!("../../native/src/status.rs");
+    const OF_MEMBERS: &str = include_str!("../../native/src/status/member.rs");
+
+    /// The reason words in a table of refusals.
+    fn reasons(table: &str) -> impl Iterator<Item = &str> {
+        let before_tests = table.split("#[cfg(test)]").next().unwrap_or_default();
+        before_tests
+            .split('"')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+    }
+
+    #[test]
+    fn every_reason_that_the_command_line_may_meet_has_a_code() {
+        let met =
+            ["job-", "key-", "version-mismatch", "limit-", "session-", "reply-", "overloaded", "disk-full"];
+        let of_calls = reasons(OF_CALLS).filter(|word| met.iter().any(|met| word.starts_with(met)));
+        // Answers to these are told by how far the call came.
+        let phases = ["no-leader", "outcome-unknown"];
+        let of_members = reasons(OF_MEMBERS).filter(|word| !phases.contains(word));
+        let mut found = 0;
+        for word in of_calls.chain(of_members) {
+            assert_ne!(refused(word), Code::Refused, "{word}");
+            found += 1;
+        }
+        assert!(found >= 25, "{found}");
+        assert_eq!(refused("something-new"), Code::Refused);
+    }
+
+    #[test]
+    fn a_code_stands_in_front_of_a_text_once() {
+        let own = Failure::new(Code::KeyUnknown, "there is no key `x`");
+        assert_eq!(own.to_string(), "T6201 key-unknown: there is no key `x`");
+        let told = Failure::told(Code::NodeEnded, "node 1 cannot go on: T3102 log-io: cannot sync");
+        assert_eq!(told.code(), Code::LogIo);
+        assert_eq!(told.to_string(), "T3102 log-io: node 1 cannot go on: cannot sync");
+        assert_eq!(Failure::told(Code::Defect, "T3104 log-locked: x").to_string(), "T3104 log-locked: x");
+        let uncoded = Failure::told(Code::NodeEnded, "something");
+        assert_eq!(uncoded.to_string(), "T4206 node-ended: something");
+    }
+
+    #[test]
+    fn a_call_that_failed_is_told_by_how_far_it_came() {
+        let failed = |phase| {
+            let attempts =
+                vec![Attempt { endpoint: "a:1".into(), phase, cause: "T3202 leader-stalled: x".into() }];
+            Failure::from(Error::Unavailable { what: "kv get", waited: Duration::ZERO, attempts })
+        };
+        for (phase, code) in [
+            (Phase::Resolve, Code::NameUnresolved),
+            (Phase::Connect, Code::NotConnected),
+            (Phase::Call, Code::NoAnswer),
+            (Phase::Leader, Code::NoLeader),
+        ] {
+            let failure = failed(phase);
+            assert_eq!((failure.code(), failure.exit()), (code, Exit::Unreachable));
+            assert!(failure.to_string().starts_with(&format!("{code}: kv get: ")), "{failure}");
+        }
+    }
+
+    #[test]
+    fn wrong_usage_names_the_file_that_it_may_stand_in() {
+        let file = Path::new("server.toml");
+        let wrong = Failure::new(Code::FlagsConflict, "x").in_file(file);
+        assert_eq!(wrong.to_string(), "T1102 flags-conflict: --config server.toml: x");
+        let other = Failure::new(Code::ListenFailed, "x").in_file(file);
+        assert_eq!(other.to_string(), "T1401 listen-failed: x");
     }
 }

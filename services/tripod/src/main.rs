@@ -14,14 +14,17 @@
 //! |---|---|
 //! | `cli` | the command line, with its help |
 //! | `cmd` | one file a command |
-//! | `config_file` | flags of `server` that stand in a file |
+//! | `settings`, `environment`, `config_file` | what `server` takes as flags, variables or keys of a file |
+//! | `confirm` | asking before something is destroyed |
 //! | `args` | values of flags that several commands take |
 //! | `node` | one running node: listeners, job ports, announcement, stop |
 //! | `dev` | a cluster of processes on this machine |
+//! | `preflight` | whether a machine is fit for a node |
 //! | `launch` | a program as one task of a job, with an agent of its own |
 //! | `child` | processes of this same executable |
 //! | `view` | what is printed, as data |
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
+//! | `pages` | what error codes mean, `docs/errors` |
 
 mod args;
 mod backups;
@@ -29,21 +32,28 @@ mod child;
 mod cli;
 mod cmd;
 mod config_file;
+mod confirm;
 mod dev;
+mod environment;
 mod failure;
 mod launch;
 mod logging;
 mod node;
 mod output;
+mod pages;
+mod preflight;
+mod settings;
 mod view;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tripod_proto::code::Code;
 
 use crate::cli::Cli;
-use crate::failure::Failure;
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
 
 /// The allocator of the C library keeps far more memory than a state of many small values needs.
 #[global_allocator]
@@ -69,9 +79,28 @@ fn main() -> ExitCode {
     }
 }
 
+/// What the parser of the command line has to say: help, which was asked for, or what is wrong.
+fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let text = error.to_string();
+    match text.strip_prefix("error: ") {
+        Some(wrong) => Err(Failure::new(Code::Usage, wrong.trim_end())),
+        None => {
+            error.print()?;
+            Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8)))
+        }
+    }
+}
+
 fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
-    let line = config_file::complete(line)?;
-    let cli = Cli::parse_from(line);
+    let environment = Environment::of_this_process();
+    for warning in environment.warnings() {
+        eprintln!("warning: {warning}");
+    }
+    let line = config_file::complete(line, &environment)?;
+    let cli = match Cli::try_parse_from(line) {
+        Ok(cli) => cli,
+        Err(error) => return told(&error),
+    };
     logging::start(cli.command.is_a_service());
     // An agent passes small messages on, from one connection to another: a second thread would only have
     // to be woken for each.
@@ -80,7 +109,8 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder.enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::new(Code::ProcessLimits, format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(cmd::run(cli));
     // Calls that are still held, and a read of standard input, would keep the process alive.
     runtime.shutdown_background();

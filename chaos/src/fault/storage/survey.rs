@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::Instant;
 use tripod_load::connect;
+use tripod_proto::code::Code;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{StatusRequest, StatusResponse};
 
@@ -200,18 +201,17 @@ async fn settled(
 
 /// What is to be thought of the last words of a node that ended.
 fn refusal(words: &str, data: &Path) -> Outcome {
-    let code =
-        words.split(|c: char| !(c.is_ascii_uppercase() || c == '-')).find(|word| word.starts_with("TRIPOD-"));
+    let code = Code::find_cause(words);
     let names_place = words.contains(&data.display().to_string());
     // The way back: what to do with the directory, or with the file.
     let names_way = ["wipe", "rejoin", "start the node again"].iter().any(|way| words.contains(way));
     match code {
         Some(code) if names_place && names_way && !words.contains("panicked") => {
-            Outcome::Detected { code: code.to_owned() }
+            Outcome::Detected { code: code.to_string() }
         }
         code => {
             let text = words.lines().rev().take(3).collect::<Vec<_>>().join(" | ");
-            Outcome::Mute { code: code.map(str::to_owned), text }
+            Outcome::Mute { code: code.map(|code| code.to_string()), text }
         }
     }
 }
@@ -233,13 +233,13 @@ mod tests {
     #[test]
     fn a_refusal_must_say_what_where_and_what_to_do() {
         let data = Path::new("/data/node-1");
-        let whole = "error: TRIPOD-LOG-DAMAGED: /data/node-1/journal is damaged; wipe it and join again";
-        assert_eq!(refusal(whole, data), Outcome::Detected { code: "TRIPOD-LOG-DAMAGED".to_owned() });
+        let whole = "error: T3101 log-damaged: /data/node-1/journal is damaged; wipe it and join again";
+        assert_eq!(refusal(whole, data), Outcome::Detected { code: "T3101 log-damaged".to_owned() });
         for lacking in [
             "error: /data/node-1/journal is damaged; wipe it",
-            "error: TRIPOD-LOG-DAMAGED: damaged; wipe it",
-            "error: TRIPOD-LOG-DAMAGED: /data/node-1/journal is damaged",
-            "thread panicked at x: TRIPOD-LOG-DAMAGED /data/node-1 wipe",
+            "error: T3101 log-damaged: damaged; wipe it",
+            "error: T3101 log-damaged: /data/node-1/journal is damaged",
+            "thread panicked at x: T3101 log-damaged: /data/node-1 wipe",
             "",
         ] {
             assert_eq!(refusal(lacking, data).name(), "mute", "{lacking}");

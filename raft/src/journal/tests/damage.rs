@@ -44,7 +44,7 @@ fn is_refused(machine: &Machine, files: &BTreeMap<String, Vec<u8>>, what: &str) 
         }
         Err(error) => {
             let text = error.to_string();
-            assert!(text.starts_with("TRIPOD-LOG-DAMAGED") && text.contains("run `mv "), "{what}: {text}");
+            assert!(text.starts_with("T3101 log-damaged") && text.contains("run `mv "), "{what}: {text}");
             true
         }
     }
@@ -96,7 +96,7 @@ fn only_the_last_frame_may_go_and_only_without_its_seal() {
                     assert_eq!(found, before[2], "{name}, byte {at}: more than the last frame is gone");
                     shortened += 1;
                 }
-                Err(error) => assert!(error.to_string().starts_with("TRIPOD-LOG-DAMAGED"), "{error}"),
+                Err(error) => assert!(error.to_string().starts_with("T3101 log-damaged"), "{error}"),
             }
         }
     }
@@ -140,7 +140,7 @@ fn a_lost_or_shortened_file_is_noticed() {
     }
     assert!(refused >= 2, "{refused}");
     let refusal = start_on(&machine, &BTreeMap::new()).unwrap_err().to_string();
-    assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED"), "{refusal}");
+    assert!(refusal.starts_with("T3101 log-damaged"), "{refusal}");
 }
 
 /// One flipped bit in the last record of sled's file makes sled drop it, and that record may be the journal's id.
@@ -153,7 +153,7 @@ fn a_home_that_forgot_its_journal_gets_no_new_one() {
         let mut forgetful = machine.after_crash(Loss::Nothing);
         forgetful.home = SimHome::new(forgetful.medium.clone());
         let refusal = forgetful.start().unwrap_err().to_string();
-        assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains("has lost"), "{refusal}");
+        assert!(refusal.starts_with("T3101 log-damaged") && refusal.contains("has lost"), "{refusal}");
     }
     // What an interrupted creation leaves is another matter: nothing was ever in that journal.
     let mut interrupted = Machine::new();
@@ -202,12 +202,12 @@ fn a_home_that_holds_less_or_something_else_than_promised_is_refused() {
     let mut altered = machine.after_crash(Loss::Nothing);
     altered.home.alter(held - 2, entry(1, held - 2, 7));
     let refusal = altered.start().unwrap_err().to_string();
-    assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains("not what was moved"), "{refusal}");
+    assert!(refusal.starts_with("T3101 log-damaged") && refusal.contains("not what was moved"), "{refusal}");
 
     let mut shorter = machine.after_crash(Loss::Nothing);
     for _ in 0..held {
         shorter.home.forget_last();
         let refusal = shorter.start().unwrap_err().to_string();
-        assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains("is missing"), "{refusal}");
+        assert!(refusal.starts_with("T3101 log-damaged") && refusal.contains("is missing"), "{refusal}");
     }
 }

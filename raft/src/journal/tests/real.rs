@@ -218,7 +218,7 @@ async fn a_sled_that_forgot_the_end_of_the_log_refuses_the_start() {
     drop(disk);
     let refusal = refusal(directory.path());
     assert!(
-        refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains(&rejoin::advice(directory.path())),
+        refusal.starts_with("T3101 log-damaged") && refusal.contains(&rejoin::advice(directory.path())),
         "{refusal}"
     );
 }
@@ -231,7 +231,7 @@ async fn a_missing_journal_refuses_the_start() {
     store.close();
     std::fs::remove_dir_all(directory.path().join("journal")).unwrap();
     let refusal = refusal(directory.path());
-    assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED") && refusal.contains("journal/"), "{refusal}");
+    assert!(refusal.starts_with("T3101 log-damaged") && refusal.contains("journal/"), "{refusal}");
 }
 
 #[tokio::test]
@@ -246,7 +246,7 @@ async fn a_journal_of_another_node_refuses_the_start() {
     std::fs::remove_dir_all(&journal).unwrap();
     std::fs::rename(other.path().join("journal"), &journal).unwrap();
     let refusal = refusal(mine.path());
-    assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED"), "{refusal}");
+    assert!(refusal.starts_with("T3101 log-damaged"), "{refusal}");
 }
 
 /// Nobody waits for the mover, so its failure must end the node by itself.
@@ -265,6 +265,6 @@ async fn a_journal_that_cannot_be_read_back_ends_the_node() {
     // The node may fail while this is still being written.
     let _ = store.blocking_append(entries(1, 150..151, 10)).await;
     let reason = tokio::time::timeout(Duration::from_secs(20), failure.wait()).await.unwrap();
-    assert!(reason.starts_with("TRIPOD-LOG-DAMAGED") && reason.contains(".segment"), "{reason}");
+    assert!(reason.starts_with("T3101 log-damaged") && reason.contains(".segment"), "{reason}");
     store.close();
 }

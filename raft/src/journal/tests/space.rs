@@ -77,7 +77,7 @@ fn a_log_that_grows_on_a_full_disk_fails_and_loses_nothing() {
             Err(error) => break error.to_string(),
         }
     };
-    assert!(refusal.starts_with("TRIPOD-LOG-IO") && refusal.contains("free space"), "{refusal}");
+    assert!(refusal.starts_with("T3102 log-io") && refusal.contains("free space"), "{refusal}");
     machine.files.set_room(None);
     let mut again = machine.after_crash(Loss::Everything);
     assert_eq!(again.start().unwrap(), machine.acked);

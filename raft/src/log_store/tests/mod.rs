@@ -265,7 +265,7 @@ async fn a_flipped_byte_anywhere_in_a_chunk_refuses_the_start() {
     // Every byte of the part's header and of the first entry's, and some behind.
     for at in (0..60).chain([1000, 2000]) {
         let refusal = opened_after(|tree| flip(tree, 0, at)).await;
-        assert!(refusal.starts_with("TRIPOD-LOG-DAMAGED"), "byte {at}: {refusal}");
+        assert!(refusal.starts_with("T3101 log-damaged"), "byte {at}: {refusal}");
         assert!(refusal.contains("entry ") && refusal.contains("run `mv "), "byte {at}: {refusal}");
     }
 }
@@ -302,7 +302,7 @@ async fn a_second_opener_is_told_what_to_do() {
     let directory = TempDir::new().unwrap();
     let _store = open(directory.path()).unwrap();
     let refusal = open(directory.path()).err().unwrap().to_string();
-    assert!(refusal.starts_with("TRIPOD-LOG-LOCKED"), "{refusal}");
+    assert!(refusal.starts_with("T3104 log-locked"), "{refusal}");
 }
 
 /// A disk that counts the flushes which ran where an async runtime could run tasks.

@@ -16,7 +16,7 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
         ),
         Refusal::NodeUnknown { node } => format!("there is no node {node}; {LIST}"),
         Refusal::NodeRemoved { node } => format!(
-            "TRIPOD-NODE-REMOVED: node {node} was removed, and its id never comes back; to use its machine again \
+            "T4201 node-removed: node {node} was removed, and its id never comes back; to use its machine again \
              empty its data directory and start it with `tripod server --join HOST:PORT`"
         ),
         Refusal::AddressTaken { node, peer } => format!(
@@ -24,7 +24,7 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
              `tripod member remove {node}` first"
         ),
         Refusal::HadData { node } => format!(
-            "TRIPOD-JOIN-LOST: this was node {node}, which has taken part, and its data directory is gone; it must \
+            "T4202 join-lost: this was node {node}, which has taken part, and its data directory is gone; it must \
              not vote again: run `tripod member remove {node}`, empty its data directory and join again"
         ),
         Refusal::NotOpen { change } => {

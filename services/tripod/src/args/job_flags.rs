@@ -2,6 +2,7 @@
 
 use clap::{ArgAction, Args, ValueEnum};
 use tripod_client::wire;
+use tripod_proto::code::Code;
 use tripod_state::ids::DurationMs;
 use tripod_state::job::{self, Listener};
 
@@ -98,10 +99,13 @@ impl JobFlags {
     /// Wrong usage: both are given and contradict each other.
     pub(crate) fn tasks(&self, given: Option<u32>) -> Result<Option<u32>, Failure> {
         match (given, self.members.as_ref()) {
-            (Some(given), Some(groups)) if given != groups.tasks() => Err(Failure::Usage(format!(
-                "--members {groups} are {} tasks, and --tasks is {given}; leave one of the two out",
-                groups.tasks()
-            ))),
+            (Some(given), Some(groups)) if given != groups.tasks() => Err(Failure::new(
+                Code::FlagsConflict,
+                format!(
+                    "--members {groups} are {} tasks, and --tasks is {given}; leave one of the two out",
+                    groups.tasks()
+                ),
+            )),
             (given, groups) => Ok(given.or(groups.map(Groups::tasks))),
         }
     }
@@ -176,7 +180,10 @@ impl JobFlags {
         let numbering = job::Spec { groups: self.groups().to_vec(), ..job::Spec::of_tasks(1) };
         let listener = |member: &Member| match numbering.task(&member.group, member.index) {
             Some(task) => Ok(Listener { task, address: member.address.clone() }),
-            None => Err(Failure::Usage(format!("--member {member}: --members has no such task"))),
+            None => Err(Failure::new(
+                Code::FlagsConflict,
+                format!("--member {member}: --members has no such task"),
+            )),
         };
         let mut listeners: Vec<_> = self.listeners.iter().map(listener).collect::<Result<_, _>>()?;
         listeners.sort_by_key(|listener| listener.task);
@@ -275,7 +282,7 @@ mod tests {
         let tasks = |given| flags.tasks(given).map_err(|failure| failure.to_string());
         assert_eq!((tasks(None), tasks(Some(5))), (Ok(Some(5)), Ok(Some(5))));
         let expected =
-            "--members chief:1,worker:4 are 5 tasks, and --tasks is 3; leave one of the two out".to_owned();
+            "T1102 flags-conflict: --members chief:1,worker:4 are 5 tasks, and --tasks is 3; leave one of the two out".to_owned();
         assert_eq!(tasks(Some(3)), Err(expected));
         assert_eq!(parse(&[]).tasks(None).expect("nobody says"), None);
     }
@@ -284,6 +291,6 @@ mod tests {
     fn a_listener_must_be_a_member() {
         let flags = parse(&["--members=worker:1", "--member=worker:1=a:1"]);
         let text = flags.to_wire(1).expect_err("refused").to_string();
-        assert_eq!(text, "--member worker:1=a:1: --members has no such task");
+        assert_eq!(text, "T1102 flags-conflict: --member worker:1=a:1: --members has no such task");
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use tripod_proto::code::Code;
 use tripod_raft::backup;
 use tripod_state::ids::{LogIndex, NodeId};
 
@@ -86,12 +87,15 @@ impl Folder {
     pub(super) fn check_owner(&self, cluster_id: &str) -> Result<(), Failure> {
         let Some(newest) = self.newest()? else { return Ok(()) };
         match backup::verify(&newest.path) {
-            Ok(contents) if contents.cluster_id != cluster_id => Err(Failure::Failed(format!(
-                "{} holds backups of cluster {}, and this is cluster {cluster_id}; give --backup-dir another directory, \
+            Ok(contents) if contents.cluster_id != cluster_id => Err(Failure::new(
+                Code::BackupElsewhere,
+                format!(
+                    "{} holds backups of cluster {}, and this is cluster {cluster_id}; give --backup-dir another directory, \
                  or move them away",
-                self.directory.display(),
-                contents.cluster_id
-            ))),
+                    self.directory.display(),
+                    contents.cluster_id
+                ),
+            )),
             _ => Ok(()),
         }
     }
@@ -114,10 +118,13 @@ impl Folder {
     }
 
     fn failed(&self, error: &io::Error) -> Failure {
-        Failure::Failed(format!(
-            "TRIPOD-BACKUP-IO: --backup-dir {}: {error}; check its permissions and the free space",
-            self.directory.display()
-        ))
+        Failure::new(
+            Code::BackupIo,
+            format!(
+                "--backup-dir {}: {error}; check its permissions and the free space",
+                self.directory.display()
+            ),
+        )
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 use tripod_native::{Backups, Newest};
+use tripod_proto::code::Code;
 use tripod_raft::Handle;
 use tripod_raft::backup::{self, Contents, Saving};
 
@@ -71,7 +72,7 @@ impl Keeper {
             folder.prepare()?;
             let newest = folder.newest()?;
             let contents = newest.as_ref().map(|found| backup::verify(&found.path)).transpose();
-            Ok((newest, contents.map_err(|error| Failure::Failed(error.to_string()))?))
+            Ok((newest, contents.map_err(failed)?))
         });
         match looked.await {
             Ok((Some(found), Some(contents))) => self.tell(&found, &contents),
@@ -90,7 +91,7 @@ impl Keeper {
     async fn make(&self) -> Result<(), Failure> {
         // What it brings is told by the index in the file.
         let _ = tokio::time::timeout(BARRIER_TIMEOUT, self.handle.read_barrier()).await;
-        let saving = self.handle.save_snapshot().map_err(|error| Failure::Failed(error.to_string()))?;
+        let saving = self.handle.save_snapshot().map_err(failed)?;
         let (folder, cluster_id, keep) = (self.folder.clone(), self.cluster_id.clone(), self.plan.keep);
         let (found, contents) = aside(move || {
             folder.prepare()?;
@@ -135,12 +136,11 @@ fn write(folder: &Folder, mut saving: Saving) -> Result<(Found, Contents), Failu
     // One that was made at this index before has the same content.
     let mut target = Target::open(&file, true)?;
     while let Some(part) = saving.parts.blocking_recv() {
-        let part =
-            part.map_err(|error| Failure::Failed(format!("the state could not be written: {error}")))?;
+        let part = part.map_err(failed)?;
         target.write(&part)?;
     }
     let target = target.finish()?;
-    let contents = backup::verify(&target.path()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let contents = backup::verify(&target.path()).map_err(failed)?;
     target.put_in_place()?;
     Ok((Found { path: file, index: contents.index, saved: SystemTime::now() }, contents))
 }
@@ -150,7 +150,12 @@ async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Failure::Failed("the backup was cut short; see the log".to_owned())))
+    done.unwrap_or_else(|_| Err(Failure::new(Code::Defect, "the backup was cut short; see the log")))
+}
+
+/// What the node itself says about its state or a file.
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::told(Code::BackupIo, error.to_string())
 }
 
 fn ms(time: SystemTime) -> u64 {

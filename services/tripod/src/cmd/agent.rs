@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use tripod_agent::{Agent, AgentConfig, Listen, Timing};
+use tripod_proto::code::Code;
 
 use crate::args::host_port::host_port;
 use crate::args::job_flags::{JobFlags, Poll};
@@ -101,8 +102,9 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
 fn config(args: AgentArgs, global: &Global) -> Result<AgentConfig, Failure> {
     let tasks = args.flags.tasks(args.tasks)?;
     if tasks.is_none() && args.flags.describe_a_new_job() {
-        return Err(Failure::Usage(
-            "flags of a job only count when it is created; add --tasks, or leave them out".into(),
+        return Err(Failure::new(
+            Code::FlagsConflict,
+            "flags of a job only count when it is created; add --tasks, or leave them out",
         ));
     }
     Ok(AgentConfig {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use tripod_raft::doctor::{self, Error, Line, Report};
+use tripod_proto::code::Code;
+use tripod_raft::doctor::{self, Line, Report};
 
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -61,7 +62,7 @@ impl FromStr for Range {
 pub(crate) async fn run(args: DoctorArgs, global: &Global) -> Result<(), Failure> {
     let format = global.format();
     let done = tokio::task::spawn_blocking(move || look(&args, format)).await;
-    done.map_err(|error| Failure::Failed(format!("the doctor panicked: {error}")))?
+    done.map_err(|error| Failure::new(Code::Defect, format!("the doctor panicked: {error}")))?
 }
 
 fn look(args: &DoctorArgs, format: Format) -> Result<(), Failure> {
@@ -75,10 +76,7 @@ fn look(args: &DoctorArgs, format: Format) -> Result<(), Failure> {
             printed = output::json(&line);
         }
     });
-    let report = examined.map_err(|error| match error {
-        Error::NoData(text) => Failure::Usage(text),
-        Error::Running(text) | Error::Damaged(text) | Error::Io(text) => Failure::Failed(text),
-    })?;
+    let report = examined.map_err(|error| Failure::told(Code::DoctorIo, error.to_string()))?;
     printed?;
     match (args.export, format) {
         (Some(range), _) => missing(range, &report)?,
@@ -86,26 +84,31 @@ fn look(args: &DoctorArgs, format: Format) -> Result<(), Failure> {
         (None, Format::Table) => output::line(&view::doctor::render(&report))?,
     }
     for problem in &report.problems {
-        eprintln!("problem: {problem}");
+        eprintln!("problem: {}", Failure::told(Code::DoctorFound, problem));
     }
     match report.problems.len() {
         0 => Ok(()),
-        count => Err(Failure::Failed(format!("{count} problems in {}, told above", report.data))),
+        count => {
+            Err(Failure::new(Code::DoctorFound, format!("{count} problems in {}, told above", report.data)))
+        }
     }
 }
 
 /// Refuses to be silent about entries that were asked for and are not there.
 fn missing(range: Range, report: &Report) -> Result<(), Failure> {
     let (Some(first), Some(last)) = (report.log.first, report.log.last) else {
-        return Err(Failure::Failed(format!("the log in {} has no entries", report.data)));
+        return Err(Failure::new(Code::EntriesMissing, format!("the log in {} has no entries", report.data)));
     };
     if range.from >= first.index && range.to <= last.index {
         return Ok(());
     }
-    Err(Failure::Failed(format!(
-        "the log holds the entries {} to {}; not all of {} to {} could be printed",
-        first.index, last.index, range.from, range.to
-    )))
+    Err(Failure::new(
+        Code::EntriesMissing,
+        format!(
+            "the log holds the entries {} to {}; not all of {} to {} could be printed",
+            first.index, last.index, range.from, range.to
+        ),
+    ))
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use tokio::time::Instant;
 use tripod_client::{Client, Error, wire};
+use tripod_proto::code::Code;
 
 use crate::args::job_flags::JobFlags;
 use crate::cli::Global;
 use crate::cmd::status::ask_all;
+use crate::confirm::Consent;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::view::cluster::client_addresses;
@@ -56,6 +58,9 @@ pub(crate) enum JobCommand {
     Delete {
         /// The job's name
         name: String,
+
+        #[command(flatten)]
+        consent: Consent,
     },
 }
 
@@ -80,7 +85,10 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
         JobCommand::List => list(&client, global.format()).await,
         JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
         JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
-        JobCommand::Delete { name } => Ok(client.jobs().delete(&name).await?),
+        JobCommand::Delete { name, consent } => {
+            consent.to(format!("delete job `{name}` and everything in it")).await?;
+            Ok(client.jobs().delete(&name).await?)
+        }
     }
 }
 
@@ -103,9 +111,10 @@ async fn created_after_all(client: &Client, args: &CreateArgs) -> Result<wire::J
             eprintln!("the answer was lost, but there is a job `{name}` now; it may be somebody else's");
             Ok(job)
         }
-        None => Err(Failure::Failed(format!(
-            "job create: the answer was lost and there is no job `{name}`; try again"
-        ))),
+        None => Err(Failure::new(
+            Code::OutcomeUnknown,
+            format!("job create: the answer was lost and there is no job `{name}`; try again"),
+        )),
     }
 }
 
@@ -145,7 +154,10 @@ async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failur
 
 async fn existing(client: &Client, name: &str) -> Result<wire::Job, Failure> {
     client.jobs().get(name).await?.ok_or_else(|| {
-        Failure::Failed(format!("there is no job `{name}`; see the jobs with `tripod job list`"))
+        Failure::new(
+            Code::JobUnknown,
+            format!("there is no job `{name}`; see the jobs with `tripod job list`"),
+        )
     })
 }
 

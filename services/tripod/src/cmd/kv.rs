@@ -6,6 +6,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tripod_client::{Client, Condition, Consistency, Entry, Kv};
+use tripod_proto::code::Code;
 
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -104,10 +105,13 @@ pub(crate) async fn run(command: KvCommand, global: &Global) -> Result<(), Failu
 async fn get(client: &Client, args: &GetArgs, format: Format) -> Result<(), Failure> {
     let consistency = if args.local { Consistency::Local } else { Consistency::Linearizable };
     let entry = client.kv(&args.of.job).get(&args.key, consistency).await?.ok_or_else(|| {
-        Failure::Failed(format!(
-            "there is no key `{}` in job `{}`; see the keys with `tripod kv list --job {}`",
-            args.key, args.of.job, args.of.job
-        ))
+        Failure::new(
+            Code::KeyUnknown,
+            format!(
+                "there is no key `{}` in job `{}`; see the keys with `tripod kv list --job {}`",
+                args.key, args.of.job, args.of.job
+            ),
+        )
     })?;
     match format {
         Format::Json => output::json(&KeyView::of(&entry))?,
@@ -195,7 +199,10 @@ async fn standard_input() -> Result<Bytes, Failure> {
     });
     match read.await {
         Ok(Ok(value)) => Ok(Bytes::from(value)),
-        Ok(Err(error)) => Err(Failure::Failed(format!("cannot read the value from standard input: {error}"))),
-        Err(error) => Err(Failure::Failed(format!("reading standard input was cut: {error}"))),
+        Ok(Err(error)) => Err(Failure::new(
+            Code::InputFailed,
+            format!("cannot read the value from standard input: {error}"),
+        )),
+        Err(error) => Err(Failure::new(Code::Defect, format!("reading standard input was cut: {error}"))),
     }
 }

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 use tokio::time::Instant;
 use tripod_client::{Client, Error, wire};
+use tripod_proto::code::Code;
 
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -50,12 +51,16 @@ fn print(old: u64, new: u64, format: Format) -> Result<(), Failure> {
 /// The leader's id and client address, as the node with the highest term knows them.
 pub(crate) async fn leader(client: &Client) -> Result<(u64, String), Failure> {
     let answers = client.status(ASK_TIMEOUT, false).await;
+    if answers.iter().all(|answer| answer.status.is_err()) {
+        let attempts = answers.into_iter().filter_map(|answer| answer.status.err()).collect();
+        return Err(Error::Unavailable { what: "asking who leads", waited: ASK_TIMEOUT, attempts }.into());
+    }
     let told = answers.iter().filter_map(|answer| answer.status.as_ref().ok().map(|status| (answer, status)));
     let known =
         told.clone().filter(|(_, status)| status.leader_id != 0).max_by_key(|(_, status)| status.term);
     let Some((_, status)) = known else {
         let why = "no node that answers knows a leader; a majority of the nodes must be up: `tripod status`";
-        return Err(Failure::Unreachable(why.into()));
+        return Err(Failure::new(Code::NoLeader, why));
     };
     let id = status.leader_id;
     // The leader itself may be among the endpoints under an address it did not announce.
@@ -65,7 +70,10 @@ pub(crate) async fn leader(client: &Client) -> Result<(u64, String), Failure> {
     }
     let announced = |member: &&wire::Member| member.node_id == id && !member.client_address.is_empty();
     status.members.iter().find(announced).map(|member| (id, member.client_address.clone())).ok_or_else(|| {
-        Failure::Failed(format!("node {id} leads, but its client address is unknown; add it to --endpoints"))
+        Failure::new(
+            Code::LeaderUnaddressed,
+            format!("node {id} leads, but its client address is unknown; add it to --endpoints"),
+        )
     })
 }
 
@@ -85,7 +93,7 @@ pub(crate) async fn call_leader<T>(
             Ok((_, endpoint)) => match call(&endpoint, left.min(ATTEMPT_TIMEOUT)).await {
                 Ok(answer) => return Ok(answer),
                 Err(Error::Refused { reason, .. }) if reason == "not-leader" => {
-                    Failure::Unreachable("no node leads; see `tripod status`".to_owned())
+                    Failure::new(Code::NoLeader, "no node leads; see `tripod status`")
                 }
                 Err(error @ Error::Unavailable { .. }) => error.into(),
                 Err(error) => return Err(error.into()),
@@ -108,7 +116,10 @@ async fn wait_for_another(client: &Client, old: u64, timeout: Duration) -> Resul
             return Ok(new);
         }
         if Instant::now() >= deadline {
-            return Err(Failure::Failed(format!("node {old} still leads; see `tripod status`")));
+            return Err(Failure::new(
+                Code::LeaderStayed,
+                format!("node {old} still leads; see `tripod status`"),
+            ));
         }
         tokio::time::sleep(PAUSE).await;
     }

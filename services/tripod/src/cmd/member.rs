@@ -7,11 +7,13 @@ use serde_json::json;
 use tokio::time::Instant;
 use tripod_client::wire::change_members_request::Change;
 use tripod_client::{Client, wire};
+use tripod_proto::code::Code;
 
 use crate::args::host_port::host_port;
 use crate::args::newcomer::Newcomer;
 use crate::cli::Global;
 use crate::cmd::leader::{call_leader, leader};
+use crate::confirm::Consent;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::view::members::{MembersView, VotesView};
@@ -110,6 +112,9 @@ pub(crate) struct How {
     /// Return when the change has begun; it goes on by itself
     #[arg(long)]
     no_wait: bool,
+
+    #[command(flatten)]
+    consent: Consent,
 }
 
 pub(crate) async fn run(command: MemberCommand, global: &Global) -> Result<(), Failure> {
@@ -153,11 +158,14 @@ impl Operator<'_> {
         if let Some(expected) = new.expected {
             let planned = self.begin(change.clone(), How { plan: true, ..how }).await?;
             if planned.node_id != expected {
-                return Err(Failure::Failed(format!(
-                    "the new node would get id {}, not {expected}: ids are given by the cluster and never come back; \
-                     give {} instead, or leave it out",
-                    planned.node_id, planned.node_id
-                )));
+                return Err(Failure::new(
+                    Code::IdUnexpected,
+                    format!(
+                        "the new node would get id {}, not {expected}: ids are given by the cluster and never come back; \
+                         give {} instead, or leave it out",
+                        planned.node_id, planned.node_id
+                    ),
+                ));
             }
         }
         self.change(change, how).await
@@ -166,6 +174,15 @@ impl Operator<'_> {
     async fn change(&self, change: Change, how: How) -> Result<(), Failure> {
         // Whoever stands in for a dead machine may take as long as it takes to copy everything.
         let patient = matches!(change, Change::Replace(_));
+        if let Some(what) = what_is_lost(&change, how)
+            && !how.plan
+        {
+            if how.consent.will_ask() {
+                let planned = self.begin(change.clone(), How { plan: true, ..how }).await?;
+                eprintln!("{}", votes(&planned));
+            }
+            how.consent.to(what).await?;
+        }
         let begun = self.begin(change, how).await?;
         self.show(&begun, how)?;
         if how.plan || how.no_wait {
@@ -179,21 +196,20 @@ impl Operator<'_> {
         if ending == "done" {
             Ok(())
         } else {
-            Err(Failure::Failed(format!("the change was not made: {ending}")))
+            Err(Failure::new(Code::ChangeFailed, format!("the change was not made: {ending}")))
         }
     }
 
     fn show(&self, begun: &wire::ChangeMembersResponse, how: How) -> Result<(), Failure> {
-        let (before, after) = (VotesView::of(begun.before.as_ref()), VotesView::of(begun.after.as_ref()));
         match self.global.format() {
             Format::Json => output::json(&json!({
-                "before": before,
-                "after": after,
+                "before": VotesView::of(begun.before.as_ref()),
+                "after": VotesView::of(begun.after.as_ref()),
                 "node": begun.node_id,
                 "change": (begun.change_id != 0).then_some(begun.change_id),
             }))?,
             Format::Table => {
-                output::line(&format!("before  {}\nafter   {}", before.render(), after.render()))?;
+                output::line(&votes(begun))?;
                 let what = if how.plan { "planned only" } else { "in progress" };
                 output::line(&format!("node {}: {what}", begun.node_id))?;
             }
@@ -227,10 +243,13 @@ impl Operator<'_> {
                 }
             }
             if !patient && Instant::now() >= deadline {
-                return Err(Failure::Failed(format!(
-                    "change {id} has begun and goes on by itself; `tripod member list` shows how far it is, `tripod \
-                     member cancel {id}` gives it up"
-                )));
+                return Err(Failure::new(
+                    Code::ChangeGoesOn,
+                    format!(
+                        "change {id} has begun and goes on by itself; `tripod member list` shows how far it is, `tripod \
+                         member cancel {id}` gives it up"
+                    ),
+                ));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -260,7 +279,26 @@ impl Operator<'_> {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.map_or_else(|| Failure::Usage("--endpoints names no node".to_owned()), Failure::from))
+        Err(last.map_or_else(|| Failure::new(Code::ValueIllegal, "--endpoints names no node"), Failure::from))
+    }
+}
+
+/// Who votes before and after a change, for people.
+fn votes(change: &wire::ChangeMembersResponse) -> String {
+    let (before, after) = (VotesView::of(change.before.as_ref()), VotesView::of(change.after.as_ref()));
+    format!("before  {}\nafter   {}", before.render(), after.render())
+}
+
+/// What a change destroys that no other change brings back, as an order.
+fn what_is_lost(change: &Change, how: How) -> Option<String> {
+    match change {
+        Change::Remove(node) => Some(format!("remove node {node} for good: its id never comes back")),
+        Change::Replace(replaced) => Some(format!(
+            "replace node {} by the one at {}, for good: the old id never comes back",
+            replaced.node_id, replaced.peer_address
+        )),
+        _ if how.force => Some("change the members even if the cluster stands still then".to_owned()),
+        _ => None,
     }
 }
 

@@ -2,17 +2,23 @@
 
 pub(crate) mod agent;
 pub(crate) mod bench;
+pub(crate) mod completion;
+pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
+pub(crate) mod man;
 pub(crate) mod member;
+pub(crate) mod preflight;
 pub(crate) mod recover;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod snapshot;
 pub(crate) mod status;
+pub(crate) mod version;
 
 use std::process::ExitCode;
 
@@ -35,6 +41,12 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
+        Command::Config(command) => config::run(&command, &global),
+        Command::Preflight(args) => preflight::run(*args, &global).await,
+        Command::Completion { shell } => completion::run(shell),
+        Command::Man { dir } => man::run(&dir),
+        Command::Version => version::run(&global),
+        Command::Explain(args) => explain::run(&args, &global),
         Command::Bench(args) => bench::run(args, global).await,
     };
     done.map(|()| ExitCode::SUCCESS)

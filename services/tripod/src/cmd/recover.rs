@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use tripod_client::{Client, Config};
+use tripod_proto::code::Code;
 use tripod_raft::backup;
 use tripod_raft::doctor::{self, Error, Report, Salvaged};
 
 use crate::cli::Global;
 use crate::cmd::snapshot::Target;
+use crate::confirm::Consent;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::view::recovery::{Answering, Compared, RecoveryView};
@@ -53,25 +55,34 @@ pub(crate) struct RecoverArgs {
     #[arg(long)]
     accept_loss: bool,
 
+    #[command(flatten)]
+    consent: Consent,
+
     /// Where copies of the logs are made, which are removed again [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 }
 
 pub(crate) async fn run(args: RecoverArgs, global: &Global) -> Result<(), Failure> {
+    if args.accept_loss {
+        let what = format!("give up acknowledged writes that {} lacks", args.dir.display());
+        args.consent.to(what).await?;
+    }
     let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let mut target = Target::open(&args.save, false)?;
     let (dir, others) = (args.dir.clone(), args.compare.clone());
     let work = tokio::task::spawn_blocking(move || {
         // sled panics at some damage, in threads of its own, too.
         std::panic::set_hook(Box::new(|_| {}));
-        let salvaged = doctor::salvage(&dir, &scratch, target.writer()).map_err(failure)?;
+        let salvaged = doctor::salvage(&dir, &scratch, target.writer()).map_err(|error| failure(&error))?;
         let compared = others.iter().map(|other| compare(other, &scratch)).collect::<Result<Vec<_>, _>>()?;
         let target = target.finish()?;
-        backup::verify(&target.path()).map_err(|error| Failure::Failed(error.to_string()))?;
+        backup::verify(&target.path())
+            .map_err(|error| Failure::told(Code::BackupDamaged, error.to_string()))?;
         Ok::<_, Failure>((salvaged, compared, target))
     });
-    let work = work.await.map_err(|error| Failure::Failed(format!("recovering panicked: {error}")))?;
+    let work =
+        work.await.map_err(|error| Failure::new(Code::Defect, format!("recovering panicked: {error}")))?;
     let (salvaged, compared, target) = work?;
     let compared = judge(&salvaged, &compared, &args)?;
     let answering = ask(&salvaged, global).await?;
@@ -86,14 +97,11 @@ pub(crate) async fn run(args: RecoverArgs, global: &Global) -> Result<(), Failur
 }
 
 fn compare(data: &Path, scratch: &Path) -> Result<Report, Failure> {
-    doctor::examine(data, scratch, &mut |_| {}).map_err(failure)
+    doctor::examine(data, scratch, &mut |_| {}).map_err(|error| failure(&error))
 }
 
-fn failure(error: Error) -> Failure {
-    match error {
-        Error::NoData(text) => Failure::Usage(text),
-        Error::Running(text) | Error::Damaged(text) | Error::Io(text) => Failure::Failed(text),
-    }
+fn failure(error: &Error) -> Failure {
+    Failure::told(Code::DoctorIo, error.to_string())
 }
 
 /// What the other directories say, by node.
@@ -103,25 +111,34 @@ fn judge(salvaged: &Salvaged, others: &[Report], args: &RecoverArgs) -> Result<V
     for report in others {
         let of_cluster = report.log_identity.as_ref().and_then(|identity| identity["cluster_id"].as_str());
         let (Some(cluster), Some(node)) = (of_cluster, node_of(report)) else {
-            return Err(Failure::Failed(format!(
-                "TRIPOD-RECOVER-DAMAGED: {} does not say whose it is; leave it out, and see `tripod doctor {}`",
-                report.data, report.data
-            )));
+            return Err(Failure::new(
+                Code::RecoverDamaged,
+                format!(
+                    "{} does not say whose it is; leave it out, and see `tripod doctor {}`",
+                    report.data, report.data
+                ),
+            ));
         };
         if cluster != salvaged.cluster_id || own == Some(node) || found.contains_key(&node) {
-            return Err(Failure::Usage(format!(
-                "--compare {}: it is of node {node} of cluster {cluster}; name the directories of different nodes of \
-                 cluster {}",
-                report.data, salvaged.cluster_id
-            )));
+            return Err(Failure::new(
+                Code::RecoverStranger,
+                format!(
+                    "--compare {}: it is of node {node} of cluster {cluster}; name the directories of different nodes of \
+                     cluster {}",
+                    report.data, salvaged.cluster_id
+                ),
+            ));
         }
         let last = report.last();
         if last > Some(salvaged.last) && !args.accept_loss {
-            return Err(Failure::Failed(format!(
-                "TRIPOD-RECOVER-BEHIND: {} is further than {}: recover from it instead and compare this one with it \
-                 (--accept-loss gives up what only it has)",
-                report.data, salvaged.report.data
-            )));
+            return Err(Failure::new(
+                Code::RecoverBehind,
+                format!(
+                    "{} is further than {}: recover from it instead and compare this one with it \
+                     (--accept-loss gives up what only it has)",
+                    report.data, salvaged.report.data
+                ),
+            ));
         }
         let compared = Compared::of(node, report, last);
         found.insert(node, compared);
@@ -154,20 +171,26 @@ fn check_answers(salvaged: &Salvaged, answering: &[Answering], accept_loss: bool
     let is_voter = |answer: &&Answering| salvaged.voters.iter().any(|(node, _)| *node == answer.node);
     let voters = answering.iter().filter(is_voter).count();
     if voters > salvaged.voters.len() / 2 {
-        return Err(Failure::Failed(format!(
-            "TRIPOD-RECOVER-QUORUM: {voters} of {} voters of cluster {} answer, which is a majority: nothing is to be \
-             recovered. See `tripod status`, and start this node again",
-            salvaged.voters.len(),
-            salvaged.cluster_id
-        )));
+        return Err(Failure::new(
+            Code::RecoverQuorum,
+            format!(
+                "{voters} of {} voters of cluster {} answer, which is a majority: nothing is to be \
+                 recovered. See `tripod status`, and start this node again",
+                salvaged.voters.len(),
+                salvaged.cluster_id
+            ),
+        ));
     }
     let further = answering.iter().find(|answer| answer.last_index > salvaged.last.index);
     match further {
-        Some(answer) if !accept_loss => Err(Failure::Failed(format!(
-            "TRIPOD-RECOVER-BEHIND: node {} at {} runs and has entries up to {}, this directory up to {}: stop it and \
-             recover from its directory (--accept-loss gives up what only it has)",
-            answer.node, answer.endpoint, answer.last_index, salvaged.last.index
-        ))),
+        Some(answer) if !accept_loss => Err(Failure::new(
+            Code::RecoverBehind,
+            format!(
+                "node {} at {} runs and has entries up to {}, this directory up to {}: stop it and \
+                 recover from its directory (--accept-loss gives up what only it has)",
+                answer.node, answer.endpoint, answer.last_index, salvaged.last.index
+            ),
+        )),
         _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use tripod_proto::code::Code;
 use tripod_raft::{Owner, Timing};
 use tripod_state::ids::{DurationMs, NodeId};
 
@@ -33,8 +34,9 @@ The same from a file, whose keys are the names of these flags (docs/server.toml 
 Every node is given the same --initial and the same --job-ports. A node that was started before keeps
 its identity in --data. SIGTERM hands over leadership, sends waiting calls on to other nodes and ends this one.
 
-A flag wins over the same key in the file, which wins over the default. No environment variable sets
-any of them; TRIPOD_LOG says what is logged.";
+A flag wins over the environment (TRIPOD_HEARTBEAT_TIMEOUT for --heartbeat-timeout, TRIPOD_CONFIG for the
+file), that over the same key in the file, and that over the default. `tripod config explain` tells what is set
+where; `tripod preflight` with the same flags looks whether the machine is fit. TRIPOD_LOG says what is logged.";
 
 /// How often backups are made, and how many are kept, unless flags say otherwise: those of a day.
 const BACKUP_EVERY: Duration = Duration::from_hours(1);
@@ -150,23 +152,40 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
         let owner = owner(&args).await?;
         node::run(config(args, owner)?).await
     };
-    ran.await.map_err(|failure| match (failure, file) {
-        (Failure::Usage(text), Some(file)) => Failure::Usage(format!("--config {}: {text}", file.display())),
-        (failure, _) => failure,
+    ran.await.map_err(|failure| match file {
+        Some(file) => failure.in_file(&file),
+        None => failure,
     })
+}
+
+/// Checks what a node would be started with, as far as that can be done without its data and the cluster.
+///
+/// # Errors
+/// The flags contradict each other.
+pub(crate) fn check(args: ServerArgs) -> Result<(), Failure> {
+    match (&args.initial, &args.join[..]) {
+        (Some(_), []) => config(args, None).map(|_| ()),
+        (Some(_), _) => Err(both_ways()),
+        // Who the node is stands in its data, or is told by the cluster.
+        (None, _) => reached_at(&args).map(|_| ()),
+    }
 }
 
 /// Who this node is, if it is not one of the first.
 async fn owner(args: &ServerArgs) -> Result<Option<Owner>, Failure> {
     match (&args.initial, &args.join[..]) {
         (Some(_), []) => Ok(None),
-        (Some(_), _) => Err(Failure::Usage(
-            "--initial is for the first start of a cluster, --join for a node that comes later; give one of them"
-                .to_owned(),
-        )),
+        (Some(_), _) => Err(both_ways()),
         (None, []) => joining::known(&args.data),
         (None, members) => joining::owner(&args.data, members, &reached_at(args)?).await.map(Some),
     }
+}
+
+fn both_ways() -> Failure {
+    Failure::new(
+        Code::FlagsConflict,
+        "--initial is for the first start of a cluster, --join for a node that comes later; give one of them",
+    )
 }
 
 /// Where the others reach this node.
@@ -175,11 +194,14 @@ fn reached_at(args: &ServerArgs) -> Result<String, Failure> {
     match &args.advertise {
         _ if !is_unspecified(host) => Ok(args.peer.clone()),
         Some(host) => Ok(format!("{host}:{port}")),
-        None => Err(Failure::Usage(format!(
-            "--peer {} names no host that other nodes could connect to; write it with this machine's host, or add \
-             --advertise HOST",
-            args.peer
-        ))),
+        None => Err(Failure::new(
+            Code::ConfigMissing,
+            format!(
+                "--peer {} names no host that other nodes could connect to; write it with this machine's host, or add \
+                 --advertise HOST",
+                args.peer
+            ),
+        )),
     }
 }
 
@@ -187,24 +209,33 @@ fn reached_at(args: &ServerArgs) -> Result<String, Failure> {
 fn place(args: &ServerArgs, owner: Option<Owner>) -> Result<(NodeId, String, InitialMembers), Failure> {
     if let Some(Owner { cluster_id, node }) = owner {
         if args.node.is_some_and(|asked| asked != node.0) {
-            return Err(Failure::Usage(format!("this is node {node}: leave out --node, or correct it")));
+            return Err(Failure::new(
+                Code::FlagsConflict,
+                format!("this is node {node}: leave out --node, or correct it"),
+            ));
         }
         let cluster_id = args.cluster_id.clone().unwrap_or(cluster_id);
         return Ok((node, cluster_id, InitialMembers::from_iter([])));
     }
     let missing = |key: &str, form: &str| {
-        Failure::Usage(format!(
-            "`{key}` ({form}) missing; write it there or give it as a flag (a node that joins a running cluster \
-             needs `join` instead)"
-        ))
+        Failure::new(
+            Code::ConfigMissing,
+            format!(
+                "`{key}` ({form}) missing; write it there or give it as a flag (a node that joins a running cluster \
+                 needs `join` instead)"
+            ),
+        )
     };
     let node = NodeId(args.node.ok_or_else(|| missing("node", "ID"))?);
     let initial = args.initial.clone().ok_or_else(|| missing("initial", "ID=HOST:PORT,..."))?;
     if initial.peer(node).is_none() {
-        return Err(Failure::Usage(format!(
-            "node {node} is not in --initial {}; name every voter there, this one too",
-            initial.to_flag()
-        )));
+        return Err(Failure::new(
+            Code::FlagsConflict,
+            format!(
+                "node {node} is not in --initial {}; name every voter there, this one too",
+                initial.to_flag()
+            ),
+        ));
     }
     let cluster_id = args.cluster_id.clone().unwrap_or_else(|| initial.cluster_id());
     Ok((node, cluster_id, initial))
@@ -243,13 +274,14 @@ fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failur
 fn backups(args: &ServerArgs) -> Result<Option<Plan>, Failure> {
     let every = args.backup_every.map_or(BACKUP_EVERY, Seconds::duration);
     if every < BACKUP_EVERY_MIN {
-        return Err(Failure::Usage("--backup-every: one second is the least".to_owned()));
+        return Err(Failure::new(Code::ValueIllegal, "--backup-every: one second is the least"));
     }
     let keep = args.backup_keep.unwrap_or(BACKUP_KEEP);
     match &args.backup_dir {
         Some(directory) => Ok(Some(Plan { directory: directory.clone(), every, keep })),
-        None if args.backup_every.is_some() || args.backup_keep.is_some() => Err(Failure::Usage(
-            "--backup-every and --backup-keep say how, and --backup-dir where: give that, too".to_owned(),
+        None if args.backup_every.is_some() || args.backup_keep.is_some() => Err(Failure::new(
+            Code::FlagsConflict,
+            "--backup-every and --backup-keep say how, and --backup-dir where: give that, too",
         )),
         None => Ok(None),
     }
@@ -258,10 +290,13 @@ fn backups(args: &ServerArgs) -> Result<Option<Plan>, Failure> {
 fn check_timing(timing: Timing) -> Result<(), Failure> {
     let Timing { heartbeat, election_min, election_max } = timing;
     if heartbeat.0 == 0 || election_min <= heartbeat || election_max <= election_min {
-        return Err(Failure::Usage(format!(
-            "timing must rise: --raft-heartbeat-ms {heartbeat} < --election-min-ms {election_min} < \
-             --election-max-ms {election_max}"
-        )));
+        return Err(Failure::new(
+            Code::ValueIllegal,
+            format!(
+                "timing must rise: --raft-heartbeat-ms {heartbeat} < --election-min-ms {election_min} < \
+                 --election-max-ms {election_max}"
+            ),
+        ));
     }
     Ok(())
 }
@@ -271,6 +306,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::failure::Exit;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -286,7 +322,7 @@ mod tests {
 
     fn refusal(more: &[&str]) -> String {
         match parse(more) {
-            Err(Failure::Usage(text)) => text,
+            Err(failure) if failure.exit() == Exit::Usage => failure.to_string(),
             other => panic!("not refused as wrong usage: {other:?}"),
         }
     }
@@ -294,7 +330,10 @@ mod tests {
     #[test]
     fn a_node_must_be_one_of_the_initial_voters() {
         let text = refusal(&["--node=4", "--initial=1=a:2,2=b:2"]);
-        assert_eq!(text, "node 4 is not in --initial 1=a:2,2=b:2; name every voter there, this one too");
+        assert_eq!(
+            text,
+            "T1102 flags-conflict: node 4 is not in --initial 1=a:2,2=b:2; name every voter there, this one too"
+        );
     }
 
     #[test]
@@ -309,7 +348,7 @@ mod tests {
         assert_eq!((config.node, config.cluster_id.as_str()), (NodeId(4), "prod"));
         assert!(config.initial.as_slice().is_empty());
         assert!(joined(&["--node=4"]).is_ok());
-        assert!(matches!(joined(&["--node=3"]), Err(Failure::Usage(_))));
+        assert_eq!(joined(&["--node=3"]).expect_err("refused").code(), Code::FlagsConflict);
     }
 
     #[test]
@@ -322,13 +361,13 @@ mod tests {
         };
         assert_eq!(reached("a:2", &["--advertise=x"]).expect("legal"), "a:2");
         assert_eq!(reached("0.0.0.0:2", &["--advertise=x"]).expect("legal"), "x:2");
-        assert!(matches!(reached("0.0.0.0:2", &[]), Err(Failure::Usage(_))));
+        assert_eq!(reached("0.0.0.0:2", &[]).expect_err("refused").code(), Code::ConfigMissing);
     }
 
     #[test]
     fn elections_must_be_slower_than_heartbeats() {
         let text = refusal(&["--node=1", "--initial=1=a:2", "--election-min-ms=100"]);
-        assert!(text.starts_with("timing must rise"), "{text}");
+        assert!(text.starts_with("T1103 value-illegal: timing must rise"), "{text}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod target;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tripod_proto::code::Code;
 use tripod_raft::backup;
 
 use crate::cli::Global;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::view::backup::ContentsView;
 
+use progress::Ticker;
 pub(crate) use target::Target;
 
 const EXAMPLES: &str = "\
@@ -63,6 +65,7 @@ pub(crate) async fn run(command: SnapshotCommand, global: &Global) -> Result<(),
 
 async fn verify(args: VerifyArgs, format: Format) -> Result<(), Failure> {
     let file = args.file.clone();
+    let _ticker = Ticker::start("snapshot verify", &file);
     let contents = aside(move || backup::verify(&file)).await?;
     print("whole", &ContentsView::of(&args.file, &contents), format)
 }
@@ -81,11 +84,7 @@ async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, backup::Error> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;
-    let done = done.map_err(|error| Failure::Failed(format!("reading the snapshot panicked: {error}")))?;
-    done.map_err(|error| match error {
-        backup::Error::Plan(text) => Failure::Usage(text),
-        backup::Error::Damaged(text) | backup::Error::Used(text) | backup::Error::Io(text) => {
-            Failure::Failed(text)
-        }
-    })
+    let done =
+        done.map_err(|error| Failure::new(Code::Defect, format!("reading the snapshot panicked: {error}")))?;
+    done.map_err(|error| Failure::told(Code::BackupIo, error.to_string()))
 }

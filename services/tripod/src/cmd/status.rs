@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tripod_client::{Client, Config, NodeAnswer};
+use tripod_proto::code::Code;
 
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -30,10 +31,10 @@ pub(crate) async fn run(args: &StatusArgs, global: &Global) -> Result<(), Failur
     if view.anybody_answered() {
         return Ok(());
     }
-    Err(Failure::Unreachable(format!(
-        "no node answered: {}; is the cluster up, is --endpoints right?",
-        view.reasons()
-    )))
+    Err(Failure::new(
+        Code::NoAnswer,
+        format!("no node answered: {}; is the cluster up, is --endpoints right?", view.reasons()),
+    ))
 }
 
 /// Asks the nodes at `endpoints`, and then the members of the cluster that were not among them.

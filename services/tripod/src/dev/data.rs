@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
+use tripod_proto::code::Code;
 
 use crate::dev::Plan;
 use crate::failure::Failure;
@@ -35,31 +36,36 @@ impl Data {
             Some(directory) => (directory, None),
             None => {
                 let made = TempDir::with_prefix("tripod-dev-");
-                let made =
-                    made.map_err(|error| Failure::Failed(format!("cannot make a directory: {error}")))?;
+                let made = made.map_err(|error| {
+                    Failure::new(Code::DevDirectory, format!("cannot make a directory: {error}"))
+                })?;
                 (made.path().to_owned(), Some(made))
             }
         };
         let in_root = |error: io::Error| {
             let path = root.display();
-            Failure::Failed(format!(
-                "cannot use --data {path}: {error}; choose a directory that can be written"
-            ))
+            Failure::new(
+                Code::DevDirectory,
+                format!("cannot use --data {path}: {error}; choose a directory that can be written"),
+            )
         };
         fs::create_dir_all(&root).map_err(in_root)?;
         let cluster_id = cluster_id(&root).map_err(in_root)?;
         let wanted = Layout { nodes: plan.nodes.len(), port: plan.port };
         let known = layout(&root, &wanted).map_err(in_root)?;
         if known != wanted {
-            return Err(Failure::Failed(format!(
-                "--data {} holds a cluster of {} nodes on port {}; start it with --nodes {} --port {}, or choose \
-                 another directory",
-                root.display(),
-                known.nodes,
-                known.port,
-                known.nodes,
-                known.port
-            )));
+            return Err(Failure::new(
+                Code::DevDirectory,
+                format!(
+                    "--data {} holds a cluster of {} nodes on port {}; start it with --nodes {} --port {}, or choose \
+                     another directory",
+                    root.display(),
+                    known.nodes,
+                    known.port,
+                    known.nodes,
+                    known.port
+                ),
+            ));
         }
         for node in &plan.nodes {
             fs::create_dir_all(root.join(format!("node-{}", node.id))).map_err(in_root)?;
@@ -156,7 +162,10 @@ mod tests {
     fn a_directory_that_is_a_file_is_refused_by_name() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let text = Data::open(Some(file.path().to_owned()), &plan(1, 7700)).expect_err("refused").to_string();
-        assert!(text.starts_with(&format!("cannot use --data {}: ", file.path().display())), "{text}");
+        assert!(
+            text.starts_with(&format!("T1501 dev-directory: cannot use --data {}: ", file.path().display())),
+            "{text}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 
+use tripod_proto::code::Code;
 use tripod_raft::InitialMember;
 use tripod_state::ids::NodeId;
 
@@ -40,14 +41,18 @@ impl Plan {
     /// `nodes` nodes, the first one's client port being `port`.
     pub(crate) fn new(nodes: u16, port: u16) -> Result<Self, Failure> {
         if !(1..=NODES_MAX).contains(&nodes) {
-            return Err(Failure::Usage(format!("--nodes {nodes}: between 1 and {NODES_MAX}")));
+            return Err(Failure::new(
+                Code::ValueIllegal,
+                format!("--nodes {nodes}: between 1 and {NODES_MAX}"),
+            ));
         }
         let too_high = || {
             let needed = JOB_OFFSET + JOB_PORTS * u32::from(nodes) - 1;
             let highest = u32::from(u16::MAX) - needed;
-            Failure::Usage(format!(
-                "--port {port}: {nodes} nodes need ports up to PORT+{needed}; at most {highest}"
-            ))
+            Failure::new(
+                Code::ValueIllegal,
+                format!("--port {port}: {nodes} nodes need ports up to PORT+{needed}; at most {highest}"),
+            )
         };
         let plan = |place: u16| NodePlan::at(u32::from(port), u32::from(place)).ok_or_else(too_high);
         let nodes = (0..nodes).map(plan).collect::<Result<_, _>>()?;
@@ -70,7 +75,7 @@ impl Plan {
         for node in &self.nodes {
             for (what, address) in [("client", &node.client), ("peer", &node.peer), ("http", &node.http)] {
                 TcpListener::bind(address).map_err(|error| {
-                    Failure::Failed(format!(
+                    Failure::new(Code::ListenFailed, format!(
                         "cannot use {address}, the {what} port of node {}: {error}; end what listens there or choose \
                          another --port",
                         node.id
@@ -121,7 +126,10 @@ mod tests {
     #[test]
     fn ports_beyond_the_last_one_are_refused_before_anything_starts() {
         let text = Plan::new(3, 65_000).expect_err("refused").to_string();
-        assert_eq!(text, "--port 65000: 3 nodes need ports up to PORT+599; at most 64936");
+        assert_eq!(
+            text,
+            "T1103 value-illegal: --port 65000: 3 nodes need ports up to PORT+599; at most 64936"
+        );
         assert!(Plan::new(3, 64_936).is_ok());
         assert!(Plan::new(3, 64_937).is_err());
         assert!(Plan::new(0, 7700).is_err());
@@ -136,6 +144,11 @@ mod tests {
         plan.nodes[0].client = "127.0.0.1:0".into();
         plan.nodes[0].peer.clone_from(&address);
         let text = plan.check_ports().expect_err("taken").to_string();
-        assert!(text.starts_with(&format!("cannot use {address}, the peer port of node 1: ")), "{text}");
+        assert!(
+            text.starts_with(&format!(
+                "T1401 listen-failed: cannot use {address}, the peer port of node 1: "
+            )),
+            "{text}"
+        );
     }
 }

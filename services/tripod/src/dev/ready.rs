@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_client::{Client, Config, NodeAnswer};
+use tripod_proto::code::Code;
 
 use crate::dev::Plan;
 use crate::failure::Failure;
@@ -24,9 +25,10 @@ pub(crate) async fn wait(plan: &Plan) -> Result<u64, Failure> {
             Ok(leader) => return Ok(leader),
             Err(missing) if Instant::now() >= deadline => {
                 let seconds = READY_TIMEOUT.as_secs();
-                return Err(Failure::Failed(format!(
-                    "the cluster is not ready after {seconds} s: {missing}"
-                )));
+                return Err(Failure::new(
+                    Code::DevNotReady,
+                    format!("the cluster is not ready after {seconds} s: {missing}"),
+                ));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

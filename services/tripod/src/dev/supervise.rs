@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tripod_proto::code::Code;
 
 use crate::child::Child;
 use crate::dev::plan::NodePlan;
@@ -58,8 +59,9 @@ impl Cluster<'_> {
                 tokio::time::sleep(RESTART_PAUSE).await;
                 self.children[place] = Some(self.start(node)?);
             } else if self.children.iter().all(Option::is_none) {
-                return Err(Failure::Failed(
-                    "no node is left; start again with the same --data to go on".into(),
+                return Err(Failure::new(
+                    Code::DevNodeEnded,
+                    "no node is left; start again with the same --data to go on",
                 ));
             }
         }
@@ -67,7 +69,7 @@ impl Cluster<'_> {
 
     fn start(&self, node: &NodePlan) -> Result<Child, Failure> {
         let child = child::start(self.config, self.data, node).map_err(|error| {
-            Failure::Failed(format!("cannot start the process of node {}: {error}", node.id))
+            Failure::new(Code::DevNodeEnded, format!("cannot start the process of node {}: {error}", node.id))
         })?;
         report::started(self.config.format, node, child.pid());
         Ok(child)
@@ -94,7 +96,10 @@ impl Cluster<'_> {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n  ");
-        Failure::Failed(format!("node {} ended at its start ({how}); {}:\n  {last}", node.id, log.display()))
+        Failure::new(
+            Code::DevNodeEnded,
+            format!("node {} ended at its start ({how}); {}:\n  {last}", node.id, log.display()),
+        )
     }
 
     /// Ends all nodes at the same time.

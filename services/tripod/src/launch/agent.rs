@@ -9,6 +9,7 @@ use tokio::process::ChildStdout;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
+use tripod_proto::code::Code;
 
 use crate::child::{Child, Outputs};
 use crate::failure::Failure;
@@ -102,10 +103,9 @@ impl AgentProcess {
     pub(crate) async fn start(config: Config, places: Places) -> Result<Self, Failure> {
         let log = LogTail::default();
         let mut keeper = Keeper { config, places, log: log.clone() };
-        let life = keeper
-            .begin()
-            .await
-            .map_err(|why| Failure::Failed(format!("the agent of this program did not start: {why}")))?;
+        let life = keeper.begin().await.map_err(|why| {
+            Failure::new(Code::AgentFailed, format!("the agent of this program did not start: {why}"))
+        })?;
         let (stop, stopped) = oneshot::channel();
         let places = keeper.places.clone();
         Ok(Self { places, log, stop, keeper: tokio::spawn(keeper.keep(life, stopped)) })

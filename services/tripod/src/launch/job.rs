@@ -1,6 +1,7 @@
 //! The job of a program: created on first use, and checked to be the one that is meant.
 
 use tripod_client::{Client, Error, wire};
+use tripod_proto::code::Code;
 
 use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;
@@ -45,10 +46,13 @@ pub(crate) async fn settle(
 fn settled(job: &wire::Job, asked: Option<u32>) -> Result<Settled, Failure> {
     let (name, is) = (&job.name, job.spec.as_ref().map_or(0, |spec| spec.tasks));
     match asked {
-        Some(asked) if asked != is => Err(Failure::Failed(format!(
-            "job `{name}` has {is} tasks, not {asked}; look at it with `tripod job show {name}`, give this run \
-             another --job, or, if nobody needs it any more, `tripod job delete {name}`"
-        ))),
+        Some(asked) if asked != is => Err(Failure::new(
+            Code::JobDiffers,
+            format!(
+                "job `{name}` has {is} tasks, not {asked}; look at it with `tripod job show {name}`, give this run \
+                 another --job, or, if nobody needs it any more, `tripod job delete {name}`"
+            ),
+        )),
         _ => Ok(Settled { tasks: is, note: left_over(job) }),
     }
 }
@@ -82,7 +86,9 @@ mod tests {
         assert_eq!(settled(&job(4), Some(4)).expect("the same").tasks, 4);
         let text = settled(&job(4), Some(3)).expect_err("refused").to_string();
         assert!(
-            text.starts_with("job `t` has 4 tasks, not 3; look at it with `tripod job show t`"),
+            text.starts_with(
+                "T6106 job-differs: job `t` has 4 tasks, not 3; look at it with `tripod job show t`"
+            ),
             "{text}"
         );
         assert!(text.ends_with("`tripod job delete t`"), "{text}");

@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use tripod_client::Client;
+use tripod_proto::code::Code;
 
 pub(crate) use numbers::Asked;
 
@@ -84,10 +85,13 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
     }
     let tasks = job.tasks;
     if numbers.task >= tasks {
-        return Err(Failure::Usage(format!(
-            "there is no task {} in job `{}`, which has {tasks}: they are numbered from 0",
-            numbers.task, numbers.job
-        )));
+        return Err(Failure::new(
+            Code::TaskUnknown,
+            format!(
+                "there is no task {} in job `{}`, which has {tasks}: they are numbered from 0",
+                numbers.task, numbers.job
+            ),
+        ));
     }
     let agent = agent::Config {
         cluster: config.cluster.clone(),

@@ -1,6 +1,8 @@
 //! Which job a program belongs to, how many tasks that has, and which of them it is: from flags, else
 //! from what the launcher above has put into the environment.
 
+use tripod_proto::code::Code;
+
 use crate::failure::Failure;
 use crate::launch::tf_config::TfConfig;
 
@@ -88,7 +90,7 @@ fn look(variables: Variables<'_>, tf_config: Option<&TfConfig>) -> Result<Found,
 fn number(name: &str, variables: Variables<'_>, launcher: &str) -> Result<Option<u32>, Failure> {
     let Some(text) = variables(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let number = text.parse().map_err(|_| {
-        Failure::Usage(format!(
+        Failure::new(Code::TaskUnnamed, format!(
             "{name}=`{text}` of the environment ({launcher}) is no number; give --task-id and --tasks, and \
              unset it"
         ))
@@ -126,28 +128,34 @@ fn of_slurm(variables: Variables<'_>) -> Option<String> {
 fn no_task(tasks: Option<u32>) -> Failure {
     let names: Vec<_> = LAUNCHERS.iter().map(|launcher| launcher.task).collect();
     let last = tasks.map_or_else(|| "N-1".to_owned(), |tasks| tasks.saturating_sub(1).to_string());
-    Failure::Usage(format!(
-        "which task is this? Give --task-id 0 to {last}, or start it where one of {}, or TF_CONFIG, is set",
-        names.join(", ")
-    ))
+    Failure::new(
+        Code::TaskUnnamed,
+        format!(
+            "which task is this? Give --task-id 0 to {last}, or start it where one of {}, or TF_CONFIG, is set",
+            names.join(", ")
+        ),
+    )
 }
 
 fn no_job() -> Failure {
-    Failure::Usage(
+    Failure::new(
+        Code::TaskUnnamed,
         "which job is this? Give --job NAME, the same for all its tasks and another one for each run (a job \
-         of Slurm has one by itself)"
-            .into(),
+         of Slurm has one by itself)",
     )
 }
 
 /// What to say when nobody knows how many tasks the job has.
 pub(crate) fn no_size(job: &str) -> Failure {
     let names: Vec<_> = LAUNCHERS.iter().filter_map(|launcher| launcher.tasks).collect();
-    Failure::Usage(format!(
-        "how many tasks has job `{job}`? There is none of that name yet. Give --tasks N (or TRIPOD_TASKS, as \
-         in the manifest of an indexed Kubernetes job), or start it where one of {}, or TF_CONFIG, is set",
-        names.join(", ")
-    ))
+    Failure::new(
+        Code::TaskUnnamed,
+        format!(
+            "how many tasks has job `{job}`? There is none of that name yet. Give --tasks N (or TRIPOD_TASKS, as \
+             in the manifest of an indexed Kubernetes job), or start it where one of {}, or TF_CONFIG, is set",
+            names.join(", ")
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -160,7 +168,7 @@ mod tests {
         };
         let tf_config = get("TF_CONFIG").map(|text| TfConfig::parse(&text).expect("legal"));
         find(asked, &get, tf_config.as_ref()).map_err(|failure| {
-            assert!(matches!(failure, Failure::Usage(_)));
+            assert!(failure.code() == Code::TaskUnnamed);
             failure.to_string()
         })
     }
@@ -226,9 +234,12 @@ mod tests {
         let text = find_in(&[], &job("j")).expect_err("refused");
         assert!(text.contains("--task-id 0 to N-1") && text.contains("SLURM_PROCID"), "{text}");
         let text = find_in(&[("RANK", "0"), ("WORLD_SIZE", "2")], &Asked::default()).expect_err("refused");
-        assert!(text.starts_with("which job is this? Give --job NAME"), "{text}");
+        assert!(text.starts_with("T1105 task-unnamed: which job is this? Give --job NAME"), "{text}");
         let text = find_in(&[("PMI_RANK", "one")], &job("j")).expect_err("refused");
-        assert!(text.starts_with("PMI_RANK=`one` of the environment (PMI) is no number"), "{text}");
+        assert!(
+            text.starts_with("T1105 task-unnamed: PMI_RANK=`one` of the environment (PMI) is no number"),
+            "{text}"
+        );
         let text = no_size("j").to_string();
         assert!(text.contains("--tasks N") && text.contains("WORLD_SIZE"), "{text}");
     }

@@ -8,6 +8,7 @@ use std::process::{ExitCode, ExitStatus};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
+use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 use crate::launch::signals::{Signals, asks_for_an_end, terminal_tells_all};
@@ -71,7 +72,10 @@ pub(crate) async fn run(
     let started = Command::new(program).args(arguments).envs(variables).kill_on_drop(true).spawn();
     let mut process = started.map_err(|error| {
         let program = program.display();
-        Failure::Failed(format!("cannot start `{program}`: {error}; check what stands behind `--`"))
+        Failure::new(
+            Code::ProgramFailed,
+            format!("cannot start `{program}`: {error}; check what stands behind `--`"),
+        )
     })?;
     let mut asked = false;
     let mut interrupted = false;
@@ -79,7 +83,7 @@ pub(crate) async fn run(
         tokio::select! {
             status = process.wait() => {
                 let status = status.map_err(|error| {
-                    Failure::Failed(format!("cannot tell how the program ended: {error}"))
+                    Failure::new(Code::ProgramFailed, format!("cannot tell how the program ended: {error}"))
                 })?;
                 return Ok(Ended { status, asked });
             }

@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{getpgrp, tcgetpgrp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 
@@ -27,8 +28,9 @@ impl Signals {
         let (sender, received) = mpsc::channel(WAITING_MAX);
         let ignored = ignored();
         for kind in FORWARDED.into_iter().filter(|kind| ignored & bit(*kind) == 0) {
-            let mut arrivals = signal(SignalKind::from_raw(kind as i32))
-                .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))?;
+            let mut arrivals = signal(SignalKind::from_raw(kind as i32)).map_err(|error| {
+                Failure::new(Code::ProcessLimits, format!("cannot listen for signals: {error}"))
+            })?;
             let sender = sender.clone();
             tokio::spawn(async move {
                 while arrivals.recv().await.is_some() {

@@ -4,6 +4,7 @@
 //! that trains on workers alone does not count it among its members. So the coordinator is added as one.
 
 use serde_json::{Value, json};
+use tripod_proto::code::Code;
 use tripod_state::job::Group;
 
 use crate::args::members::Groups;
@@ -29,10 +30,11 @@ impl TfConfig {
     /// # Errors
     /// Wrong usage: it is no JSON, or knows no cluster.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
-        let config: Value = serde_json::from_str(text)
-            .map_err(|error| Failure::Usage(format!("TF_CONFIG is no JSON: {error}; mend or unset it")))?;
+        let config: Value = serde_json::from_str(text).map_err(|error| {
+            Failure::new(Code::TfConfig, format!("TF_CONFIG is no JSON: {error}; mend or unset it"))
+        })?;
         if !config["cluster"].is_object() {
-            return Err(Failure::Usage("TF_CONFIG has no object `cluster`; mend or unset it".into()));
+            return Err(Failure::new(Code::TfConfig, "TF_CONFIG has no object `cluster`; mend or unset it"));
         }
         Ok(Self { config })
     }
@@ -61,9 +63,12 @@ impl TfConfig {
     pub(crate) fn with_coordinator(mut self, job: &str, address: &str) -> Result<String, Failure> {
         let cluster = self.config["cluster"].as_object_mut().expect("checked when it was parsed");
         if cluster.contains_key(job) {
-            return Err(Failure::Usage(format!(
-                "TF_CONFIG has a job `{job}` already; name another one for the coordinator with --tf-job"
-            )));
+            return Err(Failure::new(
+                Code::TfConfig,
+                format!(
+                    "TF_CONFIG has a job `{job}` already; name another one for the coordinator with --tf-job"
+                ),
+            ));
         }
         cluster.insert(job.to_owned(), json!([address]));
         Ok(self.config.to_string())
@@ -108,7 +113,7 @@ mod tests {
         let text = config.with_coordinator("ps", "c:1").expect_err("refused").to_string();
         assert_eq!(
             text,
-            "TF_CONFIG has a job `ps` already; name another one for the coordinator with --tf-job"
+            "T1106 tf-config: TF_CONFIG has a job `ps` already; name another one for the coordinator with --tf-job"
         );
     }
 
@@ -134,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_no_configuration_is_refused() {
         let refusal = |text: &str| TfConfig::parse(text).expect_err("refused").to_string();
-        assert!(refusal("{").starts_with("TF_CONFIG is no JSON: "));
-        assert_eq!(refusal("[]"), "TF_CONFIG has no object `cluster`; mend or unset it");
+        assert!(refusal("{").starts_with("T1106 tf-config: TF_CONFIG is no JSON: "));
+        assert_eq!(refusal("[]"), "T1106 tf-config: TF_CONFIG has no object `cluster`; mend or unset it");
     }
 }

@@ -1,6 +1,7 @@
 //! Telling the cluster where this node listens.
 
 use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::code::Code;
 use tripod_state::ids::NodeId;
 use tripod_state::{Command, Fault, State, member};
 
@@ -16,7 +17,9 @@ impl Addresses {
     pub(crate) fn of(config: &Config, listeners: &Listeners) -> Result<Self, Failure> {
         let port = |listener: &tokio::net::TcpListener| {
             let address = listener.local_addr();
-            address.map(|address| address.port()).map_err(|error| Failure::Failed(error.to_string()))
+            address
+                .map(|address| address.port())
+                .map_err(|error| Failure::new(Code::ListenFailed, error.to_string()))
         };
         let host = advertised_host(config)?;
         Ok(Self(member::Addresses {
@@ -54,10 +57,13 @@ fn advertised_host(config: &Config) -> Result<String, Failure> {
     let peer = config.initial.peer(config.node).unwrap_or(&config.peer);
     let peer = Some(host_of(peer)).filter(|host| !is_unspecified(host));
     peer.map(ToOwned::to_owned).ok_or_else(|| {
-        Failure::Usage(format!(
-            "--client {} names no host that clients could connect to; add --advertise HOST",
-            config.client
-        ))
+        Failure::new(
+            Code::ConfigMissing,
+            format!(
+                "--client {} names no host that clients could connect to; add --advertise HOST",
+                config.client
+            ),
+        )
     })
 }
 

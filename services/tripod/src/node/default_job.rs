@@ -2,6 +2,7 @@
 
 use tokio::sync::watch;
 use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::code::Code;
 use tripod_raft::Leadership;
 use tripod_state::ids::{LogIndex, ServiceIncarnation, Term, TimeMs};
 use tripod_state::job::{self, Spec};
@@ -18,9 +19,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), Failure> {
     match State::default().apply(&context, envelope).reply {
         Ok(_) => Ok(()),
         Err(Fault::JobSpecInvalid { field, reason }) => {
-            Err(Failure::Usage(format!("job `{DEFAULT_JOB}`: {field}: {reason}")))
+            Err(Failure::new(Code::ValueIllegal, format!("job `{DEFAULT_JOB}`: {field}: {reason}")))
         }
-        Err(fault) => Err(Failure::Usage(format!("job `{DEFAULT_JOB}`: {fault:?}"))),
+        Err(fault) => Err(Failure::new(Code::ValueIllegal, format!("job `{DEFAULT_JOB}`: {fault:?}"))),
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tripod_client::{Client, Config, Error, wire};
+use tripod_proto::code::Code;
 use tripod_raft::Owner;
 use tripod_state::ids::NodeId;
 
@@ -43,7 +44,10 @@ pub(crate) async fn owner(data: &Path, members: &[String], peer: &str) -> Result
             }
             Err(Asked::Later(reason)) => tracing::warn!(reason, "this node could not join yet"),
             Err(Asked::Refused(reason)) => {
-                return Err(Failure::Failed(format!("this node may not join the cluster: {reason}")));
+                return Err(Failure::told(
+                    Code::JoinRefused,
+                    format!("this node may not join the cluster: {reason}"),
+                ));
             }
         }
         tokio::time::sleep(PAUSE).await;
@@ -52,7 +56,7 @@ pub(crate) async fn owner(data: &Path, members: &[String], peer: &str) -> Result
 
 /// Who the node on this data directory is, if one was started there.
 pub(crate) fn known(data: &Path) -> Result<Option<Owner>, Failure> {
-    tripod_raft::owner(data).map_err(|error| Failure::Failed(error.to_string()))
+    tripod_raft::owner(data).map_err(|error| Failure::told(Code::NodeEnded, error.to_string()))
 }
 
 /// The node has started, and its identity is written.
@@ -112,11 +116,14 @@ fn note(data: &Path) -> io::Result<u64> {
 }
 
 fn unwritten(data: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!(
-        "TRIPOD-JOIN-NOTE: cannot write down in {} that this node joins: {error}; make the directory's parent, and \
-         make it writable for the user that this node runs as",
-        data.display()
-    ))
+    Failure::told(
+        Code::JoinNote,
+        format!(
+            "T4203 join-note: cannot write down in {} that this node joins: {error}; make the directory's parent, and \
+             make it writable for the user that this node runs as",
+            data.display()
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -139,6 +146,6 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join(NOTE), "x").expect("written");
         let told = unwritten(directory.path(), &note(directory.path()).expect_err("refused")).to_string();
-        assert!(told.starts_with("TRIPOD-JOIN-NOTE: ") && told.contains("is no note"), "{told}");
+        assert!(told.starts_with("T4203 join-note: ") && told.contains("is no note"), "{told}");
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use tokio::net::{TcpListener, UnixListener};
+use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 
@@ -18,7 +19,7 @@ pub(crate) async fn tcp(flag: &str, address: &str) -> Result<TcpListener, Failur
             io::ErrorKind::InvalidInput => "write it as HOST:PORT",
             _ => "check the address",
         };
-        Failure::Failed(format!("cannot listen on {flag} {address}: {error}; {next}"))
+        Failure::new(Code::ListenFailed, format!("cannot listen on {flag} {address}: {error}; {next}"))
     })
 }
 
@@ -26,7 +27,10 @@ pub(crate) async fn tcp(flag: &str, address: &str) -> Result<TcpListener, Failur
 /// that path is not.
 pub(crate) fn unix(path: &Path) -> Result<UnixListener, Failure> {
     let fail = |why: &dyn std::fmt::Display| {
-        Failure::Failed(format!("cannot listen on --client-socket {}: {why}", path.display()))
+        Failure::new(
+            Code::ListenFailed,
+            format!("cannot listen on --client-socket {}: {why}", path.display()),
+        )
     };
     if let Ok(meta) = std::fs::symlink_metadata(path) {
         if !meta.file_type().is_socket() {
@@ -49,7 +53,10 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = taken.local_addr().expect("bound").to_string();
         let text = tcp("--http", &address).await.expect_err("in use").to_string();
-        assert!(text.starts_with(&format!("cannot listen on --http {address}: ")), "{text}");
+        assert!(
+            text.starts_with(&format!("T1401 listen-failed: cannot listen on --http {address}: ")),
+            "{text}"
+        );
         assert!(text.ends_with("another process listens there; end it or choose another port"), "{text}");
     }
 

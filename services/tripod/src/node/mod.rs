@@ -20,6 +20,7 @@ use tripod_coordination::JobBinding;
 use tripod_coordination::connection::Listener;
 use tripod_gateway::{Contact, Gateway};
 use tripod_native::{Backups, JobPorts};
+use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, Timing};
 use tripod_state::ids::NodeId;
 use tripod_state::job;
@@ -128,11 +129,11 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
         }
         reason = handle.removed() => {
             end(&handle, config.node, tasks).await;
-            Err(Failure::Failed(reason))
+            Err(Failure::told(Code::NodeEnded, reason))
         }
         reason = handle.failed() => {
             tracing::error!(reason, "node cannot go on");
-            Err(Failure::Failed(format!("node {} cannot go on: {reason}", config.node)))
+            Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
     }
 }
@@ -150,9 +151,9 @@ async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
         keep_entries: config.snapshot_every_entries.min(KEEP_ENTRIES_MAX),
     };
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options::default());
-    let handle = Handle::start(options, parts.hooks())
-        .await
-        .map_err(|error| Failure::Failed(format!("node {} did not start: {error}", config.node)))?;
+    let handle = Handle::start(options, parts.hooks()).await.map_err(|error| {
+        Failure::told(Code::NodeEnded, format!("node {} did not start: {error}", config.node))
+    })?;
     Ok((Gateway::start(handle.clone(), parts), handle))
 }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 
@@ -17,7 +18,7 @@ pub(crate) struct Stop {
 impl Stop {
     /// From now on these signals no longer kill the process at once.
     pub(crate) fn listen(with_parent: bool) -> Result<Self, Failure> {
-        let fail = |error| Failure::Failed(format!("cannot listen for signals: {error}"));
+        let fail = |error| Failure::new(Code::ProcessLimits, format!("cannot listen for signals: {error}"));
         let terminate = signal(SignalKind::terminate()).map_err(fail)?;
         let interrupt = signal(SignalKind::interrupt()).map_err(fail)?;
         let parent = with_parent.then(watch_parent).transpose().map_err(fail)?;

@@ -140,7 +140,8 @@ impl ClusterView {
         }
         let mut text = format!("cluster {name}  leader {leader}  term {}\n{}", self.term, table.render());
         for node in &self.nodes {
-            if let (Some(id), Some(trouble)) = (node.id, node.backups.as_ref().and_then(|told| told.trouble(now_ms())))
+            if let (Some(id), Some(trouble)) =
+                (node.id, node.backups.as_ref().and_then(|told| told.trouble(now_ms())))
             {
                 text.push_str(&format!("\n\nnode {id}: {trouble}"));
             }
@@ -380,12 +381,12 @@ mod tests {
         let mut leader = alive(3, 7, 3);
         leader.status.as_mut().expect("told").comparisons = Some(wire::Comparisons {
             last_index: 41,
-            alarm: "TRIPOD-STATE-DIVERGED: the state of node 2 differs".into(),
+            alarm: "T3112 state-diverged: the state of node 2 differs".into(),
             ..Default::default()
         });
         let view = ClusterView::of(&[alive(2, 7, 3), leader], false);
         let text = view.render();
-        assert!(text.ends_with("\n\nTRIPOD-STATE-DIVERGED: the state of node 2 differs"), "{text}");
+        assert!(text.ends_with("\n\nT3112 state-diverged: the state of node 2 differs"), "{text}");
         let json = serde_json::to_value(&view).expect("JSON");
         assert_eq!(json["nodes"][1]["compared_index"], 41);
         assert_eq!(json["nodes"][0].get("divergence"), None);

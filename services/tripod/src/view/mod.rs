@@ -10,5 +10,6 @@ pub(crate) mod key;
 pub(crate) mod members;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;
+pub(crate) mod setting;
 pub(crate) mod tasks;
 pub(crate) mod time;

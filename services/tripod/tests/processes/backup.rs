@@ -238,9 +238,9 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
     let other = place.path().join("other.snap").display().to_string();
     std::fs::write(&other, b"mine").expect("written");
     let told = refused(&dev, &["snapshot", "save", &other], 1);
-    assert!(told.contains("TRIPOD-BACKUP-EXISTS"), "{told}");
+    assert!(told.contains("T5103 backup-exists"), "{told}");
     let told = refused(&dev, &["snapshot", "verify", &other], 1);
-    assert!(told.contains("TRIPOD-BACKUP-DAMAGED"), "{told}");
+    assert!(told.contains("T5101 backup-damaged"), "{told}");
     let replaced = dev.json(&["snapshot", "save", &other, "--force", "--json"]);
     assert!(replaced["index"].as_u64() > Some(saved_index));
     for node in 1..=3 {

@@ -53,7 +53,7 @@ fn a_bad_file_is_refused_with_one_line_that_names_file_and_key() {
     let cases = [
         ("node = 1\nnode = 2\n", "line 2 is no TOML: duplicate key"),
         ("node = \n", "line 1 is no TOML"),
-        ("nodes = 1\n", "there is no key `nodes`; there are node, data, client, peer, http, initial,"),
+        ("nodes = 1\n", "there is no key `nodes`; the nearest is `node`;"),
         ("config = \"other.toml\"\n", "there is no key `config`"),
         ("exit-with-parent = true\n", "there is no key `exit-with-parent`"),
         ("[server]\nnode = 1\n", "there is no key `server`"),
@@ -87,6 +87,7 @@ fn a_bad_file_is_refused_with_one_line_that_names_file_and_key() {
     let missing = folder.path().join("missing.toml");
     let output = refused(&missing);
     assert_eq!(output.status.code(), Some(2));
-    let expected = format!("error: --config {}: cannot be read: ", missing.display());
+    let expected =
+        format!("error: T1201 config-unreadable: --config {}: cannot be read: ", missing.display());
     assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
 }

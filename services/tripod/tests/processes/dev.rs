@@ -64,7 +64,7 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     assert_eq!(dev.json(&["kv", "list", "--job", "train", "--json"]), json!([]));
     assert_eq!(dev.json(&["kv", "delete", "k1", "--json"]), json!({ "deleted": 1 }));
 
-    dev.text(&["job", "delete", "train"]);
+    dev.text(&["job", "delete", "train", "--yes"]);
     wait_for("the job's port to close", || {
         std::net::TcpStream::connect(&addresses[0]).is_err().then_some(())
     });
@@ -132,7 +132,8 @@ fn the_same_data_is_the_same_cluster_again() {
 
     let second = tripod().args(["dev", "--port", &port.to_string()]).output().expect("runs");
     assert_eq!(second.status.code(), Some(1));
-    let expected = format!("error: cannot use 127.0.0.1:{port}, the client port of node 1: ");
+    let expected =
+        format!("error: T1401 listen-failed: cannot use 127.0.0.1:{port}, the client port of node 1: ");
     assert!(stderr(&second).starts_with(&expected), "{}", stderr(&second));
     dev.end();
 }

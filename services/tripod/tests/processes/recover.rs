@@ -52,7 +52,7 @@ fn the_doctor_reads_what_a_killed_node_left_and_changes_nothing() {
     let id = dev.json(&["status", "--json"])["cluster_id"].clone();
     let node = dev.current_leader();
     let place = data(root.path(), node);
-    refused(&dev, &["doctor", &text(&place)], "TRIPOD-DOCTOR-RUNNING");
+    refused(&dev, &["doctor", &text(&place)], "T5301 doctor-running");
     dev.kill(node);
     wait_for("the lock of a dead node to go", || {
         dev.run(&["doctor", &text(&place)]).status.success().then_some(())
@@ -141,18 +141,18 @@ fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
     let place = |node: u64| text(&data(root.path(), node));
     let leader = dev.current_leader();
     let (behind, other) = (leader % 3 + 1, (leader + 1) % 3 + 1);
-    refused(&dev, &["recover", &place(behind), "--save", &file], "TRIPOD-DOCTOR-RUNNING");
+    refused(&dev, &["recover", &place(behind), "--save", &file], "T5301 doctor-running");
     dev.kill(behind);
     wait_for("the lock of a dead node to go", || {
         dev.run(&["doctor", &place(behind)]).status.success().then_some(())
     });
-    refused(&dev, &["recover", &place(behind), "--save", &file], "TRIPOD-RECOVER-QUORUM");
+    refused(&dev, &["recover", &place(behind), "--save", &file], "T5401 recover-quorum");
     for number in 0..10 {
         dev.text(&["kv", "put", &format!("late-{number}"), "value"]);
     }
     dev.kill(other);
     saved_without_a_leader(&dev);
-    refused(&dev, &["recover", &place(behind), "--save", &file], "TRIPOD-RECOVER-BEHIND");
+    refused(&dev, &["recover", &place(behind), "--save", &file], "T5402 recover-behind");
     dev.kill(leader);
     wait_for("the lock of a dead node to go", || {
         dev.run(&["doctor", &place(leader)]).status.success().then_some(())
@@ -161,7 +161,7 @@ fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
     refused(
         &dev,
         &["recover", &place(behind), "--compare", &place(leader), "--save", &file],
-        "TRIPOD-RECOVER-BEHIND",
+        "T5402 recover-behind",
     );
 
     let new = out.path().join("new");

@@ -20,7 +20,9 @@ const PORTS: u16 = 600;
 /// The binary under test.
 pub(crate) fn tripod() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tripod"));
-    for name in ["TRIPOD_ENDPOINTS", "TRIPOD_LOG", "TRIPOD_JOB", "TRIPOD_TASKS", "TRIPOD_TASK_ID"] {
+    for name in
+        ["TRIPOD_CONFIG", "TRIPOD_ENDPOINTS", "TRIPOD_LOG", "TRIPOD_JOB", "TRIPOD_TASKS", "TRIPOD_TASK_ID"]
+    {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());

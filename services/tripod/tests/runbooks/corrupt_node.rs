@@ -46,7 +46,7 @@ fn a_node_with_damaged_data_is_made_whole_while_a_program_writes() {
         }
         let printed = site.run(block);
         if block.lines == ["tripod doctor /var/lib/tripod"] {
-            assert!(printed.contains("TRIPOD-LOG-DAMAGED"), "{printed}");
+            assert!(printed.contains("T3101 log-damaged"), "{printed}");
         }
         program.goes_on();
     }

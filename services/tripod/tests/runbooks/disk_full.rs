@@ -33,7 +33,7 @@ fn full_disks_refuse_what_grows_until_there_is_room() {
         let (code, told) = site.attempt("tripod kv put more value --timeout 2");
         (code != Some(0)).then_some(told)
     });
-    assert!(refusal.contains("TRIPOD-DISK-FULL"), "{refusal}");
+    assert!(refusal.contains("T3201 disk-full"), "{refusal}");
 
     let mut printed = Vec::new();
     for block in &blocks(PAGE) {
@@ -45,7 +45,7 @@ fn full_disks_refuse_what_grows_until_there_is_room() {
         }
         printed.push(site.run(block));
     }
-    assert!(printed[0].contains("DISK-FULL"), "{printed:?}");
+    assert!(printed[0].contains("disk-full"), "{printed:?}");
     assert!(printed[1].contains("checkpoints/19"), "{printed:?}");
     assert!(!site.look("tripod kv list checkpoints --keys-only").contains("checkpoints/"));
 }

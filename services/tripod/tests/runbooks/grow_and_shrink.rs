@@ -24,7 +24,7 @@ fn three_become_five_and_three_again_while_a_program_writes() {
     }
     for removed in [1, 2] {
         let told = site.wait_for_end(removed);
-        assert!(told.contains("TRIPOD-NODE-REMOVED"), "{told}");
+        assert!(told.contains("T4201 node-removed"), "{told}");
     }
     program.end(&site);
     // Each of the three is a voter: two of them are enough, whichever is missing.

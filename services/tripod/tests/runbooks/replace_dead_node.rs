@@ -29,5 +29,5 @@ fn a_dead_node_is_replaced_while_a_program_writes_and_is_refused_when_it_comes_b
     let serve = first.iter().find(|block| block.lines[0].starts_with("tripod server")).expect("on the page");
     site.run_on(3, serve);
     let told = site.wait_for_end(3);
-    assert!(told.contains("TRIPOD-NODE-REMOVED"), "{told}");
+    assert!(told.contains("T4201 node-removed"), "{told}");
 }

@@ -60,7 +60,10 @@ impl Site {
         let blocks = crate::page::blocks(page);
         let leader = blocks.iter().position(|block| block.lines == ["tripod status"]).expect("on the page");
         for block in &blocks[..=leader] {
-            site.run(block);
+            // Disks that are small enough to be filled are not fit for a node.
+            if site.data.is_empty() || !block.lines[0].starts_with("tripod preflight") {
+                site.run(block);
+            }
         }
         // Job `default` is made by the first leader.
         wait_for("a cluster that serves", || site.attempt("tripod kv list").0.filter(|code| *code == 0));

@@ -7,6 +7,7 @@ use tripod_raft::backup::{self, Plan};
 use tripod_state::ids::NodeId;
 use tripod_state::restore::Jobs;
 
+use super::progress::Ticker;
 use crate::args::initial::InitialMembers;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -70,6 +71,7 @@ pub(super) async fn run(args: RestoreArgs, format: Format) -> Result<(), Failure
         jobs: if args.keep_jobs { Jobs::Kept } else { Jobs::Ended },
     };
     let carried_out = plan.clone();
+    let _ticker = Ticker::start("snapshot restore", &plan.file);
     let restored = super::aside(move || backup::restore(&carried_out)).await?;
     let view = RestoredView::of(&plan, &restored, &args.members);
     match format {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tripod_client::Download;
+use tripod_proto::code::Code;
 use tripod_raft::backup::{self, Contents};
 
 use super::progress::Progress;
@@ -60,9 +61,12 @@ fn check(download: &Download, contents: &Contents) -> Result<(), Failure> {
     if contents.cluster_id == begin.cluster_id && contents.index.0 == begin.index {
         return Ok(());
     }
-    Err(Failure::Failed(format!(
-        "TRIPOD-BACKUP-DAMAGED: node {} announced cluster {} at index {}, but sent {} at {}; nothing was saved, try \
-         another node with --endpoints",
-        begin.node_id, begin.cluster_id, begin.index, contents.cluster_id, contents.index
-    )))
+    Err(Failure::new(
+        Code::BackupDamaged,
+        format!(
+            "node {} announced cluster {} at index {}, but sent {} at {}; nothing was saved, try \
+             another node with --endpoints",
+            begin.node_id, begin.cluster_id, begin.index, contents.cluster_id, contents.index
+        ),
+    ))
 }

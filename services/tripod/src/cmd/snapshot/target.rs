@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 
@@ -25,7 +26,7 @@ impl Target {
             return Err(exists(file));
         }
         let Some(name) = file.file_name() else {
-            return Err(Failure::Usage(format!("{} is no name of a file", file.display())));
+            return Err(Failure::new(Code::ValueIllegal, format!("{} is no name of a file", file.display())));
         };
         let mut prefix = name.to_os_string();
         prefix.push(".");
@@ -76,18 +77,24 @@ fn directory(file: &Path) -> &Path {
 }
 
 fn exists(file: &Path) -> Failure {
-    Failure::Failed(format!(
-        "TRIPOD-BACKUP-EXISTS: {} exists and is left as it is; choose another name, or replace it with --force",
-        file.display()
-    ))
+    Failure::new(
+        Code::BackupExists,
+        format!(
+            "{} exists and is left as it is; choose another name, or replace it with --force",
+            file.display()
+        ),
+    )
 }
 
 fn failed(file: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!(
-        "TRIPOD-BACKUP-IO: cannot write {}: {error}; check that its directory exists, its permissions and the free \
-         space",
-        file.display()
-    ))
+    Failure::new(
+        Code::BackupIo,
+        format!(
+            "cannot write {}: {error}; check that its directory exists, its permissions and the free \
+             space",
+            file.display()
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -126,7 +133,7 @@ mod tests {
         fs::write(&file, b"mine").expect("written");
         for refused in [Target::open(&file, false).map(|_| ()), late.put_in_place()] {
             let told = refused.expect_err("refused").to_string();
-            assert!(told.starts_with("TRIPOD-BACKUP-EXISTS: ") && told.contains("--force"), "{told}");
+            assert!(told.starts_with("T5103 backup-exists: ") && told.contains("--force"), "{told}");
         }
         assert_eq!(fs::read(&file).expect("there"), b"mine");
         assert_eq!(names(directory.path()), ["b.snap"]);

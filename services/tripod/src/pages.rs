@@ -1,0 +1,38 @@
+//! The pages about error codes, `docs/errors/Tnnnn.md`, as parts of this program.
+
+use tripod_proto::code::Code;
+
+macro_rules! pages {
+    ($($number:literal)*) => {
+        &[$(($number, include_str!(concat!("../../../docs/errors/T", $number, ".md"))),)*]
+    };
+}
+
+const PAGES: &[(u16, &str)] = pages!(
+    1101 1102 1103 1104 1105 1106 1107 1201 1202 1203 1204 1205
+    1206 1301 1302 1303 1304 1401 1501 1502 1503 1601 1602 2101
+    2102 2103 2104 2105 2201 2202 2203 2204 2205 3101 3102 3103
+    3104 3105 3106 3107 3108 3109 3110 3111 3112 3113 3114 3115 3201
+    3202 3203 3204 3205 4101 4102 4103 4104 4201 4202 4203 4204
+    4205 4206 4301 4302 4303 4304 4305 4306 4307 4308 4309 4310
+    4311 4312 5101 5102 5103 5104 5105 5201 5202 5203 5301 5302 5303
+    5304 5305 5401 5402 5403 5404 6101 6102 6103 6104 6105 6106
+    6107 6201 6202 6203 6204 6205 6301 6302
+);
+
+/// The page about a code.
+pub(crate) fn of(code: Code) -> &'static str {
+    let page = PAGES.iter().find(|(number, _)| *number == code.number());
+    page.expect("a test compares the pages with the catalogue").1
+}
+
+/// The code that somebody means: `T3101`, `3101` or `log-damaged`.
+pub(crate) fn named(text: &str) -> Option<Code> {
+    let text = text.trim().trim_end_matches(':').to_ascii_lowercase();
+    let number = text.strip_prefix('t').unwrap_or(&text).parse().ok();
+    let by_word = || Code::ALL.iter().copied().find(|code| code.slug() == text);
+    number.and_then(Code::numbered).or_else(by_word)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Limits of the process that a node would be.
+
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::{Check, Plan, Verdict};
+
+/// Each client holds a connection, each job has a port; besides, a node opens some dozens of files.
+const FILES_GOOD: u64 = 8192;
+/// A node without clients, with its job ports.
+const FILES_LEAST: u64 = 256;
+
+/// How many files and connections the process may have open.
+pub(super) fn open_files(plan: &Plan) -> Check {
+    let ports = plan.job_ports.map_or(0, |range| u64::from(range.count()));
+    match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((soft, hard)) => judge(soft, hard, ports),
+        Err(error) => Check::new("open-files", Verdict::Fail, format!("cannot be told: {error}")),
+    }
+}
+
+fn judge(soft: u64, hard: u64, ports: u64) -> Check {
+    let verdict = match soft {
+        soft if soft < FILES_LEAST + ports => Verdict::Fail,
+        soft if soft < FILES_GOOD + ports => Verdict::Warn,
+        _ => Verdict::Ok,
+    };
+    let check = Check::new("open-files", verdict, format!("limit {soft}, can be raised to {hard}"))
+        .figure("limit", soft)
+        .figure("limit_hard", hard);
+    if verdict == Verdict::Ok {
+        return check;
+    }
+    check.next(format!("`ulimit -n {}`, or LimitNOFILE= in the unit of systemd", FILES_GOOD + ports))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_low_limit_is_told_with_the_command_that_raises_it() {
+        assert_eq!(judge(1 << 20, 1 << 20, 100).verdict, Verdict::Ok);
+        let low = judge(1024, 4096, 100);
+        assert_eq!((low.verdict, low.figures["limit"].as_u64()), (Verdict::Warn, Some(1024)));
+        assert!(low.next.is_some_and(|next| next.contains("ulimit -n 8292")));
+        assert_eq!(judge(300, 300, 100).verdict, Verdict::Fail, "the job ports alone need a third of it");
+    }
+}

@@ -1,0 +1,103 @@
+//! What people expect of a command line: that it asks before it destroys something, completes, and has a manual.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use nix::pty::openpty;
+
+use crate::support::{Dev, reserve_ports, stderr, tripod, wait_for};
+
+/// What a command says and how it ends that is typed on a terminal, with what is typed then.
+fn on_a_terminal(dev: &Dev, arguments: &[&str], answer: &str) -> (Option<i32>, String) {
+    let terminal = openpty(None, None).expect("a terminal");
+    let side = |file: &std::os::fd::OwnedFd| Stdio::from(file.try_clone().expect("duplicated"));
+    let mut process = tripod()
+        .args(arguments)
+        .env("TRIPOD_ENDPOINTS", dev.endpoints(1))
+        .stdin(side(&terminal.slave))
+        .stderr(side(&terminal.slave))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("starts");
+    drop(terminal.slave);
+    let mut keyboard = File::from(terminal.master.try_clone().expect("duplicated"));
+    let mut screen = File::from(terminal.master);
+    let mut told = Vec::new();
+    let mut bytes = [0; 1024];
+    let mut asked = false;
+    // A terminal whose other side is closed gives an error at its end.
+    while let Ok(count) = screen.read(&mut bytes) {
+        if count == 0 {
+            break;
+        }
+        told.extend_from_slice(&bytes[..count]);
+        if !asked && String::from_utf8_lossy(&told).contains("to go on: ") {
+            asked = true;
+            keyboard.write_all(answer.as_bytes()).expect("typed");
+        }
+    }
+    let status = wait_for("the end of the command", || process.try_wait().expect("waited"));
+    (status.code(), String::from_utf8_lossy(&told).into_owned())
+}
+
+#[test]
+fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
+    let root = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, root.path(), &[]);
+    dev.text(&["job", "create", "train", "--tasks", "1"]);
+    let there = || dev.run(&["job", "show", "train"]).status.success();
+    let refused = |arguments: &[&str], what: &str| {
+        let output = dev.run(arguments);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.starts_with("error: T1104 not-confirmed: to ") && told.contains(what), "{told}");
+    };
+    refused(&["job", "delete", "train"], "delete job `train`");
+    refused(&["member", "remove", "3"], "remove node 3 for good");
+    refused(&["member", "replace", "3", "127.0.0.1:1"], "replace node 3");
+    refused(&["member", "demote", "3", "--force"], "even if the cluster stands still");
+    refused(&["recover", "d", "--save", "f", "--accept-loss"], "give up acknowledged writes");
+    dev.text(&["member", "remove", "3", "--plan"]);
+    let members = dev.json(&["member", "list", "--json"]);
+    assert_eq!(members["votes"]["voters"].as_array().map(Vec::len), Some(3), "{members}");
+
+    let (code, told) = on_a_terminal(&dev, &["job", "delete", "train"], "no\n");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("About to delete job `train` and everything in it.") && there(), "{told}");
+    let (code, told) = on_a_terminal(&dev, &["job", "delete", "train"], "yes\n");
+    assert!(code == Some(0) && !there(), "{told}");
+    let (code, told) = on_a_terminal(&dev, &["member", "remove", "3"], "\n");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("before  ") && told.contains("after   "), "the votes are told first: {told}");
+    dev.text(&["job", "create", "train", "--tasks", "1"]);
+    dev.text(&["job", "delete", "train", "--yes"]);
+    assert!(!there());
+    dev.end();
+}
+
+#[test]
+fn shells_take_the_completion_script_and_manual_pages_are_written() {
+    let root = tempfile::tempdir().expect("a directory");
+    let script = tripod().args(["completion", "bash"]).output().expect("runs");
+    assert!(script.status.success());
+    let file = root.path().join("tripod.bash");
+    std::fs::write(&file, &script.stdout).expect("written");
+    let checked = Command::new("bash").arg("-n").arg(&file).output().expect("bash runs");
+    assert!(checked.status.success(), "{}", stderr(&checked));
+    let completed = format!(
+        "source {}; COMP_WORDS=(tripod sn); COMP_CWORD=1; _tripod tripod sn tripod; echo ${{COMPREPLY[*]}}",
+        file.display()
+    );
+    let completed = Command::new("bash").args(["-c", &completed]).output().expect("bash runs");
+    assert_eq!(String::from_utf8_lossy(&completed.stdout).trim(), "snapshot", "{}", stderr(&completed));
+
+    let pages = root.path().join("man");
+    let written = tripod().arg("man").arg(&pages).output().expect("runs");
+    assert!(written.status.success(), "{}", stderr(&written));
+    for name in ["tripod.1", "tripod-server.1", "tripod-snapshot-restore.1", "tripod-member-remove.1"] {
+        let page = std::fs::read_to_string(pages.join(name)).expect("there");
+        assert!(page.contains(".TH ") && page.len() > 500, "{name}: {page}");
+    }
+}

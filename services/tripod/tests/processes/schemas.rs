@@ -1,0 +1,173 @@
+//! What commands print as JSON is what `docs/cli.md` says, field by field, and how they end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::{Dev, reserve_ports, stderr, tripod, wait_for};
+
+const PAGE: &str = include_str!("../../../../docs/cli.md");
+
+/// The fields of a command's JSON as the page has them: paths, their types, and whether they may be missing.
+type Schema = BTreeMap<String, (BTreeSet<String>, bool)>;
+
+/// Every schema of the page. One begins with `# COMMAND`, in a block of `fields`.
+fn documented() -> BTreeMap<String, Schema> {
+    let mut all = BTreeMap::new();
+    let mut current: Option<(String, Schema)> = None;
+    let mut inside = false;
+    for line in PAGE.lines() {
+        if line.starts_with("```") {
+            inside = line == "```fields";
+            all.extend(current.take());
+            continue;
+        }
+        if !inside {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix("# ") {
+            all.extend(current.replace((name.to_owned(), Schema::new())));
+            continue;
+        }
+        let mut words = line.split_whitespace();
+        let (path, types) = (words.next().expect("a path"), words.next().expect("a type"));
+        let (types, optional) = types.strip_suffix('?').map_or((types, false), |types| (types, true));
+        let types = types.split('|').map(str::to_owned).collect();
+        let schema = &mut current.as_mut().expect("a command stands before its fields").1;
+        assert!(schema.insert(path.to_owned(), (types, optional)).is_none(), "{path} is there twice");
+    }
+    all
+}
+
+fn fields(path: &str, value: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "text",
+        Value::Array(items) => {
+            items.iter().for_each(|item| fields(&format!("{path}[]"), item, found));
+            "list"
+        }
+        Value::Object(parts) => {
+            parts.iter().for_each(|(name, part)| fields(&format!("{path}.{name}"), part, found));
+            "object"
+        }
+    };
+    found.entry(path.to_owned()).or_default().insert(kind.to_owned());
+}
+
+/// Holds what a command printed against the page.
+fn check(name: &str, printed: &Value) {
+    let documented = documented();
+    let schema = documented.get(name).unwrap_or_else(|| panic!("docs/cli.md has no fields of `{name}`"));
+    let mut found = BTreeMap::new();
+    fields("", printed, &mut found);
+    found.retain(|path, _| !path.is_empty());
+    let lines = || {
+        found.iter().map(|(path, types)| {
+            format!("{path} {}", types.iter().map(String::as_str).collect::<Vec<_>>().join("|"))
+        })
+    };
+    let all = || lines().collect::<Vec<_>>().join("\n");
+    for (path, types) in &found {
+        let known =
+            schema.get(path).unwrap_or_else(|| panic!("`{name}`: {path} is not in docs/cli.md:\n{}", all()));
+        assert!(types.is_subset(&known.0), "`{name}`: {path} is {types:?}, not {:?}", known.0);
+    }
+    for (path, (_, optional)) in schema {
+        assert!(*optional || found.contains_key(path), "`{name}`: {path} is gone; fields stay:\n{}", all());
+    }
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {}", stderr(output)))
+}
+
+#[test]
+fn what_is_printed_as_json_is_what_the_page_says() {
+    let root = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, root.path(), &[]);
+    let shown = |name: &str, arguments: &[&str]| {
+        let output = dev.run(&[arguments, &["-o", "json"]].concat());
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        check(name, &json(&output));
+    };
+    shown("version", &["version"]);
+    shown("explain", &["explain", "T3101"]);
+    shown("config explain", &["config", "explain", "tasks"]);
+    shown("kv put", &["kv", "put", "a", "text"]);
+    dev.text(&["kv", "put", "bytes", "--", "x"]);
+    shown("kv get", &["kv", "get", "a"]);
+    shown("kv list", &["kv", "list"]);
+    shown("kv list", &["kv", "list", "--keys-only"]);
+    shown("kv delete", &["kv", "delete", "a"]);
+    let member = "worker:0=127.0.0.1:9";
+    shown("job create", &["job", "create", "train", "--members", "chief:1,worker:2", "--member", member]);
+    shown("job show", &["job", "show", "train"]);
+    shown("job list", &["job", "list"]);
+    shown("member list", &["member", "list"]);
+    shown("member change --plan", &["member", "demote", "3", "--plan"]);
+    let file = root.path().join("b.snap").display().to_string();
+    shown("snapshot save", &["snapshot", "save", &file]);
+    shown("snapshot verify", &["snapshot", "verify", &file]);
+    let restored = root.path().join("restored").display().to_string();
+    let line = ["snapshot", "restore", &file, "--name", "n", "--node", "1", "--members", "1=127.0.0.1:1"];
+    shown("snapshot restore", &[&line[..], &["--data", &restored]].concat());
+    shown("leader transfer", &["leader", "transfer"]);
+    shown("preflight", &["preflight", "--data", &restored]);
+
+    // Beside a running node: its port is taken, and its clock is asked.
+    let client = dev.endpoints(1).split(',').next().expect("an address").to_owned();
+    let beside = dev.run(&["preflight", "--client", &client, "-o", "json"]);
+    assert_eq!(beside.status.code(), Some(1), "{}", stderr(&beside));
+    let beside = json(&beside);
+    check("preflight", &beside);
+    let checks = beside["checks"].as_array().expect("checks");
+    let one = |name: &str| checks.iter().find(|check| check["check"] == name).expect("the check");
+    assert_eq!(one("port-client")["verdict"], "fail", "{beside}");
+    assert!(one("clock")["figures"]["ahead_s"].as_i64().is_some_and(|ahead| ahead.abs() <= 2), "{beside}");
+
+    dev.kill(3);
+    let data = root.path().join("node-3").join("data").display().to_string();
+    let looked = wait_for("the lock of a dead node to go", || {
+        let output = dev.run(&["doctor", &data, "-o", "json"]);
+        output.status.success().then_some(output)
+    });
+    check("doctor", &json(&looked));
+    dev.kill(2);
+    dev.kill(1);
+}
+
+#[test]
+fn a_command_ends_with_the_exit_code_of_its_error_code() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.local_addr().expect("bound").to_string()
+    };
+    let nobody = format!("{}:1", "x".repeat(64));
+    for (arguments, code, text) in [
+        (&["frobnicate"][..], 2, "error: T1101 usage: unrecognized subcommand"),
+        (&["explain", "T9999"], 2, "error: T1107 code-unknown: "),
+        (&["config", "explain", "hartbeat-timeout"], 2, "error: T1203 config-key: "),
+        (&["config", "check", "missing.toml"], 2, "error: T1201 config-unreadable: "),
+        (&["snapshot", "verify", "missing.snap"], 1, "error: T5104 backup-io: "),
+        (&["doctor", "missing"], 2, "error: T5302 doctor-no-data: "),
+        (&["kv", "get", "k", "--timeout", "1", "--endpoints", &closed], 3, "error: T2102 not-connected: "),
+        (&["kv", "get", "k", "--timeout", "1", "--endpoints", &nobody], 3, "error: T2101 name-unresolved: "),
+        (&["preflight", "--data", "missing/data"], 1, "error: T1601 preflight-failed: 1 of 3 checks failed"),
+    ] {
+        let output = tripod().args(arguments).output().expect("runs");
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        assert!(told.starts_with(text), "{arguments:?}: {told}");
+    }
+    let output = tripod().args(["version"]).output().expect("runs");
+    assert!(output.status.success() && output.stderr.is_empty());
+    let output = tripod().arg("version").env("TRIPOD_ENDPOINT", "a:1").output().expect("runs");
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("did you mean TRIPOD_ENDPOINTS?"), "{}", stderr(&output));
+}
