@@ -18,6 +18,7 @@
 //! | `service` | the five services |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
+//! | `health` | `grpc.health.v1` for the whole port |
 //! | `job_ports` | what the binary tells about the job ports of its node |
 //! | `resolve` | job names to job ids |
 //! | `status` | faults and outages to codes and reasons |
@@ -25,6 +26,7 @@
 
 mod decode;
 mod encode;
+mod health;
 mod job_ports;
 mod resolve;
 mod service;

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
     let line = config_file::complete(line)?;
     let cli = Cli::parse_from(line);
-    logging::start(cli.command.is_a_service());
+    logging::start(cli.command.is_a_service(), cli.global.log_format);
     // An agent passes small messages on, from one connection to another: a second thread would only have
     // to be woken for each.
     let mut builder = match cli.command {

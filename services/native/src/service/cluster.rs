@@ -54,6 +54,7 @@ impl Cluster for Service {
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
         let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
+        encode::measured::add(&mut response, &self.gateway.measures(), self.gateway.held_calls());
         response.waiting_calls = self.gateway.waiting_calls();
         if let Some((applied, digest)) = hashed {
             (response.applied_index, response.digest) = (applied, digest);

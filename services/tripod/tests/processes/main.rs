@@ -9,5 +9,6 @@ mod recover;
 mod run;
 mod running;
 mod start;
+mod status;
 mod support;
 mod why;
