@@ -62,6 +62,11 @@ impl Forwarder {
         Self { queue }
     }
 
+    /// How many commands have not been taken from the queue.
+    pub(crate) fn waiting(&self) -> u64 {
+        (self.queue.max_capacity() - self.queue.capacity()) as u64
+    }
+
     /// Has the leader replicate an encoded envelope.
     pub(crate) async fn propose(&self, payload: Bytes) -> Answer {
         let (done, answer) = oneshot::channel();

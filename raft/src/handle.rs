@@ -13,6 +13,7 @@ use crate::backup::Saving;
 use crate::codec;
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
+use crate::measures::Measures;
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::Node;
 use crate::options::Options;
@@ -215,6 +216,12 @@ impl Handle {
     #[must_use]
     pub fn status(&self) -> Status {
         self.node.status()
+    }
+
+    /// What this node has measured of itself. Not for a hot path: it copies some kilobytes.
+    #[must_use]
+    pub fn measures(&self) -> Measures {
+        self.node.measures()
     }
 
     /// Hands leadership to another voter (`None`: the one that is furthest of those that answer) and waits

@@ -9,6 +9,7 @@ use tripod_state::ids::{NodeId, Term};
 
 use crate::fitness::Unfit;
 use crate::handle::Leadership;
+use crate::measures::{ElectionCounts, ElectionTally};
 use crate::types::{LogId, Raft, ServerMetrics, Vote};
 
 /// How long calls that a leader has begun may still be answered after it gave up or was deposed.
@@ -28,19 +29,26 @@ pub(crate) struct Sources {
 pub(crate) struct LeadershipWatch {
     node: u64,
     current: watch::Receiver<Leadership>,
+    elections: ElectionTally,
 }
 
 impl LeadershipWatch {
     /// Follows openraft's metrics and the state machine for as long as anybody listens.
     pub(crate) fn start(node: u64, raft: &Raft, sources: Sources) -> Self {
+        let elections = ElectionTally::default();
         let unknown = Leadership { leader: None, term: Term(0), ready_here: false };
         let (sender, current) = watch::channel(unknown);
-        tokio::spawn(follow(node, raft.clone(), sources, sender));
-        Self { node, current }
+        tokio::spawn(follow(node, raft.clone(), sources, sender, elections.clone()));
+        Self { node, current, elections }
     }
 
     pub(crate) fn node(&self) -> u64 {
         self.node
+    }
+
+    /// How often leaders came, as this node saw it.
+    pub(crate) fn elections(&self) -> ElectionCounts {
+        self.elections.counts()
     }
 
     pub(crate) fn get(&self) -> Leadership {
@@ -71,12 +79,24 @@ impl LeadershipWatch {
     }
 }
 
-async fn follow(node: u64, raft: Raft, mut sources: Sources, sender: watch::Sender<Leadership>) {
+async fn follow(
+    node: u64,
+    raft: Raft,
+    mut sources: Sources,
+    sender: watch::Sender<Leadership>,
+    elections: ElectionTally,
+) {
+    let mut counted = Counted::default();
     // What is read must be what is waited on: openraft publishes its several metrics one after the
     // other, and a view read from another one may be older than the wake-up, with none to follow.
     let mut metrics = raft.server_metrics();
     loop {
-        let next = leadership(node, &metrics.borrow_and_update(), &mut sources);
+        let next = {
+            let metrics = metrics.borrow_and_update();
+            counted.look(&metrics, &elections);
+            leadership(node, &metrics, &mut sources)
+        };
+        counted.learn(next.leader, &elections);
         sender.send_if_modified(|current| {
             let changed = *current != next;
             *current = next;
@@ -99,6 +119,36 @@ async fn follow(node: u64, raft: Raft, mut sources: Sources, sender: watch::Send
         current.leader = None;
         current.ready_here = false;
     });
+}
+
+/// What has been counted of elections.
+#[derive(Debug, Default)]
+struct Counted {
+    /// The term of the last election in which this node stood.
+    stood: Option<u64>,
+    leader: Option<NodeId>,
+}
+
+impl Counted {
+    /// A candidate is one election for each term that it votes for itself in. Between two looks it may have won.
+    fn look(&mut self, metrics: &ServerMetrics, elections: &ElectionTally) {
+        let term = metrics.vote.leader_id.term;
+        let stands = matches!(metrics.state, ServerState::Candidate | ServerState::Leader);
+        if stands && self.stood != Some(term) {
+            self.stood = Some(term);
+            elections.stood();
+        }
+    }
+
+    /// To lose a leader is no change; to find another than the last one is.
+    fn learn(&mut self, leader: Option<NodeId>, elections: &ElectionTally) {
+        if leader.is_some() && leader != self.leader {
+            if self.leader.is_some() {
+                elections.leader_changed();
+            }
+            self.leader = leader;
+        }
+    }
 }
 
 fn leadership(node: u64, metrics: &ServerMetrics, sources: &mut Sources) -> Leadership {
@@ -140,4 +190,18 @@ fn by_metrics(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Lea
         && leader == Some(node)
         && applied.is_some_and(|id| id.leader_id.term == term && id.leader_id.node_id == node);
     Leadership { leader: leader.map(NodeId), term: Term(term), ready_here }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_leader_than_the_last_one_is_a_change_and_the_first_one_is_none() {
+        let (mut counted, elections) = (Counted::default(), ElectionTally::default());
+        for leader in [None, Some(1), None, Some(1), Some(2), Some(2), None, Some(1)] {
+            counted.learn(leader.map(NodeId), &elections);
+        }
+        assert_eq!(elections.counts(), ElectionCounts { stood: 0, leader_changes: 2 });
+    }
 }

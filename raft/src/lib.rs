@@ -41,6 +41,7 @@
 //! | `membership` | who the members are, while the cluster runs |
 //! | `rejoin` | a node whose data is gone comes back without doing harm |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
+//! | `stages`, `measures` | how long a write takes, stage by stage, and other figures |
 
 // The clusters of the integration tests serve some unit tests, too.
 #[cfg(test)]
@@ -62,6 +63,7 @@ mod journal;
 mod leader_link;
 mod leadership;
 mod log_store;
+mod measures;
 mod membership;
 mod network;
 mod node;
@@ -71,6 +73,7 @@ mod rejoin;
 mod runtime;
 mod snapshot;
 mod space;
+mod stages;
 mod state_machine;
 mod status;
 mod storage;
@@ -91,9 +94,11 @@ pub use handle::{
 };
 pub use identity::{Owner, owner};
 pub use journal::SimulatedDisk;
+pub use measures::{ElectionCounts, Measures, SnapshotCounts};
 pub use membership::{
     ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
     Votes,
 };
 pub use options::{InitialMember, Options, Timing};
+pub use stages::{FlushTimes, HistogramView, StageTimes};
 pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World, time_of_day};

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::handle::Hooks;
 use crate::membership::listed;
 use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
+use crate::stages::Stages;
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
 use crate::world::{LogLine, Observer};
 
@@ -68,6 +69,7 @@ struct Shared {
     cluster_id: String,
     hooks: Hooks,
     observer: Option<Arc<dyn Observer>>,
+    stages: Stages,
     failure: Failure,
     /// The index up to which effects were told: never ahead of what `machine` shows.
     applied: watch::Sender<Option<LogId>>,
@@ -98,6 +100,7 @@ impl StateMachine {
             cluster_id,
             hooks,
             observer: None,
+            stages: Stages::default(),
             failure,
             applied: watch::Sender::new(None),
             unsaved_bytes: AtomicU64::new(0),
@@ -113,6 +116,13 @@ impl StateMachine {
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
         let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
         shared.observer = observer;
+        self
+    }
+
+    /// The same, timed together with the log that feeds it.
+    pub(crate) fn timed(mut self, stages: &Stages) -> Self {
+        let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
+        shared.stages = stages.clone();
         self
     }
 
@@ -236,6 +246,9 @@ impl StateMachine {
 
     /// Applies one batch: decode, lock, apply, unlock; then effects, the index, the responders.
     fn apply_batch(&self, batch: &mut Vec<EntryResponder<Types>>) -> io::Result<()> {
+        let Some((first, _)) = batch.first() else { return Ok(()) };
+        let timing =
+            self.shared.stages.applying(first.log_id.index, first.log_id.index + batch.len() as u64 - 1);
         let mut steps = Vec::with_capacity(batch.len());
         let mut responders: Vec<Option<ApplyResponder<Types>>> = Vec::with_capacity(batch.len());
         let mut bytes = 0;
@@ -255,6 +268,7 @@ impl StateMachine {
             (self.shared.hooks.effects)(&effects);
         }
         self.shared.applied.send_replace(Some(last));
+        self.shared.stages.applied(timing);
         for (responder, response) in responders.into_iter().zip(responses) {
             if let Some(responder) = responder {
                 responder.send(response);
@@ -306,6 +320,7 @@ impl RaftStateMachine<Types> for StateMachine {
             }
             shared.snapshots.adopt(&header, &file)?;
             state.follow_members(&listed(header.membership.membership()));
+            shared.snapshots.tally().installed();
             let new = Machine { state, last_applied: header.last_log_id, membership: header.membership };
             // Dropping a large state takes time that readers need not wait for.
             let old = std::mem::replace(&mut *shared.machine.write(), new);
@@ -355,7 +370,9 @@ impl Builder {
         let work = shared.snapshots.work().clone();
         let built = work.run(move || {
             let (header, state) = machine.frozen(&shared.cluster_id).into_header();
-            shared.snapshots.write(&header, &state)
+            let written = shared.snapshots.write(&header, &state)?;
+            shared.snapshots.tally().built();
+            Ok(written)
         });
         built.await?
     }

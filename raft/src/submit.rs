@@ -7,6 +7,7 @@ use openraft::raft::ClientWriteResponse;
 use tripod_state::ids::LogIndex;
 
 use crate::handle::{Applied, ProposeError};
+use crate::stages::Stages;
 use crate::types::{LogCommand, Raft, Response, Types};
 use crate::world::WallClock;
 
@@ -15,21 +16,26 @@ use crate::world::WallClock;
 pub(crate) struct Submitter {
     raft: Raft,
     clock: WallClock,
+    stages: Stages,
 }
 
 impl Submitter {
-    pub(crate) fn new(raft: Raft, clock: WallClock) -> Self {
-        Self { raft, clock }
+    pub(crate) fn new(raft: Raft, clock: WallClock, stages: Stages) -> Self {
+        Self { raft, clock, stages }
     }
 
     /// Replicates one encoded envelope.
     pub(crate) async fn submit(&self, payload: Bytes) -> Result<Applied, ProposeError> {
-        self.raft.client_write(self.stamp(payload)).await.map(applied).map_err(refused)
+        let proposing = self.stages.propose(std::slice::from_ref(&payload));
+        let applied = self.raft.client_write(self.stamp(payload)).await.map(applied).map_err(refused)?;
+        proposing.answered();
+        Ok(applied)
     }
 
     /// Replicates several, in order; one outcome each.
     pub(crate) async fn submit_many(&self, payloads: Vec<Bytes>) -> Vec<Result<Applied, ProposeError>> {
         let count = payloads.len();
+        let proposing = self.stages.propose(&payloads);
         let mut outcomes = Vec::with_capacity(count);
         match self.raft.client_write_many(payloads.into_iter().map(|payload| self.stamp(payload))).await {
             Ok(mut results) => {
@@ -42,6 +48,9 @@ impl Submitter {
                 }
             }
             Err(fatal) => outcomes.push(Err(broken(&fatal))),
+        }
+        if outcomes.last().is_some_and(Result::is_ok) {
+            proposing.answered();
         }
         // The stream ends at a fatal error, which leaves the rest open.
         outcomes.resize_with(count, || Err(broken(&Fatal::Stopped)));

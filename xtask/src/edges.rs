@@ -122,6 +122,18 @@ const THEIRS: &[Theirs] = &[
         because: "one crate knows how the log is replicated and stored",
     },
     Theirs {
+        crates: &["prometheus-client"],
+        normal: &["tripod-web"],
+        dev: &["tripod-web"],
+        because: "one crate knows how figures are told",
+    },
+    Theirs {
+        crates: &["tonic-health"],
+        normal: &["tripod-native"],
+        dev: &["tripod-native"],
+        because: "readiness is decided in the gateway, and told by front ends",
+    },
+    Theirs {
         crates: &["bincode"],
         normal: &["tripod-raft"],
         dev: &["tripod-raft", "tripod-state"],

@@ -18,6 +18,7 @@ use crate::journal::recovery;
 use crate::journal::space::Space;
 use crate::journal::state::LogValues;
 use crate::log_store::{Change, Disk, DiskError, Loaded, OldEntries};
+use crate::stages::Stages;
 use crate::types::{Entry, LogId};
 
 /// How often a disk that was full is tried again.
@@ -261,6 +262,10 @@ impl Disk for JournalDisk {
 
     fn reader(&self) -> Arc<dyn OldEntries> {
         self.journal.reader().clone()
+    }
+
+    fn stages(&self) -> Stages {
+        self.journal.stages().clone()
     }
 }
 

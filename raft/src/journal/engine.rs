@@ -1,6 +1,7 @@
 //! The journal itself: takes changes, writes them as frames, and says what else is to be done. No
-//! thread, no clock; whoever owns it calls it in this order: [`Journal::stage`] for each group, then
-//! [`Journal::prepare`] and [`Journal::commit_next`] until nothing is staged.
+//! thread, and no clock but the one that times its flushes; whoever owns it calls it in this order:
+//! [`Journal::stage`] for each group, then [`Journal::prepare`] and [`Journal::commit_next`] until nothing
+//! is staged.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::journal::record::Record;
 use crate::journal::staging::{Draft, Edit, Staging};
 use crate::journal::state::{LogValues, behind};
 use crate::log_store::{Change, DiskError};
+use crate::stages::Stages;
 
 /// Bytes of a segment that entries cannot use: the head, a seal, headers, and the records that
 /// every first frame and every checkpoint add.
@@ -83,6 +85,7 @@ pub(crate) struct Journal {
     reader: Arc<JournalReader>,
     place: String,
     buffer: Vec<u8>,
+    stages: Stages,
 }
 
 impl Journal {
@@ -106,11 +109,17 @@ impl Journal {
             reader: Arc::new(reader),
             place,
             buffer: Vec::new(),
+            stages: Stages::default(),
         }
     }
 
     pub(crate) fn reader(&self) -> &Arc<JournalReader> {
         &self.reader
+    }
+
+    /// What times its flushes.
+    pub(crate) fn stages(&self) -> &Stages {
+        &self.stages
     }
 
     /// The log as it is on disk.
@@ -179,7 +188,9 @@ impl Journal {
         let offset_bytes = end_bytes + self.buffer.len() as u64;
         frame::encode(&mut self.buffer, salt, self.next_frame, [&base, &draft.body]);
         file.write_at(end_bytes, &self.buffer).map_err(|error| self.io("write", &error))?;
+        self.stages.flush_began();
         file.sync_data().map_err(|error| self.io("sync", &error))?;
+        self.stages.flush_ended();
         let length = u32::try_from(base.len() + draft.body.len()).expect("the frame was encoded");
         let place = Place { segment: number, frame: self.next_frame, offset_bytes, length, record_at: 0 };
         self.current.end_bytes = end_bytes + self.buffer.len() as u64;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::StartError;
 use crate::log_store::chunk::Damage;
 use crate::rejoin;
+use crate::stages::Stages;
 use crate::types::{Entry, LogId, Vote};
 
 /// A change of the stored log. A slice of them takes effect in order. In sled each of them is atomic, but for a
@@ -65,6 +66,11 @@ pub(crate) trait Disk: Send + 'static {
 
     /// Reads entries that have been written, from other threads.
     fn reader(&self) -> Arc<dyn OldEntries>;
+
+    /// What times its flushes.
+    fn stages(&self) -> Stages {
+        Stages::default()
+    }
 }
 
 /// Reads entries that are no longer in memory.

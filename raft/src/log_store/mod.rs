@@ -32,6 +32,7 @@ use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
+use crate::stages::Stages;
 use crate::types::{Entry, LogId, Types, Vote};
 use crate::world::{LogLine, Work};
 
@@ -56,6 +57,7 @@ pub(crate) struct LogStore {
     old: Arc<dyn OldEntries>,
     writer: Writer,
     work: Work,
+    stages: Stages,
 }
 
 impl LogStore {
@@ -98,7 +100,7 @@ impl LogStore {
             disk.note_start(lines.into_iter());
         }
         tail.finish_load(loaded);
-        let old = disk.reader();
+        let (old, stages) = (disk.reader(), disk.stages());
         let tail = Arc::new(RwLock::new(tail));
         let started = Writer::start(Box::new(disk), tail.clone(), failure, &work);
         let writer = started.map_err(|error| DiskError::Io {
@@ -106,7 +108,7 @@ impl LogStore {
             directory: "the data directory".into(),
             cause: error.to_string(),
         })?;
-        Ok(Self { tail, old, writer, work })
+        Ok(Self { tail, old, writer, work, stages })
     }
 
     /// Whether nothing was ever stored: no vote, no entry.
@@ -118,6 +120,11 @@ impl LogStore {
     /// What the writer waits for at the moment.
     pub(crate) fn flushes(&self) -> &Flushes {
         self.writer.flushes()
+    }
+
+    /// What times the way of entries through the log.
+    pub(crate) fn stages(&self) -> &Stages {
+        &self.stages
     }
 
     /// The last entry that was given up for a snapshot.
@@ -265,6 +272,7 @@ impl RaftLogStorage<Types> for LogStore {
         appended.map_err(|expected| {
             io::Error::other(format!("an append must continue the log at index {expected}"))
         })?;
+        self.stages.appended(&entries);
         self.writer.send(Change::Append(entries), Waiter::Append(callback))
     }
 

@@ -22,6 +22,7 @@ use crate::log_store::disk::{Change, Disk, DiskError};
 use crate::log_store::flushes::Flushes;
 use crate::log_store::tail::Tail;
 use crate::log_store::writer_task::WriterTask;
+use crate::stages::Stages;
 use crate::types::{LogId, Types};
 use crate::world::Work;
 
@@ -68,6 +69,7 @@ impl Writer {
     ) -> io::Result<Self> {
         let flushes = Flushes::default();
         let worker = Worker {
+            stages: disk.stages(),
             disk,
             tail,
             failure,
@@ -131,6 +133,7 @@ pub(super) struct Worker {
     tail: Arc<RwLock<Tail>>,
     failure: Failure,
     flushes: Flushes,
+    stages: Stages,
     /// How many truncations are written.
     cuts: u64,
     /// The committed index as it was written last.
@@ -287,10 +290,14 @@ impl Worker {
             return Err(reason);
         }
         let durable = changes.iter().any(Change::must_be_durable) && !is_planted(Bug::EarlyAcknowledgement);
+        let group = self.stages.group();
         self.flushes.begin();
         let written = self.disk.write(changes);
         let outcome = written.and_then(|()| if durable { self.disk.sync() } else { Ok(()) });
         self.flushes.end();
+        if outcome.is_ok() {
+            self.stages.durable(group);
+        }
         outcome.map_err(|error| {
             let reason = error.to_string();
             self.failure.set(&reason);

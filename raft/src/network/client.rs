@@ -300,7 +300,10 @@ impl RaftNetworkV2<Types> for PeerClient {
             // What has arrived is kept there.
             () = self.line.closed_for_entries() => Err(self.held_back().into()),
             sent = sent => match sent {
-                Ok(vote) => Ok(SnapshotResponse::new(vote)),
+                Ok(vote) => {
+                    self.snapshots.tally().sent();
+                    Ok(SnapshotResponse::new(vote))
+                }
                 Err(status) => Err(self.unreachable(&status).into()),
             },
         }

@@ -12,6 +12,7 @@ use super::Node;
 use crate::backup::{self, Saving};
 use crate::handle::{Applied, ProposeError, Status};
 use crate::leadership::LeadershipWatch;
+use crate::measures::{self, Measures};
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::status::{self, Health};
 
@@ -127,6 +128,18 @@ impl Node {
             comparisons: self.comparer.comparisons(),
         };
         status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index(), health)
+    }
+
+    pub(crate) fn measures(&self) -> Measures {
+        Measures {
+            stages: self.log.stages().times(),
+            flush: self.log.stages().flush_times(),
+            proposals: self.log.stages().proposals(),
+            forwarding: self.forwarder.waiting(),
+            elections: self.leadership.elections(),
+            snapshots: self.machine.snapshots().tally().counts(),
+            heard: measures::heard(self.options.node, &self.raft.metrics().borrow_watched()),
+        }
     }
 
     /// Hands leadership to another voter, `None`: to the best.

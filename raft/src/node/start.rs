@@ -48,7 +48,7 @@ impl Node {
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0);
         let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
-        let machine = machine.observed(observer);
+        let machine = machine.observed(observer).timed(log.stages());
         let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
         let raft = match started {
             Ok(raft) => raft,
@@ -64,7 +64,7 @@ impl Node {
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
-        let submitter = Submitter::new(raft.clone(), clock);
+        let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
         let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());

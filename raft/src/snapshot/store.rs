@@ -15,6 +15,7 @@ use super::incoming::Incoming;
 use super::stream::BlobStream;
 use super::{FileId, Header, Part, SnapshotFile, write};
 use crate::journal::{Blob, Files, RealFiles};
+use crate::measures::SnapshotTally;
 use crate::types::{LogId, Snapshot, SnapshotMeta};
 use crate::world::Work;
 
@@ -32,6 +33,7 @@ pub(crate) struct SnapshotStore {
     incoming: Incoming,
     /// Makes the names of unfinished files unique.
     sequence: Arc<AtomicU64>,
+    tally: SnapshotTally,
 }
 
 impl fmt::Debug for SnapshotStore {
@@ -57,6 +59,7 @@ impl SnapshotStore {
             reach: watch::Sender::default(),
             incoming: Incoming::default(),
             sequence: Arc::default(),
+            tally: SnapshotTally::default(),
         };
         for name in store.names(&["tmp", "part"])? {
             store.files.remove(&name)?;
@@ -94,6 +97,11 @@ impl SnapshotStore {
     /// The place of the one that comes from the leader.
     pub(crate) fn incoming(&self) -> &Incoming {
         &self.incoming
+    }
+
+    /// Counts what becomes of snapshots.
+    pub(crate) fn tally(&self) -> &SnapshotTally {
+        &self.tally
     }
 
     /// Who does what blocks here.

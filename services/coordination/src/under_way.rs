@@ -36,6 +36,8 @@ const REPEATABLE: [&str; 16] = [
 const POLL: &str = "PollForError";
 /// Our own services, whose clients know by themselves what to make of a broken connection.
 const OWN: &str = "/tripod.";
+/// Whoever watches a node's health watches again when the connection ends.
+const HEALTH: &str = "/grpc.health.";
 /// The services of whose calls each has one answer, which is made before any of it is handed over.
 const UNARY: [&str; 2] = ["/xla.", "/tensorflow."];
 
@@ -60,6 +62,9 @@ impl Manner {
         let path = request.uri().path();
         if path.starts_with(OWN) {
             return Self::Own;
+        }
+        if path.starts_with(HEALTH) {
+            return Self::Repeatable;
         }
         let method = path.rsplit('/').next().unwrap_or_default();
         let lasting = request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
@@ -198,5 +203,6 @@ mod tests {
         assert_eq!(manner("/xla.DistributedRuntimeService/WaitAtBarrier", false), Manner::Repeatable);
         assert_eq!(manner("/xla.DistributedRuntimeService/Shutdown", false), Manner::Once);
         assert_eq!(manner("/tripod.v1.Kv/Put", false), Manner::Own);
+        assert_eq!(manner("/grpc.health.v1.Health/Watch", false), Manner::Repeatable);
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_raft::backup::Saving;
 use tripod_raft::{
-    Applied, ChangeError, Handle, Leadership, MembersAnswer, MembersRequest, ProposeError, Status,
+    Applied, ChangeError, Handle, Leadership, Measures, MembersAnswer, MembersRequest, ProposeError, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
@@ -27,6 +27,10 @@ pub trait Backend: Send + Sync + 'static {
     fn status(&self) -> Status;
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>>;
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>>;
+    /// A backend that is not a node measures nothing.
+    fn measures(&self) -> Measures {
+        Measures::default()
+    }
     /// A backend that is not a node has no snapshots.
     fn save_snapshot(&self) -> Result<Saving, ProposeError> {
         Err(ProposeError::Stopped("there is no node here whose state could be saved".into()))
@@ -88,6 +92,10 @@ impl Backend for RaftBackend {
 
     fn status(&self) -> Status {
         self.handle.status()
+    }
+
+    fn measures(&self) -> Measures {
+        self.handle.measures()
     }
 
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tripod_raft::backup::Saving;
 use tripod_raft::{
-    Applied, ChangeError, Handle, Leadership, MembersAnswer, MembersRequest, ProposeError, Status,
+    Applied, ChangeError, Handle, Leadership, Measures, MembersAnswer, MembersRequest, ProposeError, Status,
 };
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
@@ -174,6 +174,12 @@ impl Gateway {
         self.backend.status()
     }
 
+    /// What this node has measured of itself.
+    #[must_use]
+    pub fn measures(&self) -> Measures {
+        self.backend.measures()
+    }
+
     /// Who leads, as it changes.
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
@@ -220,6 +226,18 @@ impl Gateway {
     #[must_use]
     pub fn waiting_calls(&self) -> u64 {
         self.calls.waiting()
+    }
+
+    /// Of [those](Self::waiting_calls), how many wait for a leader.
+    #[must_use]
+    pub fn held_calls(&self) -> u64 {
+        self.calls.held()
+    }
+
+    /// How many calls have had to wait for a leader since this process started.
+    #[must_use]
+    pub fn held_calls_total(&self) -> u64 {
+        self.calls.held_total()
     }
 
     /// Waits until this node's state holds every write that was acknowledged before the call.

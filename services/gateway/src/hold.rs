@@ -81,7 +81,7 @@ impl<'a> Hold<'a> {
             return Err(self.uncertain().unwrap_or(refusal));
         }
         if self.waiting.is_none() {
-            self.waiting = Some(self.calls.enter().map_err(|full| self.uncertain().unwrap_or(full))?);
+            self.waiting = Some(self.calls.hold().map_err(|full| self.uncertain().unwrap_or(full))?);
         }
         self.rest(left).await;
         Ok(())

@@ -20,7 +20,8 @@
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes. `submit`, `session` and `hold` send
 //! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
-//! leader's memory of them; `contact` tells when a node is cut off.
+//! leader's memory of them; `contact` tells when a node is cut off,
+//! `readiness` whether it can serve.
 
 mod aside;
 mod backend;
@@ -36,6 +37,7 @@ mod options;
 mod outage;
 mod parts;
 mod pulse;
+mod readiness;
 mod session;
 mod submit;
 
@@ -49,9 +51,11 @@ pub use memory::{MemoryBackend, Mishap};
 pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
+pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::Saving;
 pub use tripod_raft::{
-    Chance, ChangeError, Comparisons, DiskStatus, GivenUp, Leadership, MemberList, MemberSight, MemberStatus,
-    MembersAnswer, MembersRequest, Planned, ProposeError, Role, Status, Unwise, Votes,
+    Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
+    Leadership, Measures, MemberList, MemberSight, MemberStatus, MembersAnswer, MembersRequest, Planned,
+    ProposeError, Role, SnapshotCounts, StageTimes, Status, Unwise, Votes,
 };

@@ -8,8 +8,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_raft::{
-    Applied, ChangeError, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, MemberStatus, MembersAnswer,
-    MembersRequest, ProposeError, Role, Status,
+    Applied, ChangeError, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, Measures, MemberStatus,
+    MembersAnswer, MembersRequest, ProposeError, Role, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
@@ -53,6 +53,7 @@ struct Inner {
     hooks: OnceLock<Hooks>,
     clock: Clock,
     mishaps: Mutex<Mishaps>,
+    measures: Mutex<Measures>,
 }
 
 type Mishaps = Box<dyn FnMut(&Envelope) -> Mishap + Send>;
@@ -73,6 +74,7 @@ impl MemoryBackend {
             hooks: OnceLock::new(),
             clock: Arc::new(clock),
             mishaps: Mutex::new(Box::new(|_| Mishap::Success)),
+            measures: Mutex::default(),
         };
         Arc::new(Self { inner: Arc::new(inner) })
     }
@@ -90,6 +92,11 @@ impl MemoryBackend {
     /// Decides the fate of every proposal from now on.
     pub fn set_mishaps(&self, mishaps: impl FnMut(&Envelope) -> Mishap + Send + 'static) {
         *self.inner.mishaps.lock() = Box::new(mishaps);
+    }
+
+    /// Has the node tell these figures of itself.
+    pub fn set_measures(&self, measures: Measures) {
+        *self.inner.measures.lock() = measures;
     }
 
     /// The leader is gone, until [`Self::elect`].
@@ -233,6 +240,10 @@ impl Backend for MemoryBackend {
             given_up: GivenUp::default(),
             comparisons: Comparisons::default(),
         }
+    }
+
+    fn measures(&self) -> Measures {
+        self.inner.measures.lock().clone()
     }
 
     fn transfer_leadership(&self, _to: Option<NodeId>) -> Future<Result<(), ProposeError>> {

@@ -1,6 +1,7 @@
 //! From what the state knows to messages.
 
 mod barrier;
+pub(crate) mod measured;
 pub(crate) mod member;
 
 use tonic::Status as Refusal;
@@ -49,6 +50,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         given_up_disk_stalled: status.given_up.disk_stalled,
         given_up_no_quorum: status.given_up.no_quorum,
         comparisons: Some(comparisons(&status.comparisons)),
+        measured: None,
         backups: None,
     }
 }
@@ -107,6 +109,7 @@ fn member(member: &MemberStatus, announced: &Members) -> wire::Member {
         http_address: addresses.map_or_else(String::new, |known| known.http.clone()),
         voter: member.voter,
         matched_index: member.matched.map_or(0, |index| index.0),
+        heard_ms_ago: None,
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
+//! | `health` | `grpc.health.v1` for the whole port |
 //! | `job_ports` | what the binary tells about the job ports of its node |
 //! | `resolve` | job names to job ids |
 //! | `status` | faults and outages to codes and reasons |
@@ -27,6 +28,7 @@
 mod backups;
 mod decode;
 mod encode;
+mod health;
 mod job_ports;
 mod resolve;
 mod service;

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::args::seconds::Seconds;
 use crate::cmd;
+use crate::logging::{self, LogFormat};
 use crate::output::Format;
 
 const EXAMPLES: &str = "\
@@ -17,12 +18,11 @@ Examples:
   tripod kv get greeting                  read it back, through any node
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no node could be reached.
-Errors begin with a code: `tripod explain T3101` tells what it means, what causes it and what to do.
-Logs: TRIPOD_LOG=debug (or info, warn, or one level a crate) on standard error.";
+Errors begin with a code: `tripod explain T3101` tells what it means, what causes it and what to do.";
 
 /// A coordinator for distributed ML jobs without a single point of failure.
 #[derive(Debug, Parser)]
-#[command(name = "tripod", version, after_help = EXAMPLES)]
+#[command(name = "tripod", version, after_help = format!("{EXAMPLES}\n{}", logging::HELP))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -56,6 +56,17 @@ pub(crate) struct Global {
     /// How long a call may take, all attempts together
     #[arg(long, global = true, value_name = "SECONDS", default_value = "10")]
     pub(crate) timeout: Seconds,
+
+    /// How a line of the log looks; the nodes of `dev` are told by the variable
+    #[arg(
+        long,
+        global = true,
+        env = "TRIPOD_LOG_FORMAT",
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = LogFormat::Text
+    )]
+    pub(crate) log_format: LogFormat,
 }
 
 impl Global {

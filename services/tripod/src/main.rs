@@ -101,7 +101,7 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
         Ok(cli) => cli,
         Err(error) => return told(&error),
     };
-    logging::start(cli.command.is_a_service());
+    logging::start(cli.command.is_a_service(), cli.global.log_format);
     // An agent passes small messages on, from one connection to another: a second thread would only have
     // to be woken for each.
     let mut builder = match cli.command {

@@ -3,9 +3,9 @@
 //! | path | answers |
 //! |---|---|
 //! | `/livez` | 200 for as long as the process runs its requests |
-//! | `/readyz` | 200 when a leader is known or a linearizable read works, else 503 with the reason |
+//! | `/readyz` | 200 when a linearizable read works and the disk answers, else 503 with the reason; `?verbose` tells each check |
 //! | `/status` | this node's view of itself and the cluster, as JSON |
-//! | `/metrics` | what to alarm on, in Prometheus' text format |
+//! | `/metrics` | what to alarm on, as Prometheus reads it |
 //!
 //! What this crate does not know: the command line, gRPC, and how a node finds its leader.
 //!
@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `router` | the paths and the server |
 //! | `view` | the JSON |
-//! | `metrics` | the text of `/metrics` |
+//! | `metrics` | the page `/metrics` |
 
 mod metrics;
 mod router;

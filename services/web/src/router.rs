@@ -2,23 +2,18 @@
 
 use std::future::Future;
 use std::io;
-use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use tokio::net::TcpListener;
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Check, Gateway, Readiness};
 
 use crate::metrics;
 use crate::view::View;
-
-/// How long a probe may wait for a read when no leader is known; probes themselves give up after a
-/// second by default.
-const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Serves the http port until `shutdown` resolves.
 ///
@@ -45,28 +40,34 @@ async fn livez() -> &'static str {
     "ok\n"
 }
 
-async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, String) {
-    match unready(&gateway).await {
-        None => (StatusCode::OK, "ok\n".to_owned()),
-        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
+async fn readyz(State(gateway): State<Gateway>, RawQuery(query): RawQuery) -> (StatusCode, String) {
+    // With any value, or none.
+    let words = query.as_deref().unwrap_or_default().split('&');
+    let in_detail = words.into_iter().any(|word| word.split('=').next() == Some("verbose"));
+    let readiness = gateway.readiness().await;
+    let code = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let text = if in_detail { verbose(&readiness) } else { brief(&readiness) };
+    (code, text)
+}
+
+fn brief(readiness: &Readiness) -> String {
+    match readiness.trouble() {
+        None => "ok\n".to_owned(),
+        Some(trouble) => format!("not ready: {trouble}\n"),
     }
 }
 
-/// Why this node cannot serve now.
-async fn unready(gateway: &Gateway) -> Option<String> {
-    if gateway.status().leader.is_some() {
-        return None;
+/// A line for each check, as operators know it from etcd and Kubernetes.
+fn verbose(readiness: &Readiness) -> String {
+    let mut text = String::new();
+    for Check { name, trouble } in &readiness.checks {
+        match trouble {
+            None => text.push_str(&format!("[+]{name} ok\n")),
+            Some(trouble) => text.push_str(&format!("[-]{name}: {trouble}\n")),
+        }
     }
-    let read = gateway.read(Consistency::Linearizable, |_| ());
-    match tokio::time::timeout(PROBE_TIMEOUT, read).await {
-        Ok(Ok(())) => None,
-        Ok(Err(outage)) => Some(outage.to_string()),
-        Err(_) => Some(format!(
-            "no leader is known in term {} and none appeared within {} ms",
-            gateway.status().term,
-            PROBE_TIMEOUT.as_millis()
-        )),
-    }
+    text.push_str(if readiness.is_ready() { "ready\n" } else { "not ready\n" });
+    text
 }
 
 async fn status(State(gateway): State<Gateway>) -> Json<View> {
@@ -74,5 +75,5 @@ async fn status(State(gateway): State<Gateway>) -> Json<View> {
 }
 
 async fn metrics(State(gateway): State<Gateway>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::text(&gateway.status(), gateway.waiting_calls()))
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway).await)
 }

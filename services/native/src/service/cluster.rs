@@ -59,6 +59,7 @@ impl Cluster for Service {
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
         let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
+        encode::measured::add(&mut response, &self.gateway.measures(), self.gateway.held_calls());
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
         response.waiting_calls = self.gateway.waiting_calls();
         if let Some((applied, digest)) = hashed {

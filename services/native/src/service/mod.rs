@@ -10,6 +10,7 @@ mod snapshots;
 use tokio::sync::watch;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
+use tonic_health::pb::health_server::HealthServer;
 use tripod_gateway::Gateway;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
@@ -17,14 +18,14 @@ use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 
-use crate::{Backups, JobPorts};
+use crate::{Backups, JobPorts, health};
 
 /// A value at its limit plus key and framing must reach the state machine, which refuses what is too
 /// large with a better text than the decoder has.
 const REQUEST_BYTES_MAX: usize = 66 << 20;
 
-/// Adds the services of `tripod.v1` to the routes of a port. `job_ports` is what the node tells about its
-/// job ports, at any time, and `backups` about those that it makes by itself, if it does.
+/// Adds the services of `tripod.v1`, and `grpc.health.v1`, to the routes of a port. `job_ports` is what the
+/// node tells about its job ports, at any time, and `backups` about those that it makes by itself, if it does.
 #[must_use]
 pub fn add_to(
     routes: Routes,
@@ -42,4 +43,5 @@ pub fn add_to(
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
         .add_service(kv)
+        .add_service(HealthServer::new(health::Service::new(gateway.clone())))
 }

@@ -11,5 +11,6 @@ mod run;
 mod running;
 mod schemas;
 mod start;
+mod status;
 mod support;
 mod why;

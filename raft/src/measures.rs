@@ -1,0 +1,105 @@
+//! What a node has measured of itself, for those who watch it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use openraft::async_runtime::Instant as _;
+use tripod_state::ids::NodeId;
+
+use crate::stages::{FlushTimes, StageTimes};
+use crate::types::Metrics;
+
+/// Figures of one node since its process started. The default is that of a node that has done nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Measures {
+    pub stages: StageTimes,
+    pub flush: FlushTimes,
+    /// Proposals given to this node's engine that have no outcome yet.
+    pub proposals: u64,
+    /// Proposals that wait on this node to be sent to the leader.
+    pub forwarding: u64,
+    pub elections: ElectionCounts,
+    pub snapshots: SnapshotCounts,
+    /// On the leader: how long ago each other member answered last. A member that never did is missing.
+    pub heard: Vec<(NodeId, Duration)>,
+}
+
+/// How often leaders came, as this node saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ElectionCounts {
+    /// How often this node stood for election.
+    pub stood: u64,
+    /// How often it learned of a leader that was not the one before.
+    pub leader_changes: u64,
+}
+
+/// Snapshots of this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SnapshotCounts {
+    /// Written of its own state.
+    pub built: u64,
+    /// Sent to other nodes, whole.
+    pub sent: u64,
+    /// Received from a leader, and put in the place of its own state.
+    pub installed: u64,
+}
+
+/// Counts elections. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ElectionTally {
+    counts: Arc<(AtomicU64, AtomicU64)>,
+}
+
+impl ElectionTally {
+    pub(crate) fn stood(&self) {
+        self.counts.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leader_changed(&self) {
+        self.counts.1.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counts(&self) -> ElectionCounts {
+        let (stood, leader_changes) = &*self.counts;
+        ElectionCounts {
+            stood: stood.load(Ordering::Relaxed),
+            leader_changes: leader_changes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Counts snapshots. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SnapshotTally {
+    counts: Arc<[AtomicU64; 3]>,
+}
+
+impl SnapshotTally {
+    pub(crate) fn built(&self) {
+        self.counts[0].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sent(&self) {
+        self.counts[1].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn installed(&self) {
+        self.counts[2].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counts(&self) -> SnapshotCounts {
+        let [built, sent, installed] = &*self.counts;
+        SnapshotCounts {
+            built: built.load(Ordering::Relaxed),
+            sent: sent.load(Ordering::Relaxed),
+            installed: installed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// How long ago each member answered the leader, as the engine of the leader tells.
+pub(crate) fn heard(node: NodeId, metrics: &Metrics) -> Vec<(NodeId, Duration)> {
+    let told = metrics.heartbeat.iter().flatten().filter(|(member, _)| **member != node.0);
+    told.filter_map(|(member, at)| Some((NodeId(*member), at.as_ref()?.elapsed()))).collect()
+}

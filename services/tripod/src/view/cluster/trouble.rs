@@ -1,0 +1,168 @@
+//! What is wrong with a cluster, and the next command to type.
+
+use serde::Serialize;
+
+use super::ClusterView;
+use super::node::{NodeView, grouped};
+use crate::view::time::{now_ms, seconds};
+
+/// A flush that takes longer is no flush, but a disk that does not answer.
+const STALL_MS: u64 = 1000;
+/// A disk is slow if its p99 is at least this, and so many times that of the others.
+const SLOW_US: u64 = 10_000;
+const SLOW_TIMES: u64 = 20;
+/// Further behind is behind: what a second or so of full load appends.
+const LAG_ENTRIES: u64 = 10_000;
+
+/// One thing that is wrong. A contract: fields may be added, never renamed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Trouble {
+    /// The node that it is about; `null`: all of them.
+    node: Option<u64>,
+    /// A word for programs.
+    kind: &'static str,
+    /// One line for people.
+    what: String,
+    /// What to do next; `null`: `what` says it already.
+    next: Option<String>,
+}
+
+impl Trouble {
+    pub(super) fn render(&self) -> String {
+        match &self.next {
+            Some(next) => format!("{}\nnext: {next}", self.what),
+            None => self.what.clone(),
+        }
+    }
+}
+
+/// Everything that is wrong, the worst first; names it in the rows of the nodes, too.
+pub(super) fn find(view: &mut ClusterView) -> Vec<Trouble> {
+    let mut troubles: Vec<Trouble> = no_leader(view).into_iter().collect();
+    let mut slowness = Vec::new();
+    for place in 0..view.nodes.len() {
+        let found = of_node(view, place);
+        view.nodes[place].trouble = found.as_ref().map(|trouble| trouble.kind);
+        match found {
+            Some(trouble) if trouble.kind == "unreachable" => troubles.push(trouble),
+            found => slowness.extend(found),
+        }
+    }
+    // The row of a node that does not answer says so anyhow.
+    view.nodes
+        .iter_mut()
+        .filter(|node| node.trouble == Some("unreachable"))
+        .for_each(|node| node.trouble = None);
+    troubles.extend(slowness);
+    troubles.extend(told_by_nodes(&view.nodes));
+    troubles
+}
+
+fn no_leader(view: &ClusterView) -> Option<Trouble> {
+    if view.leader.is_some() {
+        return None;
+    }
+    let quorum = &view.quorum;
+    let (what, next) = if quorum.answering < quorum.needed {
+        (
+            format!(
+                "no leader: {} of {} voters answer, {} must; calls are held",
+                quorum.answering, quorum.voters, quorum.needed
+            ),
+            "start the nodes that do not answer; if they are gone for good: tripod recover --help",
+        )
+    } else {
+        (
+            "no leader, though enough voters answer: an election is under way".to_owned(),
+            "tripod status --watch",
+        )
+    };
+    Some(Trouble { node: None, kind: "no-leader", what, next: Some(next.to_owned()) })
+}
+
+/// The worst that is wrong with one node.
+fn of_node(view: &ClusterView, place: usize) -> Option<Trouble> {
+    let node = &view.nodes[place];
+    let id = node.id()?;
+    let trouble = |kind, what: String, next: String| {
+        Some(Trouble { node: Some(id), kind, what: format!("node {id} {what}"), next: Some(next) })
+    };
+    if let Some(why) = &node.why {
+        return trouble("unreachable", unreachable(node, why), back_or_away(node, id));
+    }
+    if let Some(ms) = node.flush_under_way_ms.filter(|ms| *ms >= STALL_MS) {
+        let what = format!("waits for its disk since {}", seconds(ms));
+        return trouble("disk-stalled", what, look_at_disk(node, id));
+    }
+    if let Some(disk) = node.disk.as_ref().filter(|disk| disk.full) {
+        let what = format!("has a full disk: {} MiB left in {}", disk.free_bytes >> 20, disk.directory);
+        return trouble("disk-full", what, format!("make room on the disk of {}", disk.directory));
+    }
+    if let (Some(own), Some(others)) = (node.flush_p99_us, others_p99_us(&view.nodes, place))
+        && own >= SLOW_US
+        && own >= others.saturating_mul(SLOW_TIMES)
+    {
+        let what = format!(
+            "has a slow disk: p99 {} ms, {} times that of the others",
+            own / 1000,
+            own / others.max(1)
+        );
+        return trouble("disk-slow", what, look_at_disk(node, id));
+    }
+    if let Some(lag) = node.lag_entries.filter(|lag| *lag > LAG_ENTRIES) {
+        let what = format!("is {} entries behind, and catches up by itself", grouped(lag));
+        return trouble("behind", what, "tripod status --watch".to_owned());
+    }
+    None
+}
+
+fn unreachable(node: &NodeView, why: &str) -> String {
+    let seen = node.seen.and_then(|seen| Some((seen.by, seen.ms_ago?)));
+    let seen = seen.map(|(by, ms)| format!("; node {by} heard it {} ago", seconds(ms))).unwrap_or_default();
+    format!("does not answer ({why}){seen}")
+}
+
+fn back_or_away(node: &NodeView, id: u64) -> String {
+    match node.voter {
+        Some(false) => format!("start it again; if it is gone for good: tripod member remove {id}"),
+        _ => format!("start it again; if it is gone for good: tripod member replace {id} HOST:PORT"),
+    }
+}
+
+fn look_at_disk(node: &NodeView, id: u64) -> String {
+    let directory = node.disk.as_ref().map_or("its data directory", |disk| disk.directory.as_str());
+    match node.role.as_str() {
+        "leader" => format!("tripod leader transfer; then look at the disk under {directory} on node {id}"),
+        _ => format!("look at the disk under {directory} on node {id}"),
+    }
+}
+
+/// The median of what the other nodes told.
+fn others_p99_us(nodes: &[NodeView], place: usize) -> Option<u64> {
+    let others = nodes.iter().enumerate().filter(|(other, _)| *other != place);
+    let mut told: Vec<u64> = others.filter_map(|(_, node)| node.flush_p99_us).collect();
+    told.sort_unstable();
+    told.get(told.len() / 2).copied()
+}
+
+/// What nodes say themselves, in whole sentences with advice.
+fn told_by_nodes(nodes: &[NodeView]) -> Vec<Trouble> {
+    let told = |node, kind, what: &String| Trouble { node, kind, what: what.clone(), next: None };
+    // Every node tells the leader's word; once is enough.
+    let refused = nodes.iter().find_map(|node| node.growth_refused.as_ref());
+    let mut troubles: Vec<Trouble> =
+        refused.map(|why| told(None, "growth-refused", why)).into_iter().collect();
+    let alarms = nodes.iter().filter_map(|node| node.divergence.as_ref());
+    troubles.extend(alarms.map(|alarm| told(None, "diverged", alarm)));
+    for node in nodes {
+        let late = node.backups.as_ref().and_then(|backups| backups.trouble(now_ms()));
+        troubles.extend(late.map(|why| {
+            let next = "tripod snapshot save FILE, until it is mended".to_owned();
+            let what = node.id().map_or_else(|| why.clone(), |id| format!("node {id}: {why}"));
+            Trouble { node: node.id(), kind: "backup-late", what, next: Some(next) }
+        }));
+        let ports = node.closed_job_ports.iter();
+        troubles.extend(ports.map(|port| told(node.id(), "job-port-closed", &port.advice)));
+    }
+    troubles
+}

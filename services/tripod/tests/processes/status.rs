@@ -1,0 +1,275 @@
+//! What operators look at: status with dead and stopped nodes, its watch, probes and metrics of real nodes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::{Dev, PATIENCE, end_by, reserve_ports, send, stderr, tripod, wait_for};
+
+/// The two seconds that are promised, and what a crowded machine takes to start a process and to come to it.
+/// That the command's own deadlines are within two seconds is tested beside them.
+const STATUS_TIME: Duration = Duration::from_secs(10);
+
+/// The status, which must come in time.
+fn status(dev: &Dev) -> Value {
+    let began = Instant::now();
+    let status = dev.json(&["status", "-o", "json"]);
+    assert!(began.elapsed() < STATUS_TIME, "took {:?}", began.elapsed());
+    status
+}
+
+fn node(status: &Value, id: u64) -> Value {
+    let nodes = status["nodes"].as_array().expect("nodes");
+    nodes.iter().find(|node| node["id"] == id).unwrap_or_else(|| panic!("node {id} in {status}")).clone()
+}
+
+fn kinds(status: &Value) -> Vec<(String, Value)> {
+    let troubles = status["troubles"].as_array().expect("a list");
+    let kind =
+        |trouble: &Value| (trouble["kind"].as_str().expect("a word").to_owned(), trouble["node"].clone());
+    troubles.iter().map(kind).collect()
+}
+
+/// Goes on where it stood, whatever becomes of the test.
+struct Stopped(u32);
+
+impl Stopped {
+    fn stop(pid: u32) -> Self {
+        send(pid, Signal::SIGSTOP);
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        send(self.0, Signal::SIGCONT);
+    }
+}
+
+#[test]
+fn status_tells_in_time_who_is_dead_or_stopped_and_what_to_do() {
+    let data = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
+    dev.text(&["kv", "put", "k", "v"]);
+    let leader = dev.current_leader();
+    let well = status(&dev);
+    let told = node(&well, leader);
+    assert_eq!(
+        (&told["role"], &told["seen"]["by"], &told["seen"]["ms_ago"]),
+        (&"leader".into(), &leader.into(), &0.into())
+    );
+    assert!(told["flush_p99_us"].as_u64().is_some_and(|micros| micros > 0), "{told}");
+    assert!(dev.text(&["status"]).contains("DISK p99  SEEN"));
+
+    // A stopped process takes connections and says nothing.
+    let silent = leader % 3 + 1;
+    let place = usize::try_from(silent - 1).expect("a small id");
+    let stopped = Stopped::stop(dev.nodes[place]);
+    let told = wait_for("the leader to tell of the stopped node", || {
+        let told = node(&status(&dev), silent);
+        told["seen"]["ms_ago"].as_u64().is_some_and(|ms| ms >= 500).then_some(told)
+    });
+    assert_eq!((&told["state"], &told["seen"]["by"]), (&"unreachable".into(), &dev.current_leader().into()));
+    assert!(told["why"].as_str().is_some_and(|why| why.contains("no answer within")), "{told}");
+    assert!(kinds(&status(&dev)).contains(&("unreachable".into(), silent.into())));
+    drop(stopped);
+    wait_for("the stopped node to answer again", || {
+        (node(&status(&dev), silent)["state"] == "ok").then_some(())
+    });
+
+    // One dead and one stopped: no leader any more. Who is left is a follower, which lets connections wait by
+    // then.
+    let dead = dev.current_leader();
+    let (silent, left) = (dead % 3 + 1, (dead + 1) % 3 + 1);
+    dev.kill(dead);
+    let place = usize::try_from(silent - 1).expect("a small id");
+    let _stopped = Stopped::stop(dev.nodes[place]);
+    // For longer than a node takes to find that it is cut off.
+    let until = Instant::now() + Duration::from_secs(6);
+    let mut told = status(&dev);
+    while Instant::now() < until {
+        told = status(&dev);
+    }
+    assert_eq!((&told["leader"], &told["quorum"]["answering"]), (&Value::Null, &1.into()), "{told}");
+    assert_eq!(node(&told, left)["state"], "no-leader", "{told}");
+    let found = kinds(&told);
+    assert_eq!(found[0].0, "no-leader", "{told}");
+    for gone in [dead, silent] {
+        assert!(found.contains(&("unreachable".into(), gone.into())), "{told}");
+    }
+    let text = dev.text(&["status"]);
+    assert!(text.contains("\nnext: start the nodes that do not answer"), "{text}");
+}
+
+/// A command whose lines are read as they come.
+struct Watching {
+    process: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Watching {
+    fn start(dev: &Dev, arguments: &[&str]) -> Self {
+        let mut command = tripod();
+        command.args(arguments).env("TRIPOD_ENDPOINTS", dev.endpoints(1)).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("the command starts");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { process, lines }
+    }
+
+    fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("another line")
+    }
+
+    /// Ends it as Ctrl-C does; it must have nothing to complain of.
+    fn interrupt(mut self) {
+        send(self.process.id(), Signal::SIGINT);
+        let status = wait_for("the end of the watch", || self.process.try_wait().expect("waited"));
+        assert_eq!(status.code(), Some(0), "{status}");
+    }
+}
+
+#[test]
+fn a_watch_goes_on_through_a_death_and_ends_well_on_ctrl_c() {
+    let data = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
+    let watch = Watching::start(&dev, &["status", "--watch=0.1", "-o", "json"]);
+    let next = || serde_json::from_str::<Value>(&watch.line()).expect("a line is one object");
+    let first = next();
+    assert_eq!(first["nodes"].as_array().map(Vec::len), Some(3));
+    dev.kill(dev.current_leader() % 3 + 1);
+    wait_for("the watch to tell of it", || {
+        kinds(&next()).iter().any(|(kind, _)| kind == "unreachable").then_some(())
+    });
+    watch.interrupt();
+
+    let table = Watching::start(&dev, &["status", "--watch"]);
+    let heads = || {
+        let line = table.line();
+        assert!(!line.contains('\x1b'), "a pipe is no terminal: {line:?}");
+        line.starts_with("cluster dev-").then_some(())
+    };
+    wait_for("the first table", heads);
+    wait_for("the second table", heads);
+    table.interrupt();
+    dev.end();
+}
+
+/// Status line and body of a GET at a node's http port.
+fn get(dev: &Dev, node: u16, path: &str) -> (String, String) {
+    let address = format!("127.0.0.1:{}", dev.port + 200 + node - 1);
+    let mut stream = TcpStream::connect(&address).expect("connected");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("answered");
+    let (head, body) = text.split_once("\r\n\r\n").expect("an answer of HTTP");
+    (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+}
+
+/// The value of a series in a page.
+fn value(page: &str, series: &str) -> Option<f64> {
+    let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))?;
+    line.parse().ok()
+}
+
+#[test]
+fn probes_and_metrics_tell_of_a_real_cluster() {
+    let data = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &[]);
+    dev.text(&["kv", "put", "k", "v"]);
+    let (leader, page) = wait_for("every stage of a write, timed on the leader", || {
+        // More than the 32 proposals of which one is followed.
+        dev.text(&["bench", "kv", "--op", "put", "--clients", "4", "--seconds", "1"]);
+        let leader = u16::try_from(dev.current_leader()).expect("a small id");
+        let (head, page) = get(&dev, leader, "/metrics");
+        assert_eq!(head, "HTTP/1.1 200 OK");
+        let stages = ["queue", "append", "flush", "replicate", "apply", "reply"];
+        let count = |stage: &str| value(&page, &format!("tripod_write_{stage}_seconds_count"));
+        let timed = stages.iter().all(|stage| count(stage).is_some_and(|count| count >= 1.0));
+        (timed && value(&page, "tripod_ready") == Some(1.0)).then_some((leader, page))
+    });
+    assert_eq!(value(&page, "tripod_voters"), Some(3.0));
+    assert!(value(&page, "tripod_keys").is_some_and(|keys| keys >= 1.0), "{page}");
+    for peer in (1..=3).filter(|peer| *peer != leader) {
+        for series in ["tripod_peer_lag_entries", "tripod_peer_silence_seconds"] {
+            assert!(
+                value(&page, &format!("{series}{{peer=\"{peer}\"}}")).is_some(),
+                "{series} of {peer}\n{page}"
+            );
+        }
+    }
+    let follower = leader % 3 + 1;
+    let (_, page) = get(&dev, follower, "/metrics");
+    assert_eq!(value(&page, "tripod_leader"), Some(0.0));
+    assert!(!page.contains("tripod_peer_lag_entries{"), "only the leader knows who lags");
+    wait_for("a follower that is ready", || {
+        let (head, body) = get(&dev, follower, "/readyz?verbose");
+        (head == "HTTP/1.1 200 OK" && body == "[+]leader ok\n[+]read ok\n[+]disk ok\nready\n").then_some(())
+    });
+
+    // Without the others it is alive, and ready for nothing.
+    for node in (1..=3).filter(|node| *node != follower) {
+        dev.kill(u64::from(node));
+    }
+    wait_for("a node that is not ready", || {
+        let (head, body) = get(&dev, follower, "/readyz?verbose");
+        (head == "HTTP/1.1 503 Service Unavailable" && body.contains("\n[-]read: ")).then_some(())
+    });
+    assert_eq!(value(&get(&dev, follower, "/metrics").1, "tripod_ready"), Some(0.0));
+    assert_eq!(get(&dev, follower, "/livez").0, "HTTP/1.1 200 OK");
+    dev.end();
+}
+
+#[test]
+fn the_log_of_a_service_can_be_json_and_tells_what_was_asked_for() {
+    let data = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let mut command = tripod();
+    command.args([
+        "dev",
+        "--nodes",
+        "1",
+        "--json",
+        "--verbose",
+        "--port",
+        &ports.first().to_string(),
+        "--data",
+    ]);
+    command.arg(data.path()).env("TRIPOD_LOG", "gateway=debug,off").env("TRIPOD_LOG_FORMAT", "json");
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut output = BufReader::new(process.stdout.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains("\"ready\":true") {
+        line.clear();
+        assert_ne!(output.read_line(&mut line).expect("read"), 0, "dev ended");
+    }
+    end_by(process.id());
+    let ended = process.wait_with_output().expect("waited");
+    assert!(ended.status.success(), "{}", stderr(&ended));
+    let lines: Vec<Value> = stderr(&ended)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line:?} is no JSON")))
+        .collect();
+    assert!(lines.iter().any(|line| line["message"] == "session opened"), "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["target"].as_str().is_some_and(|part| part.starts_with("tripod_gateway")))
+    );
+}

@@ -1,0 +1,110 @@
+//! Every metric. docs/metrics.md tells what each means and when to be alarmed; a test keeps the two together.
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Goes up and down.
+    Gauge,
+    /// Only grows, until the process ends. Its name ends with `_total`.
+    Counter,
+    /// Durations by size.
+    Histogram,
+}
+
+/// One metric. A unit is the end of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Metric {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) help: &'static str,
+    /// The one label that it has.
+    pub(super) label: Option<&'static str>,
+}
+
+const fn gauge(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Gauge, help, label: None }
+}
+
+const fn counter(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Counter, help, label: None }
+}
+
+const fn histogram(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Histogram, help, label: None }
+}
+
+const fn by(label: &'static str, metric: Metric) -> Metric {
+    Metric { label: Some(label), ..metric }
+}
+
+macro_rules! catalogue {
+    ($($constant:ident = $metric:expr;)*) => {
+        $(pub(super) const $constant: Metric = $metric;)*
+        /// All of them, in the order of the page.
+        #[cfg(test)]
+        pub(super) const ALL: &[&Metric] = &[$(&$constant),*];
+    };
+}
+
+catalogue! {
+    READY = gauge("tripod_ready", "1 while this node can serve, as /readyz tells");
+    LEADER = gauge("tripod_leader", "1 while this node leads the cluster");
+    LEADER_KNOWN = gauge("tripod_leader_known", "1 while a leader is known");
+    TERM = gauge("tripod_term", "Raft term");
+    LEADER_CHANGES =
+        counter("tripod_leader_changes_total", "how often another node than before was found to lead");
+    ELECTIONS = counter("tripod_elections_total", "how often this node stood for election");
+    GAVE_UP = by("reason", counter("tripod_leader_gave_up_total", "how often this node gave up leading"));
+    VOTERS = gauge("tripod_voters", "members with a vote");
+    LEARNERS = gauge("tripod_learners", "members without a vote");
+    CHANGE = gauge("tripod_membership_change", "1 while a change of members is under way");
+
+    LAST_LOG = gauge("tripod_last_log_index", "last index of this node's log");
+    COMMITTED = gauge("tripod_committed_index", "last index known to be committed");
+    APPLIED = gauge("tripod_applied_index", "last log index in the state");
+    SNAPSHOT = gauge("tripod_snapshot_index", "last log index in the newest snapshot");
+    PURGED = gauge("tripod_purged_index", "last log index given up for a snapshot");
+    PEER_LAG =
+        by("peer", gauge("tripod_peer_lag_entries", "committed entries that a member may not hold; on the leader"));
+    PEER_SILENCE =
+        by("peer", gauge("tripod_peer_silence_seconds", "time since a member answered last; on the leader"));
+
+    QUEUE =
+        histogram("tripod_write_queue_seconds", "from a proposal to the log in memory; one of 32");
+    APPEND =
+        histogram("tripod_write_append_seconds", "from memory to the file, the oldest entry of each group");
+    FLUSH = histogram("tripod_write_flush_seconds", "each fdatasync of the journal");
+    REPLICATE = histogram("tripod_write_replicate_seconds", "from memory to a quorum; one of 32 proposals");
+    APPLY = histogram("tripod_write_apply_seconds", "each batch of committed entries");
+    REPLY = histogram("tripod_write_reply_seconds", "from applied to answered; one of 32 proposals");
+    PROPOSALS = gauge("tripod_proposals", "proposals in this node's engine without an outcome");
+    FORWARDING = gauge("tripod_forwarding", "proposals that wait to be sent to the leader");
+
+    FLUSH_P99 = gauge("tripod_flush_p99_seconds", "the slowest hundredth of the flushes of the last minute");
+    DISK_FREE = gauge("tripod_disk_free_bytes", "bytes that may still be written to the disk");
+    DISK_RESERVE = gauge("tripod_disk_reserve_bytes", "bytes kept for votes, deletions and snapshots");
+    DISK_FULL = gauge("tripod_disk_full", "1 while the disk is down to the reserve; alarm on it");
+    GROWTH_REFUSED = gauge("tripod_growth_refused", "1 while the leader refuses what grows; alarm on it");
+
+    SNAPSHOTS_BUILT = counter("tripod_snapshots_built_total", "snapshots written of this node's own state");
+    SNAPSHOTS_SENT = counter("tripod_snapshots_sent_total", "snapshots sent to other nodes, whole");
+    SNAPSHOTS_INSTALLED =
+        counter("tripod_snapshots_installed_total", "snapshots of a leader put in the place of the state");
+    COMPARED =
+        gauge("tripod_compared_index", "last index at which the state was found to be that of a majority");
+    DIVERGED =
+        counter("tripod_diverged_total", "states of nodes found to differ; on the leader; alarm on it");
+
+    WAITING = gauge("tripod_waiting_calls", "calls that wait on this node");
+    HELD = gauge("tripod_held_calls", "of those, calls that wait for a leader");
+    HELD_TOTAL = counter("tripod_calls_held_total", "calls that have had to wait for a leader");
+    JOBS = gauge("tripod_jobs", "jobs in the state");
+    TASKS = by("state", gauge("tripod_tasks", "tasks of all jobs that are connected or in error"));
+    BARRIERS = gauge("tripod_barriers_open", "barriers of all jobs at which somebody waits");
+    KEYS = gauge("tripod_keys", "keys of all jobs");
+    KEY_BYTES = gauge("tripod_key_bytes", "bytes of all keys and values");
+
+    MEMORY = gauge("process_resident_memory_bytes", "memory of this process that is in use");
+    CPU = counter("process_cpu_seconds_total", "time that this process's threads have run");
+    FDS = gauge("process_open_fds", "open files and connections of this process");
+}

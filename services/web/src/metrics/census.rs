@@ -1,0 +1,35 @@
+//! How much there is of what, in the state of this node.
+
+use tripod_gateway::{Consistency, Gateway};
+use tripod_state::State;
+
+/// Sums over all jobs. Never by job: their names come and go, and each would be a series for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Census {
+    pub(super) jobs: u64,
+    pub(super) tasks_connected: u64,
+    pub(super) tasks_in_error: u64,
+    pub(super) barriers_open: u64,
+    pub(super) keys: u64,
+    pub(super) key_bytes: u64,
+    pub(super) change_under_way: bool,
+}
+
+impl Census {
+    /// Counts in a fork of the state, so that apply need not wait.
+    pub(super) async fn take(gateway: &Gateway) -> Self {
+        let fork = gateway.read(Consistency::Local, State::clone).await;
+        // A local read has no outage.
+        let Ok(state) = fork else { return Self::default() };
+        let mut census = Self { change_under_way: state.registry().open().is_some(), ..Self::default() };
+        for job in state.jobs() {
+            census.jobs += 1;
+            census.tasks_connected += u64::from(job.tasks_connected);
+            census.tasks_in_error += u64::from(job.tasks_in_error);
+            census.barriers_open += u64::from(job.barriers_open);
+            census.keys += job.keys;
+            census.key_bytes += job.key_bytes;
+        }
+        census
+    }
+}

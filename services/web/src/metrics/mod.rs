@@ -1,0 +1,50 @@
+//! What to alarm on, in the text format of OpenMetrics 1.0, which Prometheus reads.
+//!
+//! Source of the format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>. Nothing is counted here:
+//! each page is made from what the node has counted by then, so a scrape costs what it shows and nothing else
+//! does.
+//!
+//! | module | what |
+//! |---|---|
+//! | `catalogue` | every metric: name, type, unit, labels |
+//! | `figures` | their values |
+//! | `census` | how much there is of what, in the state |
+//! | `process` | what the system tells of this process |
+
+mod catalogue;
+mod census;
+mod figures;
+mod process;
+
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use tripod_gateway::Gateway;
+
+use census::Census;
+use figures::Figures;
+use process::Process;
+
+/// The media type of [`page`].
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
+pub(crate) async fn page(gateway: &Gateway) -> String {
+    let figures = Figures {
+        ready: gateway.readiness().await.is_ready(),
+        status: gateway.status(),
+        measures: gateway.measures(),
+        waiting_calls: gateway.waiting_calls(),
+        held_calls: gateway.held_calls(),
+        held_calls_total: gateway.held_calls_total(),
+        census: Census::take(gateway).await,
+        process: Process::look(),
+    };
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(figures));
+    let mut page = String::new();
+    text::encode(&mut page, &registry).expect("a text grows");
+    page
+}
+
+#[cfg(test)]
+mod tests;

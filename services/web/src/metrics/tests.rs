@@ -1,0 +1,121 @@
+//! The page is what the catalogue says, and so is docs/metrics.md.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tripod_gateway::{ElectionCounts, FlushTimes, Measures};
+use tripod_state::ids::NodeId;
+
+use super::catalogue::{ALL, Kind, Metric};
+use super::*;
+
+/// Name, type, unit and label.
+type Facts = BTreeMap<String, [String; 3]>;
+
+fn facts(metric: &Metric) -> (String, [String; 3]) {
+    let kind = match metric.kind {
+        Kind::Gauge => "gauge",
+        Kind::Counter => "counter",
+        Kind::Histogram => "histogram",
+    };
+    let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
+    let units = ["seconds", "bytes", "entries", "index"];
+    let unit = units.into_iter().find(|unit| name.ends_with(&format!("_{unit}"))).unwrap_or("1");
+    (metric.name.to_owned(), [kind.into(), unit.into(), metric.label.unwrap_or("").into()])
+}
+
+fn catalogue() -> Facts {
+    ALL.iter().map(|metric| facts(metric)).collect()
+}
+
+/// The rows of the tables: name, type, unit, labels with their bound, meaning, alarm.
+fn documented(text: &str) -> Facts {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
+    let row = |line: &str| {
+        let (name, rest) = line.split_once("` | ").expect("a name");
+        let cells: Vec<&str> = rest.trim_end_matches(" |").split(" | ").collect();
+        let [kind, unit, label, meaning, _alarm] = cells[..] else {
+            panic!("{name} has {} cells", cells.len())
+        };
+        assert!(!meaning.is_empty(), "{name} means nothing");
+        let label = label.split('`').nth(1).unwrap_or("");
+        (name.to_owned(), [kind.to_owned(), unit.to_owned(), label.to_owned()])
+    };
+    rows.map(row).collect()
+}
+
+/// A node that leads, has three members and has counted something of everything.
+async fn full_page() -> String {
+    let (gateway, backend) = Gateway::in_memory();
+    backend.set_measures(Measures {
+        flush: FlushTimes { count: 2, p50: None, p99: Some(Duration::from_millis(2)), under_way: None },
+        elections: ElectionCounts { stood: 3, leader_changes: 4 },
+        heard: vec![(NodeId(2), Duration::from_millis(1500))],
+        ..Measures::default()
+    });
+    page(&gateway).await
+}
+
+#[test]
+fn the_document_and_the_catalogue_name_the_same_metrics() {
+    let text = include_str!("../../../../docs/metrics.md");
+    let (told, known) = (documented(text), catalogue());
+    for (name, facts) in &known {
+        assert_eq!(told.get(name), Some(facts), "{name} in docs/metrics.md");
+    }
+    let gone: Vec<_> = told.keys().filter(|name| !known.contains_key(*name)).collect();
+    assert!(gone.is_empty(), "docs/metrics.md tells of {gone:?}, which no page has");
+}
+
+#[tokio::test]
+async fn the_page_and_the_catalogue_name_the_same_metrics() {
+    let page = full_page().await;
+    let (mut shown, mut families) = (Facts::new(), Vec::new());
+    for line in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (family, kind) = line.split_once(' ').expect("a type");
+        // Scrapers refuse a page in which a counter without its `_total` has the name of another metric.
+        assert!(!families.contains(&family), "{family} twice");
+        families.push(family);
+        let name = if kind == "counter" { format!("{family}_total") } else { family.to_owned() };
+        shown.insert(name, [kind.into(), String::new(), String::new()]);
+    }
+    let known = catalogue();
+    assert_eq!(shown.keys().collect::<Vec<_>>(), known.keys().collect::<Vec<_>>());
+    for (name, [kind, ..]) in &shown {
+        assert_eq!(*kind, known[name][0], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
+    let page = full_page().await;
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().expect("a name");
+        let base = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
+        let metric = ALL.iter().find(|metric| metric.name == name || Some(metric.name) == base);
+        let metric = metric.unwrap_or_else(|| panic!("{line}"));
+        let label =
+            line.split_once('{').and_then(|(_, rest)| rest.split('=').next()).filter(|label| *label != "le");
+        assert_eq!(label, metric.label, "{line}");
+    }
+    for line in [
+        "tripod_leader 1",
+        "tripod_elections_total 3",
+        "tripod_leader_changes_total 4",
+        "tripod_peer_silence_seconds{peer=\"2\"} 1.5",
+        "tripod_flush_p99_seconds 0.002",
+        "tripod_write_flush_seconds_bucket{le=\"+Inf\"} 0",
+        "tripod_tasks{state=\"connected\"} 0",
+    ] {
+        assert!(page.lines().any(|shown| shown == line), "{line} is missing in\n{page}");
+    }
+    assert!(page.ends_with("# EOF\n"));
+}
+
+#[test]
+fn nothing_is_labelled_by_what_users_name() {
+    for metric in ALL {
+        assert!(matches!(metric.label, None | Some("reason" | "peer" | "state")), "{}", metric.name);
+        assert!(!metric.help.is_empty(), "{}", metric.name);
+    }
+}
