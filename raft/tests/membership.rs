@@ -11,7 +11,7 @@ use common::{Cluster, PATIENCE, barrier, create_job, eventually, free_port, loca
 use tripod_raft::{
     ChangeError, Handle, InitialMember, MemberList, MembersAnswer, MembersRequest, Planned, Unwise,
 };
-use tripod_state::ids::{ChangeId, NodeId};
+use tripod_state::ids::{ChangeId, FeatureLevel, NodeId};
 use tripod_state::member::{Addresses, Change, Command as MemberCommand, Ending, Refusal};
 use tripod_state::{Command, Fault, Scope, State};
 
@@ -309,7 +309,7 @@ async fn a_change_that_waits_can_be_given_up() {
 async fn a_node_that_joins_by_itself_gets_an_id_and_the_log() {
     let (mut cluster, scope) = filled(1).await;
     let peer = prepare(&mut cluster);
-    let join = MembersRequest::Join { peer, token: 7 };
+    let join = MembersRequest::Join { peer, token: 7, supports: FeatureLevel(2) };
     let first = ask(&cluster, &join).await.unwrap();
     let expected = MembersAnswer::Join { cluster_id: "test-cluster".to_owned(), node: NodeId(2) };
     assert_eq!(first, expected);

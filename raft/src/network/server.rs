@@ -14,7 +14,9 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
-use tripod_proto::tripod::peer::v1::{Blob, SnapshotChunk, SnapshotHeld, SnapshotOffer};
+use tripod_proto::tripod::peer::v1::{
+    Blob, LevelAnswer, LevelQuestion, SnapshotChunk, SnapshotHeld, SnapshotOffer,
+};
 
 use super::auth::Guard;
 use super::heard::Heard;
@@ -24,6 +26,7 @@ use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
 use crate::held_votes;
+use crate::level::Own;
 use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;
 use crate::types::{Raft, Types};
@@ -104,6 +107,7 @@ pub(crate) struct RaftService {
     /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) gate: Gate,
+    pub(crate) own: Own,
     pub(crate) respondent: Respondent,
 }
 
@@ -221,6 +225,10 @@ impl RaftApi for RaftService {
             }
             () = self.stopping() => Err(stopped("it takes no snapshot any more")),
         }
+    }
+
+    async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
+        self.own.answer().map(Response::new)
     }
 
     async fn standing(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

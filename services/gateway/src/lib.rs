@@ -52,6 +52,7 @@ pub use parts::Parts;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::Saving;
 pub use tripod_raft::{
-    Chance, ChangeError, Comparisons, DiskStatus, GivenUp, Leadership, MemberList, MemberSight, MemberStatus,
-    MembersAnswer, MembersRequest, Planned, ProposeError, Role, Status, Unwise, Votes,
+    Chance, ChangeError, Comparisons, DiskStatus, GivenUp, Leadership, LevelError, LevelRequest, Levels,
+    MemberLevel, MemberList, MemberSight, MemberStatus, MembersAnswer, MembersRequest, Planned, ProposeError,
+    Role, Status, Unwise, Votes,
 };

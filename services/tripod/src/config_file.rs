@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 const CONFIG: &str = "config";
 /// Flags that a file cannot hold: they say how this one process was started, not what the node is.
-const NEVER_IN_A_FILE: [&str; 2] = [CONFIG, "exit-with-parent"];
+const NEVER_IN_A_FILE: [&str; 3] = [CONFIG, "exit-with-parent", "feature-level-max"];
 
 /// Adds to a command line what the file says that it names: every key whose flag is not given.
 ///

@@ -3,6 +3,7 @@
 mod cluster;
 mod jobs;
 mod kv;
+mod levels;
 mod members;
 mod sessions;
 mod snapshots;
@@ -14,6 +15,7 @@ use tripod_gateway::Gateway;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
+use tripod_proto::tripod::v1::levels_server::LevelsServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 
@@ -32,6 +34,7 @@ pub fn add_to(routes: Routes, gateway: &Gateway, job_ports: &watch::Receiver<Job
         .accept_compressed(CompressionEncoding::Gzip);
     routes
         .add_service(ClusterServer::new(cluster::Service::new(gateway.clone(), job_ports.clone())))
+        .add_service(LevelsServer::new(levels::Service::new(gateway.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))

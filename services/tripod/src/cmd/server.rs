@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tripod_raft::{Owner, Timing};
-use tripod_state::ids::{DurationMs, NodeId};
+use tripod_state::ids::{DurationMs, FeatureLevel, NodeId};
+use tripod_state::level;
 
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
@@ -117,6 +118,10 @@ pub(crate) struct ServerArgs {
           value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     snapshot_every_entries: u64,
 
+    /// Behave as a build that supports no feature level above this one; for tests of upgrades
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
+    feature_level_max: Option<u32>,
+
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
@@ -144,8 +149,16 @@ async fn owner(args: &ServerArgs) -> Result<Option<Owner>, Failure> {
                 .to_owned(),
         )),
         (None, []) => joining::known(&args.data),
-        (None, members) => joining::owner(&args.data, members, &reached_at(args)?).await.map(Some),
+        (None, members) => {
+            let place = (reached_at(args)?, level_max(args.feature_level_max));
+            joining::owner(&args.data, members, place).await.map(Some)
+        }
     }
+}
+
+/// The highest feature level that this node is to support.
+fn level_max(asked: Option<u32>) -> FeatureLevel {
+    asked.map_or(level::NEWEST, |asked| FeatureLevel(asked).min(level::NEWEST))
 }
 
 /// Where the others reach this node.
@@ -213,6 +226,7 @@ fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failur
         timing,
         snapshot_every_entries: args.snapshot_every_entries,
         exit_with_parent: args.exit_with_parent,
+        level_max: level_max(args.feature_level_max),
     })
 }
 

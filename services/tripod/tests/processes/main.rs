@@ -5,6 +5,7 @@ mod backup;
 mod config;
 mod dev;
 mod job_ports;
+mod levels;
 mod recover;
 mod run;
 mod running;

@@ -13,7 +13,7 @@ use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Streaming};
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
-use tripod_proto::tripod::peer::v1::{Blob, SnapshotHeld};
+use tripod_proto::tripod::peer::v1::{Blob, LevelAnswer, LevelQuestion, SnapshotHeld};
 
 use super::*;
 use crate::network::auth::Caller;
@@ -92,6 +92,10 @@ impl RaftApi for Follower {
     }
 
     async fn standing(&self, _: Request<Blob>) -> Result<Response<Blob>, Status> {
+        nothing_else()
+    }
+
+    async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
         nothing_else()
     }
 
