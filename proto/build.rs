@@ -13,6 +13,7 @@ const FILES: &[&str] = &[
     "tripod/v1/cluster.proto",
     "tripod/v1/jobs.proto",
     "tripod/v1/kv.proto",
+    "tripod/v1/levels.proto",
     "tripod/v1/sessions.proto",
     "tripod/v1/snapshots.proto",
     "xla/coordination.proto",

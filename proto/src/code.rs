@@ -123,6 +123,16 @@ catalogue! {
     ChangeFailed = 4310, "change-failed", "the change of the members was not made";
     ChangeGoesOn = 4311, "change-goes-on", "the change of the members has begun and not ended yet";
     IdUnexpected = 4312, "id-unexpected", "the new node would get another id";
+    LevelLow = 4401, "level-low", "a command needs a feature level that is not in force";
+    LevelOld = 4402, "level-old", "a build does not support the feature level in force";
+    LevelData = 4403, "level-data", "a data directory is of a higher feature level than the build supports";
+    LevelSnapshot = 4404, "level-snapshot", "a snapshot is of a higher feature level than the build supports";
+    LevelHeld = 4405, "level-held", "the state needs the higher feature level";
+    LevelMember = 4406, "level-member", "a member does not support the feature level";
+    LevelSilent = 4407, "level-silent", "a member does not say what it supports";
+    LevelWait = 4408, "level-wait", "the feature level is changed, and a node has not followed yet";
+    LevelPinRange = 4409, "level-pin-range", "the feature level cannot be pinned there";
+    LevelPin = 4410, "level-pin", "a node cannot read at which feature level it is pinned";
 
     BackupDamaged = 5101, "backup-damaged", "a snapshot file is not what was saved";
     BackupFormat = 5102, "backup-format", "another version wrote the snapshot file";

@@ -13,6 +13,7 @@ use crate::backup::Saving;
 use crate::codec;
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
+use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::Measures;
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::Node;
@@ -46,6 +47,10 @@ pub enum ProposeError {
     /// the nodes.
     #[error("{0}")]
     DiskFull(String),
+    /// The command needs a higher feature level than the one in force. Nothing was appended; the text names the
+    /// nodes that hold it down.
+    #[error("{0}")]
+    Level(String),
     /// This node is stopping, or its storage failed.
     #[error("node stopped: {0}")]
     Stopped(String),
@@ -160,7 +165,8 @@ impl Handle {
     /// # Errors
     /// [`ProposeError`]; only [`ProposeError::Unknown`] may have taken effect.
     pub async fn propose(&self, envelope: Envelope) -> Result<Applied, ProposeError> {
-        self.node.propose(codec::encode_sized(&envelope, ENVELOPE_BYTES).into()).await
+        let payload = codec::encode_sized(&envelope, ENVELOPE_BYTES).into();
+        self.node.propose(payload, envelope.command.needs()).await
     }
 
     /// Waits until this node's state holds every write that was acknowledged before the call.
@@ -241,6 +247,14 @@ impl Handle {
     /// [`ChangeError`]; only after [`ChangeError::Unknown`] a change may have begun.
     pub async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
         self.node.members(request).await
+    }
+
+    /// The feature level, and changes of it. Those are taken by the leader.
+    ///
+    /// # Errors
+    /// [`LevelError`]; only after [`LevelError::Unknown`] something may have been done.
+    pub async fn levels(&self, request: LevelRequest) -> Result<Levels, LevelError> {
+        self.node.levels(request).await
     }
 
     /// Resolves when this node is no member any more, with the reason and what to do. The process should end.

@@ -7,16 +7,19 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{FeatureLevel, NodeId};
 
 use crate::StartError;
 use crate::log_store::{MetaKey, SledDisk};
 use crate::options::Options;
 use crate::rejoin;
 
-/// The newest layout of the data directory that this program knows, and the one it writes. Format 1 had no
-/// journal; a program that knows no journal must not open a log that has one, as it would forget votes.
+/// The layout of the data directory that this program writes. Format 1 had no journal; a program that knows no
+/// journal must not open a log that has one, as it would forget votes.
 const FORMAT: u32 = 2;
+/// What the file says while the directory holds what only builds above the first feature level understand. The
+/// file tells the level beside it. The log goes on saying 2: builds of the first level read it, too.
+const FORMAT_WITH_LEVEL: u32 = 3;
 const FILE: &str = "identity.json";
 const LOG_DIRECTORY: &str = "log";
 
@@ -29,6 +32,45 @@ pub(crate) struct Identity {
     format: u32,
 }
 
+/// The owner as the file tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct OnFile {
+    #[serde(flatten)]
+    owner: Identity,
+    /// The feature level that a build must support to start here; absent: the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    level: Option<FeatureLevel>,
+}
+
+impl OnFile {
+    fn new(owner: &Identity, level: FeatureLevel) -> Self {
+        let above = level > tripod_state::level::FIRST;
+        let format = if above { FORMAT_WITH_LEVEL } else { FORMAT };
+        Self { owner: Identity { format, ..owner.clone() }, level: above.then_some(level) }
+    }
+
+    /// Whether a build that supports levels up to `level_max` may use the directory.
+    fn check(&self, level_max: FeatureLevel, file: &Path) -> Result<(), StartError> {
+        let known = if level_max > tripod_state::level::FIRST { FORMAT_WITH_LEVEL } else { FORMAT };
+        let place = file.display();
+        if self.owner.format > known {
+            return Err(StartError::Identity(format!(
+                "T4102 identity-format: {place} has format {}, this program knows {known}; start a newer \
+                 program{}",
+                self.owner.format,
+                damaged(file)
+            )));
+        }
+        match self.level {
+            Some(level) if level > level_max => Err(StartError::Identity(format!(
+                "T4403 level-data: {place} says that its directory holds data of feature level {level}, this build \
+                 supports {level_max} at most; start a newer build, or have the level lowered first: docs/runbooks/downgrade.md"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Identity {
     pub(crate) fn of(options: &Options) -> Self {
         Self { cluster_id: options.cluster_id.clone(), node: options.node.0, format: FORMAT }
@@ -38,13 +80,6 @@ impl Identity {
     pub(crate) fn compare(&self, found: &Self, place: &Path) -> Result<(), StartError> {
         let damaged = damaged(place);
         let place = place.display();
-        if found.format > FORMAT {
-            return Err(StartError::Identity(format!(
-                "T4102 identity-format: {place} has format {}, this program knows {FORMAT}; start a newer \
-                 program{damaged}",
-                found.format
-            )));
-        }
         if found.cluster_id != self.cluster_id {
             return Err(StartError::Identity(format!(
                 "T4103 identity-cluster: {place} belongs to cluster {}, this node is started for cluster {}; give \
@@ -77,7 +112,7 @@ pub struct Owner {
 /// The directory says whose it is, and that cannot be read.
 pub fn owner(data: &Path) -> Result<Option<Owner>, StartError> {
     let found = read_file(&data.join(FILE))?;
-    Ok(found.map(|found| Owner { cluster_id: found.cluster_id, node: NodeId(found.node) }))
+    Ok(found.map(|found| Owner { cluster_id: found.owner.cluster_id, node: NodeId(found.owner.node) }))
 }
 
 /// The way back if the file says what it says because a bit of it was turned over. The log is not so easily mistaken:
@@ -93,8 +128,21 @@ fn damaged(place: &Path) -> String {
     )
 }
 
-/// Checks or creates the data directory and opens its log. Blocks.
-pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
+/// Has the file say which feature level the directory needs, durably, unless it does. Blocks.
+///
+/// # Errors
+/// It cannot be read or written.
+pub(crate) fn mark(data: &Path, wanted: &Identity, level: FeatureLevel) -> std::io::Result<()> {
+    let (wanted, found) = (OnFile::new(wanted, level), read_file(&data.join(FILE)));
+    if found.is_ok_and(|found| found.as_ref() == Some(&wanted)) {
+        return Ok(());
+    }
+    write_file(data, &wanted)
+}
+
+/// Checks or creates the data directory and opens its log, as a build that supports levels up to `level_max`.
+/// Blocks.
+pub(crate) fn open_data(options: &Options, level_max: FeatureLevel) -> Result<SledDisk, StartError> {
     create_directory(&options.data)?;
     probe_writable(&options.data)?;
     let wanted = Identity::of(options);
@@ -102,7 +150,8 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
     let log = options.data.join(LOG_DIRECTORY);
     let known = read_file(&file)?;
     if let Some(found) = &known {
-        wanted.compare(found, &file)?;
+        found.check(level_max, &file)?;
+        wanted.compare(&found.owner, &file)?;
         if !log.exists() {
             return Err(log_lost(options, &log));
         }
@@ -110,7 +159,10 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
     let mut disk = SledDisk::open(&log)?;
     let stored = disk.get::<Identity>(MetaKey::Identity)?;
     match &stored {
-        Some(found) => wanted.compare(found, &log)?,
+        Some(found) => {
+            OnFile { owner: found.clone(), level: None }.check(level_max, &log)?;
+            wanted.compare(found, &log)?;
+        }
         // The file is written after the log, so a log that knows nothing replaced another one.
         None if known.is_some() => return Err(log_lost(options, &log)),
         None => {}
@@ -119,6 +171,8 @@ pub(crate) fn open_data(options: &Options) -> Result<SledDisk, StartError> {
     if stored.as_ref() != Some(&wanted) {
         disk.put(MetaKey::Identity, &wanted)?;
     }
+    let level = known.as_ref().and_then(|found| found.level).unwrap_or(tripod_state::level::FIRST);
+    let wanted = OnFile::new(&wanted, level);
     if known.as_ref() != Some(&wanted) {
         // Last, so that an interrupted first start is repeated and not taken for a lost log.
         write_file(&options.data, &wanted).map_err(|error| unwritable(&options.data, &error))?;
@@ -204,7 +258,7 @@ pub(crate) fn not_written(data: &Path, error: &Error) -> String {
     }
 }
 
-fn read_file(file: &Path) -> Result<Option<Identity>, StartError> {
+fn read_file(file: &Path) -> Result<Option<OnFile>, StartError> {
     let text = match fs::read(file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -224,7 +278,7 @@ fn read_file(file: &Path) -> Result<Option<Identity>, StartError> {
     })
 }
 
-fn write_file(data: &Path, identity: &Identity) -> std::io::Result<()> {
+fn write_file(data: &Path, identity: &OnFile) -> std::io::Result<()> {
     let temporary: PathBuf = data.join("identity.json.tmp");
     let mut text = serde_json::to_vec_pretty(identity).expect("an identity is plain strings and numbers");
     text.push(b'\n');
@@ -240,6 +294,39 @@ mod tests {
     use nix::errno::Errno;
 
     use super::*;
+    use crate::golden::check_file;
+
+    fn identity(format: u32) -> Identity {
+        Identity { cluster_id: "golden".into(), node: 3, format }
+    }
+
+    fn check_golden(name: &str, level: u32, expected: &OnFile) {
+        let directory = tempfile::tempdir().unwrap();
+        mark(directory.path(), &identity(FORMAT), FeatureLevel(level)).unwrap();
+        let today = fs::read(directory.path().join(FILE)).unwrap();
+        fs::write(directory.path().join(FILE), check_file(name, &today)).unwrap();
+        assert_eq!(read_file(&directory.path().join(FILE)).unwrap().as_ref(), Some(expected));
+    }
+
+    #[test]
+    fn identities_stay_as_they_are() {
+        check_golden("level1/identity.json", 1, &OnFile { owner: identity(2), level: None });
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(2)) };
+        check_golden("level2/identity.json", 2, &expected);
+    }
+
+    #[test]
+    fn a_directory_above_the_build_is_refused_and_one_that_was_marked_back_is_not() {
+        let file = Path::new("identity.json");
+        let refusal = |marked: u32, level_max: u32| {
+            OnFile::new(&identity(FORMAT), FeatureLevel(marked)).check(FeatureLevel(level_max), file).err()
+        };
+        assert!(refusal(1, 1).is_none() && refusal(1, 2).is_none() && refusal(2, 2).is_none());
+        let told = refusal(2, 1).unwrap().to_string();
+        assert!(told.starts_with("T4102 identity-format: ") && told.contains("knows 2"), "{told}");
+        let told = refusal(3, 2).unwrap().to_string();
+        assert!(told.starts_with("T4403 level-data: ") && told.contains("downgrade"), "{told}");
+    }
 
     #[test]
     fn a_full_disk_is_not_called_read_only_and_each_has_its_own_next_step() {

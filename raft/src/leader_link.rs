@@ -6,17 +6,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use openraft::async_runtime::WatchReceiver as _;
 use tonic::transport::Channel;
-use tonic::{Response, Status};
+use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::ids::{FeatureLevel, LogIndex, NodeId};
 
+use crate::codec;
 use crate::divergence::{Answer, Report};
-use crate::handle::ProposeError;
+use crate::handle::{Applied, ProposeError};
 use crate::leadership::LeadershipWatch;
+use crate::level;
 use crate::network::MESSAGE_BYTES_MAX;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
+use crate::network::leader_service::Outcome;
 use crate::network::{blob, unblob};
 use crate::space::DiskStatus;
 use crate::types::Raft;
@@ -119,6 +122,39 @@ impl LeaderLink {
         let request = self.caller(target.leader).request(blob(&(own.0, disk)));
         let answer = self.bounded(&target, READ_INDEX_DEADLINE, client.report_disk(request)).await?;
         unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
+    }
+
+    /// Has the leader replicate an encoded command that needs a feature level above the first.
+    pub(crate) async fn propose_newer(
+        &self,
+        command: Bytes,
+        needs: FeatureLevel,
+    ) -> Result<Applied, ProposeError> {
+        let target = self.target()?;
+        let mut client = self.lazy_client(&target)?;
+        let request = self.caller(target.leader).request(Blob { data: command });
+        let unknown = |why: String| {
+            Err(ProposeError::Unknown(format!("node {} at {}: {why}", target.leader, target.address)))
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = client.propose_newer(request) => answer,
+            () = self.replaced(target.leader) => return unknown("it lost the leadership".to_owned()),
+        };
+        match answer {
+            Ok(answer) => match codec::decode::<Outcome>(&answer.get_ref().data) {
+                Ok(outcome) => outcome.into(),
+                Err(error) => unknown(error.to_string()),
+            },
+            Err(status) if status.code() == Code::Unimplemented => {
+                Err(level::leader_too_old(NodeId(target.leader), needs))
+            }
+            // The leader, and its guard, use this code only before anything is appended.
+            Err(status) if status.code() == Code::FailedPrecondition => {
+                Err(ProposeError::NoLeader(status.message().to_owned()))
+            }
+            Err(status) => unknown(status.message().to_owned()),
+        }
     }
 
     /// What the leader makes of this node's states.

@@ -39,6 +39,7 @@
 //! | `fitness` | when a leader gives up leading |
 //! | `divergence` | whether the states of all nodes are equal |
 //! | `membership` | who the members are, while the cluster runs |
+//! | `level` | which feature level all members support, and what is refused for its sake |
 //! | `rejoin` | a node whose data is gone comes back without doing harm |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
 //! | `stages`, `measures` | how long a write takes, stage by stage, and other figures |
@@ -56,12 +57,15 @@ pub mod doctor;
 mod failure;
 mod fitness;
 mod forward;
+#[cfg(test)]
+mod golden;
 mod handle;
 mod held_votes;
 mod identity;
 mod journal;
 mod leader_link;
 mod leadership;
+mod level;
 mod log_store;
 mod measures;
 mod membership;
@@ -94,6 +98,7 @@ pub use handle::{
 };
 pub use identity::{Owner, owner};
 pub use journal::SimulatedDisk;
+pub use level::{LevelError, LevelRequest, Levels, MemberLevel};
 pub use measures::{ElectionCounts, Measures, SnapshotCounts};
 pub use membership::{
     ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,

@@ -10,13 +10,14 @@ use openraft::storage::{ApplyResponder, EntryResponder, RaftSnapshotBuilder, Raf
 use openraft::{EntryPayload, OptionalSend};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc, watch};
-use tripod_state::ids::{LogIndex, Term, TimeMs};
-use tripod_state::{ApplyContext, Effect, Envelope, State};
+use tripod_state::ids::{FeatureLevel, LogIndex, Term, TimeMs};
+use tripod_state::{ApplyContext, Effect, Envelope, State, level};
 
 use crate::codec;
 use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
+use crate::level::{AppliedLevels, Note, PinNote};
 use crate::membership::listed;
 use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
@@ -38,6 +39,8 @@ struct Machine {
     state: State,
     last_applied: Option<LogId>,
     membership: Membership,
+    /// What the log has meant for the levels of this node.
+    levels: AppliedLevels,
 }
 
 impl Machine {
@@ -52,7 +55,7 @@ impl Machine {
     }
 
     fn frozen(self, cluster_id: &str) -> Frozen {
-        let Self { state, last_applied, membership } = self;
+        let Self { state, last_applied, membership, .. } = self;
         Frozen { cluster_id: cluster_id.to_owned(), state, last_applied, membership }
     }
 }
@@ -66,6 +69,10 @@ pub(crate) struct StateMachine {
 struct Shared {
     machine: RwLock<Machine>,
     snapshots: SnapshotStore,
+    /// Written before a snapshot that covers the command it comes from.
+    pin_note: Option<PinNote>,
+    /// The highest feature level that this build is to support.
+    level_max: FeatureLevel,
     cluster_id: String,
     hooks: Hooks,
     observer: Option<Arc<dyn Observer>>,
@@ -97,6 +104,8 @@ impl StateMachine {
         let shared = Shared {
             machine: RwLock::default(),
             snapshots,
+            pin_note: None,
+            level_max: level::NEWEST,
             cluster_id,
             hooks,
             observer: None,
@@ -124,6 +133,34 @@ impl StateMachine {
         let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
         shared.stages = stages.clone();
         self
+    }
+
+    /// The same for a build that supports levels up to `level_max`, and was pinned as `note` says.
+    ///
+    /// # Errors
+    /// The note cannot be read.
+    pub(crate) fn with_levels(mut self, level_max: FeatureLevel, note: PinNote) -> io::Result<Self> {
+        let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
+        shared.machine.get_mut().levels = AppliedLevels::pinned(note.read()?);
+        (shared.level_max, shared.pin_note) = (level_max, Some(note));
+        Ok(self)
+    }
+
+    /// The level above which this node is not to say that it supports anything.
+    pub(crate) fn pin(&self) -> Option<FeatureLevel> {
+        self.shared.machine.read().levels.pin
+    }
+
+    /// The lowest level whose builds can read everything from the newest snapshot on.
+    pub(crate) fn data_level(&self) -> FeatureLevel {
+        let reach = self.shared.snapshots.reach().borrow().map(|reach| reach.index);
+        let machine = self.shared.machine.read();
+        machine.levels.needed_behind(reach, machine.state.level())
+    }
+
+    /// The last entry that needs a higher level, as far as this node has applied any since its start.
+    pub(crate) fn newest_above(&self, level: FeatureLevel) -> u64 {
+        self.shared.machine.read().levels.newest_above(level)
     }
 
     /// Looks at the state as it is now.
@@ -187,7 +224,7 @@ impl StateMachine {
         match &entry.payload {
             EntryPayload::Blank => Ok(Step::Blank),
             EntryPayload::Membership(membership) => Ok(Step::Membership(membership.clone())),
-            EntryPayload::Normal(command) => match codec::decode(&command.payload) {
+            EntryPayload::Normal(command) => match self.decode_command(&command.payload) {
                 Ok(envelope) => Ok(Step::Command { now_ms: TimeMs(command.now_ms), envelope }),
                 Err(error) => {
                     // Other replicas may know this command. Skipping it here would let this one differ.
@@ -201,6 +238,15 @@ impl StateMachine {
                 }
             },
         }
+    }
+
+    fn decode_command(&self, payload: &[u8]) -> Result<Envelope, String> {
+        let envelope: Envelope = codec::decode(payload).map_err(|error| error.to_string())?;
+        let (needs, supported) = (envelope.command.needs(), self.shared.level_max);
+        if needs > supported {
+            return Err(format!("it needs feature level {needs}, this build supports {supported} at most"));
+        }
+        Ok(envelope)
     }
 
     /// Applies decoded entries in order; gives the response of each.
@@ -220,7 +266,9 @@ impl StateMachine {
                     let context =
                         ApplyContext { index: LogIndex(id.index), term: Term(id.leader_id.term), now_ms };
                     let before = machine.state.now_ms();
+                    let note = Note::of(&envelope.command);
                     let outcome = machine.state.apply(&context, envelope);
+                    machine.levels.take(note, id.index, &outcome.reply);
                     effects.extend(outcome.effects);
                     if divergence::is_due(before, &machine.state, id.index)
                         && let Some(fork) = machine.fork()
@@ -321,9 +369,13 @@ impl RaftStateMachine<Types> for StateMachine {
             shared.snapshots.adopt(&header, &file)?;
             state.follow_members(&listed(header.membership.membership()));
             shared.snapshots.tally().installed();
-            let new = Machine { state, last_applied: header.last_log_id, membership: header.membership };
+            let mut machine = shared.machine.write();
+            let (last_applied, membership) = (header.last_log_id, header.membership);
+            let levels = AppliedLevels::pinned(machine.levels.pin);
+            let new = Machine { state, last_applied, membership, levels };
+            let old = std::mem::replace(&mut *machine, new);
+            drop(machine);
             // Dropping a large state takes time that readers need not wait for.
-            let old = std::mem::replace(&mut *shared.machine.write(), new);
             drop(old);
             shared.applied.send_replace(header.last_log_id);
             Ok(())
@@ -369,6 +421,9 @@ impl Builder {
         let (machine, shared) = (self.machine.clone(), self.shared.clone());
         let work = shared.snapshots.work().clone();
         let built = work.run(move || {
+            if let Some(note) = &shared.pin_note {
+                note.keep(machine.levels.pin)?;
+            }
             let (header, state) = machine.frozen(&shared.cluster_id).into_header();
             let written = shared.snapshots.write(&header, &state)?;
             shared.snapshots.tally().built();

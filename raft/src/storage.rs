@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use tripod_state::ids::FeatureLevel;
+
 use crate::StartError;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::journal::{self, RealFiles, SimulatedDisk, Space};
+use crate::level::PinNote;
 use crate::log_store::LogStore;
 use crate::options::Options;
 use crate::rejoin::{self, Marker};
@@ -18,26 +21,39 @@ pub(crate) struct Storage {
     pub(crate) snapshots: SnapshotStore,
     pub(crate) space: Space,
     pub(crate) marker: Marker,
+    pub(crate) pin: PinNote,
 }
 
 impl Storage {
     /// Opens what the world has for this node. Blocks.
-    pub(crate) fn open(work: Work, options: &Options, failure: Failure) -> Result<Self, StartError> {
+    /// `level_max`: the highest feature level that this build is to support.
+    pub(crate) fn open(
+        work: Work,
+        options: &Options,
+        failure: Failure,
+        level_max: FeatureLevel,
+    ) -> Result<Self, StartError> {
         match work {
-            Work::Threads => Self::open_directory(options, failure),
-            Work::Inline(disk) => Self::open_simulated(&disk, options, failure),
+            Work::Threads => Self::open_directory(options, failure, level_max),
+            Work::Inline(disk) => Self::open_simulated(&disk, options, failure, level_max),
         }
     }
 
-    fn open_directory(options: &Options, failure: Failure) -> Result<Self, StartError> {
-        let disk = identity::open_data(options)?;
-        let snapshots = SnapshotStore::open_directory(&options.data.join("snapshots"));
+    fn open_directory(
+        options: &Options,
+        failure: Failure,
+        level_max: FeatureLevel,
+    ) -> Result<Self, StartError> {
+        let disk = identity::open_data(options, level_max)?;
+        let snapshots = SnapshotStore::open_directory_for(&options.data.join("snapshots"), level_max);
         let snapshots = snapshots.map_err(|error| no_snapshots(options, &error))?;
         let disk = journal::open(&options.data.join("journal"), disk, failure.clone())?;
         let space = disk.space();
         let log = LogStore::open_in(disk, failure, Work::Threads)?;
-        let marker = RealFiles::open(&options.data).map_err(|error| no_snapshots(options, &error))?;
-        let storage = Self { log, snapshots, space, marker: Marker::new(Arc::new(marker)) };
+        let notes = RealFiles::open(&options.data).map_err(|error| no_snapshots(options, &error))?;
+        let notes = Arc::new(notes);
+        let (marker, pin) = (Marker::new(notes.clone()), PinNote::new(notes));
+        let storage = Self { log, snapshots, space, marker, pin };
         if let Err(error) = check_reach(options, &storage) {
             storage.log.close();
             return Err(error);
@@ -45,15 +61,21 @@ impl Storage {
         Ok(storage)
     }
 
-    fn open_simulated(disk: &SimulatedDisk, options: &Options, failure: Failure) -> Result<Self, StartError> {
+    fn open_simulated(
+        disk: &SimulatedDisk,
+        options: &Options,
+        failure: Failure,
+        level_max: FeatureLevel,
+    ) -> Result<Self, StartError> {
         disk.claim(&Identity::of(options))?;
         let work = Work::Inline(disk.clone());
-        let snapshots = SnapshotStore::open(disk.snapshots(), work.clone());
+        let snapshots = SnapshotStore::open_for(disk.snapshots(), work.clone(), level_max);
         let snapshots = snapshots.map_err(|error| no_snapshots(options, &error))?;
         let journal = disk.journal(failure.clone())?;
         let space = journal.space();
         let log = LogStore::open_in(journal, failure, work)?;
-        let storage = Self { log, snapshots, space, marker: Marker::new(disk.snapshots()) };
+        let (marker, pin) = (Marker::new(disk.snapshots()), PinNote::new(disk.snapshots()));
+        let storage = Self { log, snapshots, space, marker, pin };
         check_reach(options, &storage)?;
         Ok(storage)
     }

@@ -9,7 +9,7 @@ use common::members::{
 };
 use common::{Cluster, PATIENCE, barrier, create_job, free_port, local, propose, write};
 use tripod_raft::{ChangeError, InitialMember, MembersAnswer, MembersRequest, Unwise};
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::member::{Change, Ending, Refusal};
 use tripod_state::{Fault, Scope, State};
 
@@ -197,7 +197,7 @@ async fn a_change_that_waits_can_be_given_up() {
 async fn a_node_that_joins_by_itself_gets_an_id_and_the_log() {
     let (mut cluster, scope) = filled(1).await;
     let peer = prepare(&mut cluster);
-    let join = MembersRequest::Join { peer, token: 7 };
+    let join = MembersRequest::Join { peer, token: 7, supports: FeatureLevel(2) };
     let first = ask(&cluster, &join).await.unwrap();
     let expected = MembersAnswer::Join { cluster_id: "test-cluster".to_owned(), node: NodeId(2) };
     assert_eq!(first, expected);

@@ -12,7 +12,12 @@ impl State {
         self.now_ms = self.now_ms.max(context.now_ms);
         let context = ApplyContext { now_ms: self.now_ms, ..*context };
         let mut effects = Vec::new();
-        let Some(stamp) = envelope.stamp else {
+        // Before the session is looked at: it must not remember what an older build cannot read.
+        if let Some(refusal) = self.too_early(&envelope.command) {
+            return Outcome { reply: Err(refusal.into()), effects };
+        }
+        let stamp = envelope.stamp.filter(|_| !envelope.command.is_about_level());
+        let Some(stamp) = stamp else {
             let reply = self.execute(&context, envelope.command, &mut effects);
             return Outcome { reply, effects };
         };
@@ -34,7 +39,7 @@ impl State {
         let (command, retried) = command.unmarked();
         match command {
             Command::Retried(_) => unreachable!("the mark was taken off"),
-            Command::Job(command) => self.jobs.apply(context, command, effects),
+            Command::Job(command) => self.apply_job(context, command, effects),
             Command::Task(command) => {
                 self.jobs.turn(command.scope(), context, effects, |turn| turn.task(command, retried))
             }
@@ -49,6 +54,7 @@ impl State {
             }
             Command::Session(command) => self.sessions.apply(context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
+            Command::Level(command) => self.apply_level(&command),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ids::{
     TaskId,
 };
 use crate::wait::Ticket;
-use crate::{barrier, job, kv, member, runtime, session, task};
+use crate::{barrier, job, kv, level, member, runtime, session, task};
 
 /// A command as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,7 @@ pub enum Command {
     /// A command whose caller's transport says that an earlier attempt of the same call was sent: it may
     /// have taken effect. Where a domain can recognise that, the reply is the one that was lost.
     Retried(Box<Command>),
+    Level(level::Command),
 }
 
 impl Command {

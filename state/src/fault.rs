@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
-use crate::member;
 use crate::runtime::Refusal;
+use crate::{level, member};
 
 /// A refusal. It is a reply like any other: the same on every replica, and the state is unchanged
 /// unless the variant says otherwise.
@@ -109,6 +109,9 @@ pub enum Fault {
 
     /// A change of the members was refused.
     Member(member::Refusal),
+
+    /// The feature level in force does not allow it, or a change of the level was refused.
+    Level(level::Refusal),
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

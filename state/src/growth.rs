@@ -2,7 +2,7 @@
 //! are replicated, so that what is left serves everything else.
 
 use crate::command::Command;
-use crate::{barrier, job, kv, member, runtime, session, task};
+use crate::{barrier, job, kv, level, member, runtime, session, task};
 
 impl Command {
     /// Whether the state keeps something for this command whose size, or whose number, its caller
@@ -17,6 +17,7 @@ impl Command {
             Self::Job(command) => match command {
                 job::Command::Create { .. } => true,
                 job::Command::Delete { .. } => false,
+                job::Command::Note { note, .. } => !note.is_empty(),
             },
             Self::Kv(command) => match command {
                 kv::Command::Insert { .. }
@@ -44,6 +45,11 @@ impl Command {
             },
             Self::Runtime(command) => runtime_grows(command),
             Self::Retried(command) => command.grows(),
+            Self::Level(command) => match command {
+                level::Command::Raise { .. } | level::Command::Pin { .. } | level::Command::Unpin { .. } => {
+                    false
+                }
+            },
         }
     }
 }

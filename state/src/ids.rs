@@ -67,6 +67,10 @@ number! {
     ChangeId(u64)
 }
 number! {
+    /// What all members of a cluster understand: see [`crate::level`]. From 1.
+    FeatureLevel(u32)
+}
+number! {
     /// A Raft term.
     Term(u64)
 }

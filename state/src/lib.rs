@@ -38,6 +38,7 @@
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
+//! * [`level`]: which commands all members understand.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
 //!   bound. [`planted`]: bugs for builds that test the testers.
 
@@ -50,6 +51,7 @@ mod growth;
 pub mod ids;
 pub mod job;
 pub mod kv;
+pub mod level;
 pub mod limits;
 pub mod member;
 pub mod planted;

@@ -17,6 +17,8 @@ pub const JOB_TASKS_MAX: u32 = 1_000_000;
 pub const JOB_SLOTS_MAX: u16 = 100;
 /// Characters of a job name: it must fit a DNS label.
 pub const JOB_NAME_CHARS_MAX: usize = 63;
+/// Bytes of a note about a job: a few lines for people.
+pub const JOB_NOTE_BYTES_MAX: usize = 1 << 10;
 /// Bytes of a task's address.
 pub const ADDRESS_BYTES_MAX: usize = 512;
 /// Bytes of a barrier id.

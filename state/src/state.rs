@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::command::{Effect, Reply};
 use crate::ids::{BarrierCounter, BarrierName, DurationMs, JobId, Key, LogIndex, NodeId, TimeMs};
-use crate::{job, member, session};
+use crate::{job, level, member, session};
 
 /// What apply gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +26,25 @@ pub struct State {
     pub(crate) sessions: session::table::Table,
     pub(crate) members: OrdMap<NodeId, member::Addresses>,
     pub(crate) registry: member::Registry,
+    pub(crate) levels: level::Levels,
+    /// What people wrote about jobs.
+    pub(crate) notes: OrdMap<JobId, String>,
 }
 
-/// An empty registry counts for nothing, so that a state of a program that had none keeps its digest: its
-/// snapshots are checked by it.
+/// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes: so a
+/// state keeps the digest that it has for a program that knows none of these, and nodes of both agree.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry } = self;
+        let Self { now_ms, jobs, sessions, members, registry, levels, notes } = self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
+        }
+        if *levels != level::Levels::default() {
+            levels.hash(hasher);
+        }
+        if !notes.is_empty() {
+            notes.hash(hasher);
         }
     }
 }

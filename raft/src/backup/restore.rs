@@ -10,17 +10,17 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use tripod_state::State;
 use tripod_state::ids::{LogIndex, Term};
+use tripod_state::{State, level};
 
 use super::{Contents, Error, Plan, RestoredNote, verify};
 use crate::StartError;
 use crate::failure::Failure;
-use crate::identity;
+use crate::identity::{self, Identity};
 use crate::journal;
 use crate::log_store::{Change, Disk, DiskError};
 use crate::options::{Options, Timing};
-use crate::snapshot::{Header, SnapshotStore};
+use crate::snapshot::{Form, Header, SnapshotStore};
 use crate::types::{LogId, Membership, Peer, Vote};
 
 /// The new cluster's log begins at a multiple of this. Ids come from log indexes, and the old cluster went on
@@ -120,6 +120,7 @@ fn first_header(plan: &Plan, cluster_id: &str, old: &Header, state: &State) -> H
         last_log_id: Some(last),
         membership: Membership::new(Some(last), membership),
         digest: state.digest(),
+        form: Form::of(state),
     }
 }
 
@@ -135,7 +136,7 @@ fn make(plan: &Plan, directory: &Path, header: &Header, state: &State) -> Result
         snapshot_every_entries: 1,
         keep_entries: 1,
     };
-    let home = identity::open_data(&options).map_err(|error| storage(&error))?;
+    let home = identity::open_data(&options, level::NEWEST).map_err(|error| storage(&error))?;
     let journal = journal::open(&directory.join("journal"), home, Failure::new());
     let mut log = journal.map_err(|error| disk(&error))?;
     let written = begin_log(&mut log, header.last_log_id.expect("a first header has one"));
@@ -143,6 +144,7 @@ fn make(plan: &Plan, directory: &Path, header: &Header, state: &State) -> Result
     drop(log);
     written.map_err(|error| disk(&error))?;
     let io = |error: io::Error| failed("write", directory, &error);
+    identity::mark(directory, &Identity::of(&options), state.level()).map_err(io)?;
     let snapshots = SnapshotStore::open_directory(&directory.join("snapshots")).map_err(io)?;
     snapshots.write(header, state).map_err(io)?;
     RestoredNote::in_directory(directory).set().map_err(io)

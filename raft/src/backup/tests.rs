@@ -14,7 +14,7 @@ use crate::StartError;
 use crate::failure::Failure;
 use crate::log_store::LogStore;
 use crate::options::{InitialMember, Options, Timing};
-use crate::snapshot::{self, Header};
+use crate::snapshot::{self, Form, Header};
 use crate::storage::Storage;
 use crate::test_support::tree;
 use crate::types::{LogId, Membership, Peer};
@@ -54,6 +54,7 @@ fn bytes(state: &State) -> Vec<u8> {
         last_log_id: Some(LogId::new(leader, SAVED_INDEX)),
         membership: Membership::new(Some(LogId::new(leader, 0)), membership),
         digest: state.digest(),
+        form: Form::of(state),
     };
     snapshot::write_to(Vec::new(), &header, state).unwrap()
 }
@@ -138,7 +139,7 @@ fn try_open(plan: &Plan, restored: &Restored) -> Result<Storage, StartError> {
         snapshot_every_entries: 1,
         keep_entries: 1,
     };
-    Storage::open(Work::Threads, &options, Failure::new())
+    Storage::open(Work::Threads, &options, Failure::new(), tripod_state::level::NEWEST)
 }
 
 fn open(plan: &Plan, restored: &Restored) -> Storage {

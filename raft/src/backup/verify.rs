@@ -64,7 +64,7 @@ fn contents(header: &Header, state: &State, counts: Counts, (file_bytes, file_ha
         (NodeId(voter), address)
     });
     Contents {
-        format: snapshot::FORMAT,
+        format: header.layout(),
         cluster_id: header.cluster_id.clone(),
         index: LogIndex(last.map_or(0, |id| id.index)),
         term: Term(last.map_or(0, |id| id.leader_id.term)),
@@ -89,7 +89,7 @@ fn refused(path: &Path, error: &SnapshotError) -> Error {
     let place = path.display();
     match error {
         SnapshotError::Io(error) => unreadable(path, error),
-        SnapshotError::Version(_) => Error::Damaged(format!(
+        SnapshotError::Version { .. } | SnapshotError::Level { .. } => Error::Damaged(format!(
             "T5102 backup-format: {place} cannot be read: {error}; use the program version that saved it, or a \
              newer one"
         )),

@@ -13,7 +13,7 @@ use tripod_state::{ApplyContext, Envelope, State};
 use super::{EntryId, Error, Report, look};
 use crate::backup;
 use crate::codec;
-use crate::snapshot::{self, Header};
+use crate::snapshot::{self, Form, Header};
 use crate::types::{Entry, Membership};
 
 /// What was written to the file.
@@ -59,6 +59,7 @@ pub fn salvage(data: &Path, scratch: &Path, out: &mut dyn io::Write) -> Result<S
     let Some(last) = replay.header.last_log_id else { return Err(refused("it holds nothing".into())) };
     replay.header.cluster_id = cluster_id.to_owned();
     replay.header.digest = replay.state.digest();
+    replay.header.form = Form::of(&replay.state);
     snapshot::write_to(&mut *out, &replay.header, &replay.state).and_then(io::Write::flush).map_err(
         |error| {
             Error::Io(format!("T5104 backup-io: the backup cannot be written: {error}; check the free space"))
@@ -101,6 +102,7 @@ impl Replay {
             last_log_id: None,
             membership: Membership::default(),
             digest: 0,
+            form: Form { level: tripod_state::level::FIRST, digest_version: State::DIGEST_VERSION },
         });
         Self { header, state, problem: None }
     }

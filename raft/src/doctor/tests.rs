@@ -55,7 +55,8 @@ async fn a_sound_directory_is_described_and_left_as_it_is() {
     assert_eq!(report.problems, Vec::<String>::new());
     let identity = report.identity.as_ref().unwrap();
     assert_eq!((&identity["cluster_id"], &identity["node"]), (&"test-cluster".into(), &1.into()));
-    assert_eq!(report.identity, report.log_identity);
+    let of_log = report.log_identity.as_ref().unwrap();
+    assert_eq!((&identity["cluster_id"], &identity["node"]), (&of_log["cluster_id"], &of_log["node"]));
     let vote = report.vote.unwrap();
     assert_eq!((vote.node, vote.committed), (1, true));
     let (first, last, purged) =

@@ -1,6 +1,6 @@
 //! Takes what is asked about members, and judges it.
 
-use tripod_state::ids::{ChangeId, LogIndex, NodeId, Term};
+use tripod_state::ids::{ChangeId, FeatureLevel, LogIndex, NodeId, Term};
 use tripod_state::member::{self, Change, Finished, Open};
 use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
 
@@ -32,6 +32,8 @@ pub enum MembersRequest {
         peer: String,
         /// What it wrote down before it asked.
         token: u64,
+        /// The highest feature level that its build supports.
+        supports: FeatureLevel,
     },
     /// Give up on the change under way.
     Cancel { change: ChangeId },
@@ -104,7 +106,10 @@ impl Members {
             MembersRequest::Change { change, by, plan, force } => {
                 self.change(change, by, plan, force).await.map(MembersAnswer::Change)
             }
-            MembersRequest::Join { peer, token } => self.join(peer, token).await,
+            MembersRequest::Join { peer, token, supports } => {
+                self.check_level(supports)?;
+                self.join(peer, token).await
+            }
             MembersRequest::Cancel { change } => {
                 self.check_leads()?;
                 self.submit(member::Command::Cancel { change }).await?;
@@ -120,6 +125,16 @@ impl Members {
             return Ok(());
         }
         Err(ChangeError::NotLeader { leader: now.leader.filter(|leader| leader.0 != self.node) })
+    }
+
+    /// A build that does not support the level in force would stop at the first entry that needs it.
+    fn check_level(&self, supports: FeatureLevel) -> Result<(), ChangeError> {
+        self.check_leads()?;
+        let level = self.machine.read(State::level);
+        if supports >= level {
+            return Ok(());
+        }
+        Err(ChangeError::Unwise(Unwise::TooOld { supports, level }))
     }
 
     async fn list(&self) -> Result<MemberList, ChangeError> {

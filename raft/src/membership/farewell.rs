@@ -103,7 +103,7 @@ impl Farewell {
         let mut client = RaftClient::new(channel);
         match tokio::time::timeout(ANSWER_DEADLINE, client.standing(request)).await.ok()? {
             Ok(_) => Some(Word::Member),
-            Err(status) if auth::says_removed(&status) => Some(Word::Removed(status.message().to_owned())),
+            Err(status) if auth::says_end(&status) => Some(Word::Removed(status.message().to_owned())),
             Err(_) => None,
         }
     }

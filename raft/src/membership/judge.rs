@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::member::Change;
 
 use super::shape::Shape;
@@ -35,6 +35,8 @@ pub enum Unwise {
     LastVoter { node: NodeId },
     /// Of the voters that there would be, too few answer.
     QuorumLost { after: Votes },
+    /// A node that wants to join runs a build that does not support the feature level in force.
+    TooOld { supports: FeatureLevel, level: FeatureLevel },
 }
 
 /// What the leader sees.

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
+use tripod_state::ids::FeatureLevel;
+use tripod_state::level;
 
 const CLUSTER: &str = "tripod-cluster-id";
 const TARGET: &str = "tripod-target-node";
 /// Where HTTP clients name themselves. It is set once for a connection.
 const SOURCE: &str = "user-agent";
 const SOURCE_PREFIX: &str = "tripod-node/";
-/// Marks a refusal whose reason is that the caller was removed.
+/// Behind that, the highest feature level that the node supports. Builds of the first level do not say.
+const LEVEL_PREFIX: &str = "tripod-level/";
+/// Marks a refusal after which the caller is to end: it was removed, or is too old.
 const REMOVED: &str = "tripod-removed-node";
 
 /// Marks calls as meant for one node of our cluster.
@@ -43,9 +47,18 @@ impl Caller {
     }
 }
 
-/// What the connections of a node name themselves.
-pub(crate) fn source(node: u64) -> String {
-    format!("{SOURCE_PREFIX}{node}")
+/// What the connections of a node name themselves that supports feature levels up to `level_max`.
+pub(crate) fn source(node: u64, level_max: FeatureLevel) -> String {
+    if level_max == level::FIRST {
+        return format!("{SOURCE_PREFIX}{node}");
+    }
+    format!("{SOURCE_PREFIX}{node} {LEVEL_PREFIX}{level_max}")
+}
+
+/// Which feature level a connection says that its node supports.
+fn level_of(source: &str) -> FeatureLevel {
+    let said = source.split(' ').find_map(|word| word.strip_prefix(LEVEL_PREFIX)?.parse().ok());
+    said.map_or(level::FIRST, FeatureLevel)
 }
 
 /// Whose connection names itself so; `None` for one of a program that does not say.
@@ -62,26 +75,26 @@ pub(crate) fn removed(cluster_id: &str, node: u64) -> String {
     )
 }
 
-/// Whether a call was refused because this node was removed.
-pub(crate) fn says_removed(status: &Status) -> bool {
+/// Whether a call was refused because this node was removed, or is too old: it is to end.
+pub(crate) fn says_end(status: &Status) -> bool {
     status.metadata().contains_key(REMOVED)
 }
 
-/// Tells whether a node was removed.
-pub(crate) type IsRemoved = Arc<dyn Fn(u64) -> bool + Send + Sync>;
+/// Tells why a node that supports feature levels up to this one is no member of this cluster any more, if so.
+pub(crate) type WhyEnd = Arc<dyn Fn(u64, FeatureLevel) -> Option<String> + Send + Sync>;
 
-/// Refuses calls that are not meant for this node, or that come from one that was removed.
+/// Refuses calls that are not meant for this node, or that come from one that was removed or is too old.
 #[derive(Clone)]
 pub(crate) struct Guard {
     cluster_id: String,
     node: String,
-    is_removed: IsRemoved,
+    why_end: WhyEnd,
 }
 
 impl Guard {
     /// Lets calls for `node` of `cluster_id` pass.
-    pub(crate) fn new(cluster_id: &str, node: u64, is_removed: IsRemoved) -> Self {
-        Self { cluster_id: cluster_id.to_owned(), node: node.to_string(), is_removed }
+    pub(crate) fn new(cluster_id: &str, node: u64, why_end: WhyEnd) -> Self {
+        Self { cluster_id: cluster_id.to_owned(), node: node.to_string(), why_end }
     }
 }
 
@@ -103,9 +116,9 @@ impl Interceptor for Guard {
             )));
         }
         if let Some(source) = node_of(marked(SOURCE))
-            && (self.is_removed)(source)
+            && let Some(reason) = (self.why_end)(source, level_of(marked(SOURCE)))
         {
-            let mut refusal = Status::failed_precondition(removed(&self.cluster_id, source));
+            let mut refusal = Status::failed_precondition(reason);
             refusal.metadata_mut().insert(REMOVED, MetadataValue::from(source));
             return Err(refusal);
         }
@@ -118,12 +131,34 @@ mod tests {
     use super::*;
 
     fn guard() -> Guard {
-        Guard::new("ours", 2, Arc::new(|node| node == 4))
+        let why_end = |node: u64, level: FeatureLevel| match node {
+            4 => Some(removed("ours", 4)),
+            _ if level < FeatureLevel(2) => Some(format!("node {node} is too old")),
+            _ => None,
+        };
+        Guard::new("ours", 2, Arc::new(why_end))
     }
 
     fn check(cluster: &str, target: u64) -> Result<(), Status> {
         let marked = Caller::new(cluster, target).unwrap().request(());
         guard().call(marked).map(|_| ())
+    }
+
+    #[test]
+    fn a_node_that_is_too_old_is_told_so_with_the_mark_that_every_build_knows() {
+        let from = |agent: &str| {
+            let mut marked = Caller::new("ours", 2).unwrap().request(());
+            marked.metadata_mut().insert(SOURCE, agent.parse().unwrap());
+            guard().call(marked).map(|_| ())
+        };
+        assert!(from(&format!("{} tonic/0.14", source(3, FeatureLevel(2)))).is_ok());
+        assert!(from(&format!("{} tonic/0.14", source(3, FeatureLevel(12)))).is_ok());
+        let refused = from(&format!("{} tonic/0.14", source(3, level::FIRST))).unwrap_err();
+        assert!(says_end(&refused) && refused.metadata().contains_key("tripod-removed-node"));
+        assert!(refused.message().contains("node 3 is too old"), "{refused}");
+        // What a build of the first level takes for the node's id.
+        let words = source(3, FeatureLevel(2));
+        assert_eq!(words.strip_prefix("tripod-node/").unwrap().split(' ').next(), Some("3"));
     }
 
     #[test]
@@ -133,12 +168,12 @@ mod tests {
             marked.metadata_mut().insert(SOURCE, agent.parse().unwrap());
             guard().call(marked).map(|_| ())
         };
-        assert!(from(&format!("{} tonic/0.14", source(3))).is_ok());
+        assert!(from(&format!("{} tonic/0.14", source(3, FeatureLevel(2)))).is_ok());
         assert!(from("tonic/0.14").is_ok(), "a program that does not say whose it is");
-        let refused = from(&format!("{} tonic/0.14", source(4))).unwrap_err();
-        assert!(says_removed(&refused));
+        let refused = from(&format!("{} tonic/0.14", source(4, FeatureLevel(2)))).unwrap_err();
+        assert!(says_end(&refused));
         assert!(refused.message().contains("node 4") && refused.message().contains("--join"), "{refused}");
-        assert!(!says_removed(&check("theirs", 2).unwrap_err()));
+        assert!(!says_end(&check("theirs", 2).unwrap_err()));
     }
 
     #[test]

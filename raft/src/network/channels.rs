@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
+use tripod_state::ids::FeatureLevel;
 
 use super::auth;
 use crate::world::Wires;
@@ -49,9 +50,9 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// The connections of `node`.
-    pub(crate) fn new(wires: Wires, connect_timeout: Duration, node: u64) -> Self {
-        let source = auth::source(node);
+    /// The connections of `node`, which supports feature levels up to `level_max`.
+    pub(crate) fn new(wires: Wires, connect_timeout: Duration, node: u64, level_max: FeatureLevel) -> Self {
+        let source = auth::source(node, level_max);
         Self { wires, connect_timeout, source, open: Arc::default(), members: Arc::default() }
     }
 

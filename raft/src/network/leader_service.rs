@@ -15,6 +15,7 @@ use crate::codec;
 use crate::divergence::{Comparer, Report};
 use crate::handle::{Applied, Hooks, ProposeError};
 use crate::leadership::LeadershipWatch;
+use crate::level::Door;
 use crate::read_index::ReadRounds;
 use crate::space::{Admission, DiskStatus, Reports};
 use crate::submit::Submitter;
@@ -26,6 +27,8 @@ pub(crate) enum Outcome {
     NoLeader(String),
     Unknown(String),
     DiskFull(String),
+    /// Only to what was asked by `ProposeNewer`.
+    Level(String),
 }
 
 impl From<Result<Applied, ProposeError>> for Outcome {
@@ -34,6 +37,7 @@ impl From<Result<Applied, ProposeError>> for Outcome {
             Ok(applied) => Self::Applied(applied.index.0, applied.reply),
             Err(ProposeError::Unknown(reason)) => Self::Unknown(reason),
             Err(ProposeError::DiskFull(reason)) => Self::DiskFull(reason),
+            Err(ProposeError::Level(reason)) => Self::Level(reason),
             // Only `Unknown` may have taken effect. That it is this node that is full or stopping
             // does not concern the asker, who will find another leader.
             Err(
@@ -52,6 +56,7 @@ impl From<Outcome> for Result<Applied, ProposeError> {
             Outcome::NoLeader(reason) => Err(ProposeError::NoLeader(reason)),
             Outcome::Unknown(reason) => Err(ProposeError::Unknown(reason)),
             Outcome::DiskFull(reason) => Err(ProposeError::DiskFull(reason)),
+            Outcome::Level(reason) => Err(ProposeError::Level(reason)),
         }
     }
 }
@@ -65,6 +70,7 @@ pub(crate) struct LeaderService {
     pub(crate) admission: Admission,
     pub(crate) reports: Reports,
     pub(crate) comparer: Comparer,
+    pub(crate) door: Door,
 }
 
 impl LeaderService {
@@ -91,6 +97,18 @@ impl LeaderApi for LeaderService {
         });
         let replies = outcomes.map(|outcome| codec::encode(&Outcome::from(outcome)).into()).collect();
         Ok(Response::new(ProposeResponse { replies }))
+    }
+
+    async fn propose_newer(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        if !self.leadership.leads_here() {
+            return Err(self.refusal());
+        }
+        let command = request.into_inner().data;
+        let outcome = match (self.admission.check(&command), self.door.pass(&command).await) {
+            (Ok(()), Ok(_passed)) => self.submitter.submit(command).await,
+            (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
+        };
+        Ok(Response::new(blob(&Outcome::from(outcome))))
     }
 
     async fn read_index(

@@ -31,7 +31,7 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 80 << 20;
 /// One answer on a stream of appends. openraft's own type is a nested result, whose encoding would
 /// be an accident of its definition.
 #[derive(Debug, Serialize, Deserialize)]
-enum AppendAnswer {
+pub(crate) enum AppendAnswer {
     Matched(Option<LogId>),
     Conflict(LogId),
     HigherVote(Vote),

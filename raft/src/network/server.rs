@@ -15,7 +15,8 @@ use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
 use tripod_proto::tripod::peer::v1::{
-    AcknowledgedRequest, AcknowledgedResponse, Blob, SnapshotChunk, SnapshotHeld, SnapshotOffer,
+    AcknowledgedRequest, AcknowledgedResponse, Blob, LevelAnswer, LevelQuestion, SnapshotChunk, SnapshotHeld,
+    SnapshotOffer,
 };
 
 use super::auth::Guard;
@@ -26,6 +27,7 @@ use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
 use crate::held_votes;
+use crate::level::Own;
 use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;
 use crate::types::{Raft, Types};
@@ -106,6 +108,7 @@ pub(crate) struct RaftService {
     /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) gate: Gate,
+    pub(crate) own: Own,
     pub(crate) respondent: Respondent,
 }
 
@@ -231,6 +234,10 @@ impl RaftApi for RaftService {
     ) -> Result<Response<AcknowledgedResponse>, Status> {
         let index = self.respondent.acknowledged(request.get_ref().node);
         Ok(Response::new(AcknowledgedResponse { index }))
+    }
+
+    async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
+        self.own.answer().map(Response::new)
     }
 
     async fn standing(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

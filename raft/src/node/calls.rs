@@ -4,14 +4,15 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use openraft::async_runtime::WatchReceiver as _;
-use tripod_state::State;
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::ids::{FeatureLevel, LogIndex, NodeId};
 use tripod_state::planted::{Bug, is_planted};
+use tripod_state::{State, level};
 
 use super::Node;
 use crate::backup::{self, Saving};
 use crate::handle::{Applied, ProposeError, Status};
 use crate::leadership::LeadershipWatch;
+use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::{self, Measures};
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::status::{self, Health};
@@ -31,7 +32,8 @@ impl Node {
         Ok(())
     }
 
-    pub(crate) async fn propose(&self, payload: Bytes) -> Result<Applied, ProposeError> {
+    /// `needs`: the feature level at which the command may stand in the log.
+    pub(crate) async fn propose(&self, payload: Bytes, needs: FeatureLevel) -> Result<Applied, ProposeError> {
         self.check_running()?;
         if payload.len() > COMMAND_BYTES_MAX {
             let text =
@@ -40,11 +42,15 @@ impl Node {
         }
         if self.leadership.leads_here() {
             self.admission.check(&payload)?;
+            let _passed =
+                if needs > level::FIRST { Some(self.desk.door().pass(&payload).await?) } else { None };
             tokio::select! {
                 biased;
                 applied = self.submitter.submit(payload) => applied,
                 () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
             }
+        } else if needs > level::FIRST {
+            self.link.propose_newer(payload, needs).await
         } else {
             self.forwarder.propose(payload).await
         }
@@ -152,6 +158,12 @@ impl Node {
     pub(crate) async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
         self.check_running().map_err(|error| ChangeError::Unavailable(error.to_string()))?;
         self.members.ask(request).await
+    }
+
+    /// What is asked about the feature level.
+    pub(crate) async fn levels(&self, request: LevelRequest) -> Result<Levels, LevelError> {
+        self.check_running().map_err(|error| LevelError::Unavailable(error.to_string()))?;
+        self.desk.ask(request).await
     }
 
     /// Resolves when this node was removed, with what to tell the operator.

@@ -36,6 +36,7 @@ use crate::handle::Hooks;
 use crate::journal::Space;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
+use crate::level::Desk;
 use crate::log_store::LogStore;
 use crate::membership::Members;
 use crate::network::heard::Heard;
@@ -73,6 +74,7 @@ pub(crate) struct Node {
     comparer: Comparer,
     hand_over: HandOver,
     members: Members,
+    desk: Desk,
     /// What to tell the operator once this node was removed.
     removed: watch::Sender<Option<String>>,
     work: Work,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use openraft::errors::Fatal;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tripod_state::ids::FeatureLevel;
 
 use super::{HandOver, Node};
 use crate::config;
@@ -18,6 +19,7 @@ use crate::handle::{Hooks, StartError};
 use crate::held_votes::HeldVotes;
 use crate::leader_link::LeaderLink;
 use crate::leadership::{LeadershipWatch, Sources};
+use crate::level::{self, Desk, Door, Own, PinNote, Survey};
 use crate::membership::Members;
 use crate::network::channels::Channels;
 use crate::network::client::PeerClients;
@@ -38,17 +40,18 @@ impl Node {
     /// Opens the storage, recovers the state, and joins the peers.
     pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         let config = config::raft_config(&options)?;
-        let World { wires, work, clock, observer } = world;
+        let World { wires, work, clock, observer, level_max } = world;
         let door = server::bind(&wires, &options.peer_listen).await?;
         let failure = Failure::new();
-        let Storage { log, snapshots, space, marker } = open_storage(&options, &failure, &work).await?;
+        let storage = open_storage(&options, &failure, &work, level_max).await?;
+        let Storage { log, snapshots, space, marker, pin } = storage;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());
-        let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0);
+        let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
-        let machine = machine.observed(observer).timed(log.stages());
+        let machine = with_levels(machine.observed(observer).timed(log.stages()), level_max, pin)?;
         let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
         let raft = match started {
             Ok(raft) => raft,
@@ -58,14 +61,13 @@ impl Node {
                 return Err(StartError::Storage(recovery_failed(&options, &failure, &fatal)));
             }
         };
-        let sources =
-            Sources { applied: machine.applied(), unfit: fitness.subscribe(), heard: heard.subscribe() };
-        let leadership = LeadershipWatch::start(options.node.0, &raft, sources);
+        let leadership = LeadershipWatch::start(options.node.0, &raft, sources(&machine, &fitness, &heard));
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
+        let desk = desk(&members, level_max);
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
         let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
         let node = Self {
@@ -94,6 +96,7 @@ impl Node {
             comparer,
             hand_over: members.hand_over.clone(),
             members,
+            desk,
             removed: watch::Sender::new(None),
             work,
             gate: Gate::closed(),
@@ -106,9 +109,14 @@ impl Node {
     }
 }
 
-async fn open_storage(options: &Options, failure: &Failure, work: &Work) -> Result<Storage, StartError> {
+async fn open_storage(
+    options: &Options,
+    failure: &Failure,
+    work: &Work,
+    level_max: FeatureLevel,
+) -> Result<Storage, StartError> {
     let (options, failure, within) = (options.clone(), failure.clone(), work.clone());
-    let opened = work.run(move || Storage::open(within, &options, failure)).await;
+    let opened = work.run(move || Storage::open(within, &options, failure, level_max)).await;
     let mut storage = opened.map_err(|error| {
         StartError::Storage(format!("T3113 recovery: opening the storage panicked: {error}"))
     })??;
@@ -119,6 +127,44 @@ async fn open_storage(options: &Options, failure: &Failure, work: &Work) -> Resu
         tracing::warn!(snapshot = %saved, "dropped entries of a replaced leader, in whose place the snapshot has others");
     }
     Ok(storage)
+}
+
+/// What changes the feature level.
+fn desk(members: &Members, level_max: FeatureLevel) -> Desk {
+    let own = Own { machine: members.machine.clone(), build_max: level_max, marked: Arc::default() };
+    Desk::new(level::Parts {
+        node: members.node,
+        survey: Survey {
+            node: members.node,
+            cluster_id: members.cluster_id.clone(),
+            raft: members.raft.clone(),
+            channels: members.channels.clone(),
+            own: own.clone(),
+        },
+        door: Door::new(own.machine.clone(), members.leadership.clone()),
+        own,
+        submitter: members.submitter.clone(),
+        leadership: members.leadership.clone(),
+    })
+}
+
+/// The state machine of a build that supports levels up to this one.
+fn with_levels(
+    machine: StateMachine,
+    level_max: FeatureLevel,
+    pin: PinNote,
+) -> Result<StateMachine, StartError> {
+    machine.with_levels(level_max, pin).map_err(|error| {
+        StartError::Storage(format!(
+            "T4410 level-pin: this node cannot read at which feature level it is pinned: {error}; remove that file \
+             and start the node again, then pin the level again if it is to be pinned: `tripod level pin N`"
+        ))
+    })
+}
+
+/// What tells who leads.
+fn sources(machine: &StateMachine, fitness: &Fitness, heard: &Heard) -> Sources {
+    Sources { applied: machine.applied(), unfit: fitness.subscribe(), heard: heard.subscribe() }
 }
 
 /// What changes who the members are.

@@ -12,8 +12,10 @@ use super::trim::Trimmer;
 use crate::divergence::Company;
 use crate::failure::Failure;
 use crate::fitness::Watcher;
+use crate::identity::Identity;
 use crate::leadership::LeadershipWatch;
-use crate::network::auth::Guard;
+use crate::level::{self, Marks};
+use crate::network::auth::{self, Guard};
 use crate::network::leader_service::LeaderService;
 use crate::network::server::{self, RaftService};
 use crate::rejoin::Respondent;
@@ -32,6 +34,7 @@ impl Node {
             heard: self.heard.clone(),
             stop: self.stop.subscribe(),
             gate: self.gate.clone(),
+            own: self.desk.own().clone(),
             respondent: Respondent {
                 raft: self.raft.clone(),
                 machine: self.machine.clone(),
@@ -47,10 +50,18 @@ impl Node {
             admission: self.admission.clone(),
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
+            door: self.desk.door().clone(),
         };
-        let machine = self.machine.clone();
-        let is_removed = move |node| machine.read(|state| state.registry().is_removed(NodeId(node)));
-        let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(is_removed));
+        let (machine, cluster) = (self.machine.clone(), cluster_id.clone());
+        let why_end = move |node, supported| {
+            let (removed, level) =
+                machine.read(|state| (state.registry().is_removed(NodeId(node)), state.level()));
+            if removed {
+                return Some(auth::removed(&cluster, node));
+            }
+            (supported < level).then(|| level::too_old(node, supported, level))
+        };
+        let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(why_end));
         let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
         *self.server.lock() = Some(task);
     }
@@ -76,6 +87,7 @@ impl Node {
         };
         tokio::spawn(watcher.run(self.options.clone(), self.stop.subscribe()));
         tokio::spawn(self.members.clone().drive(self.stop.subscribe()));
+        self.watch_levels();
         tokio::spawn(self.comparer.clone().run(Company {
             machine: self.machine.clone(),
             link: self.link.clone(),
@@ -100,6 +112,29 @@ impl Node {
                 _ = stop.wait_for(|stop| *stop) => {}
             }
         });
+    }
+}
+
+impl Node {
+    /// Starts the tasks that look after the feature level.
+    fn watch_levels(&self) {
+        let own = self.desk.own().clone();
+        if own.build_max == tripod_state::level::FIRST {
+            // To be a build that does not do such things.
+            return;
+        }
+        tokio::spawn(self.desk.clone().keep(self.stop.subscribe()));
+        if !self.work.is_inline() {
+            // A simulated disk has no directory that could say anything.
+            let marks = Marks {
+                data: self.options.data.clone(),
+                identity: Identity::of(&self.options),
+                own,
+                raft: self.raft.clone(),
+                work: self.work.clone(),
+            };
+            tokio::spawn(marks.run(self.stop.subscribe()));
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) use gate::Gate;
 pub(crate) use marker::Marker;
 pub(crate) use older::Returning;
 pub(crate) use survey::Question;
+#[cfg(test)]
+pub(crate) use survey::Standing;
 pub(crate) use task::{Asked, Newcomer, Respondent};
 
 /// What an operator does with a node that must give up its data, exactly. Needs nothing of the node but

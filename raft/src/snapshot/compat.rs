@@ -51,6 +51,7 @@ fn header(state: &State) -> Header {
         last_log_id: Some(LogId::new(leader, 6)),
         membership: Membership::default(),
         digest: state.digest(),
+        form: Form::of(state),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tripod_state::State;
 
-use super::Header;
+use super::{Form, Header};
 use crate::types::{LogId, Membership};
 
 /// The state as it was at one entry, and what a snapshot says of it.
@@ -21,6 +21,7 @@ impl Frozen {
             last_log_id: self.last_applied,
             membership: self.membership,
             digest: self.state.digest(),
+            form: Form::of(&self.state),
         };
         (header, self.state)
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! magic (8 bytes), version u32 LE
 //! frame*: kind u8, length u32 LE, crc32c u32 LE of (kind, length, body), body
-//!   header frame   an encoded Header
+//!   header frame   an encoded Header; what is in it tells the version
 //!   record frames  records, each: length u32 LE, encoded record; about 1 MiB a frame
 //!   trailer frame  number of frames before it, bytes before it, xxh3 of those bytes; u64 LE each
 //! ```
@@ -15,6 +15,7 @@
 #[cfg(test)]
 mod compat;
 mod frozen;
+mod header;
 mod incoming;
 mod part;
 mod read;
@@ -30,14 +31,14 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use tripod_state::State;
+use tripod_state::ids::FeatureLevel;
 use tripod_state::snapshot::Record;
+use tripod_state::{State, level};
 
 use crate::journal::{Blob, Files};
-use crate::types::{LogId, Membership, SnapshotMeta};
 
 pub(crate) use frozen::Frozen;
+pub(crate) use header::{Form, Header};
 pub(crate) use incoming::{FileId, Turn};
 pub(crate) use part::Part;
 pub(crate) use read::SnapshotError;
@@ -45,8 +46,6 @@ pub(crate) use store::SnapshotStore;
 
 /// Begins every snapshot file.
 const MAGIC: &[u8; 8] = b"TRIPODSN";
-/// The layout above.
-const VERSION: u32 = 2;
 /// Bytes of a record frame after which the next one begins. One record may be larger.
 const FRAME_BYTES: usize = 1 << 20;
 /// Largest body of a frame that a reader accepts: twice a record with the largest value.
@@ -61,9 +60,6 @@ const KIND_HEADER: u8 = 1;
 const KIND_RECORDS: u8 = 2;
 const KIND_TRAILER: u8 = 3;
 
-/// The layout's version, for those who show it.
-pub(crate) const FORMAT: u32 = VERSION;
-
 /// Writes a snapshot to whatever takes bytes, and gives that back. Blocks.
 pub(crate) fn write_to<W: Write>(out: W, header: &Header, state: &State) -> io::Result<W> {
     write::write_frames(out, header, state)
@@ -74,7 +70,7 @@ pub(crate) fn examine(
     file: Arc<dyn Blob>,
     each: &mut dyn FnMut(&Record),
 ) -> Result<(Header, State), SnapshotError> {
-    read::read(file, each)
+    read::read(file, level::NEWEST, each)
 }
 
 /// A snapshot on disk, and the directory that it is in.
@@ -82,6 +78,8 @@ pub(crate) fn examine(
 pub(crate) struct SnapshotFile {
     files: Arc<dyn Files>,
     name: String,
+    /// The highest feature level that this build reads.
+    level_max: FeatureLevel,
 }
 
 impl SnapshotFile {
@@ -101,12 +99,12 @@ impl SnapshotFile {
 
     /// Checks every frame, the trailer and the hash, and gives the header. Blocks.
     pub(crate) fn verify(&self) -> Result<Header, SnapshotError> {
-        read::verify(self.open()?)
+        read::verify(self.open()?, self.level_max)
     }
 
     /// [`Self::verify`], and builds the state. Blocks.
     pub(crate) fn read(&self) -> Result<(Header, State), SnapshotError> {
-        read::read(self.open()?, &mut |_| {})
+        read::read(self.open()?, self.level_max, &mut |_| {})
     }
 
     /// Drops the file; one that is not there is no error. Blocks.
@@ -128,25 +126,6 @@ impl fmt::Display for SnapshotFile {
 impl fmt::Debug for SnapshotFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// What a snapshot is of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
-    pub(crate) cluster_id: String,
-    /// The last entry applied to the state.
-    pub(crate) last_log_id: Option<LogId>,
-    /// The members as of that entry.
-    pub(crate) membership: Membership,
-    /// The state's digest.
-    pub(crate) digest: u64,
-}
-
-impl Header {
-    /// openraft's description of the same.
-    pub(crate) fn meta(&self) -> SnapshotMeta {
-        SnapshotMeta { last_log_id: self.last_log_id, last_membership: self.membership.clone() }
     }
 }
 

@@ -3,14 +3,15 @@
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
-use tripod_state::State;
+use tripod_state::ids::FeatureLevel;
 use tripod_state::snapshot::Record;
+use tripod_state::{State, level};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::stream::BlobStream;
 use super::{
     BODY_BYTES_MAX, FRAME_BYTES, FRAME_HEADER, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC,
-    TRAILER_BYTES, VERSION, frame_checksum,
+    TRAILER_BYTES, frame_checksum, header,
 };
 use crate::codec;
 use crate::journal::Blob;
@@ -22,8 +23,10 @@ pub(crate) enum SnapshotError {
     Io(#[from] io::Error),
     #[error("it does not begin like a snapshot")]
     Magic,
-    #[error("its layout has version {0}, this program knows version {VERSION} only")]
-    Version(u32),
+    #[error("its layout has version {found}, this program knows versions up to {known}")]
+    Version { found: u32, known: u32 },
+    #[error("T4404 level-snapshot: it is of feature level {found}, this build supports {supported} at most")]
+    Level { found: FeatureLevel, supported: FeatureLevel },
     #[error("frame {number}, which begins at byte {at_bytes}, is damaged: {problem}")]
     Frame { number: u64, at_bytes: u64, problem: String },
     #[error("its trailer, which begins at byte {at_bytes}, does not fit: {what}")]
@@ -41,8 +44,8 @@ impl From<SnapshotError> for io::Error {
 }
 
 /// Checks every frame, the trailer and the hash, and gives the header. Blocks.
-pub(super) fn verify(file: Arc<dyn Blob>) -> Result<Header, SnapshotError> {
-    let (mut frames, header) = open(file)?;
+pub(super) fn verify(file: Arc<dyn Blob>, level_max: FeatureLevel) -> Result<Header, SnapshotError> {
+    let (mut frames, header) = open(file, level_max)?;
     while frames.next_records()?.is_some() {}
     Ok(header)
 }
@@ -50,9 +53,10 @@ pub(super) fn verify(file: Arc<dyn Blob>) -> Result<Header, SnapshotError> {
 /// [`verify`], and builds the state; gives every record to `each`. Blocks.
 pub(super) fn read(
     file: Arc<dyn Blob>,
+    level_max: FeatureLevel,
     each: &mut dyn FnMut(&Record),
 ) -> Result<(Header, State), SnapshotError> {
-    let (frames, header) = open(file)?;
+    let (frames, header) = open(file, level_max)?;
     let mut records = Records { frames, body: Vec::new(), at: 0, ended: false, error: None };
     let built = State::from_records(records.by_ref().inspect(|record| each(record)));
     // A bad frame ends the records early; it, and not what the state makes of that, is the cause.
@@ -67,14 +71,22 @@ pub(super) fn read(
     if let Some(error) = records.error.take() {
         return Err(error);
     }
-    let found = state.digest();
-    if found != header.digest {
-        return Err(SnapshotError::Digest { expected: header.digest, found });
+    if state.level() != header.form.level {
+        let text =
+            format!("they are at feature level {}, the header at {}", state.level(), header.form.level);
+        return Err(SnapshotError::Records(text));
+    }
+    // What another version hashed cannot be hashed again; the hash of the whole file was right.
+    if header.form.digest_version == State::DIGEST_VERSION {
+        let found = state.digest();
+        if found != header.digest {
+            return Err(SnapshotError::Digest { expected: header.digest, found });
+        }
     }
     Ok((header, state))
 }
 
-fn open(file: Arc<dyn Blob>) -> Result<(Frames, Header), SnapshotError> {
+fn open(file: Arc<dyn Blob>, level_max: FeatureLevel) -> Result<(Frames, Header), SnapshotError> {
     let remaining = file.size()?;
     let input = BufReader::with_capacity(FRAME_BYTES, BlobStream::new(file));
     let mut frames = Frames { input, remaining, hash: Xxh3::new(), bytes: 0, count: 0, began_at: 0 };
@@ -83,14 +95,18 @@ fn open(file: Arc<dyn Blob>) -> Result<(Frames, Header), SnapshotError> {
     }
     let version = frames.take(4)?;
     let version = u32::from_le_bytes(version.try_into().expect("four bytes were taken"));
-    if version != VERSION {
-        return Err(SnapshotError::Version(version));
+    let known = if level_max == level::FIRST { header::FIRST } else { header::WITH_LEVEL };
+    if !(header::FIRST..=known).contains(&version) {
+        return Err(SnapshotError::Version { found: version, known });
     }
     let (kind, body) = frames.next()?;
     if kind != KIND_HEADER {
         return Err(frames.damaged(0, format!("it has kind {kind} instead of the header's")));
     }
-    let header = codec::decode(&body).map_err(|error| frames.damaged(0, error.to_string()))?;
+    let header = Header::decode(version, &body).map_err(|error| frames.damaged(0, error.to_string()))?;
+    if header.form.level > level_max {
+        return Err(SnapshotError::Level { found: header.form.level, supported: level_max });
+    }
     Ok((frames, header))
 }
 

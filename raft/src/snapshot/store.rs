@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tripod_state::State;
+use tripod_state::ids::FeatureLevel;
+use tripod_state::{State, level};
 
 use super::incoming::Incoming;
 use super::stream::BlobStream;
@@ -27,6 +28,8 @@ const KEPT: usize = 2;
 pub(crate) struct SnapshotStore {
     files: Arc<dyn Files>,
     work: Work,
+    /// The highest feature level that this build reads.
+    level_max: FeatureLevel,
     current: Arc<Mutex<Option<(SnapshotMeta, SnapshotFile)>>>,
     /// The last entry of the current one.
     reach: watch::Sender<Option<LogId>>,
@@ -45,16 +48,28 @@ impl fmt::Debug for SnapshotStore {
 impl SnapshotStore {
     /// [`Self::open`] on a directory of the operating system, which is created if it does not exist. Blocks.
     pub(crate) fn open_directory(directory: &Path) -> io::Result<Self> {
+        Self::open_directory_for(directory, level::NEWEST)
+    }
+
+    /// The same for a build that reads snapshots up to this level. Blocks.
+    pub(crate) fn open_directory_for(directory: &Path, level_max: FeatureLevel) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         File::open(directory.parent().expect("snapshots lie in the data directory"))?.sync_all()?;
-        Self::open(Arc::new(RealFiles::open(directory)?), Work::Threads)
+        Self::open_for(Arc::new(RealFiles::open(directory)?), Work::Threads, level_max)
     }
 
     /// Drops unfinished files, and finds the newest snapshot that is whole. Blocks.
+    #[cfg(test)]
     pub(crate) fn open(files: Arc<dyn Files>, work: Work) -> io::Result<Self> {
+        Self::open_for(files, work, level::NEWEST)
+    }
+
+    /// [`Self::open`] for a build that reads snapshots up to this level.
+    pub(crate) fn open_for(files: Arc<dyn Files>, work: Work, level_max: FeatureLevel) -> io::Result<Self> {
         let store = Self {
             files,
             work,
+            level_max,
             current: Arc::default(),
             reach: watch::Sender::default(),
             incoming: Incoming::default(),
@@ -110,7 +125,7 @@ impl SnapshotStore {
     }
 
     fn file(&self, name: String) -> SnapshotFile {
-        SnapshotFile { files: self.files.clone(), name }
+        SnapshotFile { files: self.files.clone(), name, level_max: self.level_max }
     }
 
     /// Writes a snapshot and makes it the current one. Blocks, also on the disk.

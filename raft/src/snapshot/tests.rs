@@ -9,6 +9,7 @@ use tripod_state::ids::{LogIndex, ServiceIncarnation, Term, TimeMs};
 use tripod_state::{ApplyContext, Command, Envelope, Scope, job, kv};
 
 use super::*;
+use crate::types::{LogId, Membership};
 
 /// A job with `keys` keys of 1,000 bytes.
 fn state(keys: u64) -> State {
@@ -45,6 +46,7 @@ fn header(state: &State, index: u64) -> Header {
         last_log_id: Some(LogId::new(leader, index)),
         membership: Membership::default(),
         digest: state.digest(),
+        form: Form::of(state),
     }
 }
 

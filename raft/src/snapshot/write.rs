@@ -7,8 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::stream::BlobStream;
 use super::{
-    FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, TRAILER_BYTES, VERSION,
-    frame_checksum,
+    FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, TRAILER_BYTES, frame_checksum,
 };
 use crate::codec;
 use crate::journal::Files;
@@ -34,8 +33,8 @@ fn write_unnamed(files: &dyn Files, temporary: &str, header: &Header, state: &St
 pub(super) fn write_frames<W: Write>(out: W, header: &Header, state: &State) -> io::Result<W> {
     let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, out));
     out.raw(MAGIC)?;
-    out.raw(&VERSION.to_le_bytes())?;
-    out.frame(KIND_HEADER, &codec::encode(header))?;
+    out.raw(&header.layout().to_le_bytes())?;
+    out.frame(KIND_HEADER, &header.encode())?;
     let mut body = Vec::with_capacity(FRAME_BYTES);
     for record in state.records() {
         let start = body.len();

@@ -20,6 +20,9 @@ mod work;
 use std::fmt;
 use std::sync::Arc;
 
+use tripod_state::ids::FeatureLevel;
+use tripod_state::level;
+
 use crate::journal::SimulatedDisk;
 
 pub(crate) use clock::catch_up;
@@ -37,6 +40,8 @@ pub struct World {
     pub(crate) work: Work,
     pub(crate) clock: WallClock,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// The highest feature level that this build is to support.
+    pub(crate) level_max: FeatureLevel,
 }
 
 impl World {
@@ -44,20 +49,28 @@ impl World {
     #[must_use]
     pub fn real() -> Self {
         let clock = Arc::new(time_of_day);
-        Self { wires: Wires::Tcp, work: Work::Threads, clock, observer: None }
+        Self { wires: Wires::Tcp, work: Work::Threads, clock, observer: None, level_max: level::NEWEST }
     }
 
     /// A network, a disk and a clock that are brought along. Nothing of such a node leaves the thread that
     /// it runs on, nor the time of that thread's runtime; [`crate::Chance::seed`] settles the rest.
     #[must_use]
     pub fn simulated(network: Arc<dyn Network>, disk: SimulatedDisk, clock: WallClock) -> Self {
-        Self { wires: Wires::Brought(network), work: Work::Inline(disk), clock, observer: None }
+        let (wires, work) = (Wires::Brought(network), Work::Inline(disk));
+        Self { wires, work, clock, observer: None, level_max: level::NEWEST }
     }
 
     /// The same world with somebody who looks on.
     #[must_use]
     pub fn observed(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
+    }
+
+    /// The same world in which this build behaves as one that knows nothing above that feature level, wherever a
+    /// disk or another node can tell: for tests of upgrades.
+    #[must_use]
+    pub fn limited_to(self, level_max: FeatureLevel) -> Self {
+        Self { level_max: level_max.min(level::NEWEST), ..self }
     }
 }
 

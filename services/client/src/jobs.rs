@@ -65,6 +65,20 @@ impl Jobs {
         Ok(self.client.caller().call("job list", Repeat::Freely, list).await?.jobs)
     }
 
+    /// Writes a note about a job, for people; an empty one takes it away.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such job, or the cluster's feature level does not allow it, else as any
+    /// call.
+    pub async fn note(&self, name: &str, note: &str) -> Result<(), Error> {
+        let request = wire::NoteJobRequest { name: name.to_owned(), note: note.to_owned() };
+        let write = |channel: Channel| {
+            let request = request.clone();
+            async move { JobsClient::new(channel).note(request).await }
+        };
+        self.client.caller().call("job note", Repeat::Freely, write).await.map(|_| ())
+    }
+
     /// Deletes a job and everything in it.
     ///
     /// # Errors

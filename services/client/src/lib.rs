@@ -20,7 +20,7 @@
 //! | `endpoint` | one node's address and its cached connection |
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
-//! | `kv`, `jobs`, `cluster`, `snapshots` | the calls |
+//! | `kv`, `jobs`, `cluster`, `levels`, `snapshots` | the calls |
 //! | `error` | what can go wrong, by who can act |
 
 mod call;
@@ -31,6 +31,7 @@ mod endpoint;
 mod error;
 mod jobs;
 mod kv;
+mod levels;
 mod session;
 mod snapshots;
 

@@ -82,13 +82,16 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
     let code = match outage {
         Outage::NoLeader { .. } | Outage::Unknown(_) | Outage::Stopping => Code::Unavailable,
         Outage::Overloaded(_) | Outage::DiskFull(_) => Code::ResourceExhausted,
+        Outage::Level(_) => Code::FailedPrecondition,
     };
     let word = match outage {
         Outage::NoLeader { .. } => metadata::OUTAGE_NO_LEADER,
         Outage::Unknown(_) => metadata::OUTAGE_UNKNOWN,
         Outage::Overloaded(_) => metadata::OUTAGE_OVERLOADED,
         // Every node would refuse it, so this is the cluster's word: an agent must not repeat it.
-        Outage::DiskFull(why) => return with_pushback(Status::new(code, why), PUSHBACK_NEVER),
+        Outage::DiskFull(why) | Outage::Level(why) => {
+            return with_pushback(Status::new(code, why), PUSHBACK_NEVER);
+        }
         Outage::Stopping => metadata::OUTAGE_STOPPING,
     };
     with_pushback(with_outage(Status::new(code, outage.to_string()), word), PUSHBACK_OUTAGE_MS)
@@ -156,7 +159,8 @@ fn code(fault: &Fault) -> i32 {
         | Fault::IncrementOverflow { .. }
         | Fault::SessionExpired
         | Fault::ReplyForgotten
-        | Fault::Member(_) => Code::FailedPrecondition,
+        | Fault::Member(_)
+        | Fault::Level(_) => Code::FailedPrecondition,
         Fault::RegisteredInError { .. }
         | Fault::Restarted { .. }
         | Fault::BeatInError { .. }

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_raft::backup::Saving;
 use tripod_raft::{
-    Applied, ChangeError, Handle, Leadership, Measures, MembersAnswer, MembersRequest, ProposeError, Status,
+    Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
+    MembersRequest, ProposeError, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
@@ -30,6 +31,11 @@ pub trait Backend: Send + Sync + 'static {
     /// A backend that is not a node measures nothing.
     fn measures(&self) -> Measures {
         Measures::default()
+    }
+    /// A backend that is not a node has no feature levels to change.
+    fn levels(&self, _request: LevelRequest) -> Future<Result<Levels, LevelError>> {
+        let why = "there is no node here that has a feature level".to_owned();
+        Box::pin(std::future::ready(Err(LevelError::Unavailable(why))))
     }
     /// A backend that is not a node has no snapshots.
     fn save_snapshot(&self) -> Result<Saving, ProposeError> {
@@ -106,6 +112,11 @@ impl Backend for RaftBackend {
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
         let handle = self.handle.clone();
         Box::pin(async move { handle.members(request).await })
+    }
+
+    fn levels(&self, request: LevelRequest) -> Future<Result<Levels, LevelError>> {
+        let handle = self.handle.clone();
+        Box::pin(async move { handle.levels(request).await })
     }
 
     fn save_snapshot(&self) -> Result<Saving, ProposeError> {

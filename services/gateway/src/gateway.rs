@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tripod_raft::backup::Saving;
 use tripod_raft::{
-    Applied, ChangeError, Handle, Leadership, Measures, MembersAnswer, MembersRequest, ProposeError, Status,
+    Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
+    MembersRequest, ProposeError, Status,
 };
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
@@ -212,6 +213,14 @@ impl Gateway {
     /// [`ChangeError`].
     pub async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
         self.backend.members(request).await
+    }
+
+    /// The feature level, and changes of it; only the leader takes those.
+    ///
+    /// # Errors
+    /// [`LevelError`].
+    pub async fn levels(&self, request: LevelRequest) -> Result<Levels, LevelError> {
+        self.backend.levels(request).await
     }
 
     /// Begins to write a snapshot of this node's state as it is now, while the node goes on.

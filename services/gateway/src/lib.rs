@@ -56,6 +56,7 @@ pub use readiness::{Check, Readiness};
 pub use tripod_raft::backup::Saving;
 pub use tripod_raft::{
     Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
-    Leadership, Measures, MemberList, MemberSight, MemberStatus, MembersAnswer, MembersRequest, Planned,
-    ProposeError, Role, SnapshotCounts, StageTimes, Status, Unwise, Votes,
+    Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberSight,
+    MemberStatus, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
+    Status, Unwise, Votes,
 };

@@ -16,6 +16,10 @@ pub enum Outage {
     /// attempt is in vain until there is room; the text names the nodes.
     #[error("{0}")]
     DiskFull(String),
+    /// The command needs a higher feature level than the one in force. It was not executed; the text names the
+    /// nodes that hold the level down, and what to do.
+    #[error("{0}")]
+    Level(String),
     /// This node is stopping.
     #[error("node is stopping")]
     Stopping,

@@ -1,6 +1,7 @@
 //! From what the state knows to messages.
 
 mod barrier;
+pub(crate) mod level;
 pub(crate) mod measured;
 pub(crate) mod member;
 
@@ -132,6 +133,7 @@ pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
         barriers_open: summary.barriers_open,
         tasks: Vec::new(),
         barriers: Vec::new(),
+        note: String::new(),
         protocols: summary.protocols.iter().map(|protocol| self::protocol(*protocol).to_owned()).collect(),
     }
 }

@@ -1,5 +1,6 @@
 //! Faults and outages to gRPC codes, with a machine-readable reason word in metadata.
 
+pub(crate) mod level;
 pub(crate) mod member;
 
 use tonic::metadata::MetadataValue;
@@ -45,6 +46,7 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
             format!("this node is overloaded: {what}; send less, or ask another node"),
         ),
         Outage::DiskFull(why) => with_reason(Code::ResourceExhausted, "disk-full", why.clone()),
+        Outage::Level(why) => with_reason(Code::FailedPrecondition, "level-too-low", why.clone()),
         Outage::Stopping => {
             with_reason(Code::Unavailable, "stopping", "this node is stopping; ask another node".to_owned())
         }
@@ -124,6 +126,7 @@ fn meaning(fault: &Fault) -> (Code, &'static str) {
         Fault::Barrier { fault, .. } => barrier_meaning(fault),
         Fault::Runtime(refusal) => runtime_meaning(refusal),
         Fault::Member(refusal) => member::meaning(refusal),
+        Fault::Level(refusal) => level::meaning(refusal),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Faults in words: what failed, why, and where there is one, the next step. The coordination protocols
 //! have their own texts; these are for people.
 
+pub(crate) mod level;
 pub(crate) mod member;
 
 use tripod_state::runtime::Refusal;
@@ -111,6 +112,7 @@ pub(crate) fn of(fault: &Fault) -> String {
         }
         Fault::Runtime(refusal) => of_runtime(refusal),
         Fault::Member(refusal) => member::of_refusal(refusal),
+        Fault::Level(refusal) => level::of_refusal(refusal),
     }
 }
 

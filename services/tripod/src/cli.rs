@@ -119,6 +119,9 @@ pub(crate) enum Command {
     /// Show, add, promote, demote, remove and replace members
     #[command(subcommand)]
     Member(cmd::member::MemberCommand),
+    /// Show the feature level, and pin it to go back to an older build
+    #[command(subcommand)]
+    Level(cmd::level::LevelCommand),
     /// Save the whole state, verify what was saved, and restore it to a new cluster
     #[command(subcommand)]
     Snapshot(cmd::snapshot::SnapshotCommand),

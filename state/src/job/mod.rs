@@ -1,5 +1,6 @@
 //! Jobs: namespaces with their own tasks, keys, barriers, errors and service incarnation.
 
+mod notes;
 pub(crate) mod record;
 pub(crate) mod spec;
 pub(crate) mod table;
@@ -27,6 +28,8 @@ pub enum Command {
     },
     /// Removes the job and everything in it; its waiting calls end with a fault.
     Delete { name: String },
+    /// Writes a note about the job, for people; an empty one takes it away. Needs feature level 2.
+    Note { name: String, note: String },
 }
 
 /// Tasks of one job that share a name of their own, as TensorFlow's `worker` and `chief`.

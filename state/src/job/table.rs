@@ -7,10 +7,10 @@ use imbl::OrdMap;
 use crate::command::{Answer, Effect, Reply, Scope};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
-use crate::ids::{JobId, JobName, JobSlot};
+use crate::ids::{JobId, JobName, JobSlot, ServiceIncarnation};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
-use crate::job::{Command, DEFAULT_JOB, spec};
+use crate::job::{DEFAULT_JOB, Spec, spec};
 use crate::limits::JOB_SLOTS_MAX;
 
 /// The jobs, by id, by name and by slot. The last two are derived from the first.
@@ -57,40 +57,38 @@ impl Table {
         fresh_name && fresh_slot && fresh_id
     }
 
-    pub(crate) fn apply(
+    /// `wanted`: name, spec and service incarnation.
+    pub(crate) fn create(
         &mut self,
         context: &ApplyContext,
-        command: Command,
+        (name, spec, service): (&str, Spec, ServiceIncarnation),
         effects: &mut Vec<Effect>,
     ) -> Reply {
-        match command {
-            Command::Create { name, spec, service } => {
-                let name = spec::check_name(&name)?;
-                spec.check()?;
-                if self.named(name.as_str()).is_some() {
-                    return Err(Fault::JobExists { name });
-                }
-                let slot = self.free_slot(&name)?;
-                let id = JobId(context.index.0);
-                let job = Job::new(id, name, slot, service, spec);
-                let summary = job.summary();
-                let fresh = self.add(job);
-                assert!(fresh, "a log index makes one job, and its name and slot were free");
-                effects.push(Effect::JobCreated { job: id });
-                Ok(Answer::Job(Box::new(summary)))
-            }
-            Command::Delete { name } => {
-                let Some(id) = self.names.remove(name.as_str()) else {
-                    return Err(Fault::JobUnknown { name: Some(JobName::from(spec::shown(&name).as_str())) });
-                };
-                let job = self.jobs.remove(&id).expect("every name belongs to a job");
-                if let Some(slot) = job.slot {
-                    self.slots.remove(&slot);
-                }
-                effects.push(Effect::JobDeleted { job: id });
-                Ok(Answer::Done)
-            }
+        let name = spec::check_name(name)?;
+        spec.check()?;
+        if self.named(name.as_str()).is_some() {
+            return Err(Fault::JobExists { name });
         }
+        let slot = self.free_slot(&name)?;
+        let id = JobId(context.index.0);
+        let job = Job::new(id, name, slot, service, spec);
+        let summary = job.summary();
+        let fresh = self.add(job);
+        assert!(fresh, "a log index makes one job, and its name and slot were free");
+        effects.push(Effect::JobCreated { job: id });
+        Ok(Answer::Job(Box::new(summary)))
+    }
+
+    pub(crate) fn delete(&mut self, name: &str, effects: &mut Vec<Effect>) -> Reply {
+        let Some(id) = self.names.remove(name) else {
+            return Err(Fault::JobUnknown { name: Some(JobName::from(spec::shown(name).as_str())) });
+        };
+        let job = self.jobs.remove(&id).expect("every name belongs to a job");
+        if let Some(slot) = job.slot {
+            self.slots.remove(&slot);
+        }
+        effects.push(Effect::JobDeleted { job: id });
+        Ok(Answer::Done)
     }
 
     /// Lets a command work on its job.

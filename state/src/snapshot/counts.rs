@@ -49,7 +49,9 @@ impl Counts {
             | Piece::End
             | Piece::RuntimeMember { .. }
             | Piece::RuntimeArrived { .. }
-            | Piece::Registry(_) => {}
+            | Piece::Registry(_)
+            | Piece::Level(_)
+            | Piece::Note { .. } => {}
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::barrier::report::Failed;
 use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
+use crate::level;
 use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
 use crate::session::table::Session;
 use crate::snapshot::Malformed;
@@ -63,6 +64,17 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         let mut last = self.next()?;
         if let Piece::Registry(registry) = last {
             state.registry = *registry;
+            last = self.next()?;
+        }
+        if let Piece::Level(level) = last {
+            self.check(level > level::FIRST)?;
+            state.levels.level = level;
+            last = self.next()?;
+        }
+        while let Piece::Note { job, note } = last {
+            let ascending = state.notes.get_max().is_none_or(|(last, _)| *last < job);
+            self.check(ascending && state.jobs.get(job).is_some())?;
+            state.notes.insert(job, note);
             last = self.next()?;
         }
         let Piece::End = last else { return self.refuse("not the end") };

@@ -8,8 +8,8 @@ use crate::barrier::members::Members;
 use crate::command::Reply;
 use crate::fault::Fault;
 use crate::ids::{
-    BarrierCounter, BarrierName, CallId, DurationMs, Incarnation, JobId, JobName, JobSlot, Key, LogIndex,
-    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
+    BarrierCounter, BarrierName, CallId, DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, Key,
+    LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
 };
 use crate::job::record::Latched;
 use crate::kv::increments::Increment;
@@ -28,7 +28,7 @@ pub struct Record(pub(crate) Piece);
 /// What a record holds.
 ///
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
-/// barriers, groups, keys, increments and runtime; the registry of nodes; the end. Every head tells how many
+/// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs; the end. Every head tells how many
 /// records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
@@ -98,6 +98,12 @@ pub(crate) enum Piece {
     },
     /// Before the end, unless it is empty.
     Registry(Box<member::Registry>),
+    /// Behind the registry, unless it is the first. Then the notes.
+    Level(FeatureLevel),
+    Note {
+        job: JobId,
+        note: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

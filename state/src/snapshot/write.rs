@@ -6,6 +6,7 @@ use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
 use crate::ids::BarrierName;
 use crate::job::record::Job;
+use crate::level;
 use crate::member::Registry;
 use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
 use crate::snapshot::record::{
@@ -43,11 +44,15 @@ impl State {
         });
         let registry = Some(&self.registry).filter(|registry| **registry != Registry::default());
         let registry = registry.map(|registry| Piece::Registry(Box::new(registry.clone())));
+        let level = Some(self.level()).filter(|level| *level != level::FIRST).map(Piece::Level);
+        let notes = self.notes.iter().map(|(job, note)| Piece::Note { job: *job, note: note.clone() });
         std::iter::once(header)
             .chain(members)
             .chain(sessions)
             .chain(self.jobs.iter().flat_map(job_records))
             .chain(registry)
+            .chain(level)
+            .chain(notes)
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tripod_state::barrier::REGISTER_BARRIER;
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, Incarnation, JobId, NodeId, Sequence,
-    ServiceIncarnation, SessionId, TaskId, TimeMs,
+    BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, NodeId,
+    Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs,
 };
 use tripod_state::job::{Listener, Poll, Spec};
 use tripod_state::limits::{BARRIER_NAME_BYTES_MAX, KEY_BYTES_MAX, REPORT_BYTES_MAX};
-use tripod_state::{Command, Scope, Stamp, barrier, job, kv, member, runtime, session, task};
+use tripod_state::{Command, Scope, Stamp, barrier, job, kv, level, member, runtime, session, task};
 
 const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
 
@@ -68,7 +68,23 @@ fn plain_command() -> impl Strategy<Value = Command> {
         1 => sessions().prop_map(Command::Session).boxed(),
         1 => (1_u64..3, "[ab]").prop_map(|(node, client)| announce(node, client)),
         2 => member_change(),
+        1 => levels(),
+        1 => ("[abc]", "[xy]?").prop_map(|(name, note)| Command::Job(job::Command::Note { name, note })),
     ]
+}
+
+fn levels() -> impl Strategy<Value = Command> {
+    let by = String::new;
+    (0_u32..4, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
+        move |(level, heard, which)| {
+            let level = FeatureLevel(level);
+            Command::Level(match which {
+                0 => level::Command::Raise { to: level, heard },
+                1 => level::Command::Pin { level, by: by() },
+                _ => level::Command::Unpin { by: by() },
+            })
+        },
+    )
 }
 
 /// Mostly job 1, so that its story is long.

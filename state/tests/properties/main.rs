@@ -8,7 +8,7 @@ use tripod_state::runtime::Refusal;
 use tripod_state::state::Outcome;
 use tripod_state::{
     Answer, ApplyContext, BarrierFault, Command, Effect, Envelope, Fault, Scope, Stamp, State, Ticket, Topic,
-    session,
+    level, session,
 };
 
 use generate::{Step, prologue, steps};
@@ -69,6 +69,7 @@ fn changes_nothing(fault: &Fault) -> bool {
             | Fault::JobSpecInvalid { .. }
             | Fault::LimitExceeded { .. }
             | Fault::Member(_)
+            | Fault::Level(_)
             | Fault::Runtime(
                 Refusal::NotInitializing
                     | Refusal::NotRunning { .. }
@@ -129,7 +130,8 @@ proptest! {
         let Ok(Answer::Session(session)) = opened.reply else { panic!("{opened:?}") };
         let mut sent: Vec<(Stamp, Outcome, Command)> = Vec::new();
         for (number, step) in steps.iter().enumerate() {
-            if matches!(step.command, Command::Session(_)) {
+            // What comes too early for the feature level is refused before any session is looked at.
+            if matches!(step.command, Command::Session(_)) || step.command.needs() > level::FIRST {
                 continue;
             }
             let stamp = stamp(session, number as u64 + 1);

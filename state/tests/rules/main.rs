@@ -1,6 +1,7 @@
 //! Rules that transcripts cannot show well: late looks, bounds, damaged snapshots.
 
 mod bounds;
+mod levels;
 mod members;
 mod restored;
 mod slow_waiters;

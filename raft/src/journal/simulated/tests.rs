@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::journal::Files as _;
 use crate::log_store::LogStore;
 use crate::log_store::test_entries::{entries, entry, id};
-use crate::snapshot::{Header, SnapshotStore};
+use crate::snapshot::{Form, Header, SnapshotStore};
 use crate::types::{Entry, Membership, Vote};
 use crate::world::{LogLine, Work};
 
@@ -146,6 +146,7 @@ fn header(index: u64) -> Header {
         last_log_id: Some(id(1, index)),
         membership: Membership::default(),
         digest: State::default().digest(),
+        form: Form::of(&State::default()),
     }
 }
 

@@ -3,6 +3,7 @@
 mod compat;
 mod crash;
 mod damage;
+mod golden;
 mod home_damage;
 mod kept_home;
 mod machine;

@@ -5,7 +5,7 @@ use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, GetJobRequest, Job, ListJobsRequest,
-    ListJobsResponse,
+    ListJobsResponse, NoteJobRequest, NoteJobResponse,
 };
 use tripod_state::{Answer, Command, State, job};
 
@@ -49,11 +49,14 @@ impl Jobs for Service {
             let id = resolve::in_state(state, &name)?;
             let scope = resolve::scope(id);
             let (tasks, barriers) = (state.tasks(scope, &[])?, state.barriers(scope, BARRIERS_SHOWN)?);
-            Ok((state.job(id), tasks, barriers, state.members()))
+            let note = state.job_note(id).unwrap_or_default().to_owned();
+            Ok((state.job(id), tasks, barriers, state.members(), note))
         });
-        let (summary, tasks, barriers, members) = found.await?.map_err(|fault| status::of_fault(&fault))?;
+        let (summary, tasks, barriers, members, note) =
+            found.await?.map_err(|fault| status::of_fault(&fault))?;
         let summary = summary.ok_or_else(|| status::of_fault(&resolve::unknown(&name)))?;
-        Ok(Response::new(encode::job_in_full(&summary, &members, &tasks, &barriers)))
+        let job = encode::job_in_full(&summary, &members, &tasks, &barriers);
+        Ok(Response::new(Job { note, ..job }))
     }
 
     async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
@@ -68,5 +71,11 @@ impl Jobs for Service {
     ) -> Result<Response<DeleteJobResponse>, Status> {
         self.submit(job::Command::Delete { name: request.into_inner().name }).await?;
         Ok(Response::new(DeleteJobResponse {}))
+    }
+
+    async fn note(&self, request: Request<NoteJobRequest>) -> Result<Response<NoteJobResponse>, Status> {
+        let NoteJobRequest { name, note } = request.into_inner();
+        self.submit(job::Command::Note { name, note }).await?;
+        Ok(Response::new(NoteJobResponse {}))
     }
 }

@@ -3,7 +3,7 @@
 use tonic::Status;
 use tripod_gateway::{ChangeError, Gateway, MembersAnswer, MembersRequest};
 use tripod_proto::tripod::v1 as wire;
-use tripod_state::ids::ChangeId;
+use tripod_state::ids::{ChangeId, FeatureLevel};
 use tripod_state::member::Change;
 
 use crate::{decode, encode, status};
@@ -44,7 +44,12 @@ pub(super) async fn join(
     request: wire::JoinRequest,
 ) -> Result<wire::JoinResponse, Status> {
     let change = Change::Add { peer: request.peer_address.clone() };
-    let asked = MembersRequest::Join { peer: request.peer_address, token: request.token };
+    let asked = MembersRequest::Join {
+        peer: request.peer_address,
+        token: request.token,
+        // A build that knew no levels does not say.
+        supports: FeatureLevel(request.supports_level.max(1)),
+    };
     match ask(gateway, asked, Some(&change)).await? {
         MembersAnswer::Join { cluster_id, node } => Ok(wire::JoinResponse { cluster_id, node_id: node.0 }),
         other => Err(unexpected(&other)),

@@ -3,6 +3,7 @@
 mod cluster;
 mod jobs;
 mod kv;
+mod levels;
 mod members;
 mod sessions;
 mod snapshots;
@@ -15,6 +16,7 @@ use tripod_gateway::Gateway;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
+use tripod_proto::tripod::v1::levels_server::LevelsServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 
@@ -39,6 +41,7 @@ pub fn add_to(
         .accept_compressed(CompressionEncoding::Gzip);
     routes
         .add_service(ClusterServer::new(cluster))
+        .add_service(LevelsServer::new(levels::Service::new(gateway.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))

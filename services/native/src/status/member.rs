@@ -31,6 +31,7 @@ fn unwise(unwise: &Unwise) -> (Code, &'static str) {
         Unwise::Lagging { .. } => (Code::FailedPrecondition, "member-lagging"),
         Unwise::LastVoter { .. } => (Code::FailedPrecondition, "last-voter"),
         Unwise::QuorumLost { .. } => (Code::FailedPrecondition, "quorum-lost"),
+        Unwise::TooOld { .. } => (Code::FailedPrecondition, "level-too-old"),
     }
 }
 

@@ -59,6 +59,10 @@ pub(crate) fn of_unwise(unwise: &Unwise, change: &Change) -> String {
         Unwise::LastVoter { node } => format!(
             "node {node} is the only voter, and without it there is no cluster; add and promote another one first"
         ),
+        Unwise::TooOld { supports, level } => format!(
+            "T4402 level-old: this node's build supports feature level {supports} at most, and the cluster is at level \
+             {level}; start it with the build that the other nodes run (`tripod level show` lists them)"
+        ),
         Unwise::QuorumLost { after } => format!(
             "to {change} would lose the quorum: {}; bring the silent nodes back first, or remove one of them \
              (--force does it all the same, and the cluster stands still until enough of them are back)",

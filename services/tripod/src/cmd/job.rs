@@ -54,6 +54,13 @@ pub(crate) enum JobCommand {
         #[arg(long)]
         xds_bootstrap: bool,
     },
+    /// Write a note about a job that `job show` prints, for people; an empty one takes it away
+    Note {
+        /// The job's name
+        name: String,
+        /// Up to 1,024 bytes
+        note: String,
+    },
     /// Delete a job and everything in it; its waiting calls end with an error
     Delete {
         /// The job's name
@@ -85,6 +92,7 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
         JobCommand::List => list(&client, global.format()).await,
         JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
         JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
+        JobCommand::Note { name, note } => Ok(client.jobs().note(&name, &note).await?),
         JobCommand::Delete { name, consent } => {
             consent.to(format!("delete job `{name}` and everything in it")).await?;
             Ok(client.jobs().delete(&name).await?)

@@ -318,7 +318,7 @@ fn progress(list: &wire::ListMembersResponse, node: u64) -> String {
 }
 
 /// Who gives the command, for other people who find it in progress.
-fn who() -> String {
+pub(crate) fn who() -> String {
     let user = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();

@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
+pub(crate) mod level;
 pub(crate) mod man;
 pub(crate) mod member;
 pub(crate) mod preflight;
@@ -37,6 +38,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Job(command) => job::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
+        Command::Level(command) => level::run(command, &global).await,
         Command::Member(command) => member::run(command, &global).await,
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,

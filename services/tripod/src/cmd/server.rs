@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use tripod_proto::code::Code;
 use tripod_raft::{Owner, Timing};
-use tripod_state::ids::{DurationMs, NodeId};
+use tripod_state::ids::{DurationMs, FeatureLevel, NodeId};
+use tripod_state::level;
 
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
@@ -140,6 +141,10 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     backup_keep: Option<u32>,
 
+    /// Behave as a build that supports no feature level above this one; for tests of upgrades
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
+    feature_level_max: Option<u32>,
+
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
@@ -177,7 +182,10 @@ async fn owner(args: &ServerArgs) -> Result<Option<Owner>, Failure> {
         (Some(_), []) => Ok(None),
         (Some(_), _) => Err(both_ways()),
         (None, []) => joining::known(&args.data),
-        (None, members) => joining::owner(&args.data, members, &reached_at(args)?).await.map(Some),
+        (None, members) => {
+            let place = (reached_at(args)?, level_max(args.feature_level_max));
+            joining::owner(&args.data, members, place).await.map(Some)
+        }
     }
 }
 
@@ -186,6 +194,11 @@ fn both_ways() -> Failure {
         Code::FlagsConflict,
         "--initial is for the first start of a cluster, --join for a node that comes later; give one of them",
     )
+}
+
+/// The highest feature level that this node is to support.
+fn level_max(asked: Option<u32>) -> FeatureLevel {
+    asked.map_or(level::NEWEST, |asked| FeatureLevel(asked).min(level::NEWEST))
 }
 
 /// Where the others reach this node.
@@ -267,6 +280,7 @@ fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failur
         snapshot_every_entries: args.snapshot_every_entries,
         backups,
         exit_with_parent: args.exit_with_parent,
+        level_max: level_max(args.feature_level_max),
     })
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tripod_client::{Client, Config, Error, wire};
 use tripod_proto::code::Code;
 use tripod_raft::Owner;
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{FeatureLevel, NodeId};
 
 use crate::cmd::leader::leader;
 use crate::failure::Failure;
@@ -22,14 +22,19 @@ const NOTE: &str = "joining";
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Who the node on this data directory is: as it wrote down at its first start, or as the cluster of the
-/// `members` says now. Asks until somebody answers. `peer`: where the members reach it.
-pub(crate) async fn owner(data: &Path, members: &[String], peer: &str) -> Result<Owner, Failure> {
+/// `members` says now. Asks until somebody answers. Then: where the members reach it, and the highest feature
+/// level that it supports.
+pub(crate) async fn owner(
+    data: &Path,
+    members: &[String],
+    (peer, level_max): (String, FeatureLevel),
+) -> Result<Owner, Failure> {
     if let Some(owner) = known(data)? {
         return Ok(owner);
     }
     let token = note(data).map_err(|error| unwritten(data, &error))?;
     let client = Client::new(&Config { endpoints: members.to_vec(), timeout: ASK_TIMEOUT })?;
-    let request = wire::JoinRequest { peer_address: peer.to_owned(), token };
+    let request = wire::JoinRequest { peer_address: peer, token, supports_level: level_max.0 };
     loop {
         let asked = match leader(&client).await {
             Ok((_, endpoint)) => {

@@ -21,8 +21,8 @@ use tripod_coordination::connection::Listener;
 use tripod_gateway::{Contact, Gateway};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
-use tripod_raft::{Handle, Options, Timing};
-use tripod_state::ids::NodeId;
+use tripod_raft::{Handle, Options, Timing, World};
+use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
 
 use crate::args::initial::InitialMembers;
@@ -68,6 +68,8 @@ pub(crate) struct Config {
     pub(crate) snapshot_every_entries: u64,
     pub(crate) backups: Option<backups::Plan>,
     pub(crate) exit_with_parent: bool,
+    /// The highest feature level that this node is to support.
+    pub(crate) level_max: FeatureLevel,
 }
 
 /// The open ports of a node.
@@ -151,7 +153,8 @@ async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
         keep_entries: config.snapshot_every_entries.min(KEEP_ENTRIES_MAX),
     };
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options::default());
-    let handle = Handle::start(options, parts.hooks()).await.map_err(|error| {
+    let world = World::real().limited_to(config.level_max);
+    let handle = Handle::start_in(world, options, parts.hooks()).await.map_err(|error| {
         Failure::told(Code::NodeEnded, format!("node {} did not start: {error}", config.node))
     })?;
     Ok((Gateway::start(handle.clone(), parts), handle))

@@ -26,6 +26,9 @@ pub(crate) struct JobView {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct JobState {
     id: u64,
+    /// What somebody wrote about it; `job show` only.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    note: String,
     /// In decimal text: it may not fit the numbers of every JSON reader.
     service_incarnation: String,
     tasks: u32,
@@ -118,6 +121,7 @@ impl JobState {
         });
         Self {
             id: job.id,
+            note: job.note.clone(),
             service_incarnation: job.service_incarnation.to_string(),
             tasks: spec.tasks,
             tasks_connected: job.tasks_connected,

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod job_ports;
 pub(crate) mod key;
+pub(crate) mod level;
 pub(crate) mod members;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;

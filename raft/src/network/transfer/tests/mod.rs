@@ -18,7 +18,7 @@ use tripod_state::{ApplyContext, Command, Envelope, Scope, State, job, kv};
 use super::send::Outgoing;
 use super::*;
 use crate::codec;
-use crate::snapshot::{Header, SnapshotStore};
+use crate::snapshot::{Form, Header, SnapshotStore};
 use crate::types::{Membership, Snapshot};
 
 const CLUSTER: &str = "test";
@@ -59,6 +59,7 @@ fn snapshot_of(store: &SnapshotStore, state: &State, index: u64) -> Snapshot {
         last_log_id: Some(log_id(index)),
         membership: Membership::default(),
         digest: state.digest(),
+        form: Form::of(state),
     };
     store.write(&header, state).unwrap()
 }

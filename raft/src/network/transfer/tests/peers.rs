@@ -13,7 +13,9 @@ use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Streaming};
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
-use tripod_proto::tripod::peer::v1::{AcknowledgedRequest, AcknowledgedResponse, Blob, SnapshotHeld};
+use tripod_proto::tripod::peer::v1::{
+    AcknowledgedRequest, AcknowledgedResponse, Blob, LevelAnswer, LevelQuestion, SnapshotHeld,
+};
 
 use super::*;
 use crate::network::auth::Caller;
@@ -99,6 +101,10 @@ impl RaftApi for Follower {
     }
 
     async fn standing(&self, _: Request<Blob>) -> Result<Response<Blob>, Status> {
+        nothing_else()
+    }
+
+    async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
         nothing_else()
     }
 

@@ -122,6 +122,10 @@ impl Jobs for Native {
     ) -> Result<Response<pb::DeleteJobResponse>, Status> {
         Err(Status::unimplemented("agents delete nothing"))
     }
+
+    async fn note(&self, _: Request<pb::NoteJobRequest>) -> Result<Response<pb::NoteJobResponse>, Status> {
+        Err(Status::unimplemented("agents note nothing"))
+    }
 }
 
 #[tonic::async_trait]

@@ -1,0 +1,139 @@
+//! Up to the next feature level and back to the one before, one node at a time, under writes.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tokio::time::Instant;
+use tripod_chaos::cluster::{Cluster, find_tripod};
+
+use crate::builds::{Build, Builds};
+use crate::counting::Counting;
+use crate::{LOOK_PAUSE, PATIENCE, assert_equal_digests};
+
+const COUNTERS: usize = 4;
+/// Increments between two steps.
+const BETWEEN: u64 = 100;
+
+/// Runs a command of this build against the nodes at these addresses.
+async fn run(endpoints: &[String], arguments: &[&str]) -> Output {
+    let mut command = Command::new(find_tripod().unwrap());
+    command.args(arguments).args(["--json", "--timeout", "30", "--endpoints", &endpoints.join(",")]);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The same for a command that must succeed.
+async fn done(endpoints: &[String], arguments: &[&str]) -> Value {
+    let output = run(endpoints, arguments).await;
+    assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+    serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// The same for one that must be refused with this code.
+async fn refused(endpoints: &[String], arguments: &[&str], code: &str) {
+    let output = run(endpoints, arguments).await;
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", told(&output));
+    assert!(told(&output).contains(code), "{arguments:?}: {}", told(&output));
+}
+
+/// The same until the refusal gives that reason: a new leader asks the members first.
+async fn refused_because(endpoints: &[String], arguments: &[&str], reason: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let output = run(endpoints, arguments).await;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", told(&output));
+        if told(&output).contains(reason) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{arguments:?}: {}", told(&output));
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
+
+async fn wait_for_level(endpoints: &[String], wanted: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let shown = done(endpoints, &["level", "show"]).await;
+        if shown["level"] == wanted {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the level is never {wanted}: {shown}");
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
+
+/// Ends a node as an operator does, and starts it as that build.
+async fn restart_as(cluster: &mut Cluster, builds: &Builds, node: u64, build: Build) {
+    builds.set(node, build);
+    let ended = cluster.terminate(node).await.unwrap();
+    assert!(ended.success(), "node {node} ended with {ended}");
+    cluster.restart(node).unwrap();
+    cluster.wait_until_ready().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_nodes_go_up_a_level_and_back_under_writes() {
+    let builds = Builds::all(Build::Before);
+    let mut cluster = Cluster::start(builds.options()).await.unwrap();
+    let all = cluster.endpoints();
+    let counting = Counting::start(&all, COUNTERS);
+    counting.go_on(2 * BETWEEN).await;
+
+    let note = ["job", "note", "default", "team blue"];
+    for node in 1..=3 {
+        restart_as(&mut cluster, &builds, node, Build::This).await;
+        counting.go_on(BETWEEN).await;
+        if node < 3 {
+            let upgraded = [cluster.endpoint(node)];
+            // Whoever leads.
+            refused(&upgraded, &note, "T4401 level-low").await;
+            // A leader that could raise the level, and asks whether it may.
+            done(&all, &["leader", "transfer", "--to", &node.to_string()]).await;
+            refused_because(&upgraded, &note, "node 3 supports 1 only").await;
+            counting.go_on(BETWEEN).await;
+        }
+    }
+    wait_for_level(&all, 2).await;
+    done(&all, &note).await;
+    assert_eq!(done(&all, &["job", "show", "default"]).await["note"], "team blue");
+    counting.go_on(BETWEEN).await;
+    nobody_diverged(&cluster);
+
+    refused(&all, &["level", "pin", "1"], "T4405 level-held").await;
+    done(&all, &["job", "note", "default", ""]).await;
+    let pinned = done(&all, &["level", "pin", "1"]).await;
+    let members = pinned["members"].as_array().unwrap();
+    assert!(pinned["level"] == 1 && members.iter().all(|member| member["back_to"] == 1), "{pinned}");
+    refused(&all, &note, "pinned at 1").await;
+    for node in 1..=3 {
+        restart_as(&mut cluster, &builds, node, Build::Before).await;
+        counting.go_on(BETWEEN).await;
+    }
+    counting.stop_and_check(&all).await;
+    assert_equal_digests(&all).await;
+
+    // Forward again: the pin has outlived the older build.
+    for node in 1..=3 {
+        restart_as(&mut cluster, &builds, node, Build::This).await;
+    }
+    refused(&all, &note, "T4401 level-low").await;
+    let unpinned = done(&all, &["level", "unpin"]).await;
+    assert!(
+        unpinned["members"].as_array().unwrap().iter().all(|member| member["pinned"].is_null()),
+        "{unpinned}"
+    );
+    wait_for_level(&all, 2).await;
+    done(&all, &note).await;
+    assert_equal_digests(&all).await;
+}
+
+/// While clients write no two nodes are at one index for long, so what is compared is what the nodes compare.
+fn nobody_diverged(cluster: &Cluster) {
+    for node in cluster.ids() {
+        let log = std::fs::read_to_string(cluster.log(node)).unwrap();
+        assert!(!log.contains("T3112 state-diverged"), "node {node}: {log}");
+    }
+}

@@ -1,0 +1,97 @@
+//! The messages between nodes as builds of each feature level wrote them. `golden/` is never edited: see
+//! docs/decisions/018-feature-levels.md. What our own encoding has in their `bytes` is frozen in the crate that
+//! encodes it.
+
+use std::fmt::{Debug, Write as _};
+use std::path::Path;
+
+use bytes::Bytes;
+use prost::Message;
+use tripod_proto::tripod::peer::v1::{
+    Blob, Heartbeat, HeartbeatBatch, HeartbeatVerdict, HeartbeatVerdicts, LevelAnswer, LevelQuestion,
+    ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse, SnapshotChunk, SnapshotHeld,
+    SnapshotOffer,
+};
+
+/// What to do about a difference.
+const ADVICE: &str = "a message has changed for nodes that know no more than this level. Take the change back, or \
+    make it a part of a new feature level: gate it, and add a sample and a file of that level \
+    (TRIPOD_FREEZE=1 writes it). Never edit a file that is there";
+
+/// A message, its bytes, and what they are read as.
+struct Sample {
+    name: &'static str,
+    bytes: Vec<u8>,
+    shown: String,
+    read: fn(&[u8]) -> String,
+}
+
+fn sample<T: Message + Default + Debug>(name: &'static str, message: &T) -> Sample {
+    let read = |bytes: &[u8]| format!("{:?}", T::decode(bytes).expect("a golden message is read"));
+    Sample { name, bytes: message.encode_to_vec(), shown: format!("{message:?}"), read }
+}
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+fn level_1() -> Vec<Sample> {
+    let beat = Heartbeat { job: 300, service: Some(7), task: -1, incarnation: u64::MAX };
+    let verdict = HeartbeatVerdict { service: Some(7), applied_index: 300, suspect_ms: Some(1) };
+    let (meta, seal, data) = (bytes("meta"), bytes("seal"), bytes("data"));
+    let chunk = SnapshotChunk {
+        meta: meta.clone(),
+        offset: 1 << 33,
+        data: data.clone(),
+        crc32c: 5,
+        seal: seal.clone(),
+    };
+    vec![
+        sample("blob", &Blob { data: data.clone() }),
+        sample("snapshot chunk", &chunk),
+        sample("snapshot offer", &SnapshotOffer { meta, seal }),
+        sample("snapshot held", &SnapshotHeld { bytes: 1 << 33 }),
+        sample("propose", &ProposeRequest { commands: vec![data.clone(), bytes("")] }),
+        sample("propose answer", &ProposeResponse { replies: vec![data, bytes("")] }),
+        sample("read index", &ReadIndexRequest {}),
+        sample("read index answer", &ReadIndexResponse { index: 300 }),
+        sample("heartbeats", &HeartbeatBatch { beats: vec![beat, Heartbeat::default()] }),
+        sample(
+            "heartbeat verdicts",
+            &HeartbeatVerdicts { verdicts: vec![verdict, HeartbeatVerdict::default()] },
+        ),
+    ]
+}
+
+fn check(name: &str, samples: &[Sample]) {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let mut today = String::new();
+    for sample in samples {
+        let hex = sample.bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        writeln!(today, "{}: {hex}", sample.name).expect("writing to memory");
+    }
+    if std::env::var_os("TRIPOD_FREEZE").is_some() && !place.exists() {
+        std::fs::create_dir_all(place.parent().expect("it has a folder")).expect("made");
+        std::fs::write(&place, &today).expect("written");
+    }
+    let golden = std::fs::read_to_string(&place).expect("the golden file is there");
+    for (sample, line) in samples.iter().zip(golden.lines()) {
+        let hex =
+            line.strip_prefix(&format!("{}: ", sample.name)).unwrap_or_else(|| panic!("{line}: {ADVICE}"));
+        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+        let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+        assert_eq!((sample.read)(&bytes), sample.shown, "{}: {ADVICE}", sample.name);
+    }
+    assert_eq!(golden, today, "{ADVICE}");
+}
+
+#[test]
+fn messages_of_level_1_stay_as_they_are() {
+    check("level1.txt", &level_1());
+}
+
+#[test]
+fn messages_of_level_2_stay_as_they_are() {
+    let answer = LevelAnswer { min: 1, max: 2, pinned: 1, back_to: 2, build: "0.1.0".to_owned(), level: 300 };
+    check("level2.txt", &[sample("level", &LevelQuestion {}), sample("level answer", &answer)]);
+}

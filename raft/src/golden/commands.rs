@@ -1,0 +1,172 @@
+//! One command of every kind, by level. What is here is never changed: what a command of a later level looks like
+//! is added behind.
+
+use bytes::Bytes;
+use tripod_state::barrier::Command as Barrier;
+use tripod_state::ids::{
+    BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, NodeId,
+    Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs,
+};
+use tripod_state::job::{Command as Job, Group, Listener, Poll, Spec};
+use tripod_state::kv::Command as Kv;
+use tripod_state::level::Command as Level;
+use tripod_state::member::{Addresses, Change, Command as Member, Ending};
+use tripod_state::runtime::{BarrierId, Command as Runtime};
+use tripod_state::session::Command as Session;
+use tripod_state::task::{Command as Task, Protocol};
+use tripod_state::{Command, Envelope, Scope, Stamp};
+
+/// A name, which is that of the table of levels with what tells several samples apart, and the command.
+pub(crate) type Sample = (&'static str, Envelope);
+
+const SCOPE: Scope = Scope { job: JobId(300), service: Some(ServiceIncarnation(u64::MAX)) };
+
+fn plain(command: Command) -> Envelope {
+    Envelope { stamp: None, command }
+}
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+/// Every kind of command of level 1.
+pub(crate) fn level_1() -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let mut add = |name, command| samples.push((name, plain(command)));
+    jobs_and_keys(&mut add);
+    tasks(&mut add);
+    barriers_and_sessions(&mut add);
+    members(&mut add);
+    runtime(&mut add);
+    let put = Kv::Insert { scope: SCOPE, key: "k".into(), value: bytes("v"), overwrite: true };
+    add("retried", Command::Retried(Box::new(Command::Kv(put.clone()))));
+    let stamp =
+        Stamp { session: SessionId(70_000), sequence: Sequence(9), acknowledged_below: Sequence(u64::MAX) };
+    samples.push(("kv/insert stamped", Envelope { stamp: Some(stamp), command: Command::Kv(put) }));
+    samples
+}
+
+/// The kinds of command that came with level 2.
+pub(crate) fn level_2() -> Vec<Sample> {
+    let two = FeatureLevel(2);
+    let raise = Level::Raise { to: two, heard: vec![NodeId(1), NodeId(300)] };
+    let note = Job::Note { name: "train".into(), note: "ask the blue team".into() };
+    vec![
+        ("level/raise", plain(Command::Level(raise))),
+        ("level/pin", plain(Command::Level(Level::Pin { level: FeatureLevel(1), by: "ops@host".into() }))),
+        ("level/unpin", plain(Command::Level(Level::Unpin { by: "ops@host".into() }))),
+        ("job/note", plain(Command::Job(note))),
+    ]
+}
+
+fn jobs_and_keys(add: &mut impl FnMut(&'static str, Command)) {
+    let spec = Spec {
+        heartbeat_timeout_ms: DurationMs(10_000),
+        recoverable: true,
+        poll: Poll::Hold,
+        groups: vec![Group { name: "worker".into(), tasks: 2 }],
+        listeners: vec![Listener { task: TaskId(1), address: "10.0.0.9:1".into() }],
+        ..Spec::of_tasks(2)
+    };
+    add(
+        "job/create",
+        Command::Job(Job::Create { name: "train".into(), spec, service: ServiceIncarnation(7) }),
+    );
+    add("job/delete", Command::Job(Job::Delete { name: "train".into() }));
+    let key = || "a/b".to_owned();
+    add(
+        "kv/insert",
+        Command::Kv(Kv::Insert { scope: SCOPE, key: key(), value: bytes("value"), overwrite: false }),
+    );
+    add(
+        "kv/compare-and-set",
+        Command::Kv(Kv::CompareAndSet { scope: SCOPE, key: key(), value: bytes(""), expected: 251 }),
+    );
+    let caller = Some(Incarnation(1 << 40));
+    add("kv/increment", Command::Kv(Kv::Increment { scope: SCOPE, key: key(), by: -3, caller }));
+    add("kv/delete", Command::Kv(Kv::Delete { scope: SCOPE, key: key() }));
+}
+
+fn tasks(add: &mut impl FnMut(&'static str, Command)) {
+    let (scope, task, incarnation) = (SCOPE, TaskId(1), Incarnation(0xfeed_beef_dead_cafe));
+    for (name, protocol) in [
+        ("task/register", Protocol::Xla),
+        ("task/register tensorflow", Protocol::TensorFlow),
+        ("task/register runtime", Protocol::Runtime),
+    ] {
+        add(name, Command::Task(Task::Register { scope, task, incarnation, recoverable: true, protocol }));
+    }
+    add("task/shutdown", Command::Task(Task::Shutdown { scope, task: TaskId(-1) }));
+    add("task/reset", Command::Task(Task::Reset { scope, task }));
+    let message = "out of memory".to_owned();
+    add("task/report-error", Command::Task(Task::ReportError { scope, task, code: 13, message }));
+    add("task/poll", Command::Task(Task::Poll { scope, task, wish: Some(Poll::Release) }));
+    add("task/alive", Command::Task(Task::Alive { scope, task, tasks: vec![TaskId(0), task] }));
+    let devices = vec![bytes("device"), bytes("")];
+    add("task/exchange-devices", Command::Task(Task::ExchangeDevices { scope, task, devices }));
+    let silent = vec![(task, incarnation)];
+    add("task/expire", Command::Task(Task::Expire { job: SCOPE.job, silent }));
+    add("task/pushed", Command::Task(Task::Pushed { job: SCOPE.job, tasks: vec![task] }));
+    add("task/refuse-beat", Command::Task(Task::RefuseBeat { scope, task, incarnation }));
+}
+
+fn barriers_and_sessions(add: &mut impl FnMut(&'static str, Command)) {
+    let (scope, task, counter) = (Scope { service: None, ..SCOPE }, TaskId(0), BarrierCounter(2));
+    let barrier = || "start".to_owned();
+    let tasks = vec![TaskId(0), TaskId(1)];
+    let arrive = Barrier::Arrive { scope, barrier: barrier(), counter, timeout_ms: -5, tasks, task };
+    add("barrier/arrive", Command::Barrier(arrive));
+    add("barrier/cancel", Command::Barrier(Barrier::Cancel { scope, barrier: barrier(), counter, task }));
+    let expire = Barrier::Expire { job: SCOPE.job, barrier: BarrierName::from("start"), counter };
+    add("barrier/expire", Command::Barrier(expire));
+    add("session/open", Command::Session(Session::Open));
+    add("session/close", Command::Session(Session::Close { session: SessionId(12) }));
+    let before_ms = TimeMs(1_700_000_000_000);
+    add("session/expire-idle", Command::Session(Session::ExpireIdle { before_ms }));
+}
+
+fn members(add: &mut impl FnMut(&'static str, Command)) {
+    let addresses = Addresses {
+        client: "10.0.0.1:7700".into(),
+        http: "10.0.0.1:7900".into(),
+        job_host: "10.0.0.1".into(),
+        job_port_first: 8000,
+        job_port_count: 100,
+    };
+    add("member/announce", Command::Member(Member::Announce { node: NodeId(1), addresses }));
+    let peer = || "10.0.0.4:7800".to_owned();
+    for (name, change) in [
+        ("member/begin add", Change::Add { peer: peer() }),
+        ("member/begin promote", Change::Promote { node: NodeId(4) }),
+        ("member/begin demote", Change::Demote { node: NodeId(4) }),
+        ("member/begin remove", Change::Remove { node: NodeId(4) }),
+        ("member/begin move", Change::Move { node: NodeId(4), peer: peer() }),
+        ("member/begin replace", Change::Replace { old: NodeId(2), peer: peer() }),
+    ] {
+        add(name, Command::Member(Member::Begin { change, by: "ops@host".into() }));
+    }
+    add("member/join", Command::Member(Member::Join { peer: peer(), token: 0x0123_4567_89ab_cdef }));
+    let change = ChangeId(4_000_000_000);
+    add("member/cancel", Command::Member(Member::Cancel { change }));
+    for (name, ending) in [
+        ("member/end", Ending::Done),
+        ("member/end cancelled", Ending::Cancelled),
+        ("member/end failed", Ending::Failed("why".into())),
+    ] {
+        add(name, Command::Member(Member::End { change, ending }));
+    }
+}
+
+fn runtime(add: &mut impl FnMut(&'static str, Command)) {
+    let (scope, task, client) = (SCOPE, TaskId(1), ClientId(5));
+    let barrier = || BarrierId(bytes("b\x00"));
+    add("runtime/connect", Command::Runtime(Runtime::Connect { scope, task, client }));
+    add("runtime/withdraw", Command::Runtime(Runtime::Withdraw { scope, task, client, waited_ms: 1_000 }));
+    let topology = bytes("topology");
+    add("runtime/enumerate", Command::Runtime(Runtime::Enumerate { scope, task, topology }));
+    add("runtime/arrive", Command::Runtime(Runtime::Arrive { scope, barrier: barrier(), task }));
+    add("runtime/give-up", Command::Runtime(Runtime::GiveUp { scope, barrier: barrier(), waited_ms: 7 }));
+    add("runtime/shutdown", Command::Runtime(Runtime::Shutdown { scope, task }));
+    add("runtime/give-up-shutdown", Command::Runtime(Runtime::GiveUpShutdown { scope, waited_ms: 8 }));
+    add("runtime/put", Command::Runtime(Runtime::Put { scope, key: bytes("k"), value: bytes("v") }));
+}

@@ -1,0 +1,132 @@
+//! What the nodes say to each other in our own encoding. The messages around it are frozen in `proto/tests`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, TransferLeaderRequest, VoteRequest, VoteResponse,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tripod_state::ids::{ServiceIncarnation, TaskId};
+use tripod_state::{Answer, Fault};
+
+use super::{check_lines, commands};
+use crate::codec;
+use crate::divergence::{Answer as Compared, Fingerprint, Report, Verdict};
+use crate::log_store::test_entries::id;
+use crate::network::AppendAnswer;
+use crate::network::leader_service::Outcome;
+use crate::network::transfer::Offer;
+use crate::rejoin::{Question, Standing};
+use crate::space::DiskStatus;
+use crate::types::{Entry, LogCommand, Peer, Types, Vote};
+
+/// A message, and how its bytes are read.
+struct Sample {
+    name: &'static str,
+    bytes: Vec<u8>,
+    shown: String,
+    read: fn(&[u8]) -> String,
+}
+
+fn sample<T: Serialize + DeserializeOwned + Debug>(name: &'static str, value: &T) -> Sample {
+    let read = |bytes: &[u8]| format!("{:?}", codec::decode::<T>(bytes).unwrap());
+    Sample { name, bytes: codec::encode(value), shown: format!("{value:?}"), read }
+}
+
+fn entries() -> Vec<Entry> {
+    let payload = codec::encode(&commands::level_1()[0].1).into();
+    let nodes: BTreeMap<u64, Peer> =
+        (1..=4).map(|node| (node, Peer { address: format!("10.0.0.{node}:7800") })).collect();
+    let sets = vec![BTreeSet::from([1, 2, 3]), BTreeSet::from([1, 3, 4])];
+    let membership = openraft::Membership::new(sets, nodes).unwrap();
+    vec![
+        Entry { log_id: id(3, 7), payload: openraft::EntryPayload::Blank },
+        Entry {
+            log_id: id(3, 8),
+            payload: openraft::EntryPayload::Normal(LogCommand { now_ms: 1 << 41, payload }),
+        },
+        Entry { log_id: id(4, 9), payload: openraft::EntryPayload::Membership(membership) },
+    ]
+}
+
+fn of_raft() -> Vec<Sample> {
+    let vote = Vote::new_committed(3, 1);
+    let append = AppendEntriesRequest::<Types> {
+        vote,
+        prev_log_id: Some(id(2, 6)),
+        leader_commit: Some(id(2, 5)),
+        entries: entries(),
+    };
+    let heartbeat = AppendEntriesRequest::<Types> {
+        prev_log_id: None,
+        leader_commit: None,
+        entries: vec![],
+        ..append.clone()
+    };
+    vec![
+        sample("append", &append),
+        sample("append heartbeat", &heartbeat),
+        sample("append answer", &AppendEntriesResponse::<Types>::Success),
+        sample("append answer conflict", &AppendEntriesResponse::<Types>::Conflict),
+        sample("append answer higher vote", &AppendEntriesResponse::<Types>::HigherVote(Vote::new(9, 2))),
+        sample("append answer partial", &AppendEntriesResponse::<Types>::PartialSuccess(Some(id(3, 7)))),
+        sample("stream answer", &AppendAnswer::Matched(Some(id(3, 9)))),
+        sample("stream answer conflict", &AppendAnswer::Conflict(id(3, 9))),
+        sample("stream answer higher vote", &AppendAnswer::HigherVote(Vote::new(9, 2))),
+        sample("vote", &VoteRequest::<Types>::new(Vote::new(5, 2), Some(id(3, 9)))),
+        sample("vote answer", &VoteResponse::<Types>::new(Vote::new(5, 2), Some(id(3, 9)), true)),
+        sample("transfer leader", &TransferLeaderRequest::<Types>::new(vote, 2, Some(id(3, 9)))),
+        sample("snapshot offer", &Offer { vote, last_log_id: Some(id(3, 9)), bytes: 1 << 33 }),
+        sample("held vote, and the answer to a snapshot", &vote),
+    ]
+}
+
+fn of_ours() -> Vec<Sample> {
+    let disk =
+        DiskStatus { directory: "/data".into(), free_bytes: u64::MAX, reserve_bytes: 24 << 20, full: true };
+    let (seen, other) = (Fingerprint { term: 3, digest: 77 }, Fingerprint { term: 3, digest: 78 });
+    let diverged = Verdict::Diverged { majority: other, of: vec![1, 3] };
+    let verdicts = vec![(7, Verdict::Open), (8, Verdict::Never), (9, Verdict::Agrees), (10, diverged)];
+    let standing = Standing {
+        vote: Vote::new_committed(3, 1),
+        last_log: Some(9),
+        leads: true,
+        voters: BTreeSet::from([1, 2, 3]),
+        had_data: true,
+    };
+    let registered = Answer::Registered { service: ServiceIncarnation(7) };
+    vec![
+        sample("standing", &Question { node: 3, lost: true, ready: false }),
+        sample("standing answer", &standing),
+        sample("report disk", &(2_u64, disk)),
+        sample("report disk answer", &Some("no room".to_owned())),
+        sample("compare", &Report { node: 2, digest_version: 2, points: vec![(9, seen)] }),
+        sample("compare answer", &Compared { verdicts }),
+        sample("propose answer", &Outcome::Applied(9, Ok(registered))),
+        sample("propose answer refused", &Outcome::Applied(9, Err(Fault::Restarted { task: TaskId(1) }))),
+        sample("propose answer no leader", &Outcome::NoLeader("why".into())),
+        sample("propose answer unknown", &Outcome::Unknown("why".into())),
+        sample("propose answer disk full", &Outcome::DiskFull("why".into())),
+    ]
+}
+
+#[test]
+fn messages_of_level_2_stay_as_they_are() {
+    let samples = [sample("propose newer answer level", &Outcome::Level("why".into()))];
+    check("level2/messages.txt", &samples);
+}
+
+fn check(name: &str, samples: &[Sample]) {
+    let today: Vec<_> = samples.iter().map(|one| (one.name.to_owned(), one.bytes.clone())).collect();
+    for (sample, (_, bytes)) in samples.iter().zip(check_lines(name, &today)) {
+        assert_eq!((sample.read)(&bytes), sample.shown, "{} is read differently", sample.name);
+    }
+}
+
+#[test]
+fn messages_of_level_1_stay_as_they_are() {
+    let samples: Vec<Sample> = of_raft().into_iter().chain(of_ours()).collect();
+    check("level1/messages.txt", &samples);
+}

@@ -1,0 +1,245 @@
+//! A state with something of every kind in it, as a snapshot, and what a data directory says of its node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+use tripod_state::ids::{
+    BarrierCounter, ClientId, FeatureLevel, Incarnation, JobId, LogIndex, NodeId, Sequence,
+    ServiceIncarnation, SessionId, TaskId, Term, TimeMs,
+};
+use tripod_state::member::{Addresses, Change, Command as Member, Listed};
+use tripod_state::runtime::{BarrierId, Command as Runtime};
+use tripod_state::task::Protocol;
+use tripod_state::{ApplyContext, Command, Envelope, Scope, Stamp, State};
+use tripod_state::{barrier, job, kv, level, session, task};
+
+use super::check_file;
+use crate::backup::ReadOnlyFile;
+use crate::log_store::test_entries::id;
+use crate::snapshot::{Form, Header, SnapshotStore, examine, write_to};
+use crate::types::{Membership, Peer};
+
+/// The jobs that [`level_1`] begins with are the first entries of its log.
+const TRAIN: Scope = Scope { job: JobId(1), service: None };
+const OLD: Scope = Scope { job: JobId(2), service: None };
+
+/// Applies commands one after the other, whatever comes of them.
+pub(super) struct Log {
+    pub(super) state: State,
+    pub(super) index: u64,
+}
+
+impl Log {
+    pub(super) fn apply(&mut self, command: Command) {
+        self.apply_stamped(None, command);
+    }
+
+    fn apply_stamped(&mut self, stamp: Option<Stamp>, command: Command) {
+        self.index += 1;
+        let context =
+            ApplyContext { index: LogIndex(self.index), term: Term(3), now_ms: TimeMs(1_000 * self.index) };
+        // A refusal is remembered as well.
+        let _ = self.state.apply(&context, Envelope { stamp, command });
+    }
+}
+
+fn listed() -> Vec<Listed> {
+    let listed = |node| Listed { node: NodeId(node), peer: format!("10.0.0.{node}:7800"), voter: node < 4 };
+    (1..=4).map(listed).collect()
+}
+
+/// What only commands of level 1 have made.
+pub(super) fn level_1() -> Log {
+    let mut log = Log { state: State::default(), index: 0 };
+    log.state.follow_members(&listed());
+    for (name, service) in [("train", 7), ("old", 8)] {
+        let spec = job::Spec { poll: job::Poll::Hold, ..job::Spec::of_tasks(3) };
+        let create = job::Command::Create { name: name.into(), spec, service: ServiceIncarnation(service) };
+        log.apply(Command::Job(create));
+    }
+    tasks(&mut log);
+    keys_and_sessions(&mut log);
+    runtime(&mut log);
+    let addresses = Addresses {
+        client: "10.0.0.1:7700".into(),
+        http: "10.0.0.1:7900".into(),
+        job_host: "10.0.0.1".into(),
+        job_port_first: 8000,
+        job_port_count: 100,
+    };
+    log.apply(Command::Member(Member::Announce { node: NodeId(1), addresses }));
+    let change = Change::Promote { node: NodeId(4) };
+    log.apply(Command::Member(Member::Begin { change, by: "ops".into() }));
+    log
+}
+
+fn tasks(log: &mut Log) {
+    let (scope, incarnation) = (TRAIN, Incarnation(9));
+    for task in (0..3).map(TaskId) {
+        let (recoverable, protocol) = (task.0 == 2, Protocol::Xla);
+        log.apply(Command::Task(task::Command::Register { scope, task, incarnation, recoverable, protocol }));
+        log.apply(Command::Task(task::Command::Poll { scope, task, wish: None }));
+    }
+    let task = TaskId(0);
+    log.apply(Command::Task(task::Command::Alive { scope, task, tasks: vec![task] }));
+    log.apply(Command::Task(task::Command::Alive { scope, task, tasks: vec![task, TaskId(2)] }));
+    let arrive = |barrier: &str, task: i32, timeout_ms| {
+        let (task, tasks, counter) = (TaskId(task), vec![TaskId(0), TaskId(2)], BarrierCounter(0));
+        let barrier = barrier.into();
+        Command::Barrier(barrier::Command::Arrive { scope, barrier, counter, timeout_ms, tasks, task })
+    };
+    log.apply(arrive("open", 0, 60_000));
+    log.apply(arrive("open", 0, 60_000));
+    log.apply(arrive("over", 0, 60_000));
+    let (counter, task) = (BarrierCounter(0), TaskId(0));
+    log.apply(Command::Barrier(barrier::Command::Cancel { scope, barrier: "over".into(), counter, task }));
+    let message = "out of memory".to_owned();
+    log.apply(Command::Task(task::Command::ReportError { scope, task: TaskId(1), code: 8, message }));
+}
+
+fn keys_and_sessions(log: &mut Log) {
+    log.apply(Command::Session(session::Command::Open));
+    let (session, scope) = (SessionId(log.index), TRAIN);
+    let mut stamped = |sequence, command| {
+        let acknowledged_below = Sequence(1);
+        let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below };
+        log.apply_stamped(Some(stamp), Command::Kv(command));
+    };
+    let value = || Bytes::from_static(b"value");
+    stamped(1, kv::Command::Insert { scope, key: "a/b".into(), value: value(), overwrite: false });
+    stamped(2, kv::Command::Insert { scope, key: "a/b".into(), value: value(), overwrite: false });
+    let caller = Some(Incarnation(9));
+    stamped(3, kv::Command::Increment { scope, key: "count".into(), by: 5, caller });
+}
+
+fn runtime(log: &mut Log) {
+    let scope = OLD;
+    for task in (0..3).map(TaskId) {
+        log.apply(Command::Runtime(Runtime::Connect { scope, task, client: ClientId(5) }));
+    }
+    let barrier = BarrierId(Bytes::from_static(b"b"));
+    log.apply(Command::Runtime(Runtime::Arrive { scope, barrier, task: TaskId(2) }));
+    let (key, value) = (Bytes::from_static(b"k"), Bytes::from_static(b"v"));
+    log.apply(Command::Runtime(Runtime::Put { scope, key, value }));
+}
+
+pub(super) fn membership(log: &Log) -> Membership {
+    let nodes: BTreeMap<u64, Peer> =
+        listed().into_iter().map(|one| (one.node.0, Peer { address: one.peer })).collect();
+    let voters = vec![BTreeSet::from([1, 2, 3])];
+    Membership::new(Some(id(3, log.index)), openraft::Membership::new(voters, nodes).unwrap())
+}
+
+fn header(log: &Log) -> Header {
+    Header {
+        cluster_id: "golden".into(),
+        last_log_id: Some(id(3, log.index)),
+        membership: membership(log),
+        digest: log.state.digest(),
+        form: Form::of(&log.state),
+    }
+}
+
+/// The snapshot in a golden file is read as `log` came to be, and written as it stands there.
+pub(super) fn check(name: &str, header: &Header, log: &Log) {
+    let today = write_to(Vec::new(), header, &log.state).unwrap();
+    let golden = check_file(name, &today);
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("golden.snap");
+    fs::write(&path, golden).unwrap();
+    let (found, state) = examine(ReadOnlyFile::open(&path).unwrap(), &mut |_| {}).unwrap();
+    assert_eq!(&found, header);
+    assert!(state == log.state, "the state in it is another one");
+}
+
+#[test]
+fn the_state_in_the_snapshot_has_a_record_of_every_kind() {
+    let log = level_1();
+    let records: Vec<String> = log.state.records().map(|record| format!("{record:?}")).collect();
+    for kind in [
+        "Header",
+        "Member ",
+        "Session",
+        "Reply",
+        "Job(",
+        "Error",
+        "Task(",
+        "Barrier(",
+        "Arrived",
+        "Voided",
+        "AliveGroup",
+        "AliveCall",
+        "Alive(",
+        "Key",
+        "Increment",
+        "RuntimeMember",
+        "RuntimeBarrier",
+        "RuntimeArrived",
+        "Registry(",
+        "End",
+    ] {
+        assert!(records.iter().any(|record| record.starts_with(&format!("Record({kind}"))), "no {kind}");
+    }
+}
+
+#[test]
+fn a_snapshot_of_level_1_stays_as_it_is() {
+    let log = level_1();
+    check("level1/state.snap", &header(&log), &log);
+}
+
+/// What the commands of level 2 make of it.
+fn level_2() -> Log {
+    let mut log = level_1();
+    let heard = (1..=4).map(NodeId).collect();
+    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(2), heard }));
+    let (name, note) = ("train".to_owned(), "ask the blue team".to_owned());
+    log.apply(Command::Job(job::Command::Note { name, note }));
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_2_stays_as_it_is() {
+    let log = level_2();
+    assert_eq!(log.state.level(), FeatureLevel(2));
+    check("level2/state.snap", &header(&log), &log);
+}
+
+/// A build of level 1 reads layout 2 only; one that is limited to level 1 is to be no wiser.
+#[test]
+fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
+    let directory = TempDir::new().unwrap();
+    let log = level_2();
+    for level_max in [1, 2] {
+        let store =
+            SnapshotStore::open_directory_for(&directory.path().join("snapshots"), FeatureLevel(level_max));
+        let store = store.unwrap();
+        let file = store.write(&header(&log), &log.state).unwrap().snapshot;
+        match (level_max, file.verify()) {
+            (2, Ok(found)) => assert_eq!(found, header(&log)),
+            (1, Err(refusal)) => {
+                assert!(
+                    refusal.to_string().contains("version 3") && refusal.to_string().contains("up to 2"),
+                    "{refusal}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The next level's layout tells its level first, so that it is refused by its name.
+#[test]
+fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
+    let mut log = level_2();
+    let heard = (1..=4).map(NodeId).collect();
+    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(9), heard }));
+    let bytes = write_to(Vec::new(), &header(&log), &log.state).unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("later.snap");
+    fs::write(&path, bytes).unwrap();
+    let refusal = examine(ReadOnlyFile::open(&path).unwrap(), &mut |_| {}).err().unwrap().to_string();
+    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 9"), "{refusal}");
+}

@@ -1,0 +1,55 @@
+//! The feature level on a running node: what this build supports, what the others do, when the level is raised,
+//! and what is refused for its sake. What it means for commands is `tripod_state::level`.
+//!
+//! | module | what |
+//! |---|---|
+//! | `applied` | what the log has meant for the levels of this node |
+//! | `own` | what this node says that it supports |
+//! | `pin` | that it is to support no more than a level, remembered in the data directory |
+//! | `survey` | what every member says, asked now |
+//! | `door` | which commands the leader takes |
+//! | `keeper` | raises the level, on the leader |
+//! | `desk` | takes what an operator asks |
+//! | `marks` | what the data directory says of the level that it needs |
+
+mod applied;
+mod desk;
+mod door;
+mod keeper;
+mod marks;
+mod own;
+mod pin;
+mod survey;
+
+use tripod_state::ids::{FeatureLevel, NodeId};
+
+use crate::handle::ProposeError;
+
+pub(crate) use applied::{AppliedLevels, Note};
+pub(crate) use desk::{Desk, Parts};
+pub use desk::{LevelError, LevelRequest, Levels, MemberLevel};
+pub(crate) use door::Door;
+pub(crate) use marks::Marks;
+pub(crate) use own::Own;
+pub(crate) use pin::PinNote;
+pub(crate) use survey::Survey;
+
+/// What people call this build.
+pub(crate) const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// What an operator is told of a node whose build is too old for the cluster.
+pub(crate) fn too_old(node: u64, supported: FeatureLevel, level: FeatureLevel) -> String {
+    format!(
+        "T4402 level-old: node {node} runs a build that supports feature level {supported} at most, and the cluster \
+         is at level {level}; start it with the build that the other nodes run (`tripod level show` lists them), or \
+         have the level lowered first: docs/runbooks/downgrade.md"
+    )
+}
+
+/// That a leader which knows no levels was asked for a newer command.
+pub(crate) fn leader_too_old(leader: NodeId, needs: FeatureLevel) -> ProposeError {
+    ProposeError::Level(format!(
+        "T4401 level-low: this needs feature level {needs}, and the cluster is at 1: its leader, node {leader}, runs \
+         a build that supports level 1 only; upgrade it: docs/runbooks/rolling-upgrade.md"
+    ))
+}

@@ -1,0 +1,222 @@
+//! The feature level of clusters whose nodes run builds of one level and of two.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
+
+mod common;
+
+use std::time::Instant;
+
+use common::{Cluster, PATIENCE, create_job, eventually, hooks, options, propose, write};
+use tempfile::TempDir;
+use tripod_raft::{Handle, LevelError, LevelRequest, Levels, ProposeError, World};
+use tripod_state::ids::{FeatureLevel, NodeId};
+use tripod_state::level::{FIRST, NEWEST, Refusal};
+use tripod_state::{Command, Envelope, State, job};
+
+/// A cluster of three, each of which is started as a build that supports levels up to the one given.
+async fn start(level_max: FeatureLevel) -> Cluster {
+    let directory = TempDir::new().unwrap();
+    let options = options(&directory, 3);
+    let heard = options.iter().map(|_| std::sync::Arc::default()).collect();
+    let mut cluster = Cluster { directory, nodes: vec![None; 3], options, heard };
+    for node in 1..=3 {
+        start_as(&mut cluster, node, level_max).await.unwrap();
+    }
+    cluster
+}
+
+async fn start_as(
+    cluster: &mut Cluster,
+    node: u64,
+    level_max: FeatureLevel,
+) -> Result<(), tripod_raft::StartError> {
+    let slot = usize::try_from(node - 1).unwrap();
+    let (options, heard) = (cluster.options[slot].clone(), &cluster.heard[slot]);
+    let world = World::real().limited_to(level_max);
+    let handle = Handle::start_in(world, options, hooks(NodeId(node), heard)).await?;
+    cluster.nodes[slot] = Some(handle);
+    Ok(())
+}
+
+/// Stops a node and starts it as another build.
+async fn restart_as(cluster: &mut Cluster, node: u64, level_max: FeatureLevel) {
+    cluster.stop_node(node).await;
+    start_as(cluster, node, level_max).await.unwrap();
+    cluster.leader().await;
+}
+
+fn note(text: &str) -> Command {
+    Command::Job(job::Command::Note { name: "job".into(), note: text.into() })
+}
+
+fn level(cluster: &Cluster, node: u64) -> FeatureLevel {
+    cluster.node(node).read(State::level)
+}
+
+async fn level_everywhere(cluster: &Cluster, wanted: FeatureLevel) {
+    eventually(&format!("level {wanted} on all nodes"), || {
+        cluster.running().into_iter().all(|node| level(cluster, node) == wanted).then_some(())
+    })
+    .await;
+}
+
+/// Proposes a command that is to be refused, and tells how.
+async fn refused(node: &Handle, command: &Command) -> String {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match node.propose(Envelope { stamp: None, command: command.clone() }).await {
+            Err(ProposeError::Level(text)) => return text,
+            Err(ProposeError::NoLeader(_)) if Instant::now() < deadline => {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Asks whoever leads.
+async fn ask(cluster: &Cluster, request: &LevelRequest) -> Result<Levels, LevelError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let leader = cluster.leader().await;
+        match cluster.node(leader).levels(request.clone()).await {
+            Err(LevelError::NotLeader { .. } | LevelError::Unavailable(_) | LevelError::Unknown(_))
+                if Instant::now() < deadline => {}
+            answer => return answer,
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+fn pin(level: u32) -> LevelRequest {
+    LevelRequest::Pin { level: FeatureLevel(level), by: "test".into() }
+}
+
+/// Waits until a build of the first level can be started on the data of a node.
+async fn back_to_the_first(cluster: &Cluster, node: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let sights = cluster.node(node).levels(LevelRequest::Show).await.unwrap();
+        if sights.members.iter().any(|one| one.node == NodeId(node) && one.back_to == Some(FIRST)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "node {node} cannot go back: {sights:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+fn identity(cluster: &Cluster, node: u64) -> String {
+    std::fs::read_to_string(cluster.data(node).join("identity.json")).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_level_rises_when_the_last_node_supports_it_and_a_command_waits_for_that() {
+    let mut cluster = start(FIRST).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    for node in [1, 2] {
+        restart_as(&mut cluster, node, NEWEST).await;
+        write(cluster.node(node), scope, &format!("key-{node}"), b"value").await;
+        // Whoever leads, of whichever build, nothing that node 3 could not read gets into the log.
+        let told = refused(cluster.node(node), &note("mine")).await;
+        assert!(told.starts_with("T4401 level-low: "), "{told}");
+        assert!(told.contains("level 2") && told.contains("at 1"), "{told}");
+    }
+    let sights = cluster.node(1).levels(LevelRequest::Show).await.unwrap();
+    assert_eq!(sights.level, FIRST);
+    let supported: Vec<_> = sights.members.iter().map(|one| one.supports.unwrap().1.0).collect();
+    assert_eq!(supported, [2, 2, 1]);
+    restart_as(&mut cluster, 3, NEWEST).await;
+    level_everywhere(&cluster, NEWEST).await;
+    let follower = cluster.follower().await;
+    propose(cluster.node(follower), &note("mine")).await.reply.unwrap();
+    eventually("a directory that says what it needs", || {
+        (1..=3).all(|node| identity(&cluster, node).contains("\"level\": 2")).then_some(())
+    })
+    .await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_build_of_the_level_before_is_told_and_stops() {
+    let mut cluster = start(NEWEST).await;
+    let leader = cluster.leader().await;
+    create_job(cluster.node(leader)).await;
+    level_everywhere(&cluster, NEWEST).await;
+    let follower = cluster.follower().await;
+    eventually("a directory that says what it needs", || {
+        identity(&cluster, follower).contains("\"level\": 2").then_some(())
+    })
+    .await;
+    cluster.stop_node(follower).await;
+    let refusal = start_as(&mut cluster, follower, FIRST).await.unwrap_err().to_string();
+    assert!(refusal.starts_with("T4102 identity-format: "), "{refusal}");
+
+    // With nothing that could warn it: it has lost its data.
+    std::fs::remove_dir_all(cluster.data(follower)).unwrap();
+    start_as(&mut cluster, follower, FIRST).await.unwrap();
+    let told = tokio::time::timeout(PATIENCE, async {
+        let node = cluster.node(follower);
+        tokio::select! { told = node.removed() => told, told = node.failed() => told }
+    });
+    let told = told.await.unwrap();
+    assert!(told.starts_with("T4402 level-old: ") || told.starts_with("T3114 apply-unknown: "), "{told}");
+    assert!(told.contains("supports") && told.contains("level 2") || told.contains("level 1"), "{told}");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pinned_cluster_goes_back_node_by_node_and_the_pin_outlives_that() {
+    let mut cluster = start(NEWEST).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    level_everywhere(&cluster, NEWEST).await;
+    propose(cluster.node(leader), &note("mine")).await.reply.unwrap();
+    let held = ask(&cluster, &pin(1)).await.unwrap_err();
+    let LevelError::Refused(Refusal::Notes { count: 1, .. }) = held else { panic!("{held:?}") };
+    propose(cluster.node(leader), &note("")).await.reply.unwrap();
+    ask(&cluster, &pin(1)).await.unwrap();
+    level_everywhere(&cluster, FIRST).await;
+    assert!(
+        refused(cluster.node(leader), &note("mine")).await.contains("pinned at 1"),
+        "the leader tells why"
+    );
+
+    for node in 1..=3 {
+        back_to_the_first(&cluster, node).await;
+        assert!(!identity(&cluster, node).contains("level"), "the file says so, too");
+        restart_as(&mut cluster, node, FIRST).await;
+        write(cluster.node(node), scope, &format!("key-{node}"), b"value").await;
+    }
+    for node in 1..=3 {
+        restart_as(&mut cluster, node, NEWEST).await;
+    }
+    let sights = ask(&cluster, &LevelRequest::Show).await.unwrap();
+    assert!(sights.members.iter().all(|one| one.pinned == Some(FIRST)), "{sights:?}");
+    assert!(refused(cluster.node(1), &note("mine")).await.starts_with("T4401 level-low: "));
+    ask(&cluster, &LevelRequest::Unpin { by: "test".into() }).await.unwrap();
+    level_everywhere(&cluster, NEWEST).await;
+    let leader = cluster.leader().await;
+    propose(cluster.node(leader), &note("mine")).await.reply.unwrap();
+    cluster.stop().await;
+}
+
+/// The node that is away might come back as any build.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_level_stays_while_a_member_does_not_say_what_it_supports() {
+    let mut cluster = start(FIRST).await;
+    cluster.leader().await;
+    for node in [1, 2] {
+        restart_as(&mut cluster, node, NEWEST).await;
+    }
+    cluster.stop_node(3).await;
+    let leader = cluster.leader().await;
+    create_job(cluster.node(leader)).await;
+    let told = refused(cluster.node(leader), &note("mine")).await;
+    assert!(told.contains("at 1"), "{told}");
+    let refusal = ask(&cluster, &pin(1)).await.unwrap_err();
+    assert!(matches!(&refusal, LevelError::Unsupported(why) if why.contains("node 3")), "{refusal:?}");
+    start_as(&mut cluster, 3, NEWEST).await.unwrap();
+    level_everywhere(&cluster, NEWEST).await;
+    cluster.stop().await;
+}

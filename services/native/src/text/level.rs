@@ -1,0 +1,34 @@
+//! Why something was refused for the sake of the feature level, in words, with the next command.
+
+use tripod_state::level::Refusal;
+
+use super::ids;
+
+const SHOW: &str = "`tripod level show` tells what every node supports";
+
+/// The state's refusal as one sentence without a full stop.
+pub(crate) fn of_refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::TooLow { command, needs, level } => format!(
+            "T4401 level-low: {command} needs feature level {needs}, and the cluster is at {level}; {SHOW}"
+        ),
+        Refusal::NotAbove { asked, level } => {
+            format!("the cluster is at feature level {level} already, so it is not raised to {asked}; {SHOW}")
+        }
+        Refusal::NotHeard { node } => {
+            format!("nobody has heard what node {node} supports, so the level is not raised; {SHOW}")
+        }
+        Refusal::NoPin { asked, level } => format!(
+            "T4409 level-pin-range: the level cannot be pinned at {asked}: it is at {level}, and is pinned there or \
+             lowered, to 1 at least; {SHOW}"
+        ),
+        Refusal::Notes { needs, count, jobs } => {
+            let first = jobs.first().map_or("NAME", |name| name.as_str());
+            format!(
+                "T4405 level-held: {count} jobs have a note, which needs feature level {needs}: {}; take each away \
+                 first: `tripod job note {first} ''`",
+                ids(jobs)
+            )
+        }
+    }
+}

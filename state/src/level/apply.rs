@@ -1,0 +1,72 @@
+//! The commands about the level, and what a command is refused for that comes too early.
+
+use crate::command::{Answer, Command as AnyCommand, Reply};
+use crate::fault::Fault;
+use crate::ids::{FeatureLevel, JobName};
+use crate::level::{Command, FIRST, Kind, Refusal};
+use crate::state::State;
+
+/// Jobs that a refusal names.
+const NAMED_MAX: usize = 3;
+
+impl State {
+    /// The level in force.
+    #[must_use]
+    pub fn level(&self) -> FeatureLevel {
+        self.levels.level
+    }
+
+    /// Why the level in force does not allow a command, if so.
+    #[must_use]
+    pub fn too_early(&self, command: &AnyCommand) -> Option<Refusal> {
+        let Kind { name, needs } = command.kind();
+        let level = self.level();
+        let early = needs > level && !command.is_about_level();
+        early.then(|| Refusal::TooLow { command: name.to_owned(), needs, level })
+    }
+
+    /// What in the state a build could not read that supports no more than `level`.
+    ///
+    /// # Errors
+    /// The first thing found.
+    pub fn fits(&self, level: FeatureLevel) -> Result<(), Refusal> {
+        let needs = Kind::JOB_NOTE.needs;
+        if level >= needs || self.notes.is_empty() {
+            return Ok(());
+        }
+        let named = self.notes.keys().take(NAMED_MAX).filter_map(|job| self.jobs.get(*job));
+        let jobs: Vec<JobName> = named.map(|job| job.name.clone()).collect();
+        Err(Refusal::Notes { needs, count: self.notes.len() as u64, jobs })
+    }
+
+    pub(crate) fn apply_level(&mut self, command: &Command) -> Reply {
+        match command {
+            Command::Raise { to, heard } => {
+                let level = self.level();
+                if *to <= level {
+                    return Err(Refusal::NotAbove { asked: *to, level }.into());
+                }
+                if let Some((node, _)) = self.registry.nodes().find(|(node, _)| !heard.contains(node)) {
+                    return Err(Refusal::NotHeard { node }.into());
+                }
+                self.levels.level = *to;
+            }
+            Command::Pin { level: to, .. } => {
+                let level = self.level();
+                if *to > level || *to < FIRST {
+                    return Err(Refusal::NoPin { asked: *to, level }.into());
+                }
+                self.fits(*to)?;
+                self.levels.level = *to;
+            }
+            Command::Unpin { .. } => {}
+        }
+        Ok(Answer::Done)
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::Level(refusal)
+    }
+}

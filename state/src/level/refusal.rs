@@ -1,0 +1,25 @@
+//! Why a command was refused for the sake of the feature level.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{FeatureLevel, JobName, NodeId};
+
+/// A refusal; the state is unchanged, and no session remembers it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The command needs a higher level than the one in force.
+    TooLow {
+        /// As [`super::Kind::name`] has it.
+        command: String,
+        needs: FeatureLevel,
+        level: FeatureLevel,
+    },
+    /// The level was to be raised to one that is not above it.
+    NotAbove { asked: FeatureLevel, level: FeatureLevel },
+    /// The level was to be raised, but this node has an id and nobody has heard what it supports.
+    NotHeard { node: NodeId },
+    /// The level was to be pinned above where it is, or below the first.
+    NoPin { asked: FeatureLevel, level: FeatureLevel },
+    /// The level was to be lowered, but notes of jobs need a higher one. `jobs`: the first of them by id.
+    Notes { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
+}

@@ -1,0 +1,180 @@
+//! Every kind of command, and the level that it needs.
+
+use crate::command::Command;
+use crate::ids::FeatureLevel;
+use crate::{barrier, job, kv, level, member, runtime, session, task};
+
+/// A kind of command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kind {
+    /// Domain and command.
+    pub name: &'static str,
+    /// The lowest level at which it may stand in the log.
+    pub needs: FeatureLevel,
+}
+
+macro_rules! kinds {
+    ($($constant:ident = $level:literal $name:literal,)*) => {
+        impl Kind {
+            $(pub(super) const $constant: Self = Self { name: $name, needs: FeatureLevel($level) };)*
+
+            /// All of them, in no order.
+            pub const ALL: &[Self] = &[$(Self::$constant),*];
+        }
+    };
+}
+
+kinds! {
+    JOB_CREATE = 1 "job/create",
+    JOB_DELETE = 1 "job/delete",
+    JOB_NOTE = 2 "job/note",
+    TASK_REGISTER = 1 "task/register",
+    TASK_SHUTDOWN = 1 "task/shutdown",
+    TASK_RESET = 1 "task/reset",
+    TASK_REPORT_ERROR = 1 "task/report-error",
+    TASK_POLL = 1 "task/poll",
+    TASK_ALIVE = 1 "task/alive",
+    TASK_EXCHANGE_DEVICES = 1 "task/exchange-devices",
+    TASK_EXPIRE = 1 "task/expire",
+    TASK_PUSHED = 1 "task/pushed",
+    TASK_REFUSE_BEAT = 1 "task/refuse-beat",
+    KV_INSERT = 1 "kv/insert",
+    KV_COMPARE_AND_SET = 1 "kv/compare-and-set",
+    KV_INCREMENT = 1 "kv/increment",
+    KV_DELETE = 1 "kv/delete",
+    BARRIER_ARRIVE = 1 "barrier/arrive",
+    BARRIER_CANCEL = 1 "barrier/cancel",
+    BARRIER_EXPIRE = 1 "barrier/expire",
+    SESSION_OPEN = 1 "session/open",
+    SESSION_CLOSE = 1 "session/close",
+    SESSION_EXPIRE_IDLE = 1 "session/expire-idle",
+    MEMBER_ANNOUNCE = 1 "member/announce",
+    MEMBER_BEGIN = 1 "member/begin",
+    MEMBER_JOIN = 1 "member/join",
+    MEMBER_CANCEL = 1 "member/cancel",
+    MEMBER_END = 1 "member/end",
+    RUNTIME_CONNECT = 1 "runtime/connect",
+    RUNTIME_WITHDRAW = 1 "runtime/withdraw",
+    RUNTIME_ENUMERATE = 1 "runtime/enumerate",
+    RUNTIME_ARRIVE = 1 "runtime/arrive",
+    RUNTIME_GIVE_UP = 1 "runtime/give-up",
+    RUNTIME_SHUTDOWN = 1 "runtime/shutdown",
+    RUNTIME_GIVE_UP_SHUTDOWN = 1 "runtime/give-up-shutdown",
+    RUNTIME_PUT = 1 "runtime/put",
+    LEVEL_RAISE = 2 "level/raise",
+    LEVEL_PIN = 2 "level/pin",
+    LEVEL_UNPIN = 2 "level/unpin",
+}
+
+impl Command {
+    /// Its row of the table. The match has no wildcard: a new command does not compile without a level.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Job(command) => match command {
+                job::Command::Create { .. } => Kind::JOB_CREATE,
+                job::Command::Delete { .. } => Kind::JOB_DELETE,
+                job::Command::Note { .. } => Kind::JOB_NOTE,
+            },
+            Self::Task(command) => of_task(command),
+            Self::Kv(command) => match command {
+                kv::Command::Insert { .. } => Kind::KV_INSERT,
+                kv::Command::CompareAndSet { .. } => Kind::KV_COMPARE_AND_SET,
+                kv::Command::Increment { .. } => Kind::KV_INCREMENT,
+                kv::Command::Delete { .. } => Kind::KV_DELETE,
+            },
+            Self::Barrier(command) => match command {
+                barrier::Command::Arrive { .. } => Kind::BARRIER_ARRIVE,
+                barrier::Command::Cancel { .. } => Kind::BARRIER_CANCEL,
+                barrier::Command::Expire { .. } => Kind::BARRIER_EXPIRE,
+            },
+            Self::Session(command) => match command {
+                session::Command::Open => Kind::SESSION_OPEN,
+                session::Command::Close { .. } => Kind::SESSION_CLOSE,
+                session::Command::ExpireIdle { .. } => Kind::SESSION_EXPIRE_IDLE,
+            },
+            Self::Member(command) => match command {
+                member::Command::Announce { .. } => Kind::MEMBER_ANNOUNCE,
+                member::Command::Begin { .. } => Kind::MEMBER_BEGIN,
+                member::Command::Join { .. } => Kind::MEMBER_JOIN,
+                member::Command::Cancel { .. } => Kind::MEMBER_CANCEL,
+                member::Command::End { .. } => Kind::MEMBER_END,
+            },
+            Self::Runtime(command) => of_runtime(command),
+            Self::Retried(command) => command.kind(),
+            Self::Level(command) => match command {
+                level::Command::Raise { .. } => Kind::LEVEL_RAISE,
+                level::Command::Pin { .. } => Kind::LEVEL_PIN,
+                level::Command::Unpin { .. } => Kind::LEVEL_UNPIN,
+            },
+        }
+    }
+
+    /// The lowest level at which it may stand in the log.
+    #[must_use]
+    pub fn needs(&self) -> FeatureLevel {
+        self.kind().needs
+    }
+
+    /// Whether it is about the level itself.
+    #[must_use]
+    pub fn is_about_level(&self) -> bool {
+        match self {
+            Self::Level(_) => true,
+            Self::Retried(command) => command.is_about_level(),
+            _ => false,
+        }
+    }
+}
+
+fn of_task(command: &task::Command) -> Kind {
+    match command {
+        task::Command::Register { .. } => Kind::TASK_REGISTER,
+        task::Command::Shutdown { .. } => Kind::TASK_SHUTDOWN,
+        task::Command::Reset { .. } => Kind::TASK_RESET,
+        task::Command::ReportError { .. } => Kind::TASK_REPORT_ERROR,
+        task::Command::Poll { .. } => Kind::TASK_POLL,
+        task::Command::Alive { .. } => Kind::TASK_ALIVE,
+        task::Command::ExchangeDevices { .. } => Kind::TASK_EXCHANGE_DEVICES,
+        task::Command::Expire { .. } => Kind::TASK_EXPIRE,
+        task::Command::Pushed { .. } => Kind::TASK_PUSHED,
+        task::Command::RefuseBeat { .. } => Kind::TASK_REFUSE_BEAT,
+    }
+}
+
+fn of_runtime(command: &runtime::Command) -> Kind {
+    match command {
+        runtime::Command::Connect { .. } => Kind::RUNTIME_CONNECT,
+        runtime::Command::Withdraw { .. } => Kind::RUNTIME_WITHDRAW,
+        runtime::Command::Enumerate { .. } => Kind::RUNTIME_ENUMERATE,
+        runtime::Command::Arrive { .. } => Kind::RUNTIME_ARRIVE,
+        runtime::Command::GiveUp { .. } => Kind::RUNTIME_GIVE_UP,
+        runtime::Command::Shutdown { .. } => Kind::RUNTIME_SHUTDOWN,
+        runtime::Command::GiveUpShutdown { .. } => Kind::RUNTIME_GIVE_UP_SHUTDOWN,
+        runtime::Command::Put { .. } => Kind::RUNTIME_PUT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_and_a_level_that_this_build_supports() {
+        let names: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.name).collect();
+        assert_eq!(names.len(), Kind::ALL.len());
+        assert!(Kind::ALL.iter().all(|kind| (level::FIRST..=level::NEWEST).contains(&kind.needs)));
+    }
+
+    #[test]
+    fn a_mark_does_not_change_what_a_command_needs() {
+        let note = Command::Job(job::Command::Note { name: "job".into(), note: "mine".into() });
+        let marked = Command::Retried(Box::new(note.clone()));
+        assert_eq!((marked.needs(), note.needs()), (FeatureLevel(2), FeatureLevel(2)));
+        assert!(!marked.is_about_level());
+        let unpin = Command::Level(level::Command::Unpin { by: String::new() });
+        assert!(Command::Retried(Box::new(unpin)).is_about_level());
+    }
+}
