@@ -96,4 +96,6 @@ pub use membership::{
     Votes,
 };
 pub use options::{InitialMember, Options, Timing};
-pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World, time_of_day};
+pub use world::{
+    BoxFuture, Listener, LogLine, Network, Observer, SeenMembers, Stream, WallClock, World, time_of_day,
+};

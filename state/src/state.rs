@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::command::{Effect, Reply};
@@ -26,16 +26,21 @@ pub struct State {
     pub(crate) sessions: session::table::Table,
     pub(crate) members: OrdMap<NodeId, member::Addresses>,
     pub(crate) registry: member::Registry,
+    /// Nodes that are to lead nothing and to have no clients, until the operator takes it back.
+    pub(crate) drained: OrdSet<NodeId>,
 }
 
-/// An empty registry counts for nothing, so that a state of a program that had none keeps its digest: its
-/// snapshots are checked by it.
+/// An empty registry counts for nothing, nor does it count that no node is drained, so that a state of a program that
+/// knew neither keeps its digest: its snapshots are checked by it.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry } = self;
+        let Self { now_ms, jobs, sessions, members, registry, drained } = self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
+        }
+        if !drained.is_empty() {
+            drained.hash(hasher);
         }
     }
 }

@@ -22,8 +22,13 @@ impl Operator {
 
     /// Runs `tripod member` with these arguments.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        self.run_any(&[&["member"], arguments].concat()).await
+    }
+
+    /// Runs `tripod` with these arguments.
+    pub(crate) async fn run_any(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(find_tripod().unwrap());
-        command.arg("member").args(arguments).args(["--json", "--timeout", "30"]);
+        command.args(arguments).args(["--json", "--timeout", "30"]);
         command.args(["--endpoints", &self.endpoints]);
         tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
     }

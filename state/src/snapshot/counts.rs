@@ -49,7 +49,8 @@ impl Counts {
             | Piece::End
             | Piece::RuntimeMember { .. }
             | Piece::RuntimeArrived { .. }
-            | Piece::Registry(_) => {}
+            | Piece::Registry(_)
+            | Piece::Drained { .. } => {}
         }
     }
 }

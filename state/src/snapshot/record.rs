@@ -98,6 +98,10 @@ pub(crate) enum Piece {
     },
     /// Before the end, unless it is empty.
     Registry(Box<member::Registry>),
+    /// Behind the registry, one for each node that is drained.
+    Drained {
+        node: NodeId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

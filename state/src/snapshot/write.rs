@@ -48,6 +48,7 @@ impl State {
             .chain(sessions)
             .chain(self.jobs.iter().flat_map(job_records))
             .chain(registry)
+            .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -8,6 +8,7 @@ pub(crate) mod job;
 pub(crate) mod kv;
 pub(crate) mod leader;
 pub(crate) mod member;
+pub(crate) mod node;
 pub(crate) mod recover;
 pub(crate) mod run;
 pub(crate) mod server;
@@ -32,6 +33,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
         Command::Member(command) => member::run(command, &global).await,
+        Command::Node(command) => node::run(command, &global).await,
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,

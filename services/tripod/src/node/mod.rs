@@ -3,6 +3,7 @@
 
 mod announce;
 mod default_job;
+mod drain;
 mod job_ports;
 pub(crate) mod joining;
 mod listen;
@@ -92,7 +93,8 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     joining::done(&config.data);
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
-    let contact = gateway.contact();
+    let (contact, drained) = drain::contact(&gateway, config.node);
+    tasks.background.spawn(drained);
     tasks.serve(listeners, &gateway, &contact, &job_ports_told);
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(tripod_coordination::push::run(gateway.clone()));
