@@ -20,6 +20,7 @@ fn caught(planted: Planted, seeds: std::ops::RangeInclusive<u64>) -> Vec<String>
 
 #[test]
 fn honest_seeds_pass_and_judge_something() {
+    // The members change in the runs of even seeds.
     for seed in [1, 2] {
         let report = run_seed(seed, &short(None));
         assert!(report.passed, "{report}");
@@ -30,9 +31,11 @@ fn honest_seeds_pass_and_judge_something() {
             ("digests", judged.digests),
             ("writes", judged.writes),
             ("lives", judged.lives),
+            ("memberships", judged.memberships),
         ] {
             assert!(count > 0, "no {what} were judged: {report}");
         }
+        assert_eq!(judged.memberships > 1, seed % 2 == 0, "{report}");
     }
 }
 
@@ -118,4 +121,10 @@ fn a_dropped_arrival_is_caught() {
 fn an_increment_applied_twice_is_caught() {
     let rules = caught(Planted::DoubleApply, 1..=40);
     assert!(rules.iter().any(|rule| rule.starts_with("counter")), "{rules:?}");
+}
+
+#[test]
+fn an_id_that_is_given_twice_is_caught() {
+    let rules = caught(Planted::ReusedId, 1..=40);
+    assert!(rules.contains(&"one membership".to_owned()), "{rules:?}");
 }

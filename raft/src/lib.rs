@@ -106,4 +106,6 @@ pub use membership::{
 };
 pub use options::{InitialMember, Options, Timing};
 pub use stages::{FlushTimes, HistogramView, StageTimes};
-pub use world::{BoxFuture, Listener, LogLine, Network, Observer, Stream, WallClock, World, time_of_day};
+pub use world::{
+    BoxFuture, Listener, LogLine, Network, Observer, SeenMembers, Stream, WallClock, World, time_of_day,
+};

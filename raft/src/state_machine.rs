@@ -18,11 +18,11 @@ use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
 use crate::level::{AppliedLevels, Note, PinNote};
-use crate::membership::listed;
+use crate::membership::{listed, tell_members};
 use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
-use crate::world::{LogLine, Observer};
+use crate::world::{self, Observer};
 
 /// Entries applied under one hold of the lock. Readers wait that long at most.
 const APPLY_MAX: usize = 512;
@@ -259,6 +259,7 @@ impl StateMachine {
                 Step::Blank => None,
                 Step::Membership(membership) => {
                     effects.extend(machine.state.follow_members(&listed(&membership)));
+                    tell_members(id, &membership);
                     machine.membership = Membership::new(Some(id), membership);
                     None
                 }
@@ -302,7 +303,7 @@ impl StateMachine {
         let mut bytes = 0;
         for (entry, responder) in batch.drain(..) {
             if let Some(observer) = &self.shared.observer {
-                observer.applied(LogLine::of(&entry));
+                world::tell(observer.as_ref(), &entry);
             }
             bytes += entry_bytes(&entry);
             steps.push((entry.log_id, self.decode(&entry)?));

@@ -41,7 +41,8 @@ impl Command {
                 | member::Command::Begin { .. }
                 | member::Command::Join { .. }
                 | member::Command::Cancel { .. }
-                | member::Command::End { .. } => false,
+                | member::Command::End { .. }
+                | member::Command::Drain { .. } => false,
             },
             Self::Runtime(command) => runtime_grows(command),
             Self::Retried(command) => command.grows(),

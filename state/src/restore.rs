@@ -3,7 +3,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -32,6 +32,7 @@ impl State {
         self.members = OrdMap::new();
         // It follows the new cluster's membership from its first entry on.
         self.registry = member::Registry::default();
+        self.drained = OrdSet::new();
         if jobs == Jobs::Kept {
             return self;
         }

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::command::{Effect, Reply};
@@ -29,13 +29,16 @@ pub struct State {
     pub(crate) levels: level::Levels,
     /// What people wrote about jobs.
     pub(crate) notes: OrdMap<JobId, String>,
+    /// Nodes that are to lead nothing and to have no clients, until the operator takes it back.
+    pub(crate) drained: OrdSet<NodeId>,
 }
 
-/// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes: so a
-/// state keeps the digest that it has for a program that knows none of these, and nodes of both agree.
+/// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes and that
+/// no node is drained: so a state keeps the digest that it has for a program that knows none of these, and nodes of
+/// both agree.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry, levels, notes } = self;
+        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained } = self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
@@ -45,6 +48,9 @@ impl Hash for State {
         }
         if !notes.is_empty() {
             notes.hash(hasher);
+        }
+        if !drained.is_empty() {
+            drained.hash(hasher);
         }
     }
 }

@@ -12,6 +12,7 @@ mod gang;
 mod jaxlib;
 mod kv;
 mod machine;
+mod membership;
 mod memory;
 mod record;
 mod restart;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use disk::Amount;
+use membership::Amounts;
 
 /// What is compared.
 #[derive(Debug, Clone, Subcommand)]
@@ -84,6 +86,14 @@ pub enum BenchCommand {
     },
     /// 2,000 tasks behind 32 agents: their start, their heartbeats, and the death of the leader.
     Gang {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Members that change: replacement of a dead leader, hand-overs, three nodes to five and back, joining and saving
+    /// with many keys.
+    Membership {
+        #[command(flatten)]
+        amounts: Amounts,
         #[command(flatten)]
         output: Output,
     },
@@ -153,6 +163,7 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Disk { amount, vs_etcd, output } => (vec![disk::run(amount, vs_etcd).await?], output),
         BenchCommand::Agent { rounds, output } => (vec![agent::run(rounds).await?], output),
         BenchCommand::Gang { output } => (vec![gang::run().await?], output),
+        BenchCommand::Membership { amounts, output } => (vec![membership::run(amounts).await?], output),
         BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
             (all(rounds, trials, vs_jaxlib).await?, output)
         }
@@ -180,5 +191,6 @@ async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow:
         disk::run(Amount { keys: 10_000, times: 100 }, true).await?,
         agent::run(rounds).await?,
         gang::run().await?,
+        membership::run(Amounts::usual()).await?,
     ])
 }

@@ -121,6 +121,16 @@ pub(super) fn longest_gap(acknowledged: &[Acknowledged], since: Instant) -> Opti
     gaps.map(|pair| pair[1].ended - pair[0].ended).max()
 }
 
+/// The same, of those that ended by `until`.
+pub(super) fn longest_gap_until(
+    acknowledged: &[Acknowledged],
+    since: Instant,
+    until: Instant,
+) -> Option<Duration> {
+    let end = acknowledged.partition_point(|write| write.ended <= until);
+    longest_gap(&acknowledged[..end], since)
+}
+
 /// Reads every acknowledged write back, through all `endpoints` in turn; the keys that are lost.
 pub(super) async fn find_lost(
     system: &System,
@@ -170,5 +180,8 @@ mod tests {
         assert_eq!(gap(1005), Some(Duration::from_millis(700)));
         assert_eq!(gap(1705), Some(Duration::from_millis(10)));
         assert_eq!(gap(2000), None);
+        let until = |millis| longest_gap_until(&writes, start, start + Duration::from_millis(millis));
+        assert_eq!(until(950), Some(Duration::from_millis(900)));
+        assert_eq!(until(10), None);
     }
 }

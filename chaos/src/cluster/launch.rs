@@ -10,6 +10,8 @@ use super::ports::{NodePorts, PortBlock};
 pub(super) struct Layout<'a> {
     pub(super) kind: &'a Kind,
     pub(super) nodes: u64,
+    /// The nodes of which one that joins may ask for its id.
+    pub(super) contacts: &'a [String],
     pub(super) ports: &'a PortBlock,
     pub(super) root: &'a Path,
     pub(super) extra_args: &'a [String],
@@ -18,11 +20,12 @@ pub(super) struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// The command that starts node `id`, for the first time or again.
-    pub(super) fn command(&self, id: u64) -> anyhow::Result<Command> {
+    /// The command that starts the node on machine `id`, for the first time or again. `joins`: it is none of the
+    /// first voters.
+    pub(super) fn command(&self, id: u64, joins: bool) -> anyhow::Result<Command> {
         let ports = self.ports.node(id)?;
         let mut command = match self.kind {
-            Kind::Tripod { binary } => self.tripod(binary, id, ports)?,
+            Kind::Tripod { binary } => self.tripod(binary, id, joins, ports)?,
             Kind::Etcd { binary } => self.etcd(binary, id, ports)?,
         };
         command.args(self.extra_args);
@@ -31,18 +34,22 @@ impl Layout<'_> {
         Ok(command)
     }
 
-    fn tripod(&self, binary: &Path, id: u64, ports: NodePorts) -> anyhow::Result<Command> {
+    fn tripod(&self, binary: &Path, id: u64, joins: bool, ports: NodePorts) -> anyhow::Result<Command> {
         let mut command = Command::new(binary);
+        command.arg("server");
+        if joins {
+            command.args(["--join", &self.contacts.join(",")]);
+        } else {
+            let initial = self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?;
+            command.args(["--node", &id.to_string(), "--initial", &initial]);
+        }
         command
-            .arg("server")
-            .args(["--node", &id.to_string()])
             .arg("--data")
             .arg(self.root.join(format!("node-{id}")))
             .args(["--client", &loopback(ports.client)])
             .args(["--peer", &loopback(ports.peer)])
             .args(["--http", &loopback(ports.http)])
             .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)])
-            .args(["--initial", &self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?])
             .arg("--exit-with-parent");
         Ok(command)
     }

@@ -18,7 +18,10 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
     pub kind: Kind,
+    /// The first voters, nodes 1 and up.
     pub nodes: u64,
+    /// Machines behind theirs, whose nodes join the cluster.
+    pub spares: u64,
     /// Must be empty, and is kept; without it, a temporary directory below the system's. A later cluster
     /// cannot go on with it: members remember each other's ports, which are new for every cluster.
     pub data: Option<PathBuf>,
@@ -64,7 +67,15 @@ impl ClusterOptions {
     }
 
     fn three(kind: Kind) -> Self {
-        Self { kind, nodes: 3, data: None, extra_args: Vec::new(), extra_env: Vec::new(), proxied: false }
+        Self {
+            kind,
+            nodes: 3,
+            spares: 0,
+            data: None,
+            extra_args: Vec::new(),
+            extra_env: Vec::new(),
+            proxied: false,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A cluster whose nodes live, die and come back.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -25,6 +26,8 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 pub struct Cluster {
     // Fields drop in this order: processes first, then their data, then the ports.
     nodes: Vec<Option<NodeProcess>>,
+    /// Machines whose node joins, or has joined.
+    joins: BTreeSet<u64>,
     network: Option<Network>,
     root: Root,
     ports: PortBlock,
@@ -52,14 +55,17 @@ impl Cluster {
     pub fn prepare(options: ClusterOptions) -> anyhow::Result<Self> {
         let ports = PortBlock::reserve()?;
         let root = Root::new(options.data.as_deref())?;
-        let nodes = (0..options.nodes).map(|_| None).collect();
+        let machines = options.nodes + options.spares;
+        let nodes = (0..machines).map(|_| None).collect();
+        let joins = (options.nodes + 1..=machines).collect();
         let network = options.proxied.then(|| network(&options, &ports)).transpose()?;
-        Ok(Self { nodes, network, root, ports, options })
+        Ok(Self { nodes, joins, network, root, ports, options })
     }
 
-    /// The ids of all nodes, dead ones included.
+    /// The machines, those included whose node is dead. Their numbers are the ids of the nodes, as long as nobody
+    /// changes the members.
     pub fn ids(&self) -> impl Iterator<Item = u64> + use<> {
-        1..=self.options.nodes
+        1..=self.options.nodes + self.options.spares
     }
 
     /// The ids of the nodes whose process runs.
@@ -180,21 +186,53 @@ impl Cluster {
     pub fn restart(&mut self, node: u64) -> anyhow::Result<()> {
         let position = self.position(node)?;
         anyhow::ensure!(!self.running().contains(&node), "node {node} is running");
+        let contacts: Vec<String> =
+            self.ids().filter(|other| *other != node).map(|other| self.endpoint(other)).collect();
         let layout = Layout {
             kind: &self.options.kind,
             nodes: self.options.nodes,
+            contacts: &contacts,
             ports: &self.ports,
             root: self.root.path(),
             extra_args: &self.options.extra_args,
             extra_env: &self.options.extra_env,
             proxied: self.network.is_some(),
         };
-        let process = NodeProcess::spawn(format!("node {node}"), layout.command(node)?, &self.log(node))?;
+        let command = layout.command(node, self.joins.contains(&node))?;
+        let process = NodeProcess::spawn(format!("node {node}"), command, &self.log(node))?;
         if let Some(network) = &self.network {
             network.node_started(node, process.pid());
         }
         self.nodes[position] = Some(process);
         Ok(())
+    }
+
+    /// Makes a machine ready for another node, which joins: its data go.
+    ///
+    /// # Errors
+    /// A node runs there, or the data cannot be removed.
+    pub fn vacate(&mut self, machine: u64) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.running().contains(&machine), "node {machine} is running");
+        let data = self.root.path().join(format!("node-{machine}"));
+        match std::fs::remove_dir_all(&data) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", data.display()));
+            }
+            _ => {}
+        }
+        self.joins.insert(machine);
+        Ok(())
+    }
+
+    /// Where the node on a machine may be reached by its peers: directly, and through the network.
+    ///
+    /// # Panics
+    /// There is no such machine.
+    #[must_use]
+    pub fn peers(&self, machine: u64) -> [String; 2] {
+        let ports = self.ports.node(machine).expect("machines have ports");
+        let proxied = if self.network.is_some() { ports.peer_proxy } else { ports.peer };
+        [loopback(ports.peer), loopback(proxied)]
     }
 
     /// The nodes that have ended by themselves, and how; they count as stopped from now on.
@@ -294,7 +332,7 @@ impl Cluster {
     }
 
     fn position(&self, node: u64) -> anyhow::Result<usize> {
-        anyhow::ensure!((1..=self.options.nodes).contains(&node), "there is no node {node}");
+        anyhow::ensure!((1..=self.nodes.len() as u64).contains(&node), "there is no node {node}");
         Ok(usize::try_from(node - 1)?)
     }
 }
@@ -303,7 +341,7 @@ impl Cluster {
 fn network(options: &ClusterOptions, ports: &PortBlock) -> anyhow::Result<Network> {
     let mut peers = Vec::new();
     let mut clients = Vec::new();
-    for node in 1..=options.nodes {
+    for node in 1..=options.nodes + options.spares {
         let ports = ports.node(node)?;
         peers.push(Route { node, entry: ports.peer_proxy, target: ports.peer });
         clients.push(Route { node, entry: ports.client_proxy, target: ports.client });

@@ -9,6 +9,7 @@ use tripod_client::{Client, Config};
 use tripod_proto::code::Code;
 
 use super::Target;
+use super::members;
 use super::rot::{self, Rotten};
 use super::storage::{Disks, Shim};
 use crate::cluster::Cluster;
@@ -37,6 +38,10 @@ pub struct Arena<'a> {
     pub(super) disks: Option<&'a Disks>,
     /// The node that has a flipped bit somewhere, until that was found.
     pub(super) rotten: Option<Rotten>,
+    /// Machines whose node was removed, and that have none now.
+    free: BTreeSet<u64>,
+    /// Whether members come and go. Then a node may end by itself that was removed.
+    pub members_change: bool,
     /// Parts of the nodes' logs, in bytes, in which a node said with a code that its disk is damaged.
     pub excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
@@ -53,6 +58,8 @@ impl<'a> Arena<'a> {
             unflushed_writes: 0,
             disks,
             rotten: None,
+            free: BTreeSet::new(),
+            members_change: false,
             excused: BTreeMap::new(),
         }
     }
@@ -95,6 +102,10 @@ impl<'a> Arena<'a> {
             let log = String::from_utf8_lossy(&log);
             let mut last: Vec<&str> = log.lines().rev().take(LAST_LINES).collect();
             last.reverse();
+            if self.members_change && members::says_removed(&last) {
+                self.make_free(node)?;
+                continue;
+            }
             let may = self.may_end.contains(&node);
             let says_why = last.iter().any(|line| Code::find_cause(line).is_some());
             if !(may && says_why) {
@@ -109,12 +120,26 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
+    /// A machine without a node, which gets one now.
+    pub(super) fn free(&mut self) -> Option<u64> {
+        self.free.pop_first()
+    }
+
+    /// Takes a machine back whose node was removed.
+    pub(super) fn make_free(&mut self, machine: u64) -> anyhow::Result<()> {
+        self.cluster.vacate(machine)?;
+        self.free.insert(machine);
+        Ok(())
+    }
+
     async fn leader_now(&mut self) -> Option<u64> {
-        let endpoints = self.cluster.running().into_iter().map(|node| self.cluster.endpoint(node)).collect();
+        let running = self.cluster.running();
+        let endpoints = running.iter().map(|node| self.cluster.endpoint(*node)).collect();
         let client = Client::new(&Config::new(endpoints)).ok()?;
         let answers = client.status(STATUS_LIMIT, false).await;
-        let leading = answers.into_iter().filter_map(|answer| answer.status.ok());
-        let leading = leading.filter(|status| status.leader_id == status.node_id);
-        leading.max_by_key(|status| status.term).map(|status| status.node_id)
+        let leading = running.into_iter().zip(answers);
+        let leading = leading.filter_map(|(node, answer)| Some((node, answer.status.ok()?)));
+        let leading = leading.filter(|(_, status)| status.leader_id == status.node_id);
+        leading.max_by_key(|(_, status)| status.term).map(|(node, _)| node)
     }
 }

@@ -6,16 +6,16 @@
 //! | module | what |
 //! |---|---|
 //! | `process` | SIGKILL, SIGSTOP, SIGTERM, handing over leadership |
+//! | `members` | who takes part changes |
 //! | `network` | partitions, delay, narrow lines, resets |
 //! | `disk` | disks that are slow, stall, fail or are full, clocks that jump, power that goes |
 //! | `rot` | bits that flip, and the way back of the node that finds them |
 //! | [`storage`] | how these are made, and what else can be done to files and disks; usable by itself |
 //! | `arena` | the cluster as faults see it: who leads, who runs |
-//!
-//! Changes of membership will be a module of their own, once nodes can be added and removed at run time.
 
 mod arena;
 mod disk;
+mod members;
 mod network;
 mod process;
 mod rot;
@@ -26,6 +26,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use arena::Arena;
+pub use members::Wish;
+pub(crate) use members::settle;
 
 /// Whom a fault hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +101,8 @@ pub enum Fault {
     ClockJump { target: Target, shift_ms: i64 },
     /// New connections to and from the node are refused, and open ones reset.
     Refuse(Target),
+    /// The members change; whom it is about, `chance` says.
+    Members { wish: Wish, chance: u64 },
 }
 
 /// Two faults of the same lane never happen at the same time.
@@ -107,6 +111,8 @@ pub enum Lane {
     /// Processes, their disks and clocks.
     Machine,
     Network,
+    /// Who takes part.
+    Members,
 }
 
 /// A fault that has begun, with what ends it.
@@ -156,6 +162,7 @@ impl Fault {
             Self::Slow { .. } => "slow-link",
             Self::Loss { .. } => "loss",
             Self::Refuse(_) => "refuse-connections",
+            Self::Members { wish, .. } => wish.kind(),
             Self::PowerCut { .. } => "power-cut",
             Self::PowerCutAll { .. } => "power-cut-all",
             Self::DiskCut(_) => "power-cut-ext4",
@@ -196,6 +203,7 @@ impl Fault {
             | Self::Slow { .. }
             | Self::Loss { .. }
             | Self::Refuse(_) => Lane::Network,
+            Self::Members { .. } => Lane::Members,
         }
     }
 
@@ -228,11 +236,14 @@ impl Fault {
         if let Self::FlipBit { target, chance } = self {
             return rot::inject(*target, *chance, arena).await;
         }
+        if let Self::Members { wish, chance } = self {
+            return members::inject(*wish, *chance, arena).await;
+        }
         match self.lane() {
             Lane::Machine if self.needs_disks() => disk::cut_power(self, arena).await,
             Lane::Machine if self.needs_library() => disk::inject(self, arena).await,
             Lane::Machine => process::inject(self, arena).await,
-            Lane::Network => network::inject(self, arena).await,
+            Lane::Network | Lane::Members => network::inject(self, arena).await,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `plan` | which fault when, all drawn before the run |
 //! | `nemesis` | carries the plan out |
+//! | `members` | who the members were, as the nodes' logs tell |
 //! | `recovery` | the deadlines after the last fault |
 //! | `logs` | what nodes must never write |
 //! | `run` | one run from beginning to end, and what it leaves |
@@ -15,6 +16,7 @@
 
 mod command;
 mod logs;
+mod members;
 mod nemesis;
 mod plan;
 mod recovery;
@@ -28,6 +30,7 @@ pub use plan::{Plan, Step};
 pub use run::{Options, run_scenario};
 pub use total::{TotalsArgs, totals};
 
+use crate::fault::Wish;
 use plan::Kind;
 
 /// A run that has a name.
@@ -90,6 +93,33 @@ pub const SCENARIOS: &[Scenario] = &[
         kinds: Kind::EVERYWHERE,
     },
     Scenario {
+        name: "membership",
+        about: "Nodes join, vote, leave, move and are replaced, under kills, pauses and partitions.",
+        kinds: &[
+            Kind::Member(Wish::Add),
+            Kind::Member(Wish::Add),
+            Kind::Member(Wish::Promote),
+            Kind::Member(Wish::Promote),
+            Kind::Member(Wish::Demote),
+            Kind::Member(Wish::Remove),
+            Kind::Member(Wish::Remove),
+            Kind::Member(Wish::Replace),
+            Kind::Member(Wish::Replace),
+            Kind::Member(Wish::Transfer),
+            Kind::Member(Wish::Move),
+            Kind::KillLeader,
+            Kind::KillFollower,
+            Kind::KillAll,
+            Kind::PauseLeader,
+            Kind::PauseFollower,
+            Kind::TerminateFollower,
+            Kind::IsolateLeader,
+            Kind::IsolateFollower,
+            Kind::Mute,
+            Kind::Bridge,
+        ],
+    },
+    Scenario {
         name: "power-cuts",
         about: "The power of one node or of all goes, and what they had not flushed is lost or torn (needs `cc`).",
         kinds: &[Kind::PowerCutAll, Kind::PowerCut],
@@ -120,6 +150,11 @@ impl Scenario {
     /// Whether its nodes run with the library between them and their disks.
     fn needs_library(&self) -> bool {
         self.kinds.iter().any(|kind| kind.needs_library())
+    }
+
+    /// Whether its members change.
+    fn changes_members(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.changes_members())
     }
 
     /// Whether each of its nodes has a file system of its own.

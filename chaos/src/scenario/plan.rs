@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Lane, Target, Way};
+use crate::fault::{Fault, Lane, Target, Way, Wish};
 
 /// Quiet time at the beginning, in which the workloads get going.
 const BEFORE_MS: u64 = 2_000;
@@ -62,14 +62,16 @@ pub(super) enum Kind {
     FailFlush,
     FullDisk,
     ClockJump,
+    /// Somebody comes, goes, or gets another part to play.
+    Member(Wish),
 }
 
 impl Plan {
-    /// The plan of a seed. The two lanes do not influence each other.
+    /// The plan of a seed. The lanes do not influence each other.
     pub(super) fn draw(kinds: &[Kind], seed: u64, length: Duration) -> Self {
         let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         let mut plan = Self { length_ms, steps: Vec::new() };
-        for (number, lane) in [Lane::Machine, Lane::Network].into_iter().enumerate() {
+        for (number, lane) in [Lane::Machine, Lane::Network, Lane::Members].into_iter().enumerate() {
             let mut random = StdRng::seed_from_u64(seed.wrapping_mul(2).wrapping_add(number as u64));
             let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| kind.lane() == lane).collect();
             plan.fill_lane(&kinds, &mut random);
@@ -114,6 +116,11 @@ impl Kind {
         Self::Loss,
         Self::Refuse,
     ];
+
+    /// Whether it changes the members.
+    pub(super) fn changes_members(self) -> bool {
+        self.lane() == Lane::Members
+    }
 
     /// Whether it needs the library between nodes and their disks.
     pub(super) fn needs_library(self) -> bool {
@@ -188,6 +195,9 @@ impl Kind {
                 (Fault::FailFlush { target: anybody, passes }, random.random_range(1_000..5_000))
             }
             Self::FullDisk => (Fault::FullDisk(anybody), random.random_range(1_000..8_000)),
+            Self::Member(wish) => {
+                (Fault::Members { wish, chance: random.random() }, random.random_range(1_000..4_000))
+            }
             Self::ClockJump => {
                 let hour_ms = 3_600_000;
                 let shift_ms = random.random_range(-hour_ms..=hour_ms);

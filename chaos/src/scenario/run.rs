@@ -12,13 +12,14 @@ use tokio::task::JoinSet;
 use tripod_client::{Client, Config};
 
 use super::logs::Scanned;
+use super::members::Told;
 use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
 use super::{Scenario, nemesis, recovery};
 use crate::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
 use crate::cluster::Cluster;
-use crate::fault::Arena;
+use crate::fault::{Arena, settle};
 use crate::history::{Header, Micros, NodeId, Recorder};
 use crate::report::{About, Report, Verdict};
 use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Workload, read_all};
@@ -161,6 +162,7 @@ struct Own {
     processes: Vec<Violation>,
     injected: usize,
     logs: Scanned,
+    members: Told,
     /// Parts of the nodes' logs that are no findings.
     excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
@@ -190,12 +192,17 @@ impl Own {
             if let Err(error) = self.logs.add(node, &cluster.log(node), excused) {
                 self.misconduct(vec![format!("{error:#}")]);
             }
+            if let Err(error) = self.members.add(&cluster.log(node)) {
+                self.misconduct(vec![format!("{error:#}")]);
+            }
         }
     }
 
     fn checks(self, mut checks: Vec<Checked>) -> Vec<Checked> {
         checks.push(Checked::told("liveness", 1, self.liveness));
         checks.push(Checked::told("processes", self.injected, self.processes));
+        let (lists, broken) = self.members.judge();
+        checks.push(Checked::told("membership", lists, broken));
         checks.push(Checked::told("logs", self.logs.lines, self.logs.violations));
         checks
     }
@@ -226,6 +233,11 @@ async fn phases(
     );
 
     arena.cluster.network()?.heal();
+    if arena.members_change
+        && let Err(why) = settle(arena).await?
+    {
+        own.liveness.push(Violation::new("liveness", "the members", why, &[]));
+    }
     own.liveness.extend(recovery::serves(arena).await?);
     own.misconduct(std::mem::take(&mut arena.misconduct));
     // Who has not recovered by now, or ended by itself, need not be waited for once more.

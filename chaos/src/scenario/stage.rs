@@ -12,12 +12,16 @@ use crate::fault::storage::{Disks, FileSystem, Shim};
 
 /// Room on a node's own disk for a journal of full length, sled and snapshots.
 const DISK_BYTES: u64 = 512 << 20;
+/// Machines whose nodes join, when members change.
+const SPARES: u64 = 2;
 
 /// A cluster that is about to be disturbed.
 pub(super) struct Stage {
     // Fields drop in this order: the processes end before their disks go.
     pub(super) cluster: Cluster,
     disks: Option<Disks>,
+    /// Whether nodes come and go.
+    members_change: bool,
     shim: Option<Shim>,
     /// The nodes' data and logs.
     pub(super) data: PathBuf,
@@ -45,6 +49,7 @@ impl Stage {
         std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
         let cluster = Cluster::prepare(ClusterOptions {
             nodes: options.nodes,
+            spares: if scenario.changes_members() { SPARES } else { 0 },
             data: Some(data.clone()),
             proxied: true,
             ..nodes
@@ -54,12 +59,14 @@ impl Stage {
         } else {
             None
         };
-        Ok(Self { cluster, disks, shim, data })
+        Ok(Self { cluster, disks, members_change: scenario.changes_members(), shim, data })
     }
 
     /// The cluster as faults see it.
     pub(super) fn arena(&mut self) -> Arena<'_> {
-        Arena::new(&mut self.cluster, self.shim.as_ref(), self.disks.as_ref())
+        let mut arena = Arena::new(&mut self.cluster, self.shim.as_ref(), self.disks.as_ref());
+        arena.members_change = self.members_change;
+        arena
     }
 
     /// Ends what still runs, and keeps the data and logs or removes them.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::error::Error as _;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -15,7 +16,7 @@ use tripod_proto::tripod::v1::{CreateJobRequest, GetJobRequest, JobSpec};
 use tripod_state::ids::NodeId;
 
 use super::network;
-use super::node::host;
+use super::node::{Site, host};
 use super::observation::SimTime;
 use super::witness::{Witness, now};
 use crate::history::{Call, ClientId, Outcome};
@@ -72,6 +73,7 @@ pub(crate) struct Client {
     pub(crate) witness: Witness,
     phase: Rc<Cell<Phase>>,
     channels: Rc<[(NodeId, Channel)]>,
+    sites: Rc<[Arc<Site>]>,
     /// Whether they were made after everything had settled. A fault may have broken a connection while nobody
     /// used it; the first call on it finds that out, which says nothing of the cluster.
     renewed: bool,
@@ -79,8 +81,9 @@ pub(crate) struct Client {
     place: usize,
 }
 
-fn channels(nodes: usize) -> Rc<[(NodeId, Channel)]> {
-    (1..=nodes as u64).map(|node| (NodeId(node), network::channel(&host(NodeId(node))))).collect()
+/// Channels to all machines, which are numbered here as the nodes are that stood on them first.
+fn channels(places: usize) -> Rc<[(NodeId, Channel)]> {
+    (0..places).map(|place| (NodeId(place as u64 + 1), network::channel(&host(place)))).collect()
 }
 
 impl Client {
@@ -88,7 +91,7 @@ impl Client {
     pub(crate) fn new(
         seed: u64,
         id: ClientId,
-        nodes: usize,
+        sites: &Rc<[Arc<Site>]>,
         witness: &Witness,
         phase: &Rc<Cell<Phase>>,
     ) -> Self {
@@ -97,9 +100,10 @@ impl Client {
             id,
             witness: witness.clone(),
             phase: Rc::clone(phase),
-            channels: channels(nodes),
+            channels: channels(sites.len()),
+            sites: Rc::clone(sites),
             renewed: false,
-            place: dice.random_range(0..nodes),
+            place: dice.random_range(0..sites.len()),
             dice,
         }
     }
@@ -112,6 +116,7 @@ impl Client {
             witness: self.witness.clone(),
             phase: Rc::clone(&self.phase),
             channels: Rc::clone(&self.channels),
+            sites: Rc::clone(&self.sites),
             renewed: self.renewed,
             place: self.place,
         }
@@ -145,6 +150,7 @@ impl Client {
         if self.dice.random_ratio(1, 8) {
             self.place = self.dice.random_range(0..self.channels.len());
         }
+        self.skip_vacant();
         self.channels[self.place].1.clone()
     }
 
@@ -153,6 +159,13 @@ impl Client {
         self.renew_when_settled();
         self.elsewhere();
         self.channels[self.place].clone()
+    }
+
+    /// The node on the machine that is numbered so here, if it is a member.
+    pub(crate) fn member_at(&self, machine: NodeId) -> Option<NodeId> {
+        let place = usize::try_from(machine.0.checked_sub(1)?).ok()?;
+        let node = self.sites.get(place)?.node()?;
+        (!self.witness.is_gone(node)).then_some(node)
     }
 
     fn renew_when_settled(&mut self) {
@@ -164,6 +177,17 @@ impl Client {
 
     fn elsewhere(&mut self) {
         self.place = (self.place + 1) % self.channels.len();
+        self.skip_vacant();
+    }
+
+    /// Passes over machines that have no node: clients learn of those that come and go.
+    fn skip_vacant(&mut self) {
+        for _ in 0..self.sites.len() {
+            if self.sites[self.place].node().is_some() {
+                return;
+            }
+            self.place = (self.place + 1) % self.channels.len();
+        }
     }
 
     /// Waits for an answer, for as long as a call may take now.

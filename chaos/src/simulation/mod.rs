@@ -47,6 +47,8 @@ mod workload;
 
 pub use command::{SimulationArgs, command};
 pub use event_log::EventLog;
+pub(crate) use invariant::one_membership::OneMembership;
+pub(crate) use observation::LogLine;
 pub use observation::{SimTime, Violation};
 pub use options::Options;
 pub use planted::Planted;

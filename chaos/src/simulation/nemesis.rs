@@ -110,7 +110,7 @@ impl Nemesis {
             Victim::Node(place) => place,
             Victim::Leader => {
                 let leads = |site: &Arc<Site>| {
-                    site.running().is_some_and(|running| running.leadership().leader == Some(site.node))
+                    site.running().is_some_and(|running| running.leadership().leader == Some(running.node))
                 };
                 self.sites.iter().position(leads).unwrap_or(0)
             }

@@ -1,16 +1,21 @@
-//! One node as a simulated host: the real raft, state, gateway and front ends, on a simulated disk, network and
-//! clock.
+//! One machine as a simulated host, and the node on it: the real raft, state, gateway and front ends, on a
+//! simulated disk, network and clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tripod_coordination::JobBinding;
 use tripod_gateway::{Gateway, Parts, RaftBackend};
 use tripod_native::JobPorts;
-use tripod_raft::{Handle, InitialMember, Leadership, LogLine, Observer, SimulatedDisk, WallClock, World};
-use tripod_state::ids::{NodeId, TimeMs};
+use tripod_proto::tripod::v1::JoinRequest;
+use tripod_proto::tripod::v1::cluster_client::ClusterClient;
+use tripod_raft::{
+    Handle, InitialMember, Leadership, LogLine, Observer, SeenMembers, SimulatedDisk, WallClock, World,
+};
+use tripod_state::ids::{LogIndex, NodeId, TimeMs};
 
 use super::network::{self, PEER_PORT, SimulatedNetwork};
 use super::observation::Life;
@@ -20,30 +25,52 @@ use super::witness::{Witness, now};
 
 /// When the simulation begins, by the clocks on its walls: some day in 2026.
 const EPOCH_MS: u64 = 1_780_000_000_000;
+/// Between two attempts of a node to get an id.
+const JOIN_PAUSE: Duration = Duration::from_millis(150);
+/// How long one of them may take.
+const JOIN_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What stays of a node when it is not running, and where a running one is found.
+/// What stays of a machine when its node is not running, and where a running one is found.
 pub(crate) struct Site {
-    pub(crate) node: NodeId,
     /// The host's name, `n1` and so on.
     pub(crate) name: String,
     pub(crate) disk: SimulatedDisk,
+    /// From 0.
+    place: usize,
+    owner: Mutex<Owner>,
     lives: AtomicU32,
     clock_off_ms: Arc<AtomicI64>,
     running: Mutex<Option<Running>>,
+    /// The operator takes the machine back.
+    dismissed: Notify,
     config: Config,
     witness: Witness,
+}
+
+/// Whose the machine is, as its disk says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// It has no node, and nobody asked for one.
+    Nobody,
+    /// A node is to be started that joins. It has written down this number.
+    Joining(u64),
+    Node(NodeId),
 }
 
 /// What is the same for all nodes.
 #[derive(Clone)]
 struct Config {
     options: tripod_raft::Options,
+    /// The machines.
+    places: usize,
+    seed: u64,
     planted: Option<Planted>,
 }
 
 /// A node that is up.
 #[derive(Clone)]
 pub(crate) struct Running {
+    pub(crate) node: NodeId,
     pub(crate) life: Life,
     pub(crate) handle: Handle,
 }
@@ -54,48 +81,98 @@ impl Running {
     }
 }
 
-/// The name of the host of a node.
-pub(crate) fn host(node: NodeId) -> String {
-    format!("n{node}")
+/// How a node ended that nobody killed.
+enum Ended {
+    /// It was removed, and was told.
+    Removed,
+    Failed(String),
+}
+
+/// The name of the host at a place, from 0.
+pub(crate) fn host(place: usize) -> String {
+    format!("n{}", place + 1)
+}
+
+/// Where the node at a place is reached by its peers.
+pub(crate) fn peer(place: usize) -> String {
+    format!("{}:{PEER_PORT}", host(place))
 }
 
 impl Site {
-    /// The sites of all nodes of a plan.
+    /// The sites of all machines of a plan. The first ones are those of the first voters.
     pub(crate) fn all(seed: u64, plan: &Plan, planted: Option<Planted>, witness: &Witness) -> Vec<Arc<Self>> {
-        let ids = || (1..=plan.nodes as u64).map(NodeId);
-        let peer = |node: NodeId| format!("{}:{PEER_PORT}", host(node));
-        let initial: Vec<_> = ids().map(|node| InitialMember { node, peer: peer(node) }).collect();
-        let site = |node: NodeId| {
+        let first = |place: usize| NodeId(place as u64 + 1);
+        let initial: Vec<_> =
+            (0..plan.nodes).map(|place| InitialMember { node: first(place), peer: peer(place) }).collect();
+        let site = |place: usize| {
+            let is_first = place < plan.nodes;
             let options = tripod_raft::Options {
-                node,
+                node: first(place),
                 cluster_id: "simulation".into(),
                 data: "simulated".into(),
-                peer_listen: peer(node),
-                initial: initial.clone(),
+                peer_listen: peer(place),
+                initial: if is_first { initial.clone() } else { Vec::new() },
                 timing: plan.timing,
                 snapshot_every_entries: plan.snapshot_every_entries,
                 keep_entries: plan.keep_entries,
             };
-            let disk = SimulatedDisk::new(seed.wrapping_mul(31).wrapping_add(node.0));
+            let disk = SimulatedDisk::new(seed.wrapping_mul(31).wrapping_add(first(place).0));
             disk.set_lying(planted == Some(Planted::LyingDisk));
             disk.set_forgetful(planted == Some(Planted::ForgottenVote));
             Arc::new(Self {
-                node,
-                name: host(node),
+                name: host(place),
                 disk,
+                place,
+                owner: Mutex::new(if is_first { Owner::Node(first(place)) } else { Owner::Nobody }),
                 lives: AtomicU32::new(0),
                 clock_off_ms: Arc::default(),
                 running: Mutex::new(None),
-                config: Config { options, planted },
+                dismissed: Notify::new(),
+                config: Config { options, places: plan.places(), seed, planted },
                 witness: witness.clone(),
             })
         };
-        ids().map(site).collect()
+        (0..plan.places()).map(site).collect()
     }
 
     /// The node, if it is up.
     pub(crate) fn running(&self) -> Option<Running> {
         self.running.lock().clone()
+    }
+
+    /// The node that this machine is for, up or not.
+    pub(crate) fn node(&self) -> Option<NodeId> {
+        match *self.owner.lock() {
+            Owner::Node(node) => Some(node),
+            Owner::Nobody | Owner::Joining(_) => None,
+        }
+    }
+
+    /// Whether no node is on this machine, and none is about to be.
+    pub(crate) fn is_vacant(&self) -> bool {
+        *self.owner.lock() == Owner::Nobody
+    }
+
+    /// Has a node started here that joins, if there is none.
+    pub(crate) fn invite(&self) {
+        let mut owner = self.owner.lock();
+        if *owner == Owner::Nobody {
+            let lives = u64::from(self.lives.load(Ordering::Relaxed));
+            *owner = Owner::Joining((self.config.seed << 16) | (lives << 8) | (self.place as u64 + 1));
+        }
+    }
+
+    /// Takes the machine back, whose node was removed, if nothing ever reached that one: nobody knows where to tell
+    /// it, and it knows nobody.
+    pub(crate) fn dismiss_if_forgotten(&self) {
+        if self.running().is_some_and(|running| running.handle.applied_index() == LogIndex(0)) {
+            self.dismissed.notify_one();
+        }
+    }
+
+    /// Where the node here is reached by its peers.
+    pub(crate) fn peer(&self) -> String {
+        peer(self.place)
     }
 
     /// To be called before the host is crashed: nothing of the node may outlive its runtime.
@@ -118,37 +195,111 @@ impl Site {
 
     /// What the host runs, from start to crash. It never ends by itself: the simulation would go on without it.
     pub(crate) async fn run(self: Arc<Self>) -> turmoil::Result {
-        let life = Life(self.lives.fetch_add(1, Ordering::Relaxed) + 1);
-        self.witness.note(now(), &self.name, format_args!("starts, life {}", life.0));
-        if let Err(why) = self.serve(life).await {
-            self.witness.broken(now(), "a node ended by itself", format!("node {}: {why}", self.node));
+        loop {
+            let node = self.identity().await;
+            let life = Life(self.lives.fetch_add(1, Ordering::Relaxed) + 1);
+            self.witness.note(now(), &self.name, format_args!("node {node} starts, life {}", life.0));
+            match self.serve(node, life).await {
+                Ended::Removed if self.witness.is_gone(node) => self.vacate(node).await,
+                Ended::Removed => {
+                    let what = format!("node {node} was told that it was removed, and was not");
+                    self.witness.broken(now(), "one membership", what);
+                }
+                Ended::Failed(why) => {
+                    self.witness.broken(now(), "a node ended by itself", format!("node {node}: {why}"));
+                }
+            }
+            if self.node() == Some(node) {
+                return std::future::pending().await;
+            }
         }
-        std::future::pending().await
     }
 
-    async fn serve(&self, life: Life) -> Result<(), String> {
+    /// The node that is to be started here, once there is one.
+    async fn identity(&self) -> NodeId {
+        let mut place = self.place;
+        loop {
+            let token = match *self.owner.lock() {
+                Owner::Node(node) => return node,
+                Owner::Joining(token) => Some(token),
+                Owner::Nobody => None,
+            };
+            if let Some(token) = token {
+                place = (place + 1) % self.config.places;
+                if let Some(node) = self.join(place, token).await {
+                    self.witness.note(now(), &self.name, format_args!("joins as node {node}"));
+                    self.witness.count("nodes that joined");
+                    self.witness.joined(now(), node);
+                    *self.owner.lock() = Owner::Node(node);
+                    continue;
+                }
+            }
+            tokio::time::sleep(JOIN_PAUSE).await;
+        }
+    }
+
+    /// Asks the node at that place for an id.
+    async fn join(&self, place: usize, token: u64) -> Option<NodeId> {
+        let mut cluster = ClusterClient::new(network::channel(&host(place)));
+        let supports_level = tripod_state::level::NEWEST.0;
+        let request = JoinRequest { peer_address: self.peer(), token, supports_level };
+        match tokio::time::timeout(JOIN_PATIENCE, cluster.join(request)).await {
+            Ok(Ok(joined)) => Some(NodeId(joined.into_inner().node_id)),
+            Ok(Err(status)) => {
+                self.witness.note(now(), &self.name, format_args!("may not join: {}", status.message()));
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// The operator takes the machine back, whose node was removed.
+    async fn vacate(&self, node: NodeId) {
+        let running = self.running.lock().take();
+        if let Some(running) = running {
+            running.handle.shutdown().await;
+        }
+        self.witness.note(now(), &self.name, format_args!("node {node} was removed, and the disk is wiped"));
+        self.witness.count("nodes that were removed");
+        self.disk.wipe();
+        *self.owner.lock() = Owner::Nobody;
+    }
+
+    async fn serve(&self, node: NodeId, life: Life) -> Ended {
         let clock = self.clock();
-        let observer = Arc::new(Observed { node: self.node, witness: self.witness.clone() });
+        let observer = Arc::new(Observed { node, witness: self.witness.clone() });
         let world = World::simulated(Arc::new(SimulatedNetwork), self.disk.clone(), clock.clone());
         let world = world.observed(observer);
         let parts = Parts::with_clock(tripod_gateway::Options::default(), clock);
-        let options = self.config.options.clone();
-        let handle =
-            Handle::start_in(world, options, parts.hooks()).await.map_err(|error| error.to_string())?;
-        *self.running.lock() = Some(Running { life, handle: handle.clone() });
-        let backend = PlantedBackend::new(RaftBackend::new(handle.clone()), self.node, self.config.planted);
+        let mut options = self.config.options.clone();
+        if options.node != node {
+            // Who joins forms no cluster.
+            options.initial.clear();
+        }
+        options.node = node;
+        let handle = match Handle::start_in(world, options, parts.hooks()).await {
+            Ok(handle) => handle,
+            Err(error) => return Ended::Failed(error.to_string()),
+        };
+        *self.running.lock() = Some(Running { node, life, handle: handle.clone() });
+        let backend = PlantedBackend::new(RaftBackend::new(handle.clone()), node, self.config.planted);
         let gateway = Gateway::over(Arc::new(backend), parts);
         let binding = JobBinding::Named("default".to_owned());
         let (_told, job_ports) = watch::channel(JobPorts::default());
         let (_made, backups) = watch::channel(None);
         let routes = tripod_coordination::routes(&gateway, &binding);
         let routes = tripod_native::add_to(routes, &gateway, &job_ports, &backups);
-        let incoming = network::clients().await.map_err(|error| error.to_string())?;
+        let incoming = match network::clients().await {
+            Ok(incoming) => incoming,
+            Err(error) => return Ended::Failed(error.to_string()),
+        };
         let serving = tripod_coordination::server().add_routes(routes).serve_with_incoming(incoming);
         tokio::select! {
             biased;
-            why = handle.failed() => Err(why),
-            served = serving => Err(format!("its client port ended: {served:?}")),
+            why = handle.failed() => Ended::Failed(why),
+            _ = handle.removed() => Ended::Removed,
+            () = self.dismissed.notified() => Ended::Removed,
+            served = serving => Ended::Failed(format!("its client port ended: {served:?}")),
         }
     }
 }
@@ -162,5 +313,9 @@ struct Observed {
 impl Observer for Observed {
     fn applied(&self, line: LogLine) {
         self.witness.applied(self.node, line);
+    }
+
+    fn members(&self, line: LogLine, members: SeenMembers) {
+        self.witness.members(self.node, line, &members);
     }
 }

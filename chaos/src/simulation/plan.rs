@@ -25,12 +25,21 @@ pub(crate) struct Plan {
     pub(crate) keep_entries: u64,
     /// The slowest message in a good network, in milliseconds.
     pub(crate) latency_max_ms: u64,
+    /// Further machines, on which nodes may be started that join.
+    pub(crate) spares: usize,
     /// In the order in which they begin; at most one of the network and one of another kind at a time.
     pub(crate) faults: Vec<Planned>,
 }
 
 /// The cluster is left alone for so long at the beginning.
 const QUIET_MS: u64 = 1500;
+/// Machines on which nodes may be started that join, in a cluster whose members change.
+const SPARES: usize = 3;
+
+/// Whether the members change in the run of a seed: in every other one.
+pub(crate) fn members_change(seed: u64) -> bool {
+    seed.is_multiple_of(2)
+}
 
 impl Plan {
     /// The plan of a seed for faults up to `faults_until`.
@@ -47,10 +56,16 @@ impl Plan {
         let snapshot_every_entries = *pick(&mut dice, &[50, 100, 200, 400, 1000]);
         let keep_entries = *pick(&mut dice, &[0, 10, 50, 200]);
         let latency_max_ms = *pick(&mut dice, &[2, 5, 10, 20]);
-        let mut faults = lane(&mut dice, nodes, faults_until, network_fault);
-        faults.extend(lane(&mut dice, nodes, faults_until, node_fault));
+        let spares = if members_change(seed) { SPARES } else { 0 };
+        let mut faults = lane(&mut dice, nodes + spares, faults_until, network_fault);
+        faults.extend(lane(&mut dice, nodes + spares, faults_until, node_fault));
         faults.sort_by_key(|planned| planned.from);
-        Self { nodes, timing, snapshot_every_entries, keep_entries, latency_max_ms, faults }
+        Self { nodes, timing, snapshot_every_entries, keep_entries, latency_max_ms, spares, faults }
+    }
+
+    /// The machines, those without a node included.
+    pub(crate) fn places(&self) -> usize {
+        self.nodes + self.spares
     }
 }
 

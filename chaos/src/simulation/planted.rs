@@ -30,17 +30,20 @@ pub enum Planted {
     BarrierArrivalDropped,
     /// Now and then an increment is applied twice.
     DoubleApply,
+    /// A node that joins is given an id that another one had.
+    ReusedId,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::LyingDisk,
         Self::ForgottenVote,
         Self::StaleReads,
         Self::IncarnationCheckSkipped,
         Self::BarrierArrivalDropped,
         Self::DoubleApply,
+        Self::ReusedId,
     ];
 }
 
@@ -162,6 +165,20 @@ impl Backend for PlantedBackend {
     }
 
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
-        self.inner.members(request)
+        let joins = matches!(request, MembersRequest::Join { .. });
+        let asked = self.inner.members(request);
+        if self.planted != Some(Planted::ReusedId) || !joins {
+            return asked;
+        }
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let MembersAnswer::Join { cluster_id, node } = asked.await? else { unreachable!("it joins") };
+            let mut given = node;
+            inner.read(&mut |state: &State| {
+                let removed = (1..node.0).map(NodeId).find(|node| state.registry().is_removed(*node));
+                given = removed.unwrap_or(node);
+            });
+            Ok(MembersAnswer::Join { cluster_id, node: given })
+        })
     }
 }

@@ -75,7 +75,7 @@ impl Run<'_> {
     fn new(seed: u64, options: &Options) -> Self {
         let faults_until = SimTime(options.faults_for_ms);
         let plan = Plan::new(seed, faults_until);
-        let witness = Witness::new(seed, plan.nodes, options.keep_events);
+        let witness = Witness::new(seed, plan.places(), options.keep_events);
         let sites = Site::all(seed, &plan, options.planted, &witness);
         let mut sim = simulation(seed, &plan);
         for site in &sites {
@@ -83,17 +83,21 @@ impl Run<'_> {
             sim.host(site.name.clone(), move || Arc::clone(&site).run());
         }
         let (phase, gangs_over) = (Rc::new(Cell::new(Phase::Faults)), Rc::new(Cell::new(false)));
-        for host in workload::HOSTS {
+        let mut hosts = workload::HOSTS.to_vec();
+        if plan.spares > 0 {
+            hosts.push(workload::OPERATOR);
+        }
+        for host in &hosts {
             let setting = Setting {
                 seed,
-                nodes: plan.nodes,
+                sites: sites.clone().into(),
                 witness: witness.clone(),
                 phase: Rc::clone(&phase),
                 gangs_over: Rc::clone(&gangs_over),
             };
-            sim.client(host, workload::run(host, setting));
+            sim.client(*host, workload::run(host, setting));
         }
-        let clients = workload::HOSTS.map(ToOwned::to_owned);
+        let clients: Vec<_> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let nemesis = Nemesis::new(seed, &plan, &sites, &clients, &witness);
         let watcher = Watcher::new(&sites, &witness);
         let began = Instant::now();
@@ -186,6 +190,7 @@ impl Run<'_> {
             self.witness.note(at, "end", format_args!("all have applied {applied}: {digest:016x}"));
             self.witness.applied_in_the_end(at, applied);
         }
+        self.watcher.members_in_the_end(at);
         for key in self.witness.acknowledged_keys() {
             let found = self.watcher.read(|state| {
                 let scope = Scope { job: state.job_named(workload::KEYS_JOB)?, service: None };

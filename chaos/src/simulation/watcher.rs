@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use tripod_gateway::{Leadership, Role};
 use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::member::{self, Standing};
 use tripod_state::{Fault, Scope, State};
 
 use super::invariant::incarnation_fencing::Task;
+use super::invariant::one_membership;
 use super::node::{Running, Site};
-use super::observation::{Sample, SimTime};
+use super::observation::{LogLine, Sample, SimTime};
 use super::witness::Witness;
 
 /// How often the nodes' status is looked at, in milliseconds of simulated time.
@@ -27,12 +29,36 @@ const STALL_COUNTS_MS: u64 = 5000;
 pub(crate) struct Watcher {
     sites: Vec<Arc<Site>>,
     witness: Witness,
-    leaderships: BTreeMap<NodeId, Leadership>,
+    leaderships: BTreeMap<String, Leadership>,
     dead: BTreeSet<Task>,
     /// When an index above all before was last seen applied, and that index.
     progress: (SimTime, LogIndex),
     last_stall: SimTime,
     looked: Looked,
+}
+
+/// A machine with a node, at one moment.
+struct Look {
+    node: NodeId,
+    /// How the node shows itself, and whether it leads and has applied everything of earlier terms.
+    up: Option<(Sample, bool)>,
+    log: Vec<LogLine>,
+}
+
+impl Look {
+    /// Whether its disk holds what is at that index, in its log or below it.
+    fn holds(&self, index: LogIndex, line: Option<&LogLine>) -> bool {
+        match (self.log.first(), self.log.last()) {
+            (Some(first), Some(last)) if first.index <= index => {
+                let mine = self.log.iter().find(|line| line.index == index);
+                last.index >= index && line.is_none_or(|line| mine.is_none_or(|mine| mine == line))
+            }
+            // What was purged was applied.
+            (Some(_), _) => true,
+            // Nothing above the last snapshot; of a node that is down that is not known.
+            _ => self.up.is_none_or(|(sample, _)| sample.last_log >= index),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -78,41 +104,65 @@ impl Watcher {
     fn leaders(&mut self, at: SimTime) {
         for site in &self.sites {
             let Some(running) = site.running() else {
-                self.leaderships.remove(&site.node);
+                self.leaderships.remove(&site.name);
                 continue;
             };
             let seen = running.leadership();
-            if self.leaderships.get(&site.node) == Some(&seen) {
+            if self.leaderships.get(&site.name) == Some(&seen) {
                 continue;
             }
-            self.leaderships.insert(site.node, seen);
+            self.leaderships.insert(site.name.clone(), seen);
             let Leadership { leader, term, ready_here } = seen;
             let leader = leader.map_or("nobody".to_owned(), |leader| format!("node {leader}"));
             let ready = if ready_here { ", ready" } else { "" };
             self.witness.note(at, &site.name, format_args!("term {term}: {leader} leads{ready}"));
-            self.witness.follows(at, site.node, running.life, &seen);
+            self.witness.follows(at, running.node, running.life, &seen);
         }
     }
 
     fn status(&mut self, at: SimTime) {
         let with_logs = due(&mut self.looked.logs, at, LOGS_EVERY_MS);
-        let mut logs = Vec::new();
+        let mut looks = Vec::new();
         for site in &self.sites {
-            let Some(running) = site.running() else { continue };
-            let sample = sample(&running);
+            let Some(node) = site.node() else { continue };
             let log = site.disk.log();
+            let Some(running) = site.running() else {
+                looks.push(Look { node, up: None, log });
+                continue;
+            };
+            let sample = sample(&running);
             self.witness.sampled(at, &sample, &log);
-            if with_logs {
-                logs.push(log);
-            }
             if sample.applied > self.progress.1 {
                 if at.since_ms(self.progress.0) > STALL_MS {
                     self.last_stall = at;
                 }
                 self.progress = (at, sample.applied);
             }
+            let ready = running.leadership().ready_here;
+            looks.push(Look { node, up: Some((sample, ready)), log });
         }
-        self.witness.logs(at, &logs);
+        self.leads(at, &looks);
+        if with_logs {
+            let up = looks.into_iter().filter(|look| look.up.is_some());
+            self.witness.logs(at, &up.map(|look| look.log).collect::<Vec<_>>());
+        }
+    }
+
+    /// Who holds what leaders have applied, and who follows no earlier one.
+    fn leads(&self, at: SimTime, looks: &[Look]) {
+        for look in looks {
+            let Some((leader, ready)) = &look.up else { continue };
+            if !leader.leads {
+                continue;
+            }
+            let line = look.log.iter().find(|line| line.index == leader.applied);
+            let nodes = |is_so: &dyn Fn(&Look) -> bool| -> BTreeSet<NodeId> {
+                looks.iter().filter(|look| is_so(look)).map(|look| look.node).collect()
+            };
+            let holders = nodes(&|look| look.holds(leader.applied, line));
+            let promised = nodes(&|look| look.up.is_none_or(|(sample, _)| sample.term >= leader.term));
+            self.witness.leads(at, leader, &holders, &promised, *ready);
+        }
     }
 
     fn states(&mut self, at: SimTime) {
@@ -120,7 +170,7 @@ impl Watcher {
             let Some(running) = site.running() else { continue };
             let (applied, digest) = applied_and_digest(&running);
             self.witness.note(at, &site.name, format_args!("applied {applied}: {digest:016x}"));
-            self.witness.digest(at, site.node, applied, digest);
+            self.witness.digest(at, running.node, applied, digest);
             let dead = running.handle.read(silent_tasks);
             for task in dead {
                 if self.dead.insert(task.clone()) {
@@ -134,10 +184,43 @@ impl Watcher {
         }
     }
 
+    /// The machines that are not free for another node.
+    fn taken(&self) -> impl Iterator<Item = &Arc<Site>> {
+        self.sites.iter().filter(|site| !site.is_vacant())
+    }
+
+    /// Judges who the members are in the end: those that the log says, on every node, and nobody else is up.
+    pub(crate) fn members_in_the_end(&self, at: SimTime) {
+        let last = self.witness.last_members();
+        let up: BTreeSet<NodeId> = self.taken().filter_map(|site| site.node()).collect();
+        if up != last.nodes || last.sets.len() != 1 {
+            let what = format!("nodes {up:?} are there, and the log says {}", one_membership::words(&last));
+            self.witness.broken(at, "one membership", what);
+        }
+        for running in self.sites.iter().filter_map(|site| site.running()) {
+            let (registered, open) = running.handle.read(|state| {
+                let registry = state.registry();
+                let voter = |known: &member::Node| known.standing == Standing::Voter;
+                let nodes: Vec<_> = registry.nodes().map(|(node, known)| (node, voter(known))).collect();
+                (nodes, registry.open().map(|open| open.change.to_string()))
+            });
+            let voters = last.sets.first().cloned().unwrap_or_default();
+            let listed: Vec<_> = last.nodes.iter().map(|node| (*node, voters.contains(node))).collect();
+            if registered != listed || open.is_some() {
+                let what = format!(
+                    "node {} has registered {registered:?} with {open:?} under way, and the log says {}",
+                    running.node,
+                    one_membership::words(&last)
+                );
+                self.witness.broken(at, "one membership", what);
+            }
+        }
+    }
+
     /// The index and digest that all nodes have in common, if they are all up and equal.
     pub(crate) fn all_equal(&self) -> Option<(LogIndex, u64)> {
         let mut common = None;
-        for site in &self.sites {
+        for site in self.taken() {
             let seen = applied_and_digest(&site.running()?);
             if *common.get_or_insert(seen) != seen {
                 return None;
@@ -149,7 +232,7 @@ impl Watcher {
     /// Whether every node is up and knows the same leader, who is ready.
     pub(crate) fn all_follow(&self) -> bool {
         let seen: Option<Vec<_>> =
-            self.sites.iter().map(|site| site.running().map(|running| running.leadership())).collect();
+            self.taken().map(|site| site.running().map(|running| running.leadership())).collect();
         let Some(seen) = seen else { return false };
         let leader = seen[0].leader;
         leader.is_some()
@@ -157,7 +240,7 @@ impl Watcher {
             && seen.iter().any(|one| one.ready_here)
     }
 
-    /// Looks at the state of any node.
+    /// Looks at the state of any node that is up.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> Option<T> {
         let running = self.sites.iter().find_map(|site| site.running())?;
         Some(running.handle.read(look))
@@ -166,6 +249,7 @@ impl Watcher {
     /// How the nodes stand, in words.
     pub(crate) fn words(&self) -> String {
         let one = |site: &Arc<Site>| match site.running() {
+            None if site.is_vacant() => format!("{} is vacant", site.name),
             None => format!("{} is down", site.name),
             Some(running) => {
                 let (applied, digest) = applied_and_digest(&running);

@@ -1,12 +1,13 @@
 //! Where everything that happens in a simulation is told: the event log, the history of the clients, and the
 //! rules, which judge at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tripod_gateway::Leadership;
+use tripod_raft::SeenMembers;
 use tripod_state::ids::{LogIndex, NodeId};
 
 use super::event_log::EventLog;
@@ -19,8 +20,10 @@ use super::invariant::incarnation_fencing::{IncarnationFencing, Task};
 use super::invariant::leader_completeness::LeaderCompleteness;
 use super::invariant::log_matching;
 use super::invariant::monotone_applied::MonotoneApplied;
+use super::invariant::one_membership::{self, OneMembership};
 use super::invariant::state_machine_safety::StateMachineSafety;
 use super::invariant::term_covers_log;
+use super::invariant::voters_decide::VotersDecide;
 use super::observation::{Life, LogLine, Sample, SimTime, Violation};
 use crate::history::{Call, ClientId, Header, History, Micros, Outcome, Recorder};
 
@@ -45,6 +48,8 @@ struct Seen {
     work: AcknowledgedWork,
     fencing: IncarnationFencing,
     heartbeats: HeartbeatRule,
+    members: OneMembership,
+    voters: VotersDecide,
     barriers: u64,
     /// Since when nothing has been wrong with the network, nodes and disks.
     calm_since: Option<SimTime>,
@@ -66,6 +71,9 @@ pub struct Judged {
     pub barriers: u64,
     /// Acknowledgements to lives of tasks.
     pub lives: u64,
+    /// Lists of the members that were committed.
+    #[serde(default)]
+    pub memberships: u64,
 }
 
 /// The simulated time, as the host that runs at the moment sees it.
@@ -92,6 +100,8 @@ impl Witness {
             work: AcknowledgedWork::default(),
             fencing: IncarnationFencing::default(),
             heartbeats: HeartbeatRule::new(nodes),
+            members: OneMembership::default(),
+            voters: VotersDecide::default(),
             barriers: 0,
             calm_since: Some(SimTime(0)),
             counts: BTreeMap::new(),
@@ -157,6 +167,58 @@ impl Witness {
         seen.completeness.applied(node, line);
         let judged = seen.machines.applied(node, line);
         seen.judge(now(), "state machine safety", judged);
+    }
+
+    /// A machine was given an id for its node.
+    pub(crate) fn joined(&self, at: SimTime, node: NodeId) {
+        let mut seen = self.seen.lock();
+        let judged = seen.members.joined(node);
+        seen.judge(at, "one membership", judged);
+    }
+
+    /// A node applies an entry that lists the members.
+    pub(crate) fn members(&self, node: NodeId, line: LogLine, members: &SeenMembers) {
+        let mut seen = self.seen.lock();
+        seen.log.note(
+            now(),
+            &format!("node {node}"),
+            format_args!("index {}: {}", line.index, one_membership::words(members)),
+        );
+        let judged = seen.members.entered(line, members);
+        seen.judge(now(), "one membership", judged);
+    }
+
+    /// Whether the id is none of the members', as the last list says that any node has applied.
+    pub(crate) fn is_gone(&self, node: NodeId) -> bool {
+        self.seen.lock().members.last().is_some_and(|members| !members.nodes.contains(&node))
+    }
+
+    /// The members, as the last list says that any node has applied.
+    pub(crate) fn last_members(&self) -> SeenMembers {
+        self.seen.lock().members.last().cloned().unwrap_or_default()
+    }
+
+    /// A node leads. `holders`: who holds what it has applied last; `promised`: who may have promised to follow no
+    /// leader of an earlier term. `ready`: it has applied everything of earlier terms.
+    pub(crate) fn leads(
+        &self,
+        at: SimTime,
+        leader: &Sample,
+        holders: &BTreeSet<NodeId>,
+        promised: &BTreeSet<NodeId>,
+        ready: bool,
+    ) {
+        let mut guard = self.seen.lock();
+        let seen = &mut *guard;
+        let judged = seen.members.leads(leader.node, leader.term);
+        seen.judge(at, "one membership", judged);
+        let judged = seen.voters.applied(leader, &seen.members, holders);
+        seen.judge(at, "only voters decide", judged);
+        seen.voters.leads(leader, promised);
+        if ready {
+            let judged = seen.voters.ready(leader, &seen.members);
+            seen.judge(at, "only voters decide", judged);
+        }
     }
 
     /// The logs of all nodes at one moment.
@@ -284,6 +346,7 @@ impl Witness {
                 writes: seen.work.writes(),
                 barriers: seen.barriers,
                 lives: seen.fencing.checked(),
+                memberships: seen.members.lists(),
             },
         }
     }

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 mod counting;
+mod drain;
+mod endpoints;
 mod operator;
 mod replace;
 mod resize;

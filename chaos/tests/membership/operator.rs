@@ -22,9 +22,14 @@ impl Operator {
 
     /// Runs `tripod member` with these arguments.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        self.run_any(&[&["member"], arguments].concat()).await
+    }
+
+    /// Runs `tripod` with these arguments.
+    pub(crate) async fn run_any(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(find_tripod().unwrap());
-        command.arg("member").args(arguments).args(["--json", "--timeout", "30"]);
-        if ["remove", "replace"].iter().any(|lasting| arguments.first() == Some(lasting)) {
+        command.args(arguments).args(["--json", "--timeout", "30"]);
+        if ["remove", "replace"].iter().any(|lasting| arguments.get(1) == Some(lasting)) {
             command.arg("--yes");
         }
         command.args(["--endpoints", &self.endpoints]);

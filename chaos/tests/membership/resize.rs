@@ -9,11 +9,13 @@ use tripod_proto::tripod::v1::WatchMembersRequest;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 
 use crate::counting::Counting;
+use crate::endpoints::Endpoints;
 use crate::operator::{Machines, Operator, told};
 use crate::{PATIENCE, assert_equal_digests};
 
 const COUNTERS: usize = 4;
-/// How soon agents know that a member is gone, once the change is committed; and what a busy machine takes on top.
+/// How soon agents and gRPC clients know that a member is gone, once the change has ended; and what a busy machine
+/// takes on top.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// Increments between two changes.
 const BETWEEN: u64 = 50;
@@ -56,6 +58,7 @@ async fn three_become_five_and_three_again_under_writes() {
 
     let mut agents = AgentsClient::new(connect::lazy(&machines.client(4)).unwrap());
     let mut told_members = agents.watch_members(WatchMembersRequest {}).await.unwrap().into_inner();
+    let mut endpoints = Endpoints::watch(&machines.client(4)).await;
     let leader = cluster.wait_for_leader().await.unwrap();
     let other = cluster.ids().find(|node| *node != leader).unwrap();
     for (node, left) in [(leader, 4), (other, 3)] {
@@ -70,6 +73,8 @@ async fn three_become_five_and_three_again_under_writes() {
             }
         }
         assert!(ended.elapsed() <= TOLD_WITHIN, "agents knew after {:?}", ended.elapsed());
+        endpoints.without(port_of(&cluster.endpoint(node))).await;
+        assert!(ended.elapsed() <= TOLD_WITHIN, "gRPC clients knew after {:?}", ended.elapsed());
         let ended = wait_for_its_end(&mut cluster, node).await;
         assert_eq!(ended.code(), Some(1));
         let log = std::fs::read_to_string(cluster.log(node)).unwrap();
@@ -83,6 +88,10 @@ async fn three_become_five_and_three_again_under_writes() {
     let left = [vec![cluster.endpoint(stays)], newcomers.to_vec()].concat();
     counting.stop_and_check(&left).await;
     assert_equal_digests(&left).await;
+}
+
+fn port_of(endpoint: &str) -> u16 {
+    endpoint.rsplit_once(':').expect("HOST:PORT").1.parse().unwrap()
 }
 
 async fn wait_for_its_end(cluster: &mut Cluster, node: u64) -> std::process::ExitStatus {

@@ -56,6 +56,7 @@ pub(crate) fn level_2() -> Vec<Sample> {
         ("level/pin", plain(Command::Level(Level::Pin { level: FeatureLevel(1), by: "ops@host".into() }))),
         ("level/unpin", plain(Command::Level(Level::Unpin { by: "ops@host".into() }))),
         ("job/note", plain(Command::Job(note))),
+        ("member/drain", plain(Command::Member(Member::Drain { node: NodeId(2), drained: true }))),
     ]
 }
 

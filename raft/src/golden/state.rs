@@ -197,6 +197,7 @@ fn level_2() -> Log {
     log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(2), heard }));
     let (name, note) = ("train".to_owned(), "ask the blue team".to_owned());
     log.apply(Command::Job(job::Command::Note { name, note }));
+    log.apply(Command::Member(Member::Drain { node: NodeId(2), drained: true }));
     log
 }
 

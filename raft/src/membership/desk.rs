@@ -37,6 +37,8 @@ pub enum MembersRequest {
     },
     /// Give up on the change under way.
     Cancel { change: ChangeId },
+    /// A node is to lead nothing and to have no clients, or to have both again.
+    Drain { node: NodeId, drained: bool },
 }
 
 /// The answer to each of them.
@@ -46,6 +48,7 @@ pub enum MembersAnswer {
     Change(Planned),
     Join { cluster_id: String, node: NodeId },
     Cancel,
+    Drain,
 }
 
 /// The members, and the change under way.
@@ -69,6 +72,8 @@ pub struct MemberSight {
     pub voter: bool,
     /// It answers the node that tells this.
     pub answers: bool,
+    /// It is to lead nothing and to have no clients.
+    pub drained: bool,
     /// Committed entries that it is not known to hold; on the leader.
     pub lag_entries: Option<u64>,
 }
@@ -116,6 +121,9 @@ impl Members {
                 self.begun.notify_one();
                 Ok(MembersAnswer::Cancel)
             }
+            MembersRequest::Drain { node, drained } => {
+                self.drain(node, drained).await.map(|()| MembersAnswer::Drain)
+            }
         }
     }
 
@@ -143,11 +151,13 @@ impl Members {
         let answering = self.answering(&shape).await;
         let lags = if by_leader { self.lags() } else { Default::default() };
         let voters = shape.voters();
+        let drained = self.drained(&shape);
         let one = |(node, peer): (&u64, &String)| MemberSight {
             node: NodeId(*node),
             peer: peer.clone(),
             voter: voters.contains(node),
             answers: answering.contains(node),
+            drained: drained.contains(node),
             lag_entries: lags.get(node).copied(),
         };
         let (open, last) = self.machine.read(|state| {
@@ -193,6 +203,23 @@ impl Members {
         }
         let begun = open_of(self.begin(begin).await?)?;
         Ok(Planned { before, after, node: begun.node, change: Some(begun.id) })
+    }
+
+    /// Refused if nobody would be left to lead.
+    async fn drain(&self, node: NodeId, drained: bool) -> Result<(), ChangeError> {
+        self.check_leads()?;
+        let _turn = self.turn.lock().await;
+        let command = member::Command::Drain { node, drained };
+        self.rehearse(&command)?;
+        if drained {
+            let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
+            let (answering, out) = (self.answering(&shape).await, self.drained(&shape));
+            let leads = |other: &u64| *other != node.0 && answering.contains(other) && !out.contains(other);
+            if !shape.voters().iter().any(leads) {
+                return Err(ChangeError::Unwise(Unwise::NobodyElse { node }));
+            }
+        }
+        self.begin(command).await.map(|_| ())
     }
 
     async fn join(&self, peer: String, token: u64) -> Result<MembersAnswer, ChangeError> {

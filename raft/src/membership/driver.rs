@@ -45,8 +45,13 @@ impl Members {
         if !settled {
             return Some(PAUSE);
         }
+        if self.is_drained() && self.hand_over.to(None).await.is_ok() {
+            return Some(PAUSE);
+        }
         let Some(open) = self.machine.read(|state| state.registry().open().cloned()) else {
-            return self.settle(&shape).await;
+            let rest = self.settle(&shape).await;
+            // Somebody else may be able to lead later.
+            return rest.or_else(|| self.is_drained().then_some(HAND_OVER_PAUSE));
         };
         match step::next(&open, &shape, self.node) {
             Step::Enter(entry) => self.enter(&open, entry).await,

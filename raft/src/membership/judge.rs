@@ -31,6 +31,8 @@ pub enum Unwise {
     Silent { node: NodeId },
     /// It has not caught up.
     Lagging { node: NodeId, entries: u64, limit: u64 },
+    /// Nobody else could lead: every other voter is drained or does not answer.
+    NobodyElse { node: NodeId },
     /// Nobody else votes.
     LastVoter { node: NodeId },
     /// Of the voters that there would be, too few answer.

@@ -13,11 +13,13 @@
 //! | `step` | what to do next for a change |
 //! | `desk` | takes what is asked |
 //! | `driver` | does it, on the leader |
+//! | `drained` | a node that is to lead nothing |
 //! | `farewell` | how a node learns that it was removed |
 //! | `book` | the transport follows the membership |
 
 mod book;
 mod desk;
+mod drained;
 mod driver;
 mod farewell;
 mod judge;
@@ -51,7 +53,7 @@ pub(crate) use book::follow as follow_addresses;
 pub use desk::{ChangeError, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned};
 pub(crate) use farewell::Farewell;
 pub use judge::{LAG_ENTRIES_MAX, Unwise};
-pub(crate) use shape::{Shape, listed};
+pub(crate) use shape::{Shape, listed, tell_members};
 pub use votes::Votes;
 
 /// Judges changes and brings them about. Clones are the same.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tripod_state::ids::NodeId;
 use tripod_state::member::Listed;
 
-use crate::types::Peer;
+use crate::types::{LogId, Peer};
 
 /// The members without what only the engine needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +35,23 @@ impl Shape {
     pub(crate) fn contains(&self, node: u64) -> bool {
         self.nodes.contains_key(&node)
     }
+}
+
+/// Writes into the node's log who the members are from now on; every replica does, in the order of the log.
+pub(crate) fn tell_members(id: LogId, membership: &openraft::Membership<u64, Peer>) {
+    let sets: Vec<String> = membership.get_joint_config().iter().map(words).collect();
+    let learners: BTreeSet<u64> = membership.learner_ids().collect();
+    tracing::info!(
+        index = id.index,
+        term = id.leader_id.term,
+        voters = sets.join("|"),
+        learners = words(&learners),
+        "the members are listed"
+    );
+}
+
+fn words(nodes: &BTreeSet<u64>) -> String {
+    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The same for the state machine.

@@ -121,6 +121,11 @@ fn replace(shape: &Shape, voters: &BTreeSet<u64>, (old, new, peer): (u64, u64, &
         // A learner, whose place is that of a learner.
         return remove(shape, voters, old, this);
     }
+    if old == this && voters.len() == 1 {
+        // Nobody else could take over: the new one votes beside it first.
+        let beside = ChangeMembers::AddVoterIds(BTreeSet::from([new]));
+        return Step::EnterWhenCaughtUp(new, Entry::new(beside, true));
+    }
     if old == this {
         return Step::HandOver;
     }
@@ -178,6 +183,19 @@ mod tests {
         let settle = ChangeMembers::ReplaceAllVoters(BTreeSet::from([1, 3, 4]));
         assert_eq!(between, Step::Enter(Entry::new(settle, false)));
         assert_eq!(next(&open, &shape(&[&[1, 3, 4]], &[1, 3, 4]), 3), Step::End(Ending::Done));
+    }
+
+    /// Seed 194 of the simulation has seen it wait for ever for somebody to hand over to.
+    #[test]
+    fn the_only_voter_is_replaced_by_one_that_votes_beside_it_first() {
+        let open = replace_2_by_4();
+        let beside = next(&open, &shape(&[&[2]], &[2, 4]), 2);
+        let add = ChangeMembers::AddVoterIds(BTreeSet::from([4]));
+        assert_eq!(beside, Step::EnterWhenCaughtUp(4, Entry::new(add, true)));
+        let both = shape(&[&[2, 4]], &[2, 4]);
+        assert_eq!(next(&open, &both, 2), Step::HandOver);
+        assert!(matches!(next(&open, &both, 4), Step::EnterWhenCaughtUp(4, _)));
+        assert_eq!(next(&open, &shape(&[&[4]], &[4]), 4), Step::End(Ending::Done));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::handle::ProposeError;
 use crate::held_votes::{self, HeldVotes};
 use crate::leadership::LeadershipWatch;
 use crate::options::Options;
+use crate::state_machine::StateMachine;
 use crate::types::{Raft, Vote};
 
 /// Entries that an heir may lack. It gets them before it stands, and nothing is taken in meanwhile.
@@ -45,6 +46,8 @@ const SILENT_PART: u32 = 4;
 pub(crate) struct HandOver {
     node: NodeId,
     raft: Raft,
+    /// It says who is to lead nothing.
+    machine: StateMachine,
     leadership: LeadershipWatch,
     votes: HeldVotes,
     /// The longest time after which a follower that hears no leader stands for election.
@@ -66,11 +69,18 @@ struct Candidate {
 }
 
 impl HandOver {
-    pub(crate) fn new(options: &Options, raft: Raft, leadership: LeadershipWatch, votes: HeldVotes) -> Self {
+    pub(crate) fn new(
+        options: &Options,
+        raft: Raft,
+        machine: StateMachine,
+        leadership: LeadershipWatch,
+        votes: HeldVotes,
+    ) -> Self {
         let election_max = Duration::from_millis(options.timing.election_max.0);
         Self {
             node: options.node,
             raft,
+            machine,
             leadership,
             votes,
             election_max,
@@ -145,7 +155,9 @@ impl HandOver {
     /// Who may be told to take over.
     pub(super) async fn heir(&self, wanted: Option<NodeId>) -> Result<NodeId, ProposeError> {
         let candidates = self.candidates();
+        let is_drained = |node: NodeId| self.machine.read(|state| state.is_drained(node));
         let Some(wanted) = wanted else {
+            let candidates = candidates.into_iter().filter(|candidate| !is_drained(candidate.node)).collect();
             let heir = self.first_to_answer(candidates).await;
             return heir
                 .ok_or_else(|| ProposeError::NoLeader("no other voter answers and is up to date".into()));
@@ -153,6 +165,10 @@ impl HandOver {
         let Some(candidate) = candidates.into_iter().find(|candidate| candidate.node == wanted) else {
             return Err(ProposeError::NoLeader(format!("node {wanted} is no voter")));
         };
+        if is_drained(wanted) {
+            let text = format!("node {wanted} is drained; `tripod node undrain {wanted}` first");
+            return Err(ProposeError::NoLeader(text));
+        }
         if candidate.lag > LAG_MAX {
             let lag = candidate.lag;
             let text = format!("node {wanted} is {lag} entries behind; try again when it has caught up");

@@ -104,6 +104,7 @@ impl Node {
     /// Calls the members where they are, and finds out if this node is none any more.
     pub(super) fn follow_membership(&self, channels: &Channels) {
         tokio::spawn(follow_addresses(self.raft.clone(), channels.clone(), self.stop.subscribe()));
+        tokio::spawn(self.members.clone().stand_back(self.gate.clone(), self.stop.subscribe()));
         let initial = self.options.initial.iter().map(|member| (member.node.0, member.peer.clone()));
         let farewell = Farewell {
             node: self.options.node.0,

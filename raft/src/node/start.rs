@@ -184,7 +184,7 @@ fn members(
         machine: machine.clone(),
         leadership: leadership.clone(),
         votes: votes.clone(),
-        hand_over: HandOver::new(options, raft.clone(), leadership.clone(), votes.clone()),
+        hand_over: HandOver::new(options, raft.clone(), machine.clone(), leadership.clone(), votes.clone()),
         submitter: submitter.clone(),
         channels: channels.clone(),
         patience: Duration::from_millis(options.timing.election_max.0),

@@ -26,12 +26,13 @@ use tripod_state::level;
 use crate::journal::SimulatedDisk;
 
 pub(crate) use clock::catch_up;
+pub(crate) use observer::tell;
 pub(crate) use wiring::{Door, Wires, incoming};
 pub(crate) use work::Work;
 
 pub use clock::{WallClock, time_of_day};
 pub use network::{BoxFuture, Listener, Network, Stream};
-pub use observer::{LogLine, Observer};
+pub use observer::{LogLine, Observer, SeenMembers};
 
 /// The world of one node. Clones are the same world.
 #[derive(Clone)]

@@ -1,5 +1,8 @@
 //! What a simulation may see of a node's log.
 
+use std::collections::BTreeSet;
+
+use openraft::EntryPayload;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -31,8 +34,34 @@ impl LogLine {
     }
 }
 
+/// The members, as an entry of the log lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeenMembers {
+    /// The sets of voters of which each must agree: two while one takes the place of the other.
+    pub sets: Vec<BTreeSet<NodeId>>,
+    /// All members, learners included.
+    pub nodes: BTreeSet<NodeId>,
+}
+
 /// Is told what a node does. Must not block, nor call the node.
 pub trait Observer: Send + Sync + 'static {
     /// The entry is about to be applied, as the next one of this node.
     fn applied(&self, line: LogLine);
+
+    /// The entry, of which [`Self::applied`] was told, lists the members.
+    fn members(&self, line: LogLine, members: SeenMembers) {
+        let _ = (line, members);
+    }
+}
+
+/// Tells the observer of an entry that is about to be applied.
+pub(crate) fn tell(observer: &dyn Observer, entry: &Entry) {
+    let line = LogLine::of(entry);
+    observer.applied(line);
+    if let EntryPayload::Membership(membership) = &entry.payload {
+        let ids = |set: &BTreeSet<u64>| set.iter().copied().map(NodeId).collect();
+        let sets = membership.get_joint_config().iter().map(ids).collect();
+        let nodes = membership.nodes().map(|(node, _)| NodeId(*node)).collect();
+        observer.members(line, SeenMembers { sets, nodes });
+    }
 }

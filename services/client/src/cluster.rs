@@ -104,6 +104,16 @@ impl Client {
         at(leader, timeout)?.call("member cancel", Repeat::Freely, cancel).await.map(|_| ())
     }
 
+    /// Says whether a node is to lead nothing and to have no clients. The node at `leader` must lead.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the reason, else as any call.
+    pub async fn drain(leader: &str, node_id: u64, drained: bool, timeout: Duration) -> Result<(), Error> {
+        let request = wire::DrainNodeRequest { node_id, drained };
+        let drain = |channel: Channel| async move { ClusterClient::new(channel).drain_node(request).await };
+        at(leader, timeout)?.call("node drain", Repeat::Freely, drain).await.map(|_| ())
+    }
+
     /// Asks for an id for a node with an empty data directory. The node at `leader` must lead.
     ///
     /// # Errors

@@ -100,7 +100,9 @@ impl Agents for Service {
             let mut stops = false;
             loop {
                 // Whoever listens wants to know where to go even when nobody leads.
-                let Ok(known) = gateway.read(Consistency::Local, State::members).await else { return };
+                let Ok(known) = gateway.read(Consistency::Local, State::serving_members).await else {
+                    return;
+                };
                 let members = known.into_iter().map(address).collect();
                 let now = pb::MembersResponse { members, stopping: stops };
                 if told.send(Ok(now)).await.is_err() || stops {

@@ -17,9 +17,9 @@ use tripod_proto::tripod::v1::cluster_server::{Cluster, ClusterServer};
 use tripod_proto::tripod::v1::kv_server::{Kv, KvServer};
 use tripod_proto::tripod::v1::{
     CancelChangeRequest, CancelChangeResponse, ChangeMembersRequest, ChangeMembersResponse, DeleteRequest,
-    DeleteResponse, GetRequest, GetResponse, JoinRequest, JoinResponse, ListMembersRequest,
-    ListMembersResponse, ListRequest, ListResponse, PutRequest, PutResponse, StatusRequest, StatusResponse,
-    TransferLeaderRequest, TransferLeaderResponse,
+    DeleteResponse, DrainNodeRequest, DrainNodeResponse, GetRequest, GetResponse, JoinRequest, JoinResponse,
+    ListMembersRequest, ListMembersResponse, ListRequest, ListResponse, PutRequest, PutResponse,
+    StatusRequest, StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
 };
 
 const JOB: &str = "load";
@@ -96,6 +96,10 @@ impl Cluster for Node {
         &self,
         _: Request<CancelChangeRequest>,
     ) -> Result<Response<CancelChangeResponse>, Status> {
+        Err(Status::unimplemented("not part of the load"))
+    }
+
+    async fn drain_node(&self, _: Request<DrainNodeRequest>) -> Result<Response<DrainNodeResponse>, Status> {
         Err(Status::unimplemented("not part of the load"))
     }
 

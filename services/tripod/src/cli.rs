@@ -113,6 +113,9 @@ pub(crate) enum Command {
     /// Read and write keys of a job
     #[command(subcommand)]
     Kv(cmd::kv::KvCommand),
+    /// Send a node's clients and leadership to others for a while
+    #[command(subcommand)]
+    Node(cmd::node::NodeCommand),
     /// Move leadership
     #[command(subcommand)]
     Leader(cmd::leader::LeaderCommand),

@@ -74,7 +74,7 @@ async fn run(gateway: &Gateway, sender: &watch::Sender<Option<Arc<Directory>>>) 
 
 impl Seen {
     fn of(state: &State) -> Self {
-        Self { members: state.members(), jobs: state.jobs() }
+        Self { members: state.serving_members(), jobs: state.jobs() }
     }
 
     /// Every host at which there is a job, or may be one soon.

@@ -30,6 +30,10 @@ impl State {
     /// # Errors
     /// The first thing found.
     pub fn fits(&self, level: FeatureLevel) -> Result<(), Refusal> {
+        let needs = Kind::MEMBER_DRAIN.needs;
+        if level < needs && !self.drained.is_empty() {
+            return Err(Refusal::Drained { needs, nodes: self.drained.iter().copied().collect() });
+        }
         let needs = Kind::JOB_NOTE.needs;
         if level >= needs || self.notes.is_empty() {
             return Ok(());

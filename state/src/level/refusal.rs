@@ -22,4 +22,6 @@ pub enum Refusal {
     NoPin { asked: FeatureLevel, level: FeatureLevel },
     /// The level was to be lowered, but notes of jobs need a higher one. `jobs`: the first of them by id.
     Notes { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
+    /// The level was to be lowered, but drained nodes need a higher one.
+    Drained { needs: FeatureLevel, nodes: Vec<NodeId> },
 }

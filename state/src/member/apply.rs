@@ -25,6 +25,10 @@ impl State {
             self.members.remove(&node);
             changed = true;
         }
+        let removed = self.drained.iter().copied().filter(|node| self.registry.is_removed(*node));
+        for node in removed.collect::<Vec<_>>() {
+            self.drained.remove(&node);
+        }
         if changed { vec![Effect::MemberChanged] } else { Vec::new() }
     }
 
@@ -32,6 +36,22 @@ impl State {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Whether the node is to lead nothing and to have no clients.
+    #[must_use]
+    pub fn is_drained(&self, node: NodeId) -> bool {
+        self.drained.contains(&node)
+    }
+
+    /// Where clients may go: [`Self::members`] without those that are drained, unless all are.
+    #[must_use]
+    pub fn serving_members(&self) -> Vec<(NodeId, Addresses)> {
+        let mut serving = self.members();
+        if serving.iter().any(|(node, _)| !self.is_drained(*node)) {
+            serving.retain(|(node, _)| !self.is_drained(*node));
+        }
+        serving
     }
 
     pub(crate) fn apply_member(
@@ -47,6 +67,7 @@ impl State {
             Command::Join { peer, token } => self.join(context, &peer, token),
             Command::Cancel { change } => self.cancel(change),
             Command::End { change, ending } => self.end(context, change, ending),
+            Command::Drain { node, drained } => return self.drain(node, drained, effects),
         };
         if self.registry != before {
             effects.push(Effect::MemberChanged);
@@ -60,6 +81,16 @@ impl State {
         }
         if self.members.get(&node) != Some(&addresses) {
             self.members.insert(node, addresses);
+            effects.push(Effect::MemberChanged);
+        }
+        Ok(Answer::Done)
+    }
+
+    fn drain(&mut self, node: NodeId, drained: bool, effects: &mut Vec<Effect>) -> Reply {
+        self.check_known(node)?;
+        let changed =
+            if drained { self.drained.insert(node).is_none() } else { self.drained.remove(&node).is_some() };
+        if changed {
             effects.push(Effect::MemberChanged);
         }
         Ok(Answer::Done)

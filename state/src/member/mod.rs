@@ -51,4 +51,7 @@ pub enum Command {
     Cancel { change: ChangeId },
     /// The leader has done what a change asked for, or knows that it cannot be done.
     End { change: ChangeId, ending: Ending },
+    /// A node is to lead nothing and to have no clients from now on, while it goes on voting; or it is to have both
+    /// again. Repeated without harm.
+    Drain { node: NodeId, drained: bool },
 }

@@ -51,7 +51,8 @@ impl Counts {
             | Piece::RuntimeArrived { .. }
             | Piece::Registry(_)
             | Piece::Level(_)
-            | Piece::Note { .. } => {}
+            | Piece::Note { .. }
+            | Piece::Drained { .. } => {}
         }
     }
 }

@@ -77,6 +77,10 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             state.notes.insert(job, note);
             last = self.next()?;
         }
+        while let Piece::Drained { node } = last {
+            self.check(state.drained.insert(node).is_none())?;
+            last = self.next()?;
+        }
         let Piece::End = last else { return self.refuse("not the end") };
         match self.records.next() {
             None => Ok(state),

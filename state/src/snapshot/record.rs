@@ -104,6 +104,10 @@ pub(crate) enum Piece {
         job: JobId,
         note: String,
     },
+    /// Behind the notes, one for each node that is drained.
+    Drained {
+        node: NodeId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

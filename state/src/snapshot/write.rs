@@ -53,6 +53,7 @@ impl State {
             .chain(registry)
             .chain(level)
             .chain(notes)
+            .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -201,3 +201,35 @@ fn the_registry_is_part_of_a_snapshot_and_of_the_digest() {
     assert_eq!(loaded, machine.state);
     assert_eq!(loaded.digest(), machine.state.digest());
 }
+
+#[test]
+fn a_drained_node_is_none_that_clients_are_sent_to_and_its_mark_goes_with_it() {
+    let mut machine = founded();
+    for node in 1..=3 {
+        machine.announce(node).expect("a member");
+    }
+    let digest = machine.state.digest();
+    let drain = |node, drained| member::Command::Drain { node: NodeId(node), drained };
+    let serving = |machine: &Machine| -> Vec<u64> {
+        machine.state.serving_members().into_iter().map(|(node, _)| node.0).collect()
+    };
+    assert_eq!(machine.member(drain(2, true)), Ok(Answer::Done));
+    assert_eq!(machine.member(drain(2, true)), Ok(Answer::Done), "repeated without harm");
+    assert!(machine.state.is_drained(NodeId(2)) && !machine.state.is_drained(NodeId(1)));
+    assert_eq!((machine.announced(), serving(&machine)), (vec![1, 2, 3], vec![1, 3]));
+    assert_ne!(machine.state.digest(), digest);
+    let read = State::from_records(machine.state.records()).expect("its own records");
+    assert_eq!(read, machine.state);
+
+    assert_eq!(machine.member(drain(2, false)), Ok(Answer::Done));
+    assert_eq!(serving(&machine), [1, 2, 3]);
+    assert_eq!(machine.state.digest(), digest, "nobody is drained, as before");
+    for node in 1..=3 {
+        machine.member(drain(node, true)).expect("a member");
+    }
+    assert_eq!(serving(&machine), [1, 2, 3], "somebody must serve");
+    machine.state.follow_members(&listed(&[(1, true), (2, true)]));
+    assert!(!machine.state.is_drained(NodeId(3)));
+    assert_eq!(refused(machine.member(drain(3, true))), Refusal::NodeRemoved { node: NodeId(3) });
+    assert_eq!(refused(machine.member(drain(9, true))), Refusal::NodeUnknown { node: NodeId(9) });
+}

@@ -5,6 +5,7 @@
 //! | `election_safety`, `log_matching`, `leader_completeness`, `state_machine_safety` | the four of the Raft paper, from samples of nodes and of their logs |
 //! | `term_covers_log` | that no promise is forgotten in a crash |
 //! | `monotone_applied`, `equal_digests` | replicas |
+//! | `one_membership`, `voters_decide` | who the members are, and that only voters decide |
 //! | `acknowledged_work` | writes and what is there in the end |
 //! | `incarnation_fencing`, `barrier_all_or_none`, `heartbeat_rule` | what clients were told |
 
@@ -17,5 +18,7 @@ pub(crate) mod incarnation_fencing;
 pub(crate) mod leader_completeness;
 pub(crate) mod log_matching;
 pub(crate) mod monotone_applied;
+pub(crate) mod one_membership;
 pub(crate) mod state_machine_safety;
 pub(crate) mod term_covers_log;
+pub(crate) mod voters_decide;

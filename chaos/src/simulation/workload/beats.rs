@@ -54,7 +54,7 @@ impl Pulse {
                 if self.life(task) == Some(life) {
                     self.stop(task);
                 }
-            } else if beat.answered.since_ms(beat.sent) < LEADERS_WORD_MS {
+            } else if beat.by_member && beat.answered.since_ms(beat.sent) < LEADERS_WORD_MS {
                 client.witness.beat(&member.task, beat.node, beat.sent);
             }
         }

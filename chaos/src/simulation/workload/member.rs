@@ -106,6 +106,7 @@ impl Member {
         };
         let request = to_job(self.job(), request);
         let sent = now();
+        let asked = client.member_at(node);
         let answer = tokio::time::timeout(patience, service.heartbeat(request)).await.ok()?;
         let answered = now();
         let accepted = match answer {
@@ -113,7 +114,9 @@ impl Member {
             Err(status) if std::error::Error::source(&status).is_some() => return None,
             Err(_) => false,
         };
-        Some(Beat { node, sent, answered, accepted })
+        // One that was removed, and is not told yet or just leaves, answers from what it knew last.
+        let by_member = asked.is_some() && client.member_at(node) == asked;
+        Some(Beat { node, sent, answered, accepted, by_member })
     }
 
     /// Arrives at a barrier and waits, again after an answer was lost, until `deadline`.
@@ -148,6 +151,8 @@ pub(super) struct Beat {
     pub(super) sent: SimTime,
     pub(super) answered: SimTime,
     pub(super) accepted: bool,
+    /// Whoever answered was a member all the while.
+    pub(super) by_member: bool,
 }
 
 /// The end of a barrier as dialect N tells it, in words.

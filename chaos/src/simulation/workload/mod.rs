@@ -5,6 +5,7 @@
 //! | `keys` | `tripod.v1` and dialect N | registers: read, write, insert, compare-and-set |
 //! | `list` | `tripod.v1` | an append list: inserts of keys of their own, read in the order of the log |
 //! | `counter` | dialect N | increments that are repeated with their stamp until there is an answer |
+//! | `operator` | `tripod.v1` | changes of the members, in every other run |
 //! | `gang` | dialect N | tasks of a job: registration, lives, heartbeats, barriers, silence |
 
 mod arrival;
@@ -14,11 +15,14 @@ mod gang;
 mod keys;
 mod list;
 mod member;
+mod operator;
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::client::{Client, Phase};
+use super::node::Site;
 use super::witness::Witness;
 use crate::history::ClientId;
 
@@ -26,12 +30,14 @@ pub(crate) use keys::JOB as KEYS_JOB;
 
 /// The hosts of clients.
 pub(crate) const HOSTS: [&str; 3] = ["keys", "count", "gang"];
+/// The host of who changes the members.
+pub(crate) const OPERATOR: &str = "operator";
 
 /// What every workload is told.
 #[derive(Clone)]
 pub(crate) struct Setting {
     pub(crate) seed: u64,
-    pub(crate) nodes: usize,
+    pub(crate) sites: Rc<[Arc<Site>]>,
     pub(crate) witness: Witness,
     pub(crate) phase: Rc<Cell<Phase>>,
     /// Set once the last gang has ended: the other clients go on until then.
@@ -40,7 +46,7 @@ pub(crate) struct Setting {
 
 impl Setting {
     fn client(&self, id: u32) -> Client {
-        Client::new(self.seed, ClientId(id), self.nodes, &self.witness, &self.phase)
+        Client::new(self.seed, ClientId(id), &self.sites, &self.witness, &self.phase)
     }
 }
 
@@ -60,6 +66,7 @@ pub(crate) async fn run(host: &'static str, setting: Setting) -> turmoil::Result
             let second = first.sibling(ClientId(21));
             futures::future::join(counter::run(first), counter::run(second)).await;
         }
+        OPERATOR => operator::run(setting.client(40), &setting.sites).await,
         _ => {
             gang::run(setting.client(30)).await;
             setting.gangs_over.set(true);

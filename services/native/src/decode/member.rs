@@ -26,6 +26,10 @@ pub(crate) fn change(request: wire::ChangeMembersRequest) -> Result<Change, Stat
     })
 }
 
-fn node(id: u64) -> Result<NodeId, Status> {
+/// A node that is named.
+///
+/// # Errors
+/// It is node 0.
+pub(crate) fn node(id: u64) -> Result<NodeId, Status> {
     if id == 0 { Err(Status::invalid_argument("there is no node 0; ids begin at 1")) } else { Ok(NodeId(id)) }
 }

@@ -30,6 +30,7 @@ fn sight(member: &MemberSight, announced: &Members) -> wire::MemberSight {
         voter: member.voter,
         answers: member.answers,
         lag_entries: member.lag_entries,
+        drained: member.drained,
     }
 }
 

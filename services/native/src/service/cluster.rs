@@ -5,9 +5,9 @@ use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::cluster_server::Cluster;
 use tripod_proto::tripod::v1::{
-    CancelChangeRequest, CancelChangeResponse, ChangeMembersRequest, ChangeMembersResponse, JoinRequest,
-    JoinResponse, ListMembersRequest, ListMembersResponse, StatusRequest, StatusResponse,
-    TransferLeaderRequest, TransferLeaderResponse,
+    CancelChangeRequest, CancelChangeResponse, ChangeMembersRequest, ChangeMembersResponse, DrainNodeRequest,
+    DrainNodeResponse, JoinRequest, JoinResponse, ListMembersRequest, ListMembersResponse, StatusRequest,
+    StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
 };
 use tripod_state::State;
 use tripod_state::ids::NodeId;
@@ -101,6 +101,13 @@ impl Cluster for Service {
         request: Request<CancelChangeRequest>,
     ) -> Result<Response<CancelChangeResponse>, Status> {
         members::cancel(&self.gateway, request.get_ref()).await.map(Response::new)
+    }
+
+    async fn drain_node(
+        &self,
+        request: Request<DrainNodeRequest>,
+    ) -> Result<Response<DrainNodeResponse>, Status> {
+        members::drain(&self.gateway, request.get_ref()).await.map(Response::new)
     }
 
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinResponse>, Status> {

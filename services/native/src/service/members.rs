@@ -39,6 +39,14 @@ pub(super) async fn cancel(
     ask(gateway, MembersRequest::Cancel { change }, None).await.map(|_| wire::CancelChangeResponse {})
 }
 
+pub(super) async fn drain(
+    gateway: &Gateway,
+    request: &wire::DrainNodeRequest,
+) -> Result<wire::DrainNodeResponse, Status> {
+    let (node, drained) = (decode::member::node(request.node_id)?, request.drained);
+    ask(gateway, MembersRequest::Drain { node, drained }, None).await.map(|_| wire::DrainNodeResponse {})
+}
+
 pub(super) async fn join(
     gateway: &Gateway,
     request: wire::JoinRequest,

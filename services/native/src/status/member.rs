@@ -29,6 +29,7 @@ fn unwise(unwise: &Unwise) -> (Code, &'static str) {
         Unwise::Stranger { .. } => (Code::FailedPrecondition, "address-stranger"),
         Unwise::Silent { .. } => (Code::FailedPrecondition, "member-silent"),
         Unwise::Lagging { .. } => (Code::FailedPrecondition, "member-lagging"),
+        Unwise::NobodyElse { .. } => (Code::FailedPrecondition, "nobody-else"),
         Unwise::LastVoter { .. } => (Code::FailedPrecondition, "last-voter"),
         Unwise::QuorumLost { .. } => (Code::FailedPrecondition, "quorum-lost"),
         Unwise::TooOld { .. } => (Code::FailedPrecondition, "level-too-old"),
@@ -54,7 +55,11 @@ pub(crate) fn of_change(error: &ChangeError, change: Option<&Change>) -> Status 
         }
         (ChangeError::Unwise(why), None) => {
             let (code, reason) = unwise(why);
-            with_reason(code, reason, format!("{why:?}"))
+            let told = match why {
+                Unwise::NobodyElse { node } => text::member::nobody_else(*node),
+                why => format!("{why:?}"),
+            };
+            with_reason(code, reason, told)
         }
         (ChangeError::Unknown(why), _) => with_reason(
             Code::Unavailable,

@@ -22,6 +22,14 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
             "T4409 level-pin-range: the level cannot be pinned at {asked}: it is at {level}, and is pinned there or \
              lowered, to 1 at least; {SHOW}"
         ),
+        Refusal::Drained { needs, nodes } => {
+            let first = nodes.first().map_or(1, |node| node.0);
+            format!(
+                "T4405 level-held: drained nodes, which need feature level {needs}: {}; take each back first: `tripod \
+                 node undrain {first}`",
+                ids(nodes)
+            )
+        }
         Refusal::Notes { needs, count, jobs } => {
             let first = jobs.first().map_or("NAME", |name| name.as_str());
             format!(

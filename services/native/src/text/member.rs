@@ -1,6 +1,7 @@
 //! Why a change of the members was refused, in words, with the next command.
 
 use tripod_gateway::{Unwise, Votes};
+use tripod_state::ids::NodeId;
 use tripod_state::member::{Change, Ending, Refusal};
 
 use super::ids;
@@ -56,6 +57,7 @@ pub(crate) fn of_unwise(unwise: &Unwise, change: &Change) -> String {
             "node {node} is {entries} entries behind, at most {limit} are allowed; wait until it has caught up \
              (`tripod member list` shows it), then try again"
         ),
+        Unwise::NobodyElse { node } => nobody_else(*node),
         Unwise::LastVoter { node } => format!(
             "node {node} is the only voter, and without it there is no cluster; add and promote another one first"
         ),
@@ -69,6 +71,14 @@ pub(crate) fn of_unwise(unwise: &Unwise, change: &Change) -> String {
             votes(after)
         ),
     }
+}
+
+/// Why a node is not drained.
+pub(crate) fn nobody_else(node: NodeId) -> String {
+    format!(
+        "every voter but node {node} is drained or does not answer the leader, so nobody else could lead; bring one \
+         back first: `tripod node undrain ID`, or see `tripod member list`"
+    )
 }
 
 /// Who votes, as one part of a sentence.

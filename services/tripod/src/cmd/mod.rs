@@ -13,6 +13,7 @@ pub(crate) mod leader;
 pub(crate) mod level;
 pub(crate) mod man;
 pub(crate) mod member;
+pub(crate) mod node;
 pub(crate) mod preflight;
 pub(crate) mod recover;
 pub(crate) mod run;
@@ -40,6 +41,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Leader(command) => leader::run(command, &global).await,
         Command::Level(command) => level::run(command, &global).await,
         Command::Member(command) => member::run(command, &global).await,
+        Command::Node(command) => node::run(command, &global).await,
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,

@@ -3,6 +3,7 @@
 
 mod announce;
 mod default_job;
+mod drain;
 mod job_ports;
 pub(crate) mod joining;
 mod listen;
@@ -103,7 +104,8 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     joining::done(&config.data);
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
-    let contact = gateway.contact();
+    let (contact, drained) = drain::contact(&gateway, config.node);
+    tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
     tasks.serve(listeners, &gateway, &contact, &Told { job_ports: job_ports_told, backups: backups_told });
     if let Some(plan) = config.backups {

@@ -29,6 +29,8 @@ struct MemberView {
     peer_address: String,
     /// Empty until it announced itself.
     client_address: String,
+    /// It is to lead nothing and to have no clients.
+    drained: bool,
     /// Committed entries that it is not known to hold; `null` for the leader itself.
     lag_entries: Option<u64>,
 }
@@ -74,7 +76,7 @@ impl MembersView {
             table.row(vec![
                 member.id.to_string(),
                 if leads { "leader" } else { member.role }.to_owned(),
-                if member.answers { "ok" } else { "silent" }.to_owned(),
+                member.state().to_owned(),
                 member.peer_address.clone(),
                 if member.client_address.is_empty() { "-" } else { &member.client_address }.to_owned(),
                 member.lag_entries.map_or_else(|| "-".to_owned(), |lag| lag.to_string()),
@@ -108,7 +110,17 @@ impl MemberView {
             answers: member.answers,
             peer_address: member.peer_address.clone(),
             client_address: member.client_address.clone(),
+            drained: member.drained,
             lag_entries: member.lag_entries,
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.answers, self.drained) {
+            (true, false) => "ok",
+            (true, true) => "drained",
+            (false, false) => "silent",
+            (false, true) => "silent, drained",
         }
     }
 }
@@ -170,6 +182,7 @@ mod tests {
             voter: node_id < 4,
             answers: node_id != 3,
             lag_entries: (node_id != 1).then_some(12),
+            drained: node_id == 2,
         };
         wire::ListMembersResponse {
             cluster_id: "prod".into(),
@@ -193,6 +206,7 @@ mod tests {
         let head =
             "cluster prod  leader node 1  voters 1 2 3  quorum 2 of 3, 2 answer (silent: 3)  learners 4";
         assert_eq!(text.lines().next(), Some(head), "{text}");
+        assert!(text.contains("2     voter    drained  10.0.0.2:7800  -       12"), "{text}");
         assert!(text.contains("3     voter    silent  10.0.0.3:7800  -       12"), "{text}");
         assert!(text.contains("in progress: replace 3 by 10.0.0.4:7800 (change 77, by root@ops)"), "{text}");
         assert!(text.contains("`tripod member cancel 77`"), "{text}");

@@ -4,6 +4,7 @@ mod agents;
 mod bad_input;
 mod outage;
 mod program;
+mod resize;
 mod restart;
 pub(super) mod swallow;
 
@@ -27,6 +28,8 @@ pub(crate) enum Part {
     FrozenNode,
     /// The way to the attached node swallows everything for as long.
     SilentNetwork,
+    /// Members come and go.
+    Resize,
     /// Each agent is told to stop and started again.
     Restart,
     /// All agents are killed and started again.
@@ -36,12 +39,13 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Program,
         Self::ProgramLegacy,
         Self::Outage,
         Self::FrozenNode,
         Self::SilentNetwork,
+        Self::Resize,
         Self::Restart,
         Self::Kill,
         Self::BadInput,
@@ -57,7 +61,7 @@ impl Part {
             Self::BadInput => settings.all_clients && newest,
             _ if settings.all_clients => true,
             Self::Program => newest || release == LAST_FOR_PYTHON_3_11,
-            Self::Outage | Self::FrozenNode => newest,
+            Self::Outage | Self::FrozenNode | Self::Resize => newest,
             _ => false,
         };
         Self::ALL.into_iter().filter(is_run).collect()
@@ -84,6 +88,7 @@ impl fmt::Display for Part {
             Self::Outage => "outage",
             Self::FrozenNode => "frozen node",
             Self::SilentNetwork => "silent network",
+            Self::Resize => "resize",
             Self::Restart => "restart",
             Self::Kill => "kill",
             Self::BadInput => "bad input",
@@ -101,6 +106,7 @@ pub(super) async fn run(settings: &Settings, release: &str, part: Part) -> Resul
         Part::Outage => outage::whole_cluster(python, &folder).await,
         Part::FrozenNode => outage::frozen_node(python, &folder).await,
         Part::SilentNetwork => outage::silent_network(python, &folder).await,
+        Part::Resize => resize::run(python, &folder).await,
         Part::Restart => restart::planned(python, &folder).await,
         Part::Kill => restart::killed(python, &folder).await,
         Part::BadInput => bad_input::run(python, &folder).await,

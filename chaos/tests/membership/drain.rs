@@ -1,0 +1,107 @@
+//! A node is drained under writes: it goes on voting, and leads nothing and has no clients until it is undrained.
+
+use serde_json::Value;
+use tokio::time::Instant;
+use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_load::connect;
+use tripod_proto::tripod::v1::WatchMembersRequest;
+use tripod_proto::tripod::v1::agents_client::AgentsClient;
+
+use crate::counting::Counting;
+use crate::operator::{Operator, told};
+use crate::{LOOK_PAUSE, PATIENCE, assert_equal_digests};
+
+const COUNTERS: usize = 4;
+/// Increments between two steps.
+const BETWEEN: u64 = 50;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drained_node_votes_and_leads_nothing_until_it_is_undrained() {
+    let mut cluster = Cluster::start(ClusterOptions::tripod().unwrap()).await.unwrap();
+    let all = cluster.endpoints();
+    let operator = Operator::of(&all);
+    let counting = Counting::start(&all, COUNTERS);
+    counting.go_on(BETWEEN).await;
+    let drained = cluster.wait_for_leader().await.unwrap();
+    let id = drained.to_string();
+
+    let done = node(&operator, "drain", &id).await;
+    assert_eq!((&done["node"], &done["drained"]), (&drained.into(), &true.into()), "{done}");
+    let leader = cluster.wait_for_leader().await.unwrap();
+    assert_ne!(leader, drained);
+    let list = operator.list_when("drained", |list| shows(list, drained, true)).await;
+    assert_eq!(list["votes"]["voters"].as_array().unwrap().len(), 3, "it votes: {list}");
+    agents_are_sent_to(&all, &[1, 2, 3].into_iter().filter(|node| *node != drained).collect::<Vec<_>>())
+        .await;
+    let refused = operator.run_any(&["leader", "transfer", "--to", &id]).await;
+    assert!(told(&refused).contains("is drained"), "{}", told(&refused));
+    counting.go_on(BETWEEN).await;
+
+    // Its vote makes the other one the leader, and it stands back itself: also when it has just been started again.
+    cluster.kill(drained).unwrap();
+    cluster.restart(drained).unwrap();
+    cluster.wait_until_ready().await.unwrap();
+    cluster.kill(leader).unwrap();
+    let other = cluster.ids().find(|node| ![drained, leader].contains(node)).unwrap();
+    wait_until_leads(&mut cluster, other).await;
+    counting.go_on(BETWEEN).await;
+    assert_eq!(cluster.wait_for_leader().await.unwrap(), other);
+    let nobody_else = operator.run_any(&["node", "drain", &other.to_string()]).await;
+    assert!(told(&nobody_else).contains("nobody else could lead"), "{}", told(&nobody_else));
+    cluster.restart(leader).unwrap();
+    cluster.wait_until_ready().await.unwrap();
+
+    node(&operator, "undrain", &id).await;
+    operator.list_when("undrained", |list| shows(list, drained, false)).await;
+    agents_are_sent_to(&all, &[1, 2, 3]).await;
+    let moved = operator.run_any(&["leader", "transfer", "--to", &id]).await;
+    assert!(moved.status.success(), "{}", told(&moved));
+    counting.go_on(BETWEEN).await;
+    let unknown = operator.run_any(&["node", "drain", "9"]).await;
+    assert!(told(&unknown).contains("there is no node 9"), "{}", told(&unknown));
+    counting.stop_and_check(&all).await;
+    assert_equal_digests(&all).await;
+}
+
+/// Gives a command that must succeed, and its answer.
+async fn node(operator: &Operator, command: &str, id: &str) -> Value {
+    let output = operator.run_any(&["node", command, id]).await;
+    assert!(output.status.success(), "{command} {id}: {}", told(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn shows(list: &Value, node: u64, drained: bool) -> bool {
+    let members = list["members"].as_array().into_iter().flatten();
+    members.into_iter().any(|member| member["id"] == node && member["drained"] == drained)
+}
+
+/// Waits until agents are told to use these nodes and no others.
+async fn agents_are_sent_to(endpoints: &[String], nodes: &[u64]) {
+    let mut agents = AgentsClient::new(connect::lazy(&endpoints[0]).unwrap());
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        // A node that is drained ends the streams of its clients, who ask again.
+        if let Ok(told) = agents.watch_members(WatchMembersRequest {}).await
+            && let Ok(Some(told)) = told.into_inner().message().await
+        {
+            let mut members: Vec<u64> = told.members.iter().map(|member| member.node_id).collect();
+            members.sort_unstable();
+            if members == nodes {
+                return;
+            }
+        }
+        assert!(Instant::now() < deadline, "agents are never sent to {nodes:?}");
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
+
+async fn wait_until_leads(cluster: &mut Cluster, node: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if cluster.wait_for_leader().await.unwrap() == node {
+            return;
+        }
+        assert!(Instant::now() < deadline, "node {node} never leads");
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
