@@ -105,6 +105,7 @@ short_runs! {
     a_short_run_of_partitions: "partitions",
     a_short_run_of_slow_network: "slow-network",
     a_short_run_of_mixed: "mixed",
+    a_short_run_of_membership: "membership",
     a_short_run_of_power_cuts: "power-cuts",
     a_short_run_of_power_cuts_on_ext4: "power-cuts-ext4",
     a_short_run_of_bit_rot: "bit-rot",

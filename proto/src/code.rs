@@ -123,6 +123,7 @@ catalogue! {
     ChangeFailed = 4310, "change-failed", "the change of the members was not made";
     ChangeGoesOn = 4311, "change-goes-on", "the change of the members has begun and not ended yet";
     IdUnexpected = 4312, "id-unexpected", "the new node would get another id";
+    NobodyElse = 4313, "nobody-else", "nobody else could lead";
     LevelLow = 4401, "level-low", "a command needs a feature level that is not in force";
     LevelOld = 4402, "level-old", "a build does not support the feature level in force";
     LevelData = 4403, "level-data", "a data directory is of a higher feature level than the build supports";

@@ -40,8 +40,8 @@ impl Layout<'_> {
         if joins {
             command.args(["--join", &self.contacts.join(",")]);
         } else {
-            let initial = self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?;
-            command.args(["--node", &id.to_string(), "--initial", &initial]);
+            // Where the faults' launcher looks for it.
+            command.args(["--node", &id.to_string()]);
         }
         command
             .arg("--data")
@@ -51,6 +51,10 @@ impl Layout<'_> {
             .args(["--http", &loopback(ports.http)])
             .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)])
             .arg("--exit-with-parent");
+        if !joins {
+            let initial = self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?;
+            command.args(["--initial", &initial]);
+        }
         Ok(command)
     }
 

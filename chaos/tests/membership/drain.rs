@@ -23,6 +23,7 @@ async fn a_drained_node_votes_and_leads_nothing_until_it_is_undrained() {
     let counting = Counting::start(&all, COUNTERS);
     counting.go_on(BETWEEN).await;
     let drained = cluster.wait_for_leader().await.unwrap();
+    operator.level_when_raised().await;
     let id = drained.to_string();
 
     let done = node(&operator, "drain", &id).await;

@@ -60,6 +60,22 @@ impl Operator {
         }
     }
 
+    /// Waits until the cluster is at the highest level that its nodes support, as it is a moment after its first start.
+    pub(crate) async fn level_when_raised(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.run_any(&["level", "show"]).await;
+            if let Ok(shown) = serde_json::from_slice::<Value>(&output.stdout)
+                && shown["level"].as_u64() > Some(1)
+                && shown["next"].is_null()
+            {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the level is never raised: {output:?}");
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+
     /// Asks for the list until it is what is waited for.
     pub(crate) async fn list_when(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;

@@ -1,6 +1,7 @@
 //! Ids of nodes, and the one change of the members that is under way.
 
 use tripod_state::ids::{ChangeId, NodeId};
+use tripod_state::level::{self, Command as Level};
 use tripod_state::member::{Addresses, Change, Ending, Listed, Open, Refusal, Standing};
 use tripod_state::{Answer, Command, Effect, Fault, Reply, State, member};
 
@@ -208,6 +209,8 @@ fn a_drained_node_is_none_that_clients_are_sent_to_and_its_mark_goes_with_it() {
     for node in 1..=3 {
         machine.announce(node).expect("a member");
     }
+    let raise = Level::Raise { to: level::NEWEST, heard: (1..=3).map(NodeId).collect() };
+    machine.apply(Command::Level(raise)).expect("all support it");
     let digest = machine.state.digest();
     let drain = |node, drained| member::Command::Drain { node: NodeId(node), drained };
     let serving = |machine: &Machine| -> Vec<u64> {

@@ -207,7 +207,7 @@ mod tests {
             "cluster prod  leader node 1  voters 1 2 3  quorum 2 of 3, 2 answer (silent: 3)  learners 4";
         assert_eq!(text.lines().next(), Some(head), "{text}");
         assert!(text.contains("2     voter    drained  10.0.0.2:7800  -       12"), "{text}");
-        assert!(text.contains("3     voter    silent  10.0.0.3:7800  -       12"), "{text}");
+        assert!(text.contains("3     voter    silent   10.0.0.3:7800  -       12"), "{text}");
         assert!(text.contains("in progress: replace 3 by 10.0.0.4:7800 (change 77, by root@ops)"), "{text}");
         assert!(text.contains("`tripod member cancel 77`"), "{text}");
     }
