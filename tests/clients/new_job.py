@@ -24,7 +24,7 @@ def create(job_cmd, tasks, heartbeat, shutdown, register, recoverable):
 
 def delete(job_cmd, name):
     """Delete a job that `create` made."""
-    command = [*shlex.split(job_cmd), "delete", name]
+    command = [*shlex.split(job_cmd), "delete", name, "--yes"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 

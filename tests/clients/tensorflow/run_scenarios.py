@@ -60,7 +60,7 @@ class Job:
 
     def delete(self):
         """Remove it with everything in it."""
-        command = [*self._job_cmd, "delete", self.name]
+        command = [*self._job_cmd, "delete", self.name, "--yes"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
