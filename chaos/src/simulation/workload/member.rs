@@ -137,6 +137,8 @@ impl Member {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
             match client.ask_within(left, async move { service.barrier(request).await }).await {
                 Answer::Yes(_) => return End::Passed,
+                // An earlier attempt of this task, whose answer was lost, was held somewhere and came later.
+                Answer::No(status) if is_superseded(&status) => client.pause(100).await,
                 Answer::No(status) => return of_barrier(&status),
                 Answer::NotExecuted(_) | Answer::Lost(_) => client.pause(100).await,
             }
@@ -153,6 +155,11 @@ pub(super) struct Beat {
     pub(super) accepted: bool,
     /// Whoever answered was a member all the while.
     pub(super) by_member: bool,
+}
+
+/// The call was replaced by another one of the same task; the barrier goes on.
+fn is_superseded(status: &Status) -> bool {
+    status.message().contains("more recent barrier call")
 }
 
 /// The end of a barrier as dialect N tells it, in words.
