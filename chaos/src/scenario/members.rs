@@ -8,7 +8,7 @@ use tripod_raft::SeenMembers;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
 use crate::check::Violation;
-use crate::simulation::{LogLine, OneMembership};
+use crate::simulation::{LogLine, OneMembership, SimTime};
 
 /// How a line about a list of the members ends, before its fields.
 const WORDS: &str = "the members are listed";
@@ -34,12 +34,12 @@ impl Told {
         Ok(())
     }
 
-    /// How many lists there were, and what was wrong with them.
+    /// How many lists there were, and what was wrong with them. When they were applied plays no part in that.
     pub(super) fn judge(&self) -> (usize, Vec<Violation>) {
         let mut rule = OneMembership::default();
         let mut broken = Vec::new();
         for (line, members) in self.lists.values().flatten() {
-            if let Err(why) = rule.entered(*line, members) {
+            if let Err(why) = rule.entered(SimTime::default(), *line, members) {
                 broken.push(Violation::new("one membership", format!("index {}", line.index), why, &[]));
             }
         }

@@ -2,7 +2,7 @@
 //! simulated disk, network and clock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -43,6 +43,8 @@ pub(crate) struct Site {
     running: Mutex<Option<Running>>,
     /// The operator takes the machine back.
     dismissed: Notify,
+    /// The node here was removed, and its process is to end with all that it started.
+    process_over: AtomicBool,
     config: Config,
     witness: Witness,
 }
@@ -128,6 +130,7 @@ impl Site {
                 clock_off_ms: Arc::default(),
                 running: Mutex::new(None),
                 dismissed: Notify::new(),
+                process_over: AtomicBool::new(false),
                 config: Config { options, places: plan.places(), seed, planted },
                 witness: witness.clone(),
             })
@@ -180,6 +183,14 @@ impl Site {
         drop(self.running.lock().take());
     }
 
+    /// Whether the host is to be started anew, because the process on it has ended by itself. Tells it once.
+    ///
+    /// Connections that were accepted are tasks of their own, which nothing but the end of the runtime ends: until
+    /// then they would answer for a node that is no more.
+    pub(crate) fn take_process_over(&self) -> bool {
+        self.process_over.swap(false, Ordering::Relaxed)
+    }
+
     /// Sets the clock on this node's wall.
     pub(crate) fn set_clock_off(&self, off_ms: i64) {
         self.clock_off_ms.store(off_ms, Ordering::Relaxed);
@@ -195,24 +206,20 @@ impl Site {
 
     /// What the host runs, from start to crash. It never ends by itself: the simulation would go on without it.
     pub(crate) async fn run(self: Arc<Self>) -> turmoil::Result {
-        loop {
-            let node = self.identity().await;
-            let life = Life(self.lives.fetch_add(1, Ordering::Relaxed) + 1);
-            self.witness.note(now(), &self.name, format_args!("node {node} starts, life {}", life.0));
-            match self.serve(node, life).await {
-                Ended::Removed if self.witness.is_gone(node) => self.vacate(node).await,
-                Ended::Removed => {
-                    let what = format!("node {node} was told that it was removed, and was not");
-                    self.witness.broken(now(), "one membership", what);
-                }
-                Ended::Failed(why) => {
-                    self.witness.broken(now(), "a node ended by itself", format!("node {node}: {why}"));
-                }
+        let node = self.identity().await;
+        let life = Life(self.lives.fetch_add(1, Ordering::Relaxed) + 1);
+        self.witness.note(now(), &self.name, format_args!("node {node} starts, life {}", life.0));
+        match self.serve(node, life).await {
+            Ended::Removed if self.witness.is_gone(node) => self.vacate(node).await,
+            Ended::Removed => {
+                let what = format!("node {node} was told that it was removed, and was not");
+                self.witness.broken(now(), "one membership", what);
             }
-            if self.node() == Some(node) {
-                return std::future::pending().await;
+            Ended::Failed(why) => {
+                self.witness.broken(now(), "a node ended by itself", format!("node {node}: {why}"));
             }
         }
+        std::future::pending().await
     }
 
     /// The node that is to be started here, once there is one.
@@ -263,6 +270,7 @@ impl Site {
         self.witness.count("nodes that were removed");
         self.disk.wipe();
         *self.owner.lock() = Owner::Nobody;
+        self.process_over.store(true, Ordering::Relaxed);
     }
 
     async fn serve(&self, node: NodeId, life: Life) -> Ended {

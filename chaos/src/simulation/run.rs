@@ -133,6 +133,10 @@ impl Run<'_> {
     fn step(&mut self) -> Result<(), String> {
         self.clients_over = self.sim.step().map_err(|error| error.to_string())?;
         let at = self.at();
+        for site in self.sites.iter().filter(|site| site.take_process_over()) {
+            self.sim.crash(site.name.clone());
+            self.sim.bounce(site.name.clone());
+        }
         self.nemesis.turn(&mut self.sim, at);
         self.watcher.turn(at);
         Ok(())

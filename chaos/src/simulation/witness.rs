@@ -149,6 +149,8 @@ impl Witness {
         let mut seen = self.seen.lock();
         let judged = seen.election.follows(node, life, leadership.term, leader);
         seen.judge(at, "election safety", judged);
+        let judged = seen.members.leads(at, leader, leadership.term);
+        seen.judge(at, "one membership", judged);
     }
 
     /// A node, and what could be seen of its log.
@@ -184,7 +186,7 @@ impl Witness {
             &format!("node {node}"),
             format_args!("index {}: {}", line.index, one_membership::words(members)),
         );
-        let judged = seen.members.entered(line, members);
+        let judged = seen.members.entered(now(), line, members);
         seen.judge(now(), "one membership", judged);
     }
 
@@ -210,7 +212,7 @@ impl Witness {
     ) {
         let mut guard = self.seen.lock();
         let seen = &mut *guard;
-        let judged = seen.members.leads(leader.node, leader.term);
+        let judged = seen.members.leads(at, leader.node, leader.term);
         seen.judge(at, "one membership", judged);
         let judged = seen.voters.applied(leader, &seen.members, holders);
         seen.judge(at, "only voters decide", judged);

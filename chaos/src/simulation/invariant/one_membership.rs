@@ -1,12 +1,15 @@
 //! Members change by one committed list after the other, and no two lists that follow each other could decide
-//! without each other. An id that left never comes back, and whoever has it leads nothing.
+//! without each other. An id that left never comes back, and whoever has it is elected no more.
+//!
+//! A leader may well have entered a list without itself, lost its office, and been elected again before that list
+//! was decided: it leads until then, and is the one who decides it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tripod_raft::SeenMembers;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
-use crate::simulation::observation::LogLine;
+use crate::simulation::observation::{LogLine, SimTime};
 
 /// The lists that nodes have applied, by their place in the log.
 ///
@@ -15,8 +18,10 @@ use crate::simulation::observation::LogLine;
 #[derive(Debug, Default)]
 pub(crate) struct OneMembership {
     lists: BTreeMap<LogIndex, (LogLine, SeenMembers)>,
-    /// Ids that left, and the term in which they did.
-    gone: BTreeMap<NodeId, Term>,
+    /// Ids that left, and when a node first applied a list without them.
+    gone: BTreeMap<NodeId, SimTime>,
+    /// When a node was first seen to have been elected in a term.
+    elected: BTreeMap<(Term, NodeId), SimTime>,
     highest: NodeId,
     /// Ids that were given to those that asked for one.
     joined: BTreeSet<NodeId>,
@@ -32,7 +37,12 @@ impl OneMembership {
     }
 
     /// A node applies an entry that lists the members.
-    pub(crate) fn entered(&mut self, line: LogLine, members: &SeenMembers) -> Result<(), String> {
+    pub(crate) fn entered(
+        &mut self,
+        at: SimTime,
+        line: LogLine,
+        members: &SeenMembers,
+    ) -> Result<(), String> {
         if let Some((_, known)) = self.lists.get(&line.index) {
             return if known == members {
                 Ok(())
@@ -47,7 +57,7 @@ impl OneMembership {
         }
         let before = self.lists.last_key_value().map(|(_, (_, members))| members.clone());
         self.lists.insert(line.index, (line, members.clone()));
-        let judged = self.judge_ids(line, before.as_ref(), members);
+        let judged = self.judge_ids(at, line, before.as_ref(), members);
         let Some(before) = before else { return judged };
         if let Some(some) = apart(&before, members) {
             return Err(format!(
@@ -62,13 +72,14 @@ impl OneMembership {
 
     fn judge_ids(
         &mut self,
+        at: SimTime,
         line: LogLine,
         before: Option<&SeenMembers>,
         members: &SeenMembers,
     ) -> Result<(), String> {
         let before = before.map(|before| before.nodes.clone()).unwrap_or_default();
         for node in before.difference(&members.nodes) {
-            self.gone.insert(*node, line.term);
+            self.gone.insert(*node, at);
         }
         let highest = self.highest;
         let mut judged = Ok(());
@@ -81,11 +92,12 @@ impl OneMembership {
         judged
     }
 
-    /// A node leads.
-    pub(crate) fn leads(&self, node: NodeId, term: Term) -> Result<(), String> {
+    /// A node, itself or another one, knows that a node leads.
+    pub(crate) fn leads(&mut self, at: SimTime, node: NodeId, term: Term) -> Result<(), String> {
+        let elected = *self.elected.entry((term, node)).or_insert(at);
         match self.gone.get(&node) {
-            Some(left) if *left < term => {
-                Err(format!("node {node} leads in term {term}, but left in term {left}"))
+            Some(left) if *left < elected => {
+                Err(format!("node {node} leads in term {term} since {elected}, but left at {left}"))
             }
             _ => Ok(()),
         }
@@ -160,7 +172,7 @@ mod tests {
     fn entered(lists: &[SeenMembers]) -> Result<OneMembership, String> {
         let mut rule = OneMembership::default();
         for (place, members) in lists.iter().enumerate() {
-            rule.entered(line(place as u64, 1), members)?;
+            rule.entered(SimTime(place as u64), line(place as u64, 1), members)?;
         }
         Ok(rule)
     }
@@ -212,18 +224,20 @@ mod tests {
     #[test]
     fn two_lists_at_one_index_are_noticed() {
         let mut rule = entered(&[list(&[&[1, 2, 3]], &[])]).unwrap();
-        assert_eq!(rule.entered(line(0, 1), &list(&[&[1, 2, 3]], &[])), Ok(()));
-        assert!(rule.entered(line(0, 1), &list(&[&[1, 2]], &[])).is_err());
+        assert_eq!(rule.entered(SimTime(1), line(0, 1), &list(&[&[1, 2, 3]], &[])), Ok(()));
+        assert!(rule.entered(SimTime(1), line(0, 1), &list(&[&[1, 2]], &[])).is_err());
     }
 
     #[test]
-    fn a_removed_node_that_leads_is_noticed() {
+    fn a_removed_node_that_is_elected_is_noticed() {
         let mut rule = entered(&[list(&[&[1, 2, 3]], &[]), list(&[&[1, 2, 3], &[1, 2]], &[])]).unwrap();
-        rule.entered(line(2, 4), &list(&[&[1, 2]], &[])).unwrap();
-        assert_eq!(rule.leads(NodeId(3), Term(4)), Ok(()), "until then it may have");
-        let broken = rule.leads(NodeId(3), Term(5)).unwrap_err();
-        assert_eq!(broken, "node 3 leads in term 5, but left in term 4");
-        assert_eq!(rule.leads(NodeId(2), Term(5)), Ok(()));
+        assert_eq!(rule.leads(SimTime(50), NodeId(3), Term(5)), Ok(()));
+        // The list was entered in term 4, by the leader whom it removes, and is decided in term 5.
+        rule.entered(SimTime(60), line(2, 4), &list(&[&[1, 2]], &[])).unwrap();
+        assert_eq!(rule.leads(SimTime(70), NodeId(3), Term(5)), Ok(()), "it decided that list");
+        assert_eq!(rule.leads(SimTime(80), NodeId(2), Term(6)), Ok(()));
+        let broken = rule.leads(SimTime(90), NodeId(3), Term(7)).unwrap_err();
+        assert_eq!(broken, "node 3 leads in term 7 since 0.090 s, but left at 0.060 s");
         assert_eq!(rule.before(Term(2), NodeId(1)), Some(&list(&[&[1, 2, 3], &[1, 2]], &[])));
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     use tripod_state::ids::LogIndex;
 
     use super::*;
-    use crate::simulation::observation::{Life, LogLine};
+    use crate::simulation::observation::{Life, LogLine, SimTime};
 
     fn ids(ids: &[u64]) -> BTreeSet<NodeId> {
         ids.iter().copied().map(NodeId).collect()
@@ -87,7 +87,7 @@ mod tests {
         let nodes = sets.iter().flatten().copied().chain(ids(learners)).collect();
         let line = LogLine { index: LogIndex(1), term: Term(1), leader: NodeId(1), digest: 0 };
         let mut lists = OneMembership::default();
-        lists.entered(line, &SeenMembers { sets, nodes }).unwrap();
+        lists.entered(SimTime::default(), line, &SeenMembers { sets, nodes }).unwrap();
         lists
     }
 
