@@ -59,6 +59,8 @@ pub(crate) use space::Space;
 
 pub use inspect::SegmentFacts;
 pub use simulated::SimulatedDisk;
+#[cfg(test)]
+pub(crate) use simulated::{Loss, Medium, SimFiles};
 
 /// The shape of a node's journal.
 ///

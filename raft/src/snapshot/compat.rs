@@ -8,7 +8,7 @@ use tripod_state::ids::{LogIndex, NodeId, ServiceIncarnation, Term, TimeMs};
 use tripod_state::{ApplyContext, Command, Envelope, Scope, job, kv, member, session};
 
 use super::*;
-use crate::backup::ReadOnlyFile;
+use crate::backup::{Pace, ReadOnlyFile};
 use crate::types::{LogId, Membership};
 
 const V2: &[u8] = include_bytes!("compat/v2.snap");
@@ -60,7 +60,7 @@ fn a_snapshot_of_version_2_is_read() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("v2.snap");
     fs::write(&path, V2).unwrap();
-    let (found, back) = examine(ReadOnlyFile::open(&path).unwrap(), &mut |_| {}).unwrap();
+    let (found, back) = examine(ReadOnlyFile::open(&path, Pace::unlimited()).unwrap(), &mut |_| {}).unwrap();
     assert_eq!((found, back), (header(&state()), state()));
 }
 

@@ -24,6 +24,8 @@ mod stream;
 mod write;
 
 #[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;

@@ -58,7 +58,9 @@ impl SnapshotStore {
         Self::open_for(Arc::new(RealFiles::open(directory)?), Work::Threads, level_max)
     }
 
-    /// Drops unfinished files, and finds the newest snapshot that is whole. Blocks.
+    /// Drops unfinished files, and finds the newest snapshot that is whole. Blocks, also on the disk: an earlier life
+    /// may have ended between the rename of a file and the sync of the directory, and the log is let go behind
+    /// what is found here.
     #[cfg(test)]
     pub(crate) fn open(files: Arc<dyn Files>, work: Work) -> io::Result<Self> {
         Self::open_for(files, work, level::NEWEST)
@@ -79,6 +81,7 @@ impl SnapshotStore {
         for name in store.names(&["tmp", "part"])? {
             store.files.remove(&name)?;
         }
+        store.files.sync_dir()?;
         for name in store.names(&["snap"])?.into_iter().rev() {
             let file = store.file(name);
             match file.verify() {

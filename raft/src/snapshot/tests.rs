@@ -12,7 +12,7 @@ use super::*;
 use crate::types::{LogId, Membership};
 
 /// A job with `keys` keys of 1,000 bytes.
-fn state(keys: u64) -> State {
+pub(super) fn state(keys: u64) -> State {
     let mut state = State::default();
     let create = Command::Job(job::Command::Create {
         name: "job".into(),
@@ -39,7 +39,7 @@ fn apply(state: &mut State, index: u64, command: Command) {
     assert!(outcome.reply.is_ok(), "{:?}", outcome.reply);
 }
 
-fn header(state: &State, index: u64) -> Header {
+pub(super) fn header(state: &State, index: u64) -> Header {
     let leader = openraft::impls::leader_id_adv::LeaderId { term: 3, node_id: 1 };
     Header {
         cluster_id: "test".into(),

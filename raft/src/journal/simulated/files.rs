@@ -88,7 +88,7 @@ impl SimFiles {
 
     /// A directory that holds these files, durably.
     #[cfg(test)]
-    pub(in crate::journal) fn holding(medium: Medium, contents: &BTreeMap<String, Vec<u8>>) -> Self {
+    pub(crate) fn holding(medium: Medium, contents: &BTreeMap<String, Vec<u8>>) -> Self {
         let files = Self::new(medium, "sim/journal");
         {
             let mut state = files.state.lock();

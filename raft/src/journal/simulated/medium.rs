@@ -57,13 +57,13 @@ impl Medium {
 
     /// Ends the machine at this operation.
     #[cfg(test)]
-    pub(in crate::journal) fn crash_at(&self, operation: u64) {
+    pub(crate) fn crash_at(&self, operation: u64) {
         self.state.lock().crash_at = Some(operation);
     }
 
     /// How many operations were begun.
     #[cfg(test)]
-    pub(in crate::journal) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.state.lock().begun
     }
 

@@ -21,4 +21,6 @@ mod tests;
 pub use disk::SimulatedDisk;
 
 #[cfg(test)]
-pub(in crate::journal) use {dice::Dice, files::SimFiles, home::SimHome, medium::Loss, medium::Medium};
+pub(in crate::journal) use {dice::Dice, home::SimHome};
+#[cfg(test)]
+pub(crate) use {files::SimFiles, medium::Loss, medium::Medium};
