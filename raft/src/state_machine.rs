@@ -83,6 +83,8 @@ struct Shared {
     /// Bytes applied since the last snapshot was begun.
     unsaved_bytes: AtomicU64,
     snapshot_wanted: Notify,
+    /// Something about members, or a change of them, has become different.
+    members_changed: Notify,
     closing: AtomicBool,
     /// States that are to be compared with those of other nodes.
     forks: mpsc::Sender<Fork>,
@@ -114,6 +116,7 @@ impl StateMachine {
             applied: watch::Sender::new(None),
             unsaved_bytes: AtomicU64::new(0),
             snapshot_wanted: Notify::new(),
+            members_changed: Notify::new(),
             closing: AtomicBool::new(false),
             forks,
             taken_forks: Mutex::new(Some(taken_forks)),
@@ -166,6 +169,11 @@ impl StateMachine {
     /// Looks at the state as it is now.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.shared.machine.read().state)
+    }
+
+    /// Resolves once something about members has become different since the last time. For one who waits.
+    pub(crate) async fn members_changed(&self) {
+        self.shared.members_changed.notified().await;
     }
 
     /// The last entry that [`Self::read`] shows and whose effects were told, as it changes.
@@ -315,6 +323,9 @@ impl StateMachine {
         let responses = self.apply_steps(steps, &mut effects);
         if !effects.is_empty() {
             (self.shared.hooks.effects)(&effects);
+            if effects.contains(&Effect::MemberChanged) {
+                self.shared.members_changed.notify_one();
+            }
         }
         self.shared.applied.send_replace(Some(last));
         self.shared.stages.applied(timing);

@@ -118,7 +118,6 @@ impl Members {
             MembersRequest::Cancel { change } => {
                 self.check_leads()?;
                 self.submit(member::Command::Cancel { change }).await?;
-                self.begun.notify_one();
                 Ok(MembersAnswer::Cancel)
             }
             MembersRequest::Drain { node, drained } => {
@@ -239,15 +238,10 @@ impl Members {
         copy.apply(&context, envelope).reply.map_err(ChangeError::Refused)
     }
 
-    /// Has the command replicated, and wakes the driver. Whoever stops waiting cancels nothing.
+    /// Has the command replicated, which wakes the driver. Whoever stops waiting cancels nothing.
     async fn begin(&self, command: member::Command) -> Result<Answer, ChangeError> {
         let this = self.clone();
-        let begun = tokio::spawn(async move {
-            let answer = this.submit(command).await;
-            // Also after an answer that was lost.
-            this.begun.notify_one();
-            answer
-        });
+        let begun = tokio::spawn(async move { this.submit(command).await });
         begun.await.unwrap_or_else(|_| Err(ChangeError::Unknown("this node is stopping".into())))
     }
 

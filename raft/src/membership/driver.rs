@@ -33,7 +33,9 @@ impl Members {
             let rest = self.step().await;
             tokio::select! {
                 () = sleep(rest) => {}
-                () = self.begun.notified() => {}
+                // By whomever, also if he is not there any more to be answered, or proposed before this node lost its
+                // office and got it back.
+                () = self.machine.members_changed() => {}
                 _ = leadership.changed() => {}
             }
         }
@@ -41,6 +43,10 @@ impl Members {
 
     /// One step; gives how long to rest, `None` if there is nothing to do.
     async fn step(&self) -> Option<Duration> {
+        #[cfg(test)]
+        if self.idle.load(std::sync::atomic::Ordering::Relaxed) {
+            return None;
+        }
         let Ok(Effective { shape, settled }) = self.effective().await else { return Some(PAUSE) };
         if !settled {
             return Some(PAUSE);

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use futures::future;
 use openraft::async_runtime::WatchReceiver as _;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Mutex;
 use tonic::Code;
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
@@ -70,10 +70,11 @@ pub(crate) struct Members {
     pub(crate) channels: Channels,
     /// How long a member may take to answer: the longest election timeout.
     pub(crate) patience: Duration,
-    /// A change has begun.
-    pub(crate) begun: Arc<Notify>,
     /// Held while a change is judged, so that the next one is judged by what this one leaves.
     pub(crate) turn: Arc<Mutex<()>>,
+    /// The driver does nothing, like that of a leader that is about to end.
+    #[cfg(test)]
+    pub(crate) idle: Arc<std::sync::atomic::AtomicBool>,
 }
 
 /// The members as this node's engine counts them now.

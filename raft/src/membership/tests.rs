@@ -1,4 +1,4 @@
-//! What a leader leaves that dies between the two entries of a change of voters.
+//! Changes that are brought about whatever became of the one who asked for them, or of the leader who began.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +17,19 @@ fn shape(node: &Handle) -> Shape {
     let metrics = node.node().raft().metrics();
     let metrics = metrics.borrow_watched();
     Shape::of(metrics.membership_config.membership())
+}
+
+/// Begins a change as if whoever asked for it was not there any more when it was applied.
+async fn begin_past_the_desk(leader: &Handle, change: Change) {
+    let begin = member::Command::Begin { change, by: "test".to_owned() };
+    let envelope = Envelope { stamp: None, command: Command::Member(begin) };
+    leader.propose(envelope).await.unwrap().reply.unwrap();
+}
+
+/// How the last change ended, as a node knows it.
+async fn ending(node: &Handle) -> Ending {
+    let ended = || node.read(|state| state.registry().last().map(|last| last.ending.clone()));
+    eventually("its end", ended).await
 }
 
 /// Makes the first entry of a change that takes `leaving` out, and not the second.
@@ -51,24 +64,32 @@ async fn the_next_leader_finishes_what_was_begun_and_knows_what_it_was() {
         let mut cluster = Cluster::start(3).await;
         let leader = cluster.leader().await;
         let leaving = cluster.follower().await;
-        // Not through the desk, so that this leader does not go on by itself.
+        cluster.node(leader).node().idle_members();
         let node = NodeId(leaving);
         let change = if stays { Change::Demote { node } } else { Change::Remove { node } };
-        let begin = member::Command::Begin { change, by: "test".to_owned() };
-        let envelope = Envelope { stamp: None, command: Command::Member(begin) };
-        cluster.node(leader).propose(envelope).await.unwrap().reply.unwrap();
+        begin_past_the_desk(cluster.node(leader), change).await;
         enter_both_sets(cluster.node(leader), leaving).await;
 
         let left = left_by_the_next_leader(&mut cluster, leaving).await;
         assert_eq!(left.voters().len(), 2);
         assert_eq!(left.contains(leaving), stays, "a demoted node stays, a removed one does not");
         let stayed = (1..=3).find(|node| *node != leaving).unwrap();
-        let ending = eventually("its end", || {
-            cluster.node(stayed).read(|state| state.registry().last().map(|last| last.ending.clone()))
-        });
-        assert_eq!(ending.await, Ending::Done);
+        assert_eq!(ending(cluster.node(stayed)).await, Ending::Done);
         cluster.stop().await;
     }
+}
+
+/// A leader that had proposed the beginning of a change, lost its office, and got it back in the same term had nobody
+/// left who told its driver that the change was applied: it rested for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_nobody_waits_for_is_brought_about() {
+    let cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let leaving = cluster.follower().await;
+    begin_past_the_desk(cluster.node(leader), Change::Remove { node: NodeId(leaving) }).await;
+    assert_eq!(ending(cluster.node(leader)).await, Ending::Done);
+    assert!(!shape(cluster.node(leader)).contains(leaving));
+    cluster.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

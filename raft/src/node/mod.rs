@@ -104,6 +104,12 @@ impl Node {
         &self.raft
     }
 
+    /// Has this node do nothing about members when it leads.
+    #[cfg(test)]
+    pub(crate) fn idle_members(&self) {
+        self.members.idle.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
     pub(crate) fn line(&self) -> &Line {
         &self.line
     }

@@ -188,8 +188,9 @@ fn members(
         submitter: submitter.clone(),
         channels: channels.clone(),
         patience: Duration::from_millis(options.timing.election_max.0),
-        begun: Arc::default(),
         turn: Arc::default(),
+        #[cfg(test)]
+        idle: Arc::default(),
     }
 }
 
