@@ -5,16 +5,21 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::pace::{Pace, Walk};
 use crate::journal::{Blob, read_up_to};
 
 /// An open file.
 pub(crate) struct ReadOnlyFile {
     file: File,
+    walk: Mutex<Walk>,
 }
 
 impl ReadOnlyFile {
-    pub(crate) fn open(path: &Path) -> io::Result<Arc<dyn Blob>> {
-        Ok(Arc::new(Self { file: File::open(path)? }))
+    /// Whoever reads is held to a pace.
+    pub(crate) fn open(path: &Path, pace: Pace) -> io::Result<Arc<dyn Blob>> {
+        Ok(Arc::new(Self { file: File::open(path)?, walk: Mutex::new(pace.walk()) }))
     }
 }
 
@@ -24,7 +29,10 @@ fn refused() -> io::Error {
 
 impl Blob for ReadOnlyFile {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        read_up_to(&self.file, offset_bytes, buffer)
+        let read = read_up_to(&self.file, offset_bytes, buffer)?;
+        let rest = self.walk.lock().step(read);
+        std::thread::sleep(rest);
+        Ok(read)
     }
 
     fn write_at(&self, _offset_bytes: u64, _bytes: &[u8]) -> io::Result<()> {

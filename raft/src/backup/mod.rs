@@ -11,10 +11,12 @@
 //! | `restore` | the data directory of one node of a new cluster |
 //! | `plan` | what is asked of `restore`, and the new cluster's id |
 //! | `note` | the note that a directory was restored, for its first start |
+//! | `pace` | how fast all that is done beside a node that serves |
 //! | `file` | files outside of a data directory, which are read only |
 
 mod file;
 mod note;
+mod pace;
 mod plan;
 mod restore;
 mod save;
@@ -26,14 +28,15 @@ pub(crate) use file::ReadOnlyFile;
 pub(crate) use note::RestoredNote;
 pub(crate) use save::save;
 
+pub use pace::{Pace, Walk};
 pub use plan::Plan;
 pub use restore::{Restored, restore};
 pub use save::Saving;
-pub use verify::{Contents, verify};
+pub use verify::{Contents, verify, verify_at};
 
 /// Header and state of a whole file, for those who build on them. Blocks.
 pub(crate) fn read(file: &std::path::Path) -> Result<(crate::snapshot::Header, tripod_state::State), Error> {
-    verify::read(file).map(|(_, header, state)| (header, state))
+    verify::read(file, Pace::unlimited()).map(|(_, header, state)| (header, state))
 }
 
 /// Why a backup could not be checked or restored. Nothing was changed. The texts are for operators.

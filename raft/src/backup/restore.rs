@@ -48,7 +48,7 @@ pub fn restore(plan: &Plan) -> Result<Restored, Error> {
     plan.check()?;
     check_unused(&plan.data)?;
     let unfinished = unfinished(&plan.data)?;
-    let (contents, header, state) = verify::read(&plan.file)?;
+    let (contents, header, state) = verify::read(&plan.file, super::Pace::unlimited())?;
     let cluster_id = plan.cluster_id(&contents);
     let state = state.restored(&cluster_id, plan.jobs);
     let header = first_header(plan, &cluster_id, &header, &state);

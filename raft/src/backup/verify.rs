@@ -7,6 +7,7 @@ use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::snapshot::Counts;
 
+use super::pace::Pace;
 use super::{Error, ReadOnlyFile};
 use crate::journal::Blob;
 use crate::snapshot::{self, Header, SnapshotError};
@@ -43,12 +44,20 @@ pub struct Contents {
 /// # Errors
 /// [`Error::Damaged`], which says what is wrong and where, or [`Error::Io`].
 pub fn verify(file: &Path) -> Result<Contents, Error> {
-    read(file).map(|(contents, _, _)| contents)
+    verify_at(file, Pace::unlimited())
+}
+
+/// [`verify`] beside a node that serves.
+///
+/// # Errors
+/// As for [`verify`].
+pub fn verify_at(file: &Path, pace: Pace) -> Result<Contents, Error> {
+    read(file, pace).map(|(contents, _, _)| contents)
 }
 
 /// [`verify`], with what was read.
-pub(super) fn read(path: &Path) -> Result<(Contents, Header, State), Error> {
-    let file = ReadOnlyFile::open(path).map_err(|error| unreadable(path, &error))?;
+pub(super) fn read(path: &Path, pace: Pace) -> Result<(Contents, Header, State), Error> {
+    let file = ReadOnlyFile::open(path, pace).map_err(|error| unreadable(path, &error))?;
     let mut counts = Counts::default();
     let read = snapshot::examine(file.clone(), &mut |record| counts.add(record));
     let (header, state) = read.map_err(|error| refused(path, &error))?;

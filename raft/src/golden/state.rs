@@ -16,7 +16,7 @@ use tripod_state::{ApplyContext, Command, Envelope, Scope, Stamp, State};
 use tripod_state::{barrier, job, kv, level, session, task};
 
 use super::check_file;
-use crate::backup::ReadOnlyFile;
+use crate::backup::{Pace, ReadOnlyFile};
 use crate::log_store::test_entries::id;
 use crate::snapshot::{Form, Header, SnapshotStore, examine, write_to};
 use crate::types::{Membership, Peer};
@@ -149,7 +149,7 @@ pub(super) fn check(name: &str, header: &Header, log: &Log) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("golden.snap");
     fs::write(&path, golden).unwrap();
-    let (found, state) = examine(ReadOnlyFile::open(&path).unwrap(), &mut |_| {}).unwrap();
+    let (found, state) = examine(ReadOnlyFile::open(&path, Pace::unlimited()).unwrap(), &mut |_| {}).unwrap();
     assert_eq!(&found, header);
     assert!(state == log.state, "the state in it is another one");
 }
@@ -241,6 +241,9 @@ fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("later.snap");
     fs::write(&path, bytes).unwrap();
-    let refusal = examine(ReadOnlyFile::open(&path).unwrap(), &mut |_| {}).err().unwrap().to_string();
+    let refusal = examine(ReadOnlyFile::open(&path, Pace::unlimited()).unwrap(), &mut |_| {})
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 9"), "{refusal}");
 }

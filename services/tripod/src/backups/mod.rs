@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tripod_native::{Backups, Newest};
 use tripod_proto::code::Code;
 use tripod_raft::Handle;
-use tripod_raft::backup::{self, Contents, Saving};
+use tripod_raft::backup::{self, Contents, Pace, Saving};
 
 use crate::backups::folder::{Folder, Found};
 use crate::cmd::snapshot::Target;
@@ -71,7 +71,8 @@ impl Keeper {
         let looked = aside(move || {
             folder.prepare()?;
             let newest = folder.newest()?;
-            let contents = newest.as_ref().map(|found| backup::verify(&found.path)).transpose();
+            let contents =
+                newest.as_ref().map(|found| backup::verify_at(&found.path, Pace::default())).transpose();
             Ok((newest, contents.map_err(failed)?))
         });
         match looked.await {
@@ -135,12 +136,14 @@ fn write(folder: &Folder, mut saving: Saving) -> Result<(Found, Contents), Failu
     let file = folder.file_of(saving.index);
     // One that was made at this index before has the same content.
     let mut target = Target::open(&file, true)?;
+    let mut walk = Pace::default().walk();
     while let Some(part) = saving.parts.blocking_recv() {
         let part = part.map_err(failed)?;
         target.write(&part)?;
+        std::thread::sleep(walk.step(part.len()));
     }
     let target = target.finish()?;
-    let contents = backup::verify(&target.path()).map_err(failed)?;
+    let contents = backup::verify_at(&target.path(), Pace::default()).map_err(failed)?;
     target.put_in_place()?;
     Ok((Found { path: file, index: contents.index, saved: SystemTime::now() }, contents))
 }

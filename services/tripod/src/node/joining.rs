@@ -100,6 +100,8 @@ fn note(data: &Path) -> io::Result<u64> {
     match fs::read_to_string(&path) {
         Ok(text) => {
             let number = u64::from_str_radix(text.trim(), 16);
+            // An earlier life may have ended before it had made the name durable.
+            File::open(data)?.sync_all()?;
             return number.map_err(|_| {
                 io::Error::new(ErrorKind::InvalidData, format!("{} is no note", path.display()))
             });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tripod_client::Download;
 use tripod_proto::code::Code;
-use tripod_raft::backup::{self, Contents};
+use tripod_raft::backup::{self, Contents, Pace};
 
 use super::progress::Progress;
 use super::target::Target;
@@ -18,6 +18,7 @@ Examples:
   tripod snapshot save backup.snap
   tripod snapshot save backup.snap --endpoints 10.0.0.2:7700        from this node
   tripod snapshot save backup.snap --local -o json                  also when there is no leader
+  tripod snapshot save backup.snap --max-mib-per-s 0                as fast as it goes, when nobody is served
 
 The node that answers sends its state as of one log index, which is printed, and serves on meanwhile. The
 file holds every write that was acknowledged before the command began (not so with --local). It is written
@@ -37,19 +38,28 @@ pub(crate) struct SaveArgs {
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
+
+    /// MiB a second that are taken from the node, and read again afterwards, at most: so those whom it serves
+    /// hardly notice; 0 for no limit
+    #[arg(long, value_name = "MIB", default_value_t = Pace::DEFAULT_MIB_PER_S)]
+    max_mib_per_s: u32,
 }
 
 pub(super) async fn run(args: &SaveArgs, global: &Global) -> Result<(), Failure> {
     let mut target = Target::open(&args.file, args.force)?;
     let mut download = global.client()?.save_snapshot(args.local).await?;
     let mut progress = Progress::new("snapshot save", download.begin().key_bytes);
+    let pace = Pace::mib_per_s(args.max_mib_per_s);
+    let mut walk = pace.walk();
     while let Some(bytes) = download.next().await? {
         target.write(&bytes)?;
         progress.add(bytes.len() as u64);
+        // The node writes no faster than this is read.
+        tokio::time::sleep(walk.step(bytes.len())).await;
     }
     let target = target.finish()?;
     let path = target.path();
-    let contents = super::aside(move || backup::verify(&path)).await?;
+    let contents = super::aside(move || backup::verify_at(&path, pace)).await?;
     check(&download, &contents)?;
     target.put_in_place()?;
     super::print("saved", &ContentsView::of(&args.file, &contents), global.format())

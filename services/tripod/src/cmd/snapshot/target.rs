@@ -9,11 +9,16 @@ use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 
+/// After so many bytes they are made durable. All at once in the end they would hold up whoever else writes to this
+/// disk, a node's journal above all.
+const SYNC_EVERY_BYTES: usize = 4 << 20;
+
 /// The file that is being written. It goes with this value, unless it was put in place.
 pub(crate) struct Target {
     file: PathBuf,
     replace: bool,
     unfinished: NamedTempFile,
+    unsynced_bytes: usize,
 }
 
 impl Target {
@@ -32,11 +37,17 @@ impl Target {
         prefix.push(".");
         let made = tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(directory(file));
         let unfinished = made.map_err(|error| failed(file, &error))?;
-        Ok(Self { file: file.to_owned(), replace, unfinished })
+        Ok(Self { file: file.to_owned(), replace, unfinished, unsynced_bytes: 0 })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.unfinished.write_all(bytes).map_err(|error| failed(&self.file, &error))
+        self.unsynced_bytes += bytes.len();
+        let mut written = self.unfinished.write_all(bytes);
+        if self.unsynced_bytes >= SYNC_EVERY_BYTES {
+            self.unsynced_bytes = 0;
+            written = written.and_then(|()| self.unfinished.as_file().sync_data());
+        }
+        written.map_err(|error| failed(&self.file, &error))
     }
 
     /// What the content is written to.
@@ -57,7 +68,7 @@ impl Target {
 
     /// Gives the file its name, durably.
     pub(crate) fn put_in_place(self) -> Result<(), Failure> {
-        let Self { file, replace, unfinished } = self;
+        let Self { file, replace, unfinished, .. } = self;
         let put = if replace { unfinished.persist(&file) } else { unfinished.persist_noclobber(&file) };
         put.map_err(|error| match error.error.kind() {
             ErrorKind::AlreadyExists => exists(&file),
