@@ -75,7 +75,7 @@ impl Run<'_> {
     fn new(seed: u64, options: &Options) -> Self {
         let faults_until = SimTime(options.faults_for_ms);
         let plan = Plan::new(seed, faults_until);
-        let witness = Witness::new(seed, plan.places(), options.keep_events);
+        let witness = Witness::new(seed, options.keep_events);
         let sites = Site::all(seed, &plan, options.planted, &witness);
         let mut sim = simulation(seed, &plan);
         for site in &sites {

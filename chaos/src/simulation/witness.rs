@@ -88,7 +88,7 @@ pub(crate) fn micros(at: SimTime) -> Micros {
 }
 
 impl Witness {
-    pub(crate) fn new(seed: u64, nodes: usize, keep_events: bool) -> Self {
+    pub(crate) fn new(seed: u64, keep_events: bool) -> Self {
         let seen = Seen {
             log: EventLog::new(keep_events),
             violations: Vec::new(),
@@ -99,7 +99,7 @@ impl Witness {
             digests: EqualDigests::default(),
             work: AcknowledgedWork::default(),
             fencing: IncarnationFencing::default(),
-            heartbeats: HeartbeatRule::new(nodes),
+            heartbeats: HeartbeatRule::default(),
             members: OneMembership::default(),
             voters: VotersDecide::default(),
             barriers: 0,
@@ -294,7 +294,8 @@ impl Witness {
 
     pub(crate) fn task_dead(&self, at: SimTime, task: &Task, stalled: bool) {
         let mut seen = self.seen.lock();
-        let judged = seen.heartbeats.dead(task, at, stalled);
+        let members = seen.members.last().cloned().unwrap_or_default();
+        let judged = seen.heartbeats.dead(task, at, stalled, &members);
         seen.judge(at, "heartbeat rule", judged);
     }
 

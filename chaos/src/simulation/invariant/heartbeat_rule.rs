@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use tripod_raft::SeenMembers;
 use tripod_state::ids::NodeId;
 
 use super::incarnation_fencing::Task;
+use super::one_membership::decides;
 use crate::simulation::observation::SimTime;
 
 /// Between the moment at which the leader finds a task silent and the one at which a node is seen to hold it
@@ -14,9 +16,8 @@ const DECLARED_WITHIN_MS: u64 = 1500;
 const GRACE_MS: u64 = 2000;
 
 /// What is known of the tasks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HeartbeatRule {
-    majority: usize,
     tasks: BTreeMap<Task, Known>,
 }
 
@@ -31,10 +32,6 @@ struct Known {
 }
 
 impl HeartbeatRule {
-    pub(crate) fn new(nodes: usize) -> Self {
-        Self { majority: nodes / 2 + 1, tasks: BTreeMap::new() }
-    }
-
     /// A task that will beat.
     pub(crate) fn task(&mut self, task: &Task, timeout_ms: u64) {
         self.tasks.insert(task.clone(), Known { timeout_ms, ..Known::default() });
@@ -50,10 +47,16 @@ impl HeartbeatRule {
     }
 
     /// A task was first seen to be dead, for want of heartbeats. `stalled`: nothing could be committed for a
-    /// while, so the decision may be old.
+    /// while, so the decision may be old. `members`: as listed last.
     ///
-    /// One node may have asked a leader that is none any more; a majority cannot have.
-    pub(crate) fn dead(&mut self, task: &Task, at: SimTime, stalled: bool) -> Result<(), String> {
+    /// One node may have asked a leader that is none any more; a majority of the voters cannot have.
+    pub(crate) fn dead(
+        &mut self,
+        task: &Task,
+        at: SimTime,
+        stalled: bool,
+        members: &SeenMembers,
+    ) -> Result<(), String> {
         let Some(known) = self.tasks.get_mut(task) else { return Ok(()) };
         known.dead.get_or_insert(at);
         if stalled {
@@ -62,7 +65,7 @@ impl HeartbeatRule {
         let heard = |sent: SimTime| sent.0 + known.timeout_ms > at.0 && sent.0 + DECLARED_WITHIN_MS <= at.0;
         let nodes: BTreeSet<NodeId> =
             known.beats.iter().filter(|(sent, _)| heard(*sent)).map(|(_, node)| *node).collect();
-        if nodes.len() < self.majority {
+        if !decides(members, &nodes) {
             return Ok(());
         }
         let last = known.beats.iter().rfind(|(sent, _)| heard(*sent)).map(|(sent, _)| *sent);
@@ -104,22 +107,30 @@ mod tests {
     use super::*;
 
     fn rule() -> (HeartbeatRule, Task) {
-        let mut rule = HeartbeatRule::new(3);
+        let mut rule = HeartbeatRule::default();
         let task = ("gang".to_owned(), 1);
         rule.task(&task, 4000);
         (rule, task)
+    }
+
+    fn voters(voters: &[u64]) -> SeenMembers {
+        let voters: BTreeSet<_> = voters.iter().copied().map(NodeId).collect();
+        SeenMembers { nodes: voters.clone(), sets: vec![voters] }
     }
 
     #[test]
     fn a_beating_task_that_is_declared_dead_is_noticed() {
         let (mut rule, task) = rule();
         rule.beat(&task, NodeId(1), SimTime(10_000));
-        assert_eq!(rule.dead(&task, SimTime(12_000), false), Ok(()), "one node may be cut off");
+        let three = voters(&[1, 2, 3]);
+        assert_eq!(rule.dead(&task, SimTime(12_000), false, &three), Ok(()), "one node may be cut off");
         rule.beat(&task, NodeId(2), SimTime(10_300));
-        let broken = rule.dead(&task, SimTime(12_000), false).unwrap_err();
+        let other = voters(&[2, 4, 5]);
+        assert_eq!(rule.dead(&task, SimTime(12_000), false, &other), Ok(()), "one of these may be, too");
+        let broken = rule.dead(&task, SimTime(12_000), false, &three).unwrap_err();
         assert!(broken.contains("is dead at 12.000 s, but beat at 10.300 s and has 4000 ms"), "{broken}");
-        assert_eq!(rule.dead(&task, SimTime(12_000), true), Ok(()), "the decision may be old");
-        assert_eq!(rule.dead(&task, SimTime(14_300), false), Ok(()), "its time was up");
+        assert_eq!(rule.dead(&task, SimTime(12_000), true, &three), Ok(()), "the decision may be old");
+        assert_eq!(rule.dead(&task, SimTime(14_300), false, &three), Ok(()), "its time was up");
     }
 
     #[test]
@@ -127,7 +138,7 @@ mod tests {
         let (mut rule, task) = rule();
         rule.beat(&task, NodeId(1), SimTime(11_000));
         rule.beat(&task, NodeId(2), SimTime(11_300));
-        assert_eq!(rule.dead(&task, SimTime(12_000), false), Ok(()));
+        assert_eq!(rule.dead(&task, SimTime(12_000), false, &voters(&[1, 2, 3])), Ok(()));
     }
 
     #[test]
@@ -135,7 +146,7 @@ mod tests {
         let (mut rule, task) = rule();
         rule.silent(&task, SimTime(20_000));
         assert!(rule.end().unwrap_err().ends_with("should be dead by 27.500 s, and never was"));
-        rule.dead(&task, SimTime(25_000), false).unwrap();
+        rule.dead(&task, SimTime(25_000), false, &voters(&[1])).unwrap();
         assert_eq!(rule.end(), Ok(()));
     }
 
@@ -143,7 +154,7 @@ mod tests {
     fn a_silent_task_that_is_found_out_too_late_is_noticed() {
         let (mut rule, task) = rule();
         rule.silent(&task, SimTime(20_000));
-        rule.dead(&task, SimTime(27_501), false).unwrap();
+        rule.dead(&task, SimTime(27_501), false, &voters(&[1, 2, 3])).unwrap();
         assert!(rule.end().unwrap_err().ends_with("and was only at 27.501 s"));
     }
 }

@@ -54,8 +54,10 @@ impl Pulse {
                 if self.life(task) == Some(life) {
                     self.stop(task);
                 }
-            } else if beat.by_member && beat.answered.since_ms(beat.sent) < LEADERS_WORD_MS {
-                client.witness.beat(&member.task, beat.node, beat.sent);
+            } else if let Some(node) = beat.member
+                && beat.answered.since_ms(beat.sent) < LEADERS_WORD_MS
+            {
+                client.witness.beat(&member.task, node, beat.sent);
             }
         }
     }

@@ -144,7 +144,7 @@ impl Gang {
             // Only the leader knows all lives at once, and one that was cut off may not.
             if let Some(beat) = member.beat(client, Life(1), word).await
                 && beat.accepted
-                && beat.by_member
+                && beat.member.is_some()
                 && calm
                 && client.witness.calm_since(SimTime(now().0.saturating_sub(AFTERMATH_MS)))
             {

@@ -115,8 +115,8 @@ impl Member {
             Err(_) => false,
         };
         // One that was removed, and is not told yet or just leaves, answers from what it knew last.
-        let by_member = asked.is_some() && client.member_at(node) == asked;
-        Some(Beat { node, sent, answered, accepted, by_member })
+        let member = asked.filter(|asked| client.member_at(node) == Some(*asked));
+        Some(Beat { member, sent, answered, accepted })
     }
 
     /// Arrives at a barrier and waits, again after an answer was lost, until `deadline`.
@@ -149,12 +149,11 @@ impl Member {
 
 /// An answered heartbeat.
 pub(super) struct Beat {
-    pub(super) node: tripod_state::ids::NodeId,
+    /// Who answered, if it was a member all the while.
+    pub(super) member: Option<tripod_state::ids::NodeId>,
     pub(super) sent: SimTime,
     pub(super) answered: SimTime,
     pub(super) accepted: bool,
-    /// Whoever answered was a member all the while.
-    pub(super) by_member: bool,
 }
 
 /// The call was replaced by another one of the same task; the barrier goes on.
