@@ -17,12 +17,16 @@
 //! | [`python`] | a client script with its steps |
 //! | [`wait`] | waiting for a condition, with a deadline |
 //! | [`jobs`] | creating and looking at jobs |
+//! | [`terminal`] | commands as an operator types them |
+//! | [`counting`] | clients that know exactly what was acknowledged |
 //! | [`server`] | one server process with wrong flags |
 //! | [`folders`] | directories that cannot be written to |
 
+pub mod counting;
 pub mod dev;
 pub mod folders;
 pub mod jobs;
 pub mod python;
 pub mod server;
+pub mod terminal;
 pub mod wait;

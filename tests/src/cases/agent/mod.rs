@@ -2,9 +2,9 @@
 
 mod agents;
 mod bad_input;
+mod operator;
 mod outage;
 mod program;
-mod resize;
 mod restart;
 pub(super) mod swallow;
 
@@ -28,8 +28,8 @@ pub(crate) enum Part {
     FrozenNode,
     /// The way to the attached node swallows everything for as long.
     SilentNetwork,
-    /// Members come and go.
-    Resize,
+    /// An operator looks after the cluster: members come and go, and more.
+    Operator,
     /// Each agent is told to stop and started again.
     Restart,
     /// All agents are killed and started again.
@@ -45,7 +45,7 @@ impl Part {
         Self::Outage,
         Self::FrozenNode,
         Self::SilentNetwork,
-        Self::Resize,
+        Self::Operator,
         Self::Restart,
         Self::Kill,
         Self::BadInput,
@@ -61,7 +61,7 @@ impl Part {
             Self::BadInput => settings.all_clients && newest,
             _ if settings.all_clients => true,
             Self::Program => newest || release == LAST_FOR_PYTHON_3_11,
-            Self::Outage | Self::FrozenNode | Self::Resize => newest,
+            Self::Outage | Self::FrozenNode | Self::Operator => newest,
             _ => false,
         };
         Self::ALL.into_iter().filter(is_run).collect()
@@ -70,7 +70,7 @@ impl Part {
     /// Longer than every limit inside, which say better what was late.
     pub(crate) fn limit(self) -> Duration {
         Duration::from_secs(match self {
-            Self::Program | Self::ProgramLegacy => 600,
+            Self::Program | Self::ProgramLegacy | Self::Operator => 600,
             _ => 300,
         })
     }
@@ -88,7 +88,7 @@ impl fmt::Display for Part {
             Self::Outage => "outage",
             Self::FrozenNode => "frozen node",
             Self::SilentNetwork => "silent network",
-            Self::Resize => "resize",
+            Self::Operator => "operator",
             Self::Restart => "restart",
             Self::Kill => "kill",
             Self::BadInput => "bad input",
@@ -106,7 +106,7 @@ pub(super) async fn run(settings: &Settings, release: &str, part: Part) -> Resul
         Part::Outage => outage::whole_cluster(python, &folder).await,
         Part::FrozenNode => outage::frozen_node(python, &folder).await,
         Part::SilentNetwork => outage::silent_network(python, &folder).await,
-        Part::Resize => resize::run(python, &folder).await,
+        Part::Operator => operator::run(python, &folder).await,
         Part::Restart => restart::planned(python, &folder).await,
         Part::Kill => restart::killed(python, &folder).await,
         Part::BadInput => bad_input::run(python, &folder).await,

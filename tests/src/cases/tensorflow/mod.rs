@@ -1,5 +1,6 @@
 //! Real TensorFlow processes whose coordinator is a cluster.
 
+mod faults;
 mod job;
 mod parameter_server;
 mod scenarios;

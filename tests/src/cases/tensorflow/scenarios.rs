@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::connections::connections_to;
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
-use tripod_tests::jobs::port_of;
 use tripod_tests::python::{Ending, Script, scripts};
 
-use super::job;
+use super::{faults, job};
 
 /// In the order in which they are played.
 const SCENARIOS: [&str; 9] =
@@ -47,7 +45,8 @@ pub(super) async fn undisturbed(
     compare(python, release, folder).await
 }
 
-/// In each scenario the leader is killed as soon as the workers are connected, to another node.
+/// In each scenario the leader is killed as soon as the workers are connected, which are attached to another
+/// node.
 pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -> Result<String> {
     let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
     for scenario in SCENARIOS {
@@ -56,17 +55,17 @@ pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -
         let folder = folder.join(scenario);
         let mut play = start(python, &folder, &cluster.endpoints(), scenario, Way::Node(attached))?;
         play.wait_for_step(CONNECT_LIMIT, |step| step["step"] == "under way").await?;
-        kill_while_it_leads(&mut cluster, leader).await?;
+        let dead = faults::kill_leader_but(&mut cluster, attached).await?;
         play.succeed(SCENARIO_LIMIT).await?;
         compare(python, release, &folder).await.with_context(|| format!("scenario {scenario}"))?;
-        cluster.restart(leader)?;
+        cluster.restart(dead)?;
         cluster.wait_until_ready().await?;
     }
     Ok(format!("{} scenarios, the leader killed in each", SCENARIOS.len()))
 }
 
-/// Each worker has an agent. In each scenario the leader, which both agents are attached to, is killed as soon as
-/// the workers are connected.
+/// Each worker has an agent, which prefers the leader. In each scenario the leader is killed as soon as the
+/// workers are connected, and so is any other node that an agent is attached to by then.
 pub(super) async fn behind_agents(python: &Path, release: &str, folder: &Path) -> Result<String> {
     let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
     for scenario in SCENARIOS {
@@ -75,32 +74,21 @@ pub(super) async fn behind_agents(python: &Path, release: &str, folder: &Path) -
         let folder = folder.join(scenario);
         let mut play = start(python, &folder, &endpoints, scenario, Way::Agents)?;
         let under_way = play.wait_for_step(CONNECT_LIMIT, |step| step["step"] == "under way").await?;
-        let attached = attached_agents(&under_way, &cluster.endpoint(leader))?;
-        ensure!(attached == WORKERS, "only {attached} agents are attached to the leader");
-        kill_while_it_leads(&mut cluster, leader).await?;
+        let dead = faults::kill_leader_and_attached(&mut cluster, &agents(&under_way)?).await?;
         play.succeed(SCENARIO_LIMIT).await?;
         compare(python, release, &folder).await.with_context(|| format!("scenario {scenario}"))?;
-        cluster.restart(leader)?;
+        cluster.restart(dead)?;
         cluster.wait_until_ready().await?;
     }
-    Ok(format!("{} scenarios, the attached leader killed in each", SCENARIOS.len()))
+    Ok(format!("{} scenarios, the leader and the agents' node killed in each", SCENARIOS.len()))
 }
 
-/// How many of the agents that a scenario has told of are connected to a node.
-fn attached_agents(under_way: &Value, endpoint: &str) -> Result<usize> {
-    let port = port_of(endpoint)?;
-    let mut attached = 0;
-    for agent in under_way["agents"].as_array().context("the scenario told of no agents")? {
-        let pid = u32::try_from(agent.as_u64().context("a process id")?)?;
-        attached += usize::from(connections_to(pid, port)? > 0);
-    }
-    Ok(attached)
-}
-
-async fn kill_while_it_leads(cluster: &mut Cluster, leader: u64) -> Result<()> {
-    let still = cluster.wait_for_leader().await?;
-    ensure!(still == leader, "leadership went from node {leader} to {still} before the fault");
-    cluster.kill(leader)
+/// The agents that a scenario has told of.
+fn agents(under_way: &Value) -> Result<Vec<Vec<u32>>> {
+    let told = under_way["agents"].as_array().context("the scenario told of no agents")?;
+    ensure!(told.len() == WORKERS, "the scenario told of {} agents", told.len());
+    let pids = told.iter().map(|pid| Ok(vec![u32::try_from(pid.as_u64().context("a process id")?)?]));
+    pids.collect()
 }
 
 /// Starts to play `names`.

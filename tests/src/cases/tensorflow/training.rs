@@ -12,7 +12,7 @@ use tripod_chaos::cluster::{Cluster, ClusterOptions, ReservedPorts, find_tripod}
 use tripod_tests::jobs::port_of;
 use tripod_tests::python::Script;
 
-use super::job;
+use super::{faults, job};
 
 const JOB: &str = "train";
 /// The job's groups, with one process each.
@@ -34,7 +34,7 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
     let endpoints = training.cluster.endpoints();
     let addresses = job::create(&endpoints, JOB, HEARTBEAT, &GROUPS, &training.ports)?;
     let nodes = training.cluster.ids().zip(&addresses);
-    let (_, attached) = { nodes }.find(|(node, _)| *node != training.leader).context("no other node")?;
+    let (node, attached) = { nodes }.find(|(node, _)| *node != training.leader).context("no other node")?;
     for group in GROUPS {
         training.start(Command::new(python), group, Some(attached))?;
     }
@@ -43,12 +43,13 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
         let count = connections_to(worker.pid(), port_of(attached)?)?;
         ensure!(count > 0, "a worker has no connection to its coordinator");
     }
-    training.survive_the_leader().await?;
+    let dead = faults::kill_leader_but(&mut training.cluster, node).await?;
+    training.survive(dead).await?;
     training.finish().await
 }
 
 /// Each worker is the program of a `tripod run`, which makes the job and adds its agent to `TF_CONFIG`. The
-/// leader, which both agents are attached to, is killed and comes back.
+/// leader, which agents prefer, is killed and comes back.
 pub(super) async fn behind_agents(python: &Path, folder: &Path) -> Result<String> {
     let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
     let mut training = Training::new(cluster, folder).await?;
@@ -61,13 +62,9 @@ pub(super) async fn behind_agents(python: &Path, folder: &Path) -> Result<String
         training.start(run, group, None)?;
     }
     training.reach(FAULT_AT, FIRST_STEPS_LIMIT).await?;
-    let port = port_of(&training.cluster.endpoint(training.leader))?;
-    for launcher in &training.workers {
-        let children = launcher.children()?;
-        let counts = children.iter().map(|child| connections_to(*child, port)).collect::<Result<Vec<_>>>()?;
-        ensure!(counts.iter().sum::<usize>() > 0, "an agent is not attached to the leader");
-    }
-    training.survive_the_leader().await?;
+    let agents: Vec<Vec<u32>> = training.workers.iter().map(Script::children).collect::<Result<_>>()?;
+    let dead = faults::kill_leader_and_attached(&mut training.cluster, &agents).await?;
+    training.survive(dead).await?;
     training.finish().await
 }
 
@@ -112,14 +109,11 @@ impl Training {
         Ok(())
     }
 
-    /// Kills the leader, goes on training without it, and with it again.
-    async fn survive_the_leader(&mut self) -> Result<()> {
-        let (leader, still) = (self.leader, self.cluster.wait_for_leader().await?);
-        ensure!(still == leader, "leadership went from node {leader} to {still} before the fault");
-        self.cluster.kill(leader)?;
+    /// Goes on training without the node that was just killed, and with it again.
+    async fn survive(&mut self, dead: u64) -> Result<()> {
         self.cluster.wait_for_leader().await?;
         self.go_on().await?;
-        self.cluster.restart(leader)?;
+        self.cluster.restart(dead)?;
         self.cluster.wait_until_ready().await?;
         self.go_on().await
     }

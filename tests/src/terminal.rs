@@ -1,0 +1,101 @@
+//! Commands as an operator types them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use tokio::process::Command;
+use tripod_chaos::cluster::find_tripod;
+
+/// How long a command may take, in seconds, as it is told.
+const TIMEOUT_S: &str = "60";
+/// Pause before a command is given again.
+const AGAIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// A terminal whose environment names the nodes of a cluster.
+pub struct Terminal {
+    endpoints: String,
+}
+
+impl Terminal {
+    /// One that knows the nodes at these client addresses.
+    #[must_use]
+    pub fn new(endpoints: &[String]) -> Self {
+        Self { endpoints: endpoints.join(",") }
+    }
+
+    /// Types `tripod ARGUMENTS`, which must succeed; every line that it prints, as JSON.
+    ///
+    /// # Errors
+    /// It does not succeed; the text quotes what it said.
+    pub async fn done(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        match self.enter(arguments).await? {
+            Ok(lines) => Ok(lines),
+            Err(complaint) => bail!("tripod {}: {complaint}", arguments.join(" ")),
+        }
+    }
+
+    /// The same, again and again while it is refused with one of `codes`, which is said to pass.
+    ///
+    /// # Errors
+    /// It is refused for another reason, or still after `limit`.
+    pub async fn done_within(
+        &self,
+        limit: Duration,
+        arguments: &[&str],
+        codes: &[&str],
+    ) -> Result<Vec<Value>> {
+        let begin = Instant::now();
+        loop {
+            match self.enter(arguments).await? {
+                Ok(lines) => return Ok(lines),
+                Err(complaint) if codes.iter().any(|code| complaint.contains(code)) => {
+                    let what = arguments.join(" ");
+                    anyhow::ensure!(
+                        begin.elapsed() < limit,
+                        "tripod {what}: within {limit:?} always: {complaint}"
+                    );
+                }
+                Err(complaint) => bail!("tripod {}: {complaint}", arguments.join(" ")),
+            }
+            tokio::time::sleep(AGAIN_PAUSE).await;
+        }
+    }
+
+    /// Types a command that shows something, until it shows what is waited for.
+    ///
+    /// # Errors
+    /// It fails, or shows something else still after `limit`.
+    pub async fn shows_within(
+        &self,
+        limit: Duration,
+        arguments: &[&str],
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
+        let begin = Instant::now();
+        loop {
+            let shown = self.done(arguments).await?.pop().context("it shows nothing")?;
+            if is_so(&shown) {
+                return Ok(shown);
+            }
+            let what = arguments.join(" ");
+            anyhow::ensure!(begin.elapsed() < limit, "tripod {what}: after {limit:?} still {shown}");
+            tokio::time::sleep(AGAIN_PAUSE).await;
+        }
+    }
+
+    /// What it printed, or why it did not succeed.
+    async fn enter(&self, arguments: &[&str]) -> Result<Result<Vec<Value>, String>> {
+        let mut command = Command::new(find_tripod()?);
+        command.args(arguments).args(["-o", "json", "--timeout", TIMEOUT_S]).kill_on_drop(true);
+        command.env("TRIPOD_ENDPOINTS", &self.endpoints).stdin(std::process::Stdio::null());
+        let output = command.output().await.context("cannot start tripod")?;
+        if !output.status.success() {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Ok(Err(format!("{}: {}", output.status, complaint.trim())));
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        let lines: Result<Vec<Value>, _> = said.lines().map(serde_json::from_str).collect();
+        Ok(Ok(lines.with_context(|| format!("tripod {} said {said}", arguments.join(" ")))?))
+    }
+}
