@@ -100,6 +100,12 @@ impl State {
         self.jobs.get(job).map(job::record::Job::summary)
     }
 
+    /// How many sessions are open. O(1).
+    #[must_use]
+    pub fn sessions_open(&self) -> u64 {
+        self.sessions.len() as u64
+    }
+
     /// Every job, by id.
     #[must_use]
     pub fn jobs(&self) -> Vec<job::Summary> {

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use super::reservation::ReservedPorts;
 
 /// Ports that each kind of listener has in a block; also the most nodes that a block serves.
-const NODES_MAX: u16 = 6;
+const NODES_MAX: u16 = 8;
 const PEER_OFFSET: u16 = 8;
 const HTTP_OFFSET: u16 = 16;
 const JOB_OFFSET: u16 = 24;

@@ -7,10 +7,9 @@ use tokio::time::Instant;
 use tripod_client::wire::change_members_request::Change;
 use tripod_client::{Client, Error, wire};
 
+use super::roll::{CHANGE_TIMEOUT, Member, Roll};
 use super::{Arena, Begun, Undo};
 
-/// How long the leader may take to judge a change: it asks every member, of which some may be cut off.
-const CHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long until all machines have a node that votes, once nothing disturbs them.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(120);
 /// A node that has been no member for so long, while nothing changes, was removed before anything reached it.
@@ -37,24 +36,9 @@ pub enum Wish {
     Transfer,
     /// The peers of a node reach it at another address: through the network that can be made bad, or directly.
     Move,
-}
-
-/// The members, as the leader lists them.
-struct Roll {
-    /// The leader's client address.
-    leader: String,
-    members: Vec<Member>,
-    is_open: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Member {
-    id: u64,
-    machine: u64,
-    votes: bool,
-    answers: bool,
-    /// Its peers reach it directly.
-    direct: bool,
+    /// A voter is to lead nothing and to have no clients, until it is undrained.
+    Drain,
+    Undrain,
 }
 
 impl Wish {
@@ -68,6 +52,8 @@ impl Wish {
             Self::Replace => "member-replace",
             Self::Transfer => "member-transfer",
             Self::Move => "member-move",
+            Self::Drain => "member-drain",
+            Self::Undrain => "member-undrain",
         }
     }
 }
@@ -91,6 +77,13 @@ pub(super) async fn inject(wish: Wish, chance: u64, arena: &mut Arena<'_>) -> an
         }
         Wish::Transfer => {
             return Ok(transfer(&roll, one(all().filter(|member| member.votes).collect())).await);
+        }
+        Wish::Drain => {
+            let voters = all().filter(|member| member.votes && !member.drained).collect();
+            return Ok(drain(&roll, one(voters), true).await);
+        }
+        Wish::Undrain => {
+            return Ok(drain(&roll, one(all().filter(|member| member.drained).collect()), false).await);
         }
         Wish::Promote => {
             (one(all().filter(|member| !member.votes).collect()).map(|one| Change::Promote(one.id)), None)
@@ -131,6 +124,13 @@ async fn transfer(roll: &Roll, to: Option<Member>) -> Option<Begun> {
     Begun::new(format!("node {}", to.id), Undo::Nothing)
 }
 
+async fn drain(roll: &Roll, whom: Option<Member>, drained: bool) -> Option<Begun> {
+    let whom = whom?;
+    // A leader refuses if nobody else could lead.
+    let asked = roll.drain(whom.id, drained).await;
+    if asked { Begun::new(format!("node {}", whom.id), Undo::Nothing) } else { None }
+}
+
 /// Has a change begun; tells whether it may have.
 async fn ask(leader: &str, change: Change) -> bool {
     let request = wire::ChangeMembersRequest {
@@ -145,37 +145,13 @@ async fn ask(leader: &str, change: Change) -> bool {
     }
 }
 
-impl Roll {
-    /// As the leader has it, if there is one.
-    async fn call(arena: &mut Arena<'_>) -> Option<Self> {
-        let machine = arena.leader().await?;
-        let leader = arena.cluster.endpoint(machine);
-        let list = Client::members(&leader, CHANGE_TIMEOUT).await.ok().filter(|list| list.by_leader)?;
-        let votes = list.votes?;
-        let machines: Vec<(u64, [String; 2])> =
-            arena.cluster.ids().map(|machine| (machine, arena.cluster.peers(machine))).collect();
-        let member = |sight: wire::MemberSight| {
-            let (machine, peers) = machines.iter().find(|(_, peers)| peers.contains(&sight.peer_address))?;
-            Some(Member {
-                id: sight.node_id,
-                machine: *machine,
-                votes: votes.voters.contains(&sight.node_id),
-                answers: sight.answers,
-                direct: peers[0] == sight.peer_address,
-            })
-        };
-        let members = list.members.into_iter().filter_map(member).collect();
-        Some(Self { leader, members, is_open: list.open.is_some() })
-    }
-}
-
 /// Whether a node that ended by itself said that it was removed.
 pub(super) fn says_removed(last: &[&str]) -> bool {
     last.iter().any(|line| line.contains(WORDS))
 }
 
-/// Gives every machine a node again that votes, as an operator would after all of it. Then everybody is a member
-/// who runs, and nothing is under way.
+/// Gives every machine a node again that votes and may lead, as an operator would after all of it. Then everybody is
+/// a member who runs, and nothing is under way.
 ///
 /// # Errors
 /// The harness failed.
@@ -200,6 +176,10 @@ pub(crate) async fn settle(arena: &mut Arena<'_>) -> anyhow::Result<Result<(), S
                     ask(&roll.leader, change.clone()).await;
                     format!("{change:?}")
                 }
+                Next::Undrain(node) => {
+                    roll.drain(node, false).await;
+                    format!("node {node} is drained")
+                }
                 Next::Wait(machine) if quiet_since.elapsed() >= FORGOTTEN_AFTER => {
                     eprintln!(
                         "  the node on machine {machine} is no member, and is not told; it is taken away"
@@ -221,6 +201,7 @@ pub(crate) async fn settle(arena: &mut Arena<'_>) -> anyhow::Result<Result<(), S
 enum Next {
     Done,
     Change(Change),
+    Undrain(u64),
     /// For the node on that machine to be a member.
     Wait(u64),
 }
@@ -229,6 +210,9 @@ fn next(arena: &Arena<'_>, roll: &Roll) -> Next {
     let absent = |machine: &u64| !roll.members.iter().any(|member| member.machine == *machine);
     if let Some(machine) = arena.cluster.ids().find(absent) {
         return Next::Wait(machine);
+    }
+    if let Some(member) = roll.members.iter().find(|member| member.drained) {
+        return Next::Undrain(member.id);
     }
     match roll.members.iter().find(|member| !member.votes || !member.answers) {
         None => Next::Done,

@@ -6,7 +6,9 @@
 //! | module | what |
 //! |---|---|
 //! | `process` | SIGKILL, SIGSTOP, SIGTERM, handing over leadership |
-//! | `members` | who takes part changes |
+//! | `members` | who takes part changes, or is drained |
+//! | `roll` | who takes part, as the leader has it |
+//! | `stand_back` | that a drained node leads nothing, when the faults are over |
 //! | `network` | partitions, delay, narrow lines, resets |
 //! | `disk` | disks that are slow, stall, fail or are full, clocks that jump, power that goes |
 //! | `rot` | bits that flip, and the way back of the node that finds them |
@@ -18,7 +20,9 @@ mod disk;
 mod members;
 mod network;
 mod process;
+mod roll;
 mod rot;
+mod stand_back;
 pub mod storage;
 
 use std::fmt;
@@ -28,6 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use arena::Arena;
 pub use members::Wish;
 pub(crate) use members::settle;
+pub(crate) use stand_back::stands_back;
 
 /// Whom a fault hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

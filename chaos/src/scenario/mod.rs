@@ -89,12 +89,12 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "mixed",
-        about: "Everything of the above, processes and network at the same time.",
+        about: "Everything of the above, processes and network at the same time; now and then the members change.",
         kinds: Kind::EVERYWHERE,
     },
     Scenario {
         name: "membership",
-        about: "Nodes join, vote, leave, move and are replaced, under kills, pauses and partitions.",
+        about: "Nodes join, vote, leave, move, are replaced and drained, under kills, pauses and partitions.",
         kinds: &[
             Kind::Member(Wish::Add),
             Kind::Member(Wish::Add),
@@ -107,6 +107,9 @@ pub const SCENARIOS: &[Scenario] = &[
             Kind::Member(Wish::Replace),
             Kind::Member(Wish::Transfer),
             Kind::Member(Wish::Move),
+            Kind::Member(Wish::Drain),
+            Kind::Member(Wish::Drain),
+            Kind::Member(Wish::Undrain),
             Kind::KillLeader,
             Kind::KillFollower,
             Kind::KillAll,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::plan::Plan;
-use crate::fault::{Arena, Begun};
+use crate::fault::{Arena, Begun, Lane};
 use crate::history::{OpenFault, Recorder};
 use crate::workload::Clock;
 
@@ -14,6 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A fault that is to end.
 struct Running {
+    lane: Lane,
     until: Instant,
     begun: Begun,
     noted: OpenFault,
@@ -46,7 +47,11 @@ pub(super) async fn carry_out(
         let now = Instant::now();
         heal(&mut running, now, arena, clock).await?;
         arena.look_for_the_dead()?;
-        let next = steps.peek().map(|step| begin + Duration::from_millis(step.at_ms));
+        let next = steps.peek().map(|step| {
+            let planned = begin + Duration::from_millis(step.at_ms);
+            let others = running.iter().map(|running| (running.lane, running.until));
+            begins(planned, step.fault.lane(), others)
+        });
         if let Some(step) = steps.next_if(|_| next.is_some_and(|next| next <= now)) {
             let noted_at = clock.now();
             match step.fault.inject(arena).await? {
@@ -56,7 +61,7 @@ pub(super) async fn carry_out(
                     let noted = recorder.fault(noted_at, step.fault.kind(), begun.target.clone());
                     tell(step.fault.kind(), &begun.target, step.lasts_ms);
                     let until = Instant::now() + Duration::from_millis(step.lasts_ms);
-                    running.push(Running { until, begun, noted });
+                    running.push(Running { lane: step.fault.lane(), until, begun, noted });
                 }
             }
             continue;
@@ -67,6 +72,13 @@ pub(super) async fn carry_out(
         let soonest = running.iter().map(|running| running.until).chain(next).chain([now + LOOK_EVERY]).min();
         tokio::time::sleep_until(soonest.unwrap_or(now)).await;
     }
+}
+
+/// When a step is carried out. One that came late, because nobody led or an answer took its time, may last into
+/// what is planned behind it in its lane, and then that waits: who is paused must not be killed.
+fn begins(planned: Instant, lane: Lane, running: impl IntoIterator<Item = (Lane, Instant)>) -> Instant {
+    let same_lane = running.into_iter().filter(|(other, _)| *other == lane);
+    same_lane.map(|(_, until)| until).max().map_or(planned, |until| until.max(planned))
 }
 
 async fn heal(
@@ -86,4 +98,20 @@ async fn heal(
 /// Progress for whoever watches.
 fn tell(kind: &str, target: &str, lasts_ms: u64) {
     eprintln!("  {kind}: {target}, for {:.1} s", Duration::from_millis(lasts_ms).as_secs_f64());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_waits_for_the_one_before_it_in_its_lane_and_for_no_other() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let running = [(Lane::Machine, at(9)), (Lane::Network, at(30))];
+        assert_eq!(begins(at(5), Lane::Machine, running), at(9));
+        assert_eq!(begins(at(10), Lane::Machine, running), at(10));
+        assert_eq!(begins(at(5), Lane::Members, running), at(5));
+        assert_eq!(begins(at(5), Lane::Members, []), at(5));
+    }
 }

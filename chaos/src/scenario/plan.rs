@@ -1,5 +1,6 @@
 //! Which fault when: drawn from the seed before the run, and written down with it.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -11,7 +12,9 @@ use crate::fault::{Fault, Lane, Target, Way, Wish};
 /// Quiet time at the beginning, in which the workloads get going.
 const BEFORE_MS: u64 = 2_000;
 /// Quiet time between two faults of a lane.
-const BETWEEN_MS: std::ops::Range<u64> = 1_000..5_000;
+const BETWEEN_MS: Range<u64> = 1_000..5_000;
+/// The same behind a change of the members that is one fault among many.
+const BETWEEN_SELDOM_MS: Range<u64> = 8_000..25_000;
 
 /// A fault and its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,8 @@ pub(super) enum Kind {
     ClockJump,
     /// Somebody comes, goes, or gets another part to play.
     Member(Wish),
+    /// The same, less often.
+    Seldom(Wish),
 }
 
 impl Plan {
@@ -86,10 +91,11 @@ impl Plan {
         }
         let mut at_ms = BEFORE_MS;
         while at_ms < self.length_ms {
-            let (fault, lasts_ms) = kinds[random.random_range(0..kinds.len())].draw(random);
+            let kind = kinds[random.random_range(0..kinds.len())];
+            let (fault, lasts_ms) = kind.draw(random);
             let lasts_ms = lasts_ms.min(self.length_ms - at_ms);
             self.steps.push(Step { at_ms, lasts_ms, fault });
-            at_ms += lasts_ms + random.random_range(BETWEEN_MS);
+            at_ms += lasts_ms + random.random_range(kind.rest_ms());
         }
     }
 }
@@ -115,7 +121,21 @@ impl Kind {
         Self::Slow,
         Self::Loss,
         Self::Refuse,
+        Self::Seldom(Wish::Add),
+        Self::Seldom(Wish::Promote),
+        Self::Seldom(Wish::Demote),
+        Self::Seldom(Wish::Remove),
+        Self::Seldom(Wish::Replace),
+        Self::Seldom(Wish::Transfer),
+        Self::Seldom(Wish::Move),
+        Self::Seldom(Wish::Drain),
+        Self::Seldom(Wish::Undrain),
     ];
+
+    /// How long its lane rests behind it.
+    fn rest_ms(self) -> Range<u64> {
+        if matches!(self, Self::Seldom(_)) { BETWEEN_SELDOM_MS } else { BETWEEN_MS }
+    }
 
     /// Whether it changes the members.
     pub(super) fn changes_members(self) -> bool {
@@ -195,7 +215,7 @@ impl Kind {
                 (Fault::FailFlush { target: anybody, passes }, random.random_range(1_000..5_000))
             }
             Self::FullDisk => (Fault::FullDisk(anybody), random.random_range(1_000..8_000)),
-            Self::Member(wish) => {
+            Self::Member(wish) | Self::Seldom(wish) => {
                 (Fault::Members { wish, chance: random.random() }, random.random_range(1_000..4_000))
             }
             Self::ClockJump => {
@@ -243,6 +263,18 @@ mod tests {
                 }
             }
             assert!(plan.steps.iter().all(|step| step.at_ms + step.lasts_ms <= plan.length_ms));
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_seldom_is() {
+        let plan = Plan::draw(Kind::EVERYWHERE, 3, LENGTH);
+        let changes: Vec<&Step> =
+            plan.steps.iter().filter(|step| step.fault.lane() == Lane::Members).collect();
+        assert!((20..70).contains(&changes.len()), "{} changes in ten minutes", changes.len());
+        for pair in changes.windows(2) {
+            let rest_ms = pair[1].at_ms - pair[0].at_ms - pair[0].lasts_ms;
+            assert!(rest_ms >= BETWEEN_SELDOM_MS.start, "{pair:?}");
         }
     }
 

@@ -42,8 +42,8 @@ pub(super) async fn serves(arena: &mut Arena<'_>) -> anyhow::Result<Option<Viola
     }
 }
 
-/// Waits until every kind of write that clients made before was acknowledged again.
-pub(super) async fn clients_go_on(setting: &Setting) -> Option<Violation> {
+/// Waits until every kind of write that clients made before was acknowledged again, at a time that is told so.
+pub(super) async fn clients_go_on(setting: &Setting, when: &str) -> Option<Violation> {
     let healed = setting.clock.now();
     let deadline = Instant::now() + SERVE_PATIENCE;
     loop {
@@ -52,10 +52,8 @@ pub(super) async fn clients_go_on(setting: &Setting) -> Option<Violation> {
             return None;
         }
         if Instant::now() >= deadline {
-            let explanation = format!(
-                "no {} was acknowledged in the {SERVE_PATIENCE:?} after the last fault",
-                waiting.join(", no ")
-            );
+            let explanation =
+                format!("{when} no {} was acknowledged for {SERVE_PATIENCE:?}", waiting.join(", no "));
             return Some(Violation::new(RULE, "the clients", explanation, &[]));
         }
         tokio::time::sleep(LOOK_PAUSE).await;

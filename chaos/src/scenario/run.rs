@@ -19,7 +19,7 @@ use super::timers::Timers;
 use super::{Scenario, nemesis, recovery};
 use crate::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
 use crate::cluster::Cluster;
-use crate::fault::{Arena, settle};
+use crate::fault::{Arena, settle, stands_back};
 use crate::history::{Header, Micros, NodeId, Recorder};
 use crate::report::{About, Report, Verdict};
 use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Workload, read_all};
@@ -233,16 +233,14 @@ async fn phases(
     );
 
     arena.cluster.network()?.heal();
-    if arena.members_change
-        && let Err(why) = settle(arena).await?
-    {
-        own.liveness.push(Violation::new("liveness", "the members", why, &[]));
+    if arena.members_change {
+        members_come_to_rest(arena, setting, own).await?;
     }
     own.liveness.extend(recovery::serves(arena).await?);
     own.misconduct(std::mem::take(&mut arena.misconduct));
     // Who has not recovered by now, or ended by itself, need not be waited for once more.
     if own.is_well() {
-        own.liveness.extend(recovery::clients_go_on(setting).await);
+        own.liveness.extend(recovery::clients_go_on(setting, "after the last fault").await);
     }
     stop.send_replace(true);
     join(clients, own).await?;
@@ -256,6 +254,25 @@ async fn phases(
     arena.look_for_the_dead()?;
     own.misconduct(std::mem::take(&mut arena.misconduct));
     own.excused = std::mem::take(&mut arena.excused);
+    Ok(())
+}
+
+/// A drained node must stand back while the others serve. Then every machine gets a voter again.
+async fn members_come_to_rest(arena: &mut Arena<'_>, setting: &Setting, own: &mut Own) -> anyhow::Result<()> {
+    // Leadership moves on purpose, and clients are sent away.
+    let noted = setting.recorder.fault(setting.clock.now(), "member-drain", "whoever leads");
+    let stood_back = stands_back(arena).await?;
+    noted.heal(setting.clock.now());
+    match stood_back {
+        Ok(()) if own.is_well() => {
+            own.liveness.extend(recovery::clients_go_on(setting, "beside a drained node").await);
+        }
+        Ok(()) => {}
+        Err(why) => own.liveness.push(Violation::new("drained", "the members", why, &[])),
+    }
+    if let Err(why) = settle(arena).await? {
+        own.liveness.push(Violation::new("liveness", "the members", why, &[]));
+    }
     Ok(())
 }
 

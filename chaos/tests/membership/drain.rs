@@ -8,6 +8,7 @@ use tripod_proto::tripod::v1::WatchMembersRequest;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 
 use crate::counting::Counting;
+use crate::endpoints::Endpoints;
 use crate::operator::{Operator, told};
 use crate::{LOOK_PAUSE, PATIENCE, assert_equal_digests};
 
@@ -25,6 +26,10 @@ async fn a_drained_node_votes_and_leads_nothing_until_it_is_undrained() {
     let drained = cluster.wait_for_leader().await.unwrap();
     operator.level_when_raised().await;
     let id = drained.to_string();
+    let port: u16 = cluster.endpoint(drained).rsplit(':').next().unwrap().parse().unwrap();
+    let beside = cluster.ids().find(|node| *node != drained).unwrap();
+    let mut endpoints = Endpoints::watch(&cluster.endpoint(beside)).await;
+    endpoints.with(port).await;
 
     let done = node(&operator, "drain", &id).await;
     assert_eq!((&done["node"], &done["drained"]), (&drained.into(), &true.into()), "{done}");
@@ -34,6 +39,7 @@ async fn a_drained_node_votes_and_leads_nothing_until_it_is_undrained() {
     assert_eq!(list["votes"]["voters"].as_array().unwrap().len(), 3, "it votes: {list}");
     agents_are_sent_to(&all, &[1, 2, 3].into_iter().filter(|node| *node != drained).collect::<Vec<_>>())
         .await;
+    endpoints.without(port).await;
     let refused = operator.run_any(&["leader", "transfer", "--to", &id]).await;
     assert!(told(&refused).contains("is drained"), "{}", told(&refused));
     counting.go_on(BETWEEN).await;
@@ -55,6 +61,7 @@ async fn a_drained_node_votes_and_leads_nothing_until_it_is_undrained() {
     node(&operator, "undrain", &id).await;
     operator.list_when("undrained", |list| shows(list, drained, false)).await;
     agents_are_sent_to(&all, &[1, 2, 3]).await;
+    Endpoints::watch(&cluster.endpoint(beside)).await.with(port).await;
     let moved = operator.run_any(&["leader", "transfer", "--to", &id]).await;
     assert!(moved.status.success(), "{}", told(&moved));
     counting.go_on(BETWEEN).await;

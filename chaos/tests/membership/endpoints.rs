@@ -33,11 +33,20 @@ impl Endpoints {
 
     /// Waits until the client is told endpoints of which none has this port.
     pub(crate) async fn without(&mut self, port: u16) {
+        self.until(port, false).await;
+    }
+
+    /// Waits until the client is told endpoints of which one has this port.
+    pub(crate) async fn with(&mut self, port: u16) {
+        self.until(port, true).await;
+    }
+
+    async fn until(&mut self, port: u16, named: bool) {
         loop {
             let answer = tokio::time::timeout(crate::PATIENCE, self.told.message()).await.expect("told");
             let resources = answer.unwrap().expect("the stream is open").resources;
             assert!(!resources.is_empty(), "the job has no endpoints");
-            if !resources.iter().any(|resource| names(&resource.value, port)) {
+            if resources.iter().any(|resource| names(&resource.value, port)) == named {
                 return;
             }
         }

@@ -24,6 +24,9 @@ async fn a_node_whose_flushes_fail_ends_with_a_code_and_the_others_serve() {
     // sled panics in a thread of the dying process when its own last flush fails, so a panic says nothing
     // here.
     assert!(log.contains(&format!("error: T3102 log-io: node {leader} cannot go on: cannot sync")), "{log}");
+    let errors = log.lines().filter(|line| line.contains("ERROR tripod"));
+    let uncoded: Vec<&str> = errors.clone().filter(|line| !line.contains(" code=T3102")).collect();
+    assert!(errors.count() >= 2 && uncoded.is_empty(), "without the code as a field: {uncoded:?}\n{log}");
     witness.wait_for_more(50, PATIENCE).await.unwrap();
     // The same disk answers again: what it holds is proved or refused, and never less.
     controls.heal().unwrap();

@@ -2,11 +2,14 @@
 //!
 //! Readiness says where to send clients, and nothing else follows from it. A disk without room is therefore
 //! no reason: the leader refuses what grows, by whichever node it comes, and every node still answers the
-//! rest.
+//! rest. That an operator has drained the node is one, although it answers whoever comes: agents and xDS are not
+//! sent there either. As with these, it counts only while there is a node that is not drained.
 
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tripod_state::State;
+use tripod_state::ids::NodeId;
 
 use crate::gateway::{Consistency, Gateway};
 
@@ -19,7 +22,7 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// A word: `leader`, `read`, `disk`.
+    /// A word: `leader`, `read`, `disk`, `drained`.
     pub name: &'static str,
     /// What is wrong with it, if anything.
     pub trouble: Option<String>,
@@ -64,14 +67,29 @@ impl Gateway {
             .under_way
             .filter(|took| *took >= FLUSH_PATIENCE)
             .map(|took| format!("the disk has not answered for {:.1} s", took.as_secs_f64()));
+        let node = status.node;
+        let aside = self.read(Consistency::Local, |state| stands_aside(state, node)).await;
+        let drained = aside.is_ok_and(|aside| aside).then(|| {
+            format!("an operator wants clients to use other nodes; `tripod node undrain {node}` ends that")
+        });
         let check = |name, trouble| Check { name, trouble };
-        Readiness { checks: vec![check("leader", leader), check("read", read), check("disk", disk)] }
+        let checks =
+            [check("leader", leader), check("read", read), check("disk", disk), check("drained", drained)];
+        Readiness { checks: checks.into() }
     }
+}
+
+/// Whether the node is drained, and another one is there for its clients.
+fn stands_aside(state: &State, node: NodeId) -> bool {
+    state.is_drained(node) && state.serving_members().iter().any(|(other, _)| !state.is_drained(*other))
 }
 
 #[cfg(test)]
 mod tests {
     use tripod_raft::{FlushTimes, Measures};
+    use tripod_state::ids::{LogIndex, Term, TimeMs};
+    use tripod_state::member::{self, Addresses, Listed};
+    use tripod_state::{ApplyContext, Command, Envelope, level};
 
     use super::*;
 
@@ -107,6 +125,47 @@ mod tests {
         let readiness = gateway.readiness().await;
         assert_eq!(troubled(&readiness), ["disk"]);
         assert_eq!(readiness.trouble(), Some("the disk has not answered for 4.0 s"));
+    }
+
+    #[tokio::test]
+    async fn a_drained_node_is_not_ready_as_long_as_another_one_serves() {
+        let (gateway, backend) = Gateway::in_memory();
+        backend.replace(members(&[(1, true), (2, false)]));
+        let readiness = gateway.readiness().await;
+        assert_eq!(troubled(&readiness), ["drained"]);
+        assert!(readiness.trouble().is_some_and(|told| told.contains("tripod node undrain 1")));
+        backend.replace(members(&[(1, true), (2, true)]));
+        assert!(gateway.readiness().await.is_ready(), "clients have no other node");
+        backend.replace(members(&[(1, false), (2, true)]));
+        assert!(gateway.readiness().await.is_ready(), "another one is drained");
+    }
+
+    /// A state with these nodes, some of them drained.
+    fn members(nodes: &[(u64, bool)]) -> State {
+        let mut state = State::default();
+        let listed =
+            |&(node, _): &(u64, bool)| Listed { node: NodeId(node), peer: format!("p:{node}"), voter: true };
+        state.follow_members(&nodes.iter().map(listed).collect::<Vec<_>>());
+        let heard = nodes.iter().map(|(node, _)| NodeId(*node)).collect();
+        let raise = Command::Level(level::Command::Raise { to: level::NEWEST, heard });
+        let announce = |&(node, _): &(u64, bool)| member::Command::Announce {
+            node: NodeId(node),
+            addresses: Addresses {
+                client: format!("c:{node}"),
+                http: format!("h:{node}"),
+                job_host: "c".into(),
+                job_port_first: 1,
+                job_port_count: 1,
+            },
+        };
+        let drain = |&(node, drained): &(u64, bool)| member::Command::Drain { node: NodeId(node), drained };
+        let of_members = nodes.iter().map(announce).chain(nodes.iter().map(drain)).map(Command::Member);
+        for (command, index) in [raise].into_iter().chain(of_members).zip(1..) {
+            let context = ApplyContext { index: LogIndex(index), term: Term(1), now_ms: TimeMs(0) };
+            let envelope = Envelope { stamp: None, command };
+            state.apply(&context, envelope).reply.expect("accepted");
+        }
+        state
     }
 
     #[tokio::test]

@@ -1,19 +1,16 @@
 //! `tripod.v1` over a real connection and a gateway in memory, through our own client.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Code;
-use tonic::service::Routes;
 use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
-use tripod_native::JobPorts;
 use tripod_state::ids::{BarrierCounter, Incarnation, NodeId, TaskId};
 use tripod_state::{Command, Scope, barrier, kv, member, task};
 
@@ -27,16 +24,7 @@ struct Service {
 /// A served gateway with one announced node and job `default`.
 async fn serve() -> Service {
     let (gateway, backend) = Gateway::in_memory();
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let endpoint = listener.local_addr().expect("bound").to_string();
-    let routes = tripod_native::add_to(
-        Routes::default(),
-        &gateway,
-        &watch::channel(JobPorts::default()).1,
-        &watch::channel(None).1,
-    );
-    let incoming = TcpListenerStream::new(listener);
-    tokio::spawn(tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(incoming));
+    let endpoint = common::serve_native(&gateway).await;
     let addresses = member::Addresses {
         client: endpoint.clone(),
         http: "127.0.0.1:1".into(),

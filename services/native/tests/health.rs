@@ -1,35 +1,26 @@
 //! `grpc.health.v1` over a real connection, as load balancers ask it.
 
+mod common;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::service::Routes;
 use tonic::transport::Channel;
 use tonic::{Code, Streaming};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tripod_gateway::{FlushTimes, Gateway, Measures, MemoryBackend};
-use tripod_native::JobPorts;
+use tripod_state::ids::{LogIndex, NodeId, Term};
+use tripod_state::member::{self, Addresses, Listed};
+use tripod_state::{ApplyContext, Command, Envelope, level};
 
 /// How long a message may take on a machine that runs other things too.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn serve() -> (HealthClient<Channel>, Arc<MemoryBackend>) {
     let (gateway, backend) = Gateway::in_memory();
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    let routes = tripod_native::add_to(
-        Routes::default(),
-        &gateway,
-        &watch::channel(JobPorts::default()).1,
-        &watch::channel(None).1,
-    );
-    let incoming = TcpListenerStream::new(listener);
-    tokio::spawn(tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(incoming));
+    let address = common::serve_native(&gateway).await;
     let channel = Channel::from_shared(format!("http://{address}")).expect("an address").connect_lazy();
     (HealthClient::new(channel), backend)
 }
@@ -72,6 +63,34 @@ async fn a_watch_tells_each_change_once() {
     let flush = FlushTimes { under_way: Some(Duration::from_secs(9)), ..FlushTimes::default() };
     backend.set_measures(Measures { flush, ..Measures::default() });
     assert_eq!(next(&mut stream).await, ServingStatus::NotServing, "the disk does not answer");
+}
+
+#[tokio::test]
+async fn a_drained_node_says_so_as_its_http_port_does() {
+    let (mut client, backend) = serve().await;
+    let mut stream = client.watch(about("")).await.expect("watched").into_inner();
+    assert_eq!(next(&mut stream).await, ServingStatus::Serving);
+    let mut state = backend.state();
+    let nodes = [NodeId(1), NodeId(2)];
+    state.follow_members(&nodes.map(|node| Listed { node, peer: format!("p:{node}"), voter: true }));
+    let addresses = || Addresses {
+        client: "127.0.0.1:1".into(),
+        http: "127.0.0.1:2".into(),
+        job_host: "127.0.0.1".into(),
+        job_port_first: 8000,
+        job_port_count: 1,
+    };
+    let announced = nodes.map(|node| member::Command::Announce { node, addresses: addresses() });
+    let drained = member::Command::Drain { node: NodeId(1), drained: true };
+    let raised = level::Command::Raise { to: level::NEWEST, heard: nodes.into() };
+    let of_members = announced.into_iter().chain([drained]).map(Command::Member);
+    for (command, index) in [Command::Level(raised)].into_iter().chain(of_members).zip(1..) {
+        let context = ApplyContext { index: LogIndex(index), term: Term(1), now_ms: state.now_ms() };
+        let envelope = Envelope { stamp: None, command };
+        state.apply(&context, envelope).reply.expect("accepted");
+    }
+    backend.replace(state);
+    assert_eq!(next(&mut stream).await, ServingStatus::NotServing);
 }
 
 #[tokio::test]

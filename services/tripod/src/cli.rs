@@ -137,6 +137,9 @@ pub(crate) enum Command {
     Config(cmd::config::ConfigCommand),
     /// Look whether this machine is fit for a node, before one is started
     Preflight(Box<cmd::preflight::PreflightArgs>),
+    /// Tell which metrics a node has
+    #[command(subcommand)]
+    Metrics(cmd::metrics::MetricsCommand),
     /// Tell what an error code means, and what to do
     Explain(cmd::explain::ExplainArgs),
     /// Print a script that lets a shell complete commands and flags
@@ -161,6 +164,12 @@ impl Command {
     /// its program.)
     pub(crate) fn is_a_service(&self) -> bool {
         matches!(self, Self::Dev(_) | Self::Server(_) | Self::Agent(_))
+    }
+
+    /// Whether its log tells what it ends with, since something collects it and starts the process again. (In front of
+    /// `dev` sits whoever reads the error itself.)
+    pub(crate) fn logs_its_end(&self) -> bool {
+        matches!(self, Self::Server(_) | Self::Agent(_))
     }
 }
 

@@ -7,7 +7,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tripod_client::Phase;
+use tripod_gateway::Outage;
 use tripod_proto::code::Code;
+
+use crate::logging;
 
 /// A failure as one clear line, which begins with its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,14 @@ impl Failure {
     #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
         self.code
+    }
+
+    /// Tells the log that a process ends of this, if it is one whose log somebody reads. What is wrong with a
+    /// command line is told to who typed it.
+    pub(crate) fn log_the_end(&self) {
+        if self.exit() != Exit::Usage {
+            tracing::error!(code = logging::number(self.code), reason = self.text, "this process ends");
+        }
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -149,6 +160,21 @@ fn refused(reason: &str) -> Code {
         "quorum-lost" => Code::QuorumLost,
         "change-not-open" => Code::ChangeNotOpen,
         _ => Code::Refused,
+    }
+}
+
+/// What a node says of itself when its own cluster does not answer.
+impl From<Outage> for Failure {
+    fn from(outage: Outage) -> Self {
+        let code = match &outage {
+            Outage::NoLeader { .. } => Code::NoLeader,
+            Outage::Unknown(_) => Code::OutcomeUnknown,
+            Outage::Overloaded(_) => Code::Overloaded,
+            Outage::DiskFull(_) => Code::DiskFull,
+            Outage::Level(_) => Code::LevelLow,
+            Outage::Stopping => Code::NodeEnded,
+        };
+        Self::told(code, outage.to_string())
     }
 }
 

@@ -1,10 +1,19 @@
 //! Logs go to standard error. `TRIPOD_LOG` says how much of what, in words that need no knowledge of our
 //! crates.
 
+mod coded;
+
 use std::io::{self, IsTerminal};
 
 use clap::ValueEnum;
+use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::{MakeWriter, format};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tripod_proto::code::Code;
+
+pub(crate) use coded::number;
+use coded::{Coded, Ending};
 
 /// The variable that says what is logged.
 const VARIABLE: &str = "TRIPOD_LOG";
@@ -40,13 +49,34 @@ pub(crate) fn start(is_a_service: bool, format: LogFormat) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(base), Some(error)),
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    match format {
-        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
-    }
+    subscriber(filter, format, io::stderr, io::stderr().is_terminal()).init();
     if let Some(error) = complaint {
-        tracing::warn!(%error, asked, "TRIPOD_LOG is not understood, and left aside; see `tripod --help`");
+        let code = number(Code::ValueIllegal);
+        tracing::warn!(code, %error, asked, "TRIPOD_LOG is not understood, and left aside; see `tripod --help`");
+    }
+}
+
+/// What writes lines of this format, in colours if they are for a terminal.
+fn subscriber<W>(
+    filter: EnvFilter,
+    format: LogFormat,
+    writer: W,
+    colours: bool,
+) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colours);
+    match format {
+        LogFormat::Text => {
+            let format = format::format().with_ansi(colours);
+            Box::new(lines.event_format(Coded { format, ending: Ending::Text }).finish())
+        }
+        LogFormat::Json => {
+            let format = format::format().json().flatten_event(true);
+            let lines = lines.json().event_format(Coded { format, ending: Ending::Json });
+            Box::new(lines.finish())
+        }
     }
 }
 
@@ -61,49 +91,4 @@ fn filter(base: &str, asked: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::cli::Cli;
-
-    #[test]
-    fn parts_are_named_as_people_know_them_and_the_rest_stays_as_it_was() {
-        assert_eq!(filter("warn", ""), "warn");
-        assert_eq!(filter("warn", "raft=debug, off"), "warn,tripod_raft=debug,off");
-        assert_eq!(
-            filter("info", "raft::stages=trace,openraft=info"),
-            "info,tripod_raft::stages=trace,openraft=info"
-        );
-        assert_eq!(filter("info", "tripod_raft=debug,debug"), "info,tripod_raft=debug,debug");
-    }
-
-    #[test]
-    fn what_was_asked_for_wins() {
-        let told = |asked: &str| EnvFilter::try_new(filter(SERVICE, asked)).expect("understood").to_string();
-        let sorted = |text: &str| {
-            let mut directives: Vec<_> = text.split(',').map(str::to_owned).collect();
-            directives.sort();
-            directives
-        };
-        assert_eq!(sorted(&told("")), sorted(SERVICE));
-        assert_eq!(sorted(&told("debug,openraft=warn")), sorted("debug,openraft=warn,sled=warn,h2=warn"));
-        assert_eq!(sorted(&told("raft=trace")), sorted(&format!("{SERVICE},tripod_raft=trace")));
-        assert!(EnvFilter::try_new(filter(SERVICE, "raft=loud")).is_err());
-    }
-
-    #[test]
-    fn the_form_is_asked_for_by_a_flag_of_every_command() {
-        let form = |line: &[&str]| Cli::try_parse_from(line).expect("legal").global.log_format;
-        assert_eq!(form(&["tripod", "status"]), LogFormat::Text);
-        assert_eq!(form(&["tripod", "status", "--log-format", "json"]), LogFormat::Json);
-    }
-
-    #[test]
-    fn the_help_names_every_part() {
-        let parts =
-            HELP.lines().find_map(|line| line.trim().strip_prefix("parts:")).expect("a line of parts");
-        let named: Vec<&str> = parts.split(',').next().unwrap_or_default().split_whitespace().collect();
-        assert_eq!(named, PARTS);
-    }
-}
+mod tests;

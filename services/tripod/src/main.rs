@@ -102,6 +102,7 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
         Err(error) => return told(&error),
     };
     logging::start(cli.command.is_a_service(), cli.global.log_format);
+    let logs_its_end = cli.command.logs_its_end();
     // An agent passes small messages on, from one connection to another: a second thread would only have
     // to be woken for each.
     let mut builder = match cli.command {
@@ -114,5 +115,9 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
     let result = runtime.block_on(cmd::run(cli));
     // Calls that are still held, and a read of standard input, would keep the process alive.
     runtime.shutdown_background();
-    result
+    result.inspect_err(|failure| {
+        if logs_its_end {
+            failure.log_the_end();
+        }
+    })
 }

@@ -3,7 +3,7 @@
 //! | path | answers |
 //! |---|---|
 //! | `/livez` | 200 for as long as the process runs its requests |
-//! | `/readyz` | 200 when a linearizable read works and the disk answers, else 503 with the reason; `?verbose` tells each check |
+//! | `/readyz` | 200 when a linearizable read works, the disk answers and the node is not drained, else 503 with the reason; `?verbose` tells each check |
 //! | `/status` | this node's view of itself and the cluster, as JSON |
 //! | `/metrics` | what to alarm on, as Prometheus reads it |
 //!
@@ -23,4 +23,5 @@ mod metrics;
 mod router;
 mod view;
 
+pub use metrics::{Kind as MetricKind, METRICS, Metric};
 pub use router::serve;

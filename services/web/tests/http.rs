@@ -59,7 +59,7 @@ async fn each_check_is_a_line_for_those_who_ask_for_detail() {
     };
     let (head, body) = verbose("/readyz?verbose").await;
     assert_eq!(head, "HTTP/1.1 200 OK");
-    assert_eq!(body, "[+]leader ok\n[+]read ok\n[+]disk ok\nready\n");
+    assert_eq!(body, "[+]leader ok\n[+]read ok\n[+]disk ok\n[+]drained ok\nready\n");
     assert_eq!(verbose("/readyz?verbose=1&x=y").await.1, body);
     assert_eq!(verbose("/readyz").await.1, "ok\n");
 
@@ -68,7 +68,7 @@ async fn each_check_is_a_line_for_those_who_ask_for_detail() {
     let (head, body) = verbose("/readyz?verbose").await;
     assert_eq!(head, "HTTP/1.1 503 Service Unavailable");
     let disk = "[-]disk: the disk has not answered for 4.2 s";
-    assert_eq!(body, format!("[+]leader ok\n[+]read ok\n{disk}\nnot ready\n"));
+    assert_eq!(body, format!("[+]leader ok\n[+]read ok\n{disk}\n[+]drained ok\nnot ready\n"));
     assert_eq!(verbose("/livez").await.0, "HTTP/1.1 200 OK", "another start would not help the disk");
 
     backend.depose();

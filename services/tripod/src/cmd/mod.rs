@@ -13,6 +13,7 @@ pub(crate) mod leader;
 pub(crate) mod level;
 pub(crate) mod man;
 pub(crate) mod member;
+pub(crate) mod metrics;
 pub(crate) mod node;
 pub(crate) mod preflight;
 pub(crate) mod recover;
@@ -50,6 +51,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Completion { shell } => completion::run(shell),
         Command::Man { dir } => man::run(&dir),
         Command::Version => version::run(&global),
+        Command::Metrics(command) => metrics::run(&command, &global),
         Command::Explain(args) => explain::run(&args, &global),
         Command::Bench(args) => bench::run(args, global).await,
     };

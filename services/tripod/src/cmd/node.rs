@@ -24,7 +24,8 @@ Example, to work on the machine of node 2:
   systemctl stop tripod      or whatever is to be done, on that machine
   tripod node undrain 2      once it is back
 
-The node goes on voting and taking entries, so the quorum is as before. It stays drained, through elections and
+The node goes on voting and taking entries, so the quorum is as before, and answers whoever comes; /readyz and
+grpc.health.v1 say that it is not ready, so that load balancers send nobody. It stays drained, through elections and
 restarts, until it is undrained; `tripod member list` shows it. One that leads because nobody else can hands over as
 soon as another one is able to.";
 

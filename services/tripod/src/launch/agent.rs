@@ -14,6 +14,7 @@ use tripod_proto::code::Code;
 use crate::child::{Child, Outputs};
 use crate::failure::Failure;
 use crate::launch::log_tail::LogTail;
+use crate::logging::number;
 
 /// How long an agent may take to listen; it waits for nobody.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -116,7 +117,7 @@ impl AgentProcess {
         // If the keeper is gone, so is the agent.
         let _ = self.stop.send(());
         if let Err(error) = self.keeper.await {
-            tracing::warn!(%error, "the keeper of the agent failed");
+            tracing::warn!(code = number(Code::AgentFailed), %error, "the keeper of the agent failed");
         }
         self.log
     }

@@ -76,15 +76,15 @@ pub(crate) async fn run(gateway: Gateway, node: NodeId, addresses: Addresses) {
     loop {
         match announce(&gateway, node, &addresses.0).await {
             Ok(()) => return,
-            Err(reason) => tracing::warn!(reason, "addresses could not be announced"),
+            Err(failure) => tracing::warn!(%failure, "addresses could not be announced"),
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-async fn announce(gateway: &Gateway, node: NodeId, addresses: &member::Addresses) -> Result<(), String> {
+async fn announce(gateway: &Gateway, node: NodeId, addresses: &member::Addresses) -> Result<(), Failure> {
     let known = |state: &State| state.members().contains(&(node, addresses.clone()));
-    let known = gateway.read(Consistency::Linearizable, known).await.map_err(|outage| outage.to_string())?;
+    let known = gateway.read(Consistency::Linearizable, known).await?;
     if known {
         return Ok(());
     }
@@ -93,7 +93,7 @@ async fn announce(gateway: &Gateway, node: NodeId, addresses: &member::Addresses
         Ok(Ok(_)) => Ok(()),
         // It is told so, and ends.
         Ok(Err(Fault::Member(member::Refusal::NodeRemoved { .. }))) => Ok(()),
-        Ok(Err(fault)) => Err(format!("refused: {fault:?}")),
-        Err(outage) => Err(outage.to_string()),
+        Ok(Err(fault)) => Err(Failure::new(Code::Refused, format!("refused: {fault:?}"))),
+        Err(outage) => Err(outage.into()),
     }
 }

@@ -32,8 +32,8 @@ pub(crate) async fn keep(gateway: Gateway, mut leadership: watch::Receiver<Leade
     let mut told = false;
     loop {
         let leads = leadership.borrow_and_update().ready_here;
-        if leads && let Err(reason) = ensure(&gateway, &spec, &mut told).await {
-            tracing::warn!(reason, "job default could not be created");
+        if leads && let Err(failure) = ensure(&gateway, &spec, &mut told).await {
+            tracing::warn!(%failure, "job default could not be created");
             tokio::time::sleep(PAUSE).await;
             continue;
         }
@@ -44,9 +44,9 @@ pub(crate) async fn keep(gateway: Gateway, mut leadership: watch::Receiver<Leade
     }
 }
 
-async fn ensure(gateway: &Gateway, spec: &Spec, told: &mut bool) -> Result<(), String> {
+async fn ensure(gateway: &Gateway, spec: &Spec, told: &mut bool) -> Result<(), Failure> {
     let look = |state: &State| state.job_named(DEFAULT_JOB).and_then(|job| state.job(job));
-    let known = gateway.read(Consistency::Local, look).await.map_err(|outage| outage.to_string())?;
+    let known = gateway.read(Consistency::Local, look).await?;
     if let Some(known) = known {
         if known.spec != *spec && !*told {
             *told = true;
@@ -64,8 +64,8 @@ async fn ensure(gateway: &Gateway, spec: &Spec, told: &mut bool) -> Result<(), S
             Ok(())
         }
         Ok(Err(Fault::JobExists { .. })) => Ok(()),
-        Ok(Err(fault)) => Err(format!("refused: {fault:?}")),
-        Err(outage) => Err(outage.to_string()),
+        Ok(Err(fault)) => Err(Failure::new(Code::Refused, format!("refused: {fault:?}"))),
+        Err(outage) => Err(outage.into()),
     }
 }
 

@@ -9,10 +9,12 @@ use tokio::task::JoinHandle;
 use tripod_coordination::JobBinding;
 use tripod_gateway::{Consistency, Contact, Gateway};
 use tripod_native::{ClosedPort, JobPorts as Told};
+use tripod_proto::code::Code;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
 
 use crate::args::port_range::PortRange;
+use crate::logging::number;
 
 /// When to try again to open a port that could not be opened: the listener of a job that was just
 /// deleted may still hold it.
@@ -116,7 +118,9 @@ impl JobPorts {
         let closed = ClosedPort { address, reason };
         if self.closed.get(&job) != Some(&closed) {
             let ClosedPort { address, reason } = &closed;
-            tracing::warn!(job = job.0, address, reason, "job port could not be opened");
+            // A slot beyond the range has no address, and the reason says what to do.
+            let code = (!address.is_empty()).then(|| number(Code::ListenFailed));
+            tracing::warn!(code, job = job.0, address, reason, "job port could not be opened");
             self.closed.insert(job, closed);
         }
     }

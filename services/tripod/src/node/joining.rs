@@ -37,17 +37,15 @@ pub(crate) async fn owner(
     let request = wire::JoinRequest { peer_address: peer, token, supports_level: level_max.0 };
     loop {
         let asked = match leader(&client).await {
-            Ok((_, endpoint)) => {
-                Client::join(&endpoint, &request, ASK_TIMEOUT).await.map_err(|error| Asked::of(&error))
-            }
-            Err(failure) => Err(Asked::Later(failure.to_string())),
+            Ok((_, endpoint)) => Client::join(&endpoint, &request, ASK_TIMEOUT).await.map_err(Asked::of),
+            Err(failure) => Err(Asked::Later(failure)),
         };
         match asked {
             Ok(wire::JoinResponse { cluster_id, node_id }) => {
                 tracing::info!(cluster = cluster_id, node = node_id, "the cluster gave this node an id");
                 return Ok(Owner { cluster_id, node: NodeId(node_id) });
             }
-            Err(Asked::Later(reason)) => tracing::warn!(reason, "this node could not join yet"),
+            Err(Asked::Later(failure)) => tracing::warn!(%failure, "this node could not join yet"),
             Err(Asked::Refused(reason)) => {
                 return Err(Failure::told(
                     Code::JoinRefused,
@@ -77,19 +75,19 @@ pub(crate) fn done(data: &Path) {
 
 /// Why there is no id yet.
 enum Asked {
-    Later(String),
+    Later(Failure),
     Refused(String),
 }
 
 impl Asked {
-    fn of(error: &Error) -> Self {
-        match error {
+    fn of(error: Error) -> Self {
+        match &error {
             // Elections and other people's changes end.
             Error::Refused { reason, .. } if reason == "not-leader" || reason == "change-in-progress" => {
-                Self::Later(error.to_string())
+                Self::Later(error.into())
             }
             Error::Refused { .. } | Error::Config(_) => Self::Refused(error.to_string()),
-            Error::Unavailable { .. } | Error::OutcomeUnknown { .. } => Self::Later(error.to_string()),
+            Error::Unavailable { .. } | Error::OutcomeUnknown { .. } => Self::Later(error.into()),
         }
     }
 }

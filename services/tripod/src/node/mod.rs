@@ -136,7 +136,6 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
             Err(Failure::told(Code::NodeEnded, reason))
         }
         reason = handle.failed() => {
-            tracing::error!(reason, "node cannot go on");
             Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
     }

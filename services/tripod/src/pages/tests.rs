@@ -174,6 +174,65 @@ fn commands_in_the_pages_are_commands() {
     assert!(found > 60, "{found}");
 }
 
+/// What this program warns of without a code, since there is no page about it: nothing that an operator looks up.
+const WITHOUT_A_PAGE: &[&str] = &[
+    "job default exists with other parameters",
+    "job port failed",
+    "port failed",
+    "process could not be killed",
+    "process did not end in time and is killed",
+    "replication did not end in time",
+    "signal could not be passed on",
+    "the note of joining could not be removed",
+];
+
+/// The arguments of every warning and error in a source.
+fn warnings(source: &str) -> Vec<&str> {
+    let begins = ["tracing::warn!(", "tracing::error!("];
+    let places = begins.iter().flat_map(|begin| source.match_indices(begin).map(|(at, _)| at + begin.len()));
+    places.map(|at| arguments(&source[at..])).collect()
+}
+
+/// Up to the parenthesis that closes what was opened before.
+fn arguments(rest: &str) -> &str {
+    let (mut depth, mut quoted) = (1, false);
+    for (at, letter) in rest.char_indices() {
+        quoted ^= letter == '"';
+        match letter {
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &rest[..at];
+        }
+    }
+    rest
+}
+
+#[test]
+fn a_warning_has_the_code_of_its_page() {
+    let (mut coded, mut plain) = (0, BTreeSet::<&str>::new());
+    for (path, text) in files(".rs") {
+        let own = path.starts_with(root().join("services/tripod/src"));
+        let Some(text) = without_tests(&path, &text).filter(|_| own) else { continue };
+        for arguments in warnings(&text) {
+            // A failure begins with its code, which the log makes a field.
+            let has_code = ["code = ", "code,", "%failure"].iter().any(|field| arguments.contains(field));
+            let listed = WITHOUT_A_PAGE.iter().find(|message| arguments.contains(**message));
+            assert!(
+                has_code != listed.is_some(),
+                "{}: a field `code` is missing, or this is to be listed as without a page: {arguments}",
+                path.display()
+            );
+            coded += usize::from(has_code);
+            plain.extend(listed.copied());
+        }
+    }
+    assert!(coded >= 7, "{coded}");
+    assert_eq!(plain.len(), WITHOUT_A_PAGE.len(), "only these are left: {plain:?}");
+}
+
 #[test]
 fn a_code_is_found_by_number_or_word() {
     for name in ["T3101", "t3101", "3101", "log-damaged", "T3101:", "LOG-DAMAGED"] {

@@ -14,4 +14,6 @@ mod schemas;
 mod start;
 mod status;
 mod support;
+#[path = "../common/waiting.rs"]
+mod waiting;
 mod why;

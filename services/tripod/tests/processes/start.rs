@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
+use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 
 use crate::support::{Dev, reserve_ports, stderr, tripod};
@@ -67,6 +68,36 @@ fn a_data_directory_that_cannot_be_made_is_named() {
     let output = server(&reserve_ports(), &data, &["--node=1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(&data.display().to_string()), "{}", stderr(&output));
+}
+
+/// Whoever collects logs alarms and looks up by the code, so the last line that a node logs must have it.
+#[test]
+fn the_last_line_of_the_log_of_a_node_that_ends_has_the_code() {
+    let ports = reserve_ports();
+    let data = tempfile::tempdir().expect("a directory");
+    let _taken = TcpListener::bind(("127.0.0.1", ports.first())).expect("free");
+    let (ended, said) =
+        last_words(&server(&ports, &data.path().join("d"), &["--node=1", "--log-format=json"]));
+    assert_eq!(ended["code"], "T1401", "{ended}");
+    assert!(said.starts_with("error: T1401 listen-failed: "), "{said}");
+
+    let nowhere = data.path().join("no-parent").join("d");
+    let (ended, said) = last_words(&server(&reserve_ports(), &nowhere, &["--node=1", "--log-format=json"]));
+    assert_eq!((&ended["code"], &ended["level"]), (&"T3109".into(), &"ERROR".into()), "{ended}");
+    assert!(said.starts_with("error: T3109 data-parent: "), "{said}");
+
+    let text = stderr(&server(&reserve_ports(), &nowhere, &["--node=1"]));
+    let logged = text.lines().rev().nth(1).unwrap_or_default();
+    assert!(logged.contains(" code=T3109"), "{text}");
+}
+
+/// The last line of the log, which is JSON, and the line for people behind it.
+fn last_words(output: &Output) -> (Value, String) {
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
+    let text = stderr(output);
+    let mut lines = text.lines().rev().map(str::to_owned);
+    let (said, logged) = (lines.next().expect("an error"), lines.next().expect("a line of the log"));
+    (serde_json::from_str(&logged).unwrap_or_else(|_| panic!("no JSON: {text}")), said)
 }
 
 #[test]

@@ -220,7 +220,21 @@ fn probes_and_metrics_tell_of_a_real_cluster() {
     assert!(!page.contains("tripod_peer_lag_entries{"), "only the leader knows who lags");
     wait_for("a follower that is ready", || {
         let (head, body) = get(&dev, follower, "/readyz?verbose");
-        (head == "HTTP/1.1 200 OK" && body == "[+]leader ok\n[+]read ok\n[+]disk ok\nready\n").then_some(())
+        (head == "HTTP/1.1 200 OK" && body == "[+]leader ok\n[+]read ok\n[+]disk ok\n[+]drained ok\nready\n")
+            .then_some(())
+    });
+    let id = follower.to_string();
+    // The first feature level knows no drained nodes; it is raised a moment after the start.
+    wait_for("a drained node", || dev.run(&["node", "drain", &id]).status.success().then_some(()));
+    wait_for("a drained node that is not ready", || {
+        let (head, body) = get(&dev, follower, "/readyz");
+        let expected = head == "HTTP/1.1 503 Service Unavailable" && body.contains("`tripod node undrain");
+        (expected && value(&get(&dev, follower, "/metrics").1, "tripod_drained") == Some(1.0)).then_some(())
+    });
+    assert_eq!(get(&dev, leader, "/readyz").0, "HTTP/1.1 200 OK");
+    dev.text(&["node", "undrain", &id]);
+    wait_for("a node that is ready again", || {
+        (get(&dev, follower, "/readyz").0 == "HTTP/1.1 200 OK").then_some(())
     });
 
     // Without the others it is alive, and ready for nothing.

@@ -4,16 +4,17 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 
-/// How long anything may take on a machine that runs other things too.
+pub(crate) use crate::waiting::wait_for;
+
+/// How long one answer may take on a machine that runs other things too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(50);
 /// Ports of one cluster of three nodes, from its first client port on.
 const PORTS: u16 = 600;
 
@@ -153,18 +154,6 @@ pub(crate) fn pid(line: &Value) -> u32 {
 
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Waits until `look` finds something.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(PAUSE);
-    }
 }
 
 /// Whether a process that is not our child runs. A zombie of somebody else's counts as ended.

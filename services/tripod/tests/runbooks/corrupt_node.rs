@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use crate::page::blocks;
 use crate::program::Program;
-use crate::site::{Site, wait_for};
+use crate::site::Site;
+use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/corrupt-node.md");
 

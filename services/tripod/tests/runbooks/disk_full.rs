@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use tripod_chaos::fault::storage::{Disk, FileSystem, Skip};
 
 use crate::page::blocks;
-use crate::site::{Site, wait_for};
+use crate::site::Site;
+use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/disk-full.md");
 const DISK_BYTES: u64 = 96 << 20;

@@ -7,7 +7,8 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tripod_client::{Client, Condition, Config, Consistency};
 
-use crate::site::{PATIENCE, Site};
+use crate::site::Site;
+use crate::waiting::{PATIENCE, wait_for};
 
 /// It counts as fast as it can.
 pub(crate) struct Program {
@@ -53,7 +54,7 @@ impl Program {
             value.and_then(|value| String::from_utf8(value.to_vec()).ok()?.parse::<u64>().ok()).unwrap_or(0)
         };
         let before = read();
-        crate::site::wait_for("a program that counts on", || (read() >= before + more).then_some(()));
+        wait_for("a program that counts on", || (read() >= before + more).then_some(()));
     }
 
     /// Ends it; what it counted must be there, through whatever nodes there are now.

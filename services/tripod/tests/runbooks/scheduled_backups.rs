@@ -2,7 +2,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::page::{Block, Outcome, Place, blocks};
-use crate::site::{Site, wait_for};
+use crate::site::Site;
+use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/scheduled-backups.md");
 

@@ -13,9 +13,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::page::{Block, Outcome, Place};
+use crate::waiting::{PATIENCE, wait_for};
 
-/// How long anything may take on a machine that runs other things too.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(100);
 /// The first three numbers of every address on the pages, with the dots.
 const NETWORK_ON_PAGES: &str = "10.0.0.";
@@ -115,6 +114,9 @@ impl Site {
             self.serve(host, line);
             return String::new();
         }
+        // Other tests at the same time may keep the disk so busy that it is not fit for a node just then.
+        let measures = line.starts_with("tripod preflight") && outcome == Outcome::Success;
+        let outcome = if measures { Outcome::SuccessAtLast } else { outcome };
         let deadline = Instant::now() + PATIENCE;
         loop {
             let output = self.shell(host, line).output().expect("a shell runs");
@@ -273,16 +275,4 @@ fn free_network() -> String {
         all.is_ok()
     };
     networks.into_iter().find(is_free).expect("a free network")
-}
-
-/// Waits until `look` finds something.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(PAUSE);
-    }
 }

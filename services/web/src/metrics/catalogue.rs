@@ -1,8 +1,11 @@
 //! Every metric. docs/metrics.md tells what each means and when to be alarmed; a test keeps the two together.
 
+/// The ends of names that say what is counted.
+const UNITS: [&str; 4] = ["seconds", "bytes", "entries", "index"];
+
 /// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Goes up and down.
     Gauge,
     /// Only grows, until the process ends. Its name ends with `_total`.
@@ -13,12 +16,35 @@ pub(super) enum Kind {
 
 /// One metric. A unit is the end of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Metric {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) help: &'static str,
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// What it means, in one line.
+    pub help: &'static str,
     /// The one label that it has.
-    pub(super) label: Option<&'static str>,
+    pub label: Option<&'static str>,
+}
+
+impl Kind {
+    /// The word that scrapers know it by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gauge => "gauge",
+            Self::Counter => "counter",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+impl Metric {
+    /// What is counted; `1` for things, and for what is so or is not.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        let name = self.name.strip_suffix("_total").unwrap_or(self.name);
+        let end = |unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
+        UNITS.into_iter().find(end).unwrap_or("1")
+    }
 }
 
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
@@ -40,14 +66,14 @@ const fn by(label: &'static str, metric: Metric) -> Metric {
 macro_rules! catalogue {
     ($($constant:ident = $metric:expr;)*) => {
         $(pub(super) const $constant: Metric = $metric;)*
-        /// All of them, in the order of the page.
-        #[cfg(test)]
-        pub(super) const ALL: &[&Metric] = &[$(&$constant),*];
+        /// All of them, in the order of the page `/metrics`.
+        pub const METRICS: &[&Metric] = &[$(&$constant),*];
     };
 }
 
 catalogue! {
     READY = gauge("tripod_ready", "1 while this node can serve, as /readyz tells");
+    DRAINED = gauge("tripod_drained", "1 while an operator wants this node to lead nothing and have no clients");
     LEADER = gauge("tripod_leader", "1 while this node leads the cluster");
     LEADER_KNOWN = gauge("tripod_leader_known", "1 while a leader is known");
     TERM = gauge("tripod_term", "Raft term");
@@ -98,6 +124,7 @@ catalogue! {
     WAITING = gauge("tripod_waiting_calls", "calls that wait on this node");
     HELD = gauge("tripod_held_calls", "of those, calls that wait for a leader");
     HELD_TOTAL = counter("tripod_calls_held_total", "calls that have had to wait for a leader");
+    SESSIONS = gauge("tripod_sessions", "open sessions of clients and of nodes");
     JOBS = gauge("tripod_jobs", "jobs in the state");
     TASKS = by("state", gauge("tripod_tasks", "tasks of all jobs that are connected or in error"));
     BARRIERS = gauge("tripod_barriers_open", "barriers of all jobs at which somebody waits");

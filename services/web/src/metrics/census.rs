@@ -6,6 +6,7 @@ use tripod_state::State;
 /// Sums over all jobs. Never by job: their names come and go, and each would be a series for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Census {
+    pub(super) sessions: u64,
     pub(super) jobs: u64,
     pub(super) tasks_connected: u64,
     pub(super) tasks_in_error: u64,
@@ -13,6 +14,8 @@ pub(super) struct Census {
     pub(super) keys: u64,
     pub(super) key_bytes: u64,
     pub(super) change_under_way: bool,
+    /// An operator wants this node to lead nothing and to have no clients.
+    pub(super) drained: bool,
 }
 
 impl Census {
@@ -21,7 +24,12 @@ impl Census {
         let fork = gateway.read(Consistency::Local, State::clone).await;
         // A local read has no outage.
         let Ok(state) = fork else { return Self::default() };
-        let mut census = Self { change_under_way: state.registry().open().is_some(), ..Self::default() };
+        let mut census = Self {
+            change_under_way: state.registry().open().is_some(),
+            sessions: state.sessions_open(),
+            drained: state.is_drained(gateway.status().node),
+            ..Self::default()
+        };
         for job in state.jobs() {
             census.jobs += 1;
             census.tasks_connected += u64::from(job.tasks_connected);

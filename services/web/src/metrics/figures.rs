@@ -43,6 +43,7 @@ impl Figures {
     fn leadership(&self, page: &mut Page<'_>) -> fmt::Result {
         let (status, elections) = (&self.status, &self.measures.elections);
         page.gauge(&all::READY, u64::from(self.ready))?;
+        page.gauge(&all::DRAINED, u64::from(self.census.drained))?;
         page.gauge(&all::LEADER, u64::from(status.role == Role::Leader))?;
         page.gauge(&all::LEADER_KNOWN, u64::from(status.leader.is_some()))?;
         page.gauge(&all::TERM, status.term.0)?;
@@ -111,6 +112,7 @@ impl Figures {
         page.gauge(&all::WAITING, self.waiting_calls)?;
         page.gauge(&all::HELD, self.held_calls)?;
         page.counter(&all::HELD_TOTAL, self.held_calls_total)?;
+        page.gauge(&all::SESSIONS, census.sessions)?;
         page.gauge(&all::JOBS, census.jobs)?;
         let tasks = [("connected", census.tasks_connected), ("error", census.tasks_in_error)];
         page.gauges(&all::TASKS, tasks)?;

@@ -20,6 +20,7 @@ use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tripod_gateway::Gateway;
 
+pub use catalogue::{Kind, METRICS, Metric};
 use census::Census;
 use figures::Figures;
 use process::Process;

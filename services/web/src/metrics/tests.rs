@@ -4,28 +4,23 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tripod_gateway::{ElectionCounts, FlushTimes, Measures};
-use tripod_state::ids::NodeId;
+use tripod_state::command::Answer;
+use tripod_state::ids::{LogIndex, NodeId, Term};
+use tripod_state::{ApplyContext, Command, Envelope, session};
 
-use super::catalogue::{ALL, Kind, Metric};
+use super::catalogue::{METRICS, Metric};
 use super::*;
 
 /// Name, type, unit and label.
 type Facts = BTreeMap<String, [String; 3]>;
 
 fn facts(metric: &Metric) -> (String, [String; 3]) {
-    let kind = match metric.kind {
-        Kind::Gauge => "gauge",
-        Kind::Counter => "counter",
-        Kind::Histogram => "histogram",
-    };
-    let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
-    let units = ["seconds", "bytes", "entries", "index"];
-    let unit = units.into_iter().find(|unit| name.ends_with(&format!("_{unit}"))).unwrap_or("1");
-    (metric.name.to_owned(), [kind.into(), unit.into(), metric.label.unwrap_or("").into()])
+    let label = metric.label.unwrap_or("");
+    (metric.name.to_owned(), [metric.kind.name().into(), metric.unit().into(), label.into()])
 }
 
 fn catalogue() -> Facts {
-    ALL.iter().map(|metric| facts(metric)).collect()
+    METRICS.iter().map(|metric| facts(metric)).collect()
 }
 
 /// The rows of the tables: name, type, unit, labels with their bound, meaning, alarm.
@@ -92,7 +87,7 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().expect("a name");
         let base = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
-        let metric = ALL.iter().find(|metric| metric.name == name || Some(metric.name) == base);
+        let metric = METRICS.iter().find(|metric| metric.name == name || Some(metric.name) == base);
         let metric = metric.unwrap_or_else(|| panic!("{line}"));
         let label =
             line.split_once('{').and_then(|(_, rest)| rest.split('=').next()).filter(|label| *label != "le");
@@ -112,9 +107,31 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
     assert!(page.ends_with("# EOF\n"));
 }
 
+#[tokio::test]
+async fn a_session_counts_until_it_is_closed() {
+    let (gateway, backend) = Gateway::in_memory();
+    let shown = async || {
+        let page = page(&gateway).await;
+        let line = page.lines().find_map(|line| line.strip_prefix("tripod_sessions "));
+        line.and_then(|value| value.parse::<u64>().ok())
+    };
+    let apply = |command: session::Command, index: u64| {
+        let mut state = backend.state();
+        let context = ApplyContext { index: LogIndex(index), term: Term(1), now_ms: state.now_ms() };
+        let reply = state.apply(&context, Envelope { stamp: None, command: Command::Session(command) }).reply;
+        backend.replace(state);
+        reply.expect("accepted")
+    };
+    let before = shown().await.expect("told");
+    let Answer::Session(session) = apply(session::Command::Open, 1_000) else { panic!("no session") };
+    assert_eq!(shown().await, Some(before + 1));
+    apply(session::Command::Close { session }, 1_001);
+    assert_eq!(shown().await, Some(before));
+}
+
 #[test]
 fn nothing_is_labelled_by_what_users_name() {
-    for metric in ALL {
+    for metric in METRICS {
         assert!(matches!(metric.label, None | Some("reason" | "peer" | "state")), "{}", metric.name);
         assert!(!metric.help.is_empty(), "{}", metric.name);
     }
