@@ -1,5 +1,6 @@
 //! How a node learns that it was removed: from its own log, if the entry still reached it, or from the others,
-//! who refuse its calls.
+//! who refuse its calls. Whoever answers at an address of its cluster can say so, also one that came after the node
+//! that it asks for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub(crate) struct Farewell {
     pub(crate) machine: StateMachine,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) channels: Channels,
-    /// The voters of the first start: all that a node without data knows.
+    /// All that a node without data knows: the voters of the first start, or the members when it joined.
     pub(crate) initial: BTreeMap<u64, String>,
     /// For so long nothing may come before the others are asked.
     pub(crate) patience: Duration,
@@ -74,7 +75,8 @@ impl Farewell {
         }
     }
 
-    /// What the leader says, if it knows that this node was removed; if it says nothing, what the others say.
+    /// What the leader says, if it knows that this node was removed; if it says nothing, what the others say; and if
+    /// none of those says anything, whoever is where others were.
     async fn ask_others(&self) -> Option<String> {
         let mut others = self.initial.clone();
         {
@@ -90,8 +92,20 @@ impl Farewell {
         {
             return word.told();
         }
-        let asked = others.iter().map(|(node, address)| self.ask(*node, address));
-        futures::future::join_all(asked).await.into_iter().flatten().find_map(Word::told)
+        let words = self.ask_all(others.iter().map(|(node, address)| (*node, address.as_str()))).await;
+        if !words.is_empty() {
+            return words.into_iter().find_map(Word::told);
+        }
+        let mut places = self.machine.met().addresses();
+        places.retain(|address, node| *node != self.node && !others.values().any(|other| other == address));
+        let words = self.ask_all(places.iter().map(|(address, node)| (*node, address.as_str()))).await;
+        words.into_iter().find_map(Word::told)
+    }
+
+    /// The words of those who gave one.
+    async fn ask_all(&self, nodes: impl Iterator<Item = (u64, &str)>) -> Vec<Word> {
+        let asked = nodes.map(|(node, address)| self.ask(node, address));
+        futures::future::join_all(asked).await.into_iter().flatten().collect()
     }
 
     /// One node's word; `None` if it gave none.
