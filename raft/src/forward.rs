@@ -189,9 +189,9 @@ impl Call {
         let commands = batch.iter().map(|job| job.payload.clone()).collect();
         let request = self.link.caller(self.target.leader).request(ProposeRequest { commands });
         let link = self.link.clone();
-        let leader = self.target.leader;
+        let target = self.target.clone();
         let given_up = async {
-            link.replaced(leader).await;
+            link.replaced(&target).await;
             drop(place.take());
             tokio::time::sleep(DEPOSED_GRACE).await;
         };

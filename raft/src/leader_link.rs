@@ -9,11 +9,11 @@ use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
-use tripod_state::ids::{FeatureLevel, LogIndex, NodeId};
+use tripod_state::ids::{FeatureLevel, LogIndex, NodeId, Term};
 
 use crate::codec;
 use crate::divergence::{Answer, Report};
-use crate::handle::{Applied, ProposeError};
+use crate::handle::{Applied, Leadership, ProposeError};
 use crate::leadership::LeadershipWatch;
 use crate::level;
 use crate::network::MESSAGE_BYTES_MAX;
@@ -43,6 +43,7 @@ pub(crate) struct LeaderLink {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) leader: u64,
+    pub(crate) term: Term,
     pub(crate) address: String,
 }
 
@@ -58,7 +59,8 @@ impl LeaderLink {
 
     /// Who leads, if it is another node.
     pub(crate) fn target(&self) -> Result<Target, ProposeError> {
-        let Some(NodeId(leader)) = self.leadership.get().leader else {
+        let Leadership { leader, term, .. } = self.leadership.get();
+        let Some(NodeId(leader)) = leader else {
             return Err(ProposeError::NoLeader("no node is known to lead".into()));
         };
         if leader == self.leadership.node() {
@@ -69,7 +71,7 @@ impl LeaderLink {
         let peer = metrics.membership_config.membership().get_node(&leader);
         let peer = peer
             .ok_or_else(|| ProposeError::NoLeader(format!("node {leader} leads, its address is unknown")))?;
-        Ok(Target { leader, address: peer.address.clone() })
+        Ok(Target { leader, term, address: peer.address.clone() })
     }
 
     /// Marks calls for `leader`.
@@ -90,11 +92,16 @@ impl LeaderLink {
         channel.map(Self::client).map_err(ProposeError::NoLeader)
     }
 
-    /// Resolves when `leader` is no longer the one that this node follows.
-    pub(crate) async fn replaced(&self, leader: u64) {
+    /// Resolves when `target` is no longer the one that this node follows. One that is only silent may still
+    /// answer: it is replaced when somebody else leads, or an election has begun.
+    pub(crate) async fn replaced(&self, target: &Target) {
         let mut leadership = self.leadership.subscribe();
+        let replaced = |now: &Leadership| match now.leader {
+            Some(leader) => leader != NodeId(target.leader),
+            None => now.term > target.term,
+        };
         // An error means that the node is stopping: nobody is followed then, either.
-        let _ = leadership.wait_for(|now| now.leader != Some(NodeId(leader))).await;
+        let _ = leadership.wait_for(replaced).await;
     }
 
     /// The index that a reader must have applied, from the leader.
@@ -139,7 +146,7 @@ impl LeaderLink {
         let answer = tokio::select! {
             biased;
             answer = client.propose_newer(request) => answer,
-            () = self.replaced(target.leader) => return unknown("it lost the leadership".to_owned()),
+            () = self.replaced(&target) => return unknown("it lost the leadership".to_owned()),
         };
         match answer {
             Ok(answer) => match codec::decode::<Outcome>(&answer.get_ref().data) {
@@ -185,7 +192,7 @@ impl LeaderLink {
                 Ok(answer) => return Ok(answer),
                 Err(status) => status.message().to_owned(),
             },
-            () = self.replaced(leader) => "it lost the leadership".to_owned(),
+            () = self.replaced(target) => "it lost the leadership".to_owned(),
             () = tokio::time::sleep(deadline) => format!("it did not answer within {deadline:?}"),
         };
         Err(ProposeError::NoLeader(format!("node {leader} at {}: {problem}", target.address)))

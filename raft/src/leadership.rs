@@ -5,11 +5,13 @@ use std::time::Duration;
 use openraft::ServerState;
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tripod_state::ids::{NodeId, Term};
 
 use crate::fitness::Unfit;
 use crate::handle::Leadership;
 use crate::measures::{ElectionCounts, ElectionTally};
+use crate::network::heard::Sign;
 use crate::types::{LogId, Raft, ServerMetrics, Vote};
 
 /// How long calls that a leader has begun may still be answered after it gave up or was deposed.
@@ -20,8 +22,8 @@ pub(crate) struct Sources {
     pub(crate) applied: watch::Receiver<Option<LogId>>,
     /// Why this node must not lead, if so.
     pub(crate) unfit: watch::Receiver<Option<Unfit>>,
-    /// The leader whose appends come in, before its vote is durable here.
-    pub(crate) heard: watch::Receiver<Option<Vote>>,
+    /// The leader whose appends come in, before its vote is durable here, and for how long that counts.
+    pub(crate) heard: watch::Receiver<Option<Sign>>,
 }
 
 /// Reads the leadership of the cluster. Clones watch the same.
@@ -91,10 +93,10 @@ async fn follow(
     // other, and a view read from another one may be older than the wake-up, with none to follow.
     let mut metrics = raft.server_metrics();
     loop {
-        let next = {
+        let (next, until) = {
             let metrics = metrics.borrow_and_update();
             counted.look(&metrics, &elections);
-            leadership(node, &metrics, &mut sources)
+            sources.look(node, &metrics)
         };
         counted.learn(next.leader, &elections);
         sender.send_if_modified(|current| {
@@ -109,6 +111,7 @@ async fn follow(
             changed = sources.unfit.changed() => changed.is_ok(),
             changed = sources.heard.changed() => changed.is_ok(),
             changed = sources.applied.changed(), if awaits_apply => changed.is_ok(),
+            () = silence(until) => true,
             () = sender.closed() => false,
         };
         if !changed {
@@ -151,30 +154,68 @@ impl Counted {
     }
 }
 
-fn leadership(node: u64, metrics: &ServerMetrics, sources: &mut Sources) -> Leadership {
-    let applied = *sources.applied.borrow_and_update();
-    let unfit = *sources.unfit.borrow_and_update();
-    let heard = *sources.heard.borrow_and_update();
-    let known = by_metrics(node, metrics, applied);
-    match heard {
-        // Nobody follows this node any more, whatever its engine has made of that.
-        // One that is no member yet, as this node knows, could not be called.
-        Some(vote) if vote.leader_id.node_id != node && vote > metrics.vote && is_member(metrics, &vote) => {
-            Leadership {
-                leader: Some(NodeId(vote.leader_id.node_id)),
-                term: Term(vote.leader_id.term),
-                ready_here: false,
-            }
-        }
-        _ if unfit.is_some() && known.leader == Some(NodeId(node)) => {
-            Leadership { leader: None, ready_here: false, ..known }
-        }
-        _ => known,
+/// Resolves when a leader has been silent for too long; for whoever needs no sign of life, never.
+async fn silence(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }
 
-fn is_member(metrics: &ServerMetrics, vote: &Vote) -> bool {
-    metrics.membership_config.membership().get_node(&vote.leader_id.node_id).is_some()
+impl Sources {
+    /// Who leads, and until when that holds if nothing more is heard; `None`: for as long as nothing changes.
+    fn look(&mut self, node: u64, metrics: &ServerMetrics) -> (Leadership, Option<Instant>) {
+        let applied = *self.applied.borrow_and_update();
+        let fit = self.unfit.borrow_and_update().is_none();
+        let heard = *self.heard.borrow_and_update();
+        let members = metrics.membership_config.membership();
+        let heard = heard.filter(|sign| {
+            let leader = sign.vote.leader_id.node_id;
+            // One that is no member, as this node knows, could not be called, whether it will be one or was one.
+            leader != node && members.get_node(&leader).is_some()
+        });
+        let by_engine = by_metrics(node, metrics, applied);
+        Sight { node: NodeId(node), vote: metrics.vote, by_engine, fit, heard }.leadership(Instant::now())
+    }
+}
+
+/// What this node knows of who leads.
+#[derive(Debug)]
+struct Sight {
+    node: NodeId,
+    /// The newest vote that is durable here.
+    vote: Vote,
+    /// What the engine makes of that.
+    by_engine: Leadership,
+    /// Whether this node can lead, if it does.
+    fit: bool,
+    /// The last sign of life of another member.
+    heard: Option<Sign>,
+}
+
+impl Sight {
+    /// As [`Sources::look`] has it.
+    fn leadership(&self, now: Instant) -> (Leadership, Option<Instant>) {
+        let nobody = Leadership { leader: None, ready_here: false, ..self.by_engine };
+        match self.heard {
+            // Nobody follows this node any more, whatever its engine has made of that.
+            Some(sign) if sign.vote > self.vote => {
+                let leader = sign.vote.leader_id;
+                let term = Term(leader.term);
+                if sign.until > now {
+                    let leader = Some(NodeId(leader.node_id));
+                    return (Leadership { leader, term, ready_here: false }, Some(sign.until));
+                }
+                (Leadership { term, ..nobody }, None)
+            }
+            _ if self.by_engine.leader == Some(self.node) => {
+                (if self.fit { self.by_engine } else { nobody }, None)
+            }
+            // The engine goes on naming a leader until another one is elected, which may never happen.
+            Some(sign) if sign.vote == self.vote && sign.until > now => (self.by_engine, Some(sign.until)),
+            _ => (nobody, None),
+        }
+    }
 }
 
 /// What openraft's view amounts to. The first entry of a leader's term is its own blank one, so a
@@ -195,6 +236,53 @@ fn by_metrics(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Lea
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(600);
+
+    fn leads(leader: u64, term: u64) -> Leadership {
+        Leadership { leader: Some(NodeId(leader)), term: Term(term), ready_here: false }
+    }
+
+    fn nobody(term: u64) -> Leadership {
+        Leadership { leader: None, term: Term(term), ready_here: false }
+    }
+
+    /// Node 1, whose engine names node 2 in term 3.
+    fn follows_2(heard: Option<Sign>) -> Sight {
+        let (node, vote) = (NodeId(1), Vote::new_committed(3, 2));
+        Sight { node, vote, by_engine: leads(2, 3), fit: true, heard }
+    }
+
+    fn sign(term: u64, node: u64, until: Instant) -> Option<Sign> {
+        Some(Sign { vote: Vote::new_committed(term, node), until })
+    }
+
+    #[test]
+    fn a_leader_is_named_for_as_long_as_it_is_heard() {
+        let now = Instant::now();
+        let until = now + PATIENCE;
+        let heard = follows_2(sign(3, 2, until));
+        assert_eq!(heard.leadership(now), (leads(2, 3), Some(until)));
+        assert_eq!(heard.leadership(until), (nobody(3), None), "it is silent");
+        assert_eq!(follows_2(None).leadership(now), (nobody(3), None), "this node has just started");
+        let earlier = follows_2(sign(2, 3, until));
+        assert_eq!(earlier.leadership(now), (nobody(3), None), "only one of earlier is heard");
+    }
+
+    #[test]
+    fn who_is_heard_in_a_later_term_leads_whatever_the_engine_says_and_this_node_does_not() {
+        let now = Instant::now();
+        let until = now + PATIENCE;
+        let newer = follows_2(sign(4, 3, until));
+        assert_eq!(newer.leadership(now), (leads(3, 4), Some(until)));
+        let (vote, by_engine) = (Vote::new_committed(3, 1), Leadership { ready_here: true, ..leads(1, 3) });
+        let own = Sight { vote, by_engine, ..newer };
+        assert_eq!(own.leadership(now), (leads(3, 4), Some(until)));
+        assert_eq!(own.leadership(until), (nobody(4), None));
+        let own = Sight { heard: sign(2, 3, until), ..own };
+        assert_eq!(own.leadership(now), (by_engine, None));
+        assert_eq!(Sight { fit: false, ..own }.leadership(now), (nobody(3), None));
+    }
 
     #[test]
     fn another_leader_than_the_last_one_is_a_change_and_the_first_one_is_none() {

@@ -14,7 +14,9 @@ pub struct Options {
     pub data: PathBuf,
     /// `HOST:PORT` that the peer transport listens on.
     pub peer_listen: String,
-    /// The same list on every node at first start.
+    /// The voters of the first start, the same list on every one of them. On a node that joined later: members that
+    /// it was told of then. It is not in that list itself, forms no cluster, and asks them who it is as long as its
+    /// log names nobody.
     pub initial: Vec<InitialMember>,
     pub timing: Timing,
     /// A snapshot is built after this many entries or log bytes, whichever comes first.
@@ -23,7 +25,7 @@ pub struct Options {
     pub keep_entries: u64,
 }
 
-/// A voter at first start.
+/// A voter at first start, or a member at the time when a node joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitialMember {
     pub node: NodeId,

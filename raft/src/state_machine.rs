@@ -18,7 +18,7 @@ use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
 use crate::level::{AppliedLevels, Note, PinNote};
-use crate::membership::{listed, tell_members};
+use crate::membership::{Met, listed};
 use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
@@ -88,6 +88,7 @@ struct Shared {
     closing: AtomicBool,
     /// States that are to be compared with those of other nodes.
     forks: mpsc::Sender<Fork>,
+    met: Met,
     /// The other end, until somebody takes it.
     taken_forks: Mutex<Option<mpsc::Receiver<Fork>>>,
 }
@@ -119,6 +120,7 @@ impl StateMachine {
             members_changed: Notify::new(),
             closing: AtomicBool::new(false),
             forks,
+            met: Met::default(),
             taken_forks: Mutex::new(Some(taken_forks)),
         };
         Self { shared: Arc::new(shared) }
@@ -149,9 +151,14 @@ impl StateMachine {
         Ok(self)
     }
 
-    /// The level above which this node is not to say that it supports anything.
-    pub(crate) fn pin(&self) -> Option<FeatureLevel> {
-        self.shared.machine.read().levels.pin
+    /// Looks at what the log has meant for the levels of this node.
+    pub(crate) fn levels<T>(&self, look: impl FnOnce(&AppliedLevels) -> T) -> T {
+        look(&self.shared.machine.read().levels)
+    }
+
+    /// As [`AppliedLevels::inherit`].
+    pub(crate) fn inherit_pin(&self, pin: Option<FeatureLevel>) -> bool {
+        self.shared.machine.write().levels.inherit(pin)
     }
 
     /// The lowest level whose builds can read everything from the newest snapshot on.
@@ -159,11 +166,6 @@ impl StateMachine {
         let reach = self.shared.snapshots.reach().borrow().map(|reach| reach.index);
         let machine = self.shared.machine.read();
         machine.levels.needed_behind(reach, machine.state.level())
-    }
-
-    /// The last entry that needs a higher level, as far as this node has applied any since its start.
-    pub(crate) fn newest_above(&self, level: FeatureLevel) -> u64 {
-        self.shared.machine.read().levels.newest_above(level)
     }
 
     /// Looks at the state as it is now.
@@ -190,6 +192,11 @@ impl StateMachine {
     /// The state as it is now, to be saved. O(1).
     pub(crate) fn freeze(&self) -> Frozen {
         self.shared.machine.read().clone().frozen(&self.shared.cluster_id)
+    }
+
+    /// Everybody whom the log has named.
+    pub(crate) fn met(&self) -> &Met {
+        &self.shared.met
     }
 
     /// Where snapshots are kept.
@@ -267,7 +274,7 @@ impl StateMachine {
                 Step::Blank => None,
                 Step::Membership(membership) => {
                     effects.extend(machine.state.follow_members(&listed(&membership)));
-                    tell_members(id, &membership);
+                    self.shared.met.applied(id, &membership);
                     machine.membership = Membership::new(Some(id), membership);
                     None
                 }
@@ -380,10 +387,11 @@ impl RaftStateMachine<Types> for StateMachine {
             }
             shared.snapshots.adopt(&header, &file)?;
             state.follow_members(&listed(header.membership.membership()));
+            shared.met.note(header.membership.membership());
             shared.snapshots.tally().installed();
             let mut machine = shared.machine.write();
             let (last_applied, membership) = (header.last_log_id, header.membership);
-            let levels = AppliedLevels::pinned(machine.levels.pin);
+            let levels = AppliedLevels::behind_snapshot(machine.levels.pin);
             let new = Machine { state, last_applied, membership, levels };
             let old = std::mem::replace(&mut *machine, new);
             drop(machine);

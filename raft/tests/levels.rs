@@ -8,15 +8,20 @@ use std::time::Instant;
 
 use common::{Cluster, PATIENCE, create_job, eventually, hooks, options, propose, write};
 use tempfile::TempDir;
-use tripod_raft::{Handle, LevelError, LevelRequest, Levels, ProposeError, World};
+use tripod_raft::{Handle, LevelError, LevelRequest, Levels, Options, ProposeError, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{FIRST, NEWEST, Refusal};
 use tripod_state::{Command, Envelope, State, job};
 
 /// A cluster of three, each of which is started as a build that supports levels up to the one given.
 async fn start(level_max: FeatureLevel) -> Cluster {
+    start_with(level_max, |_| {}).await
+}
+
+async fn start_with(level_max: FeatureLevel, change: impl Fn(&mut Options)) -> Cluster {
     let directory = TempDir::new().unwrap();
-    let options = options(&directory, 3);
+    let mut options = options(&directory, 3);
+    options.iter_mut().for_each(change);
     let heard = options.iter().map(|_| std::sync::Arc::default()).collect();
     let mut cluster = Cluster { directory, nodes: vec![None; 3], options, heard };
     for node in 1..=3 {
@@ -198,6 +203,50 @@ async fn a_pinned_cluster_goes_back_node_by_node_and_the_pin_outlives_that() {
     level_everywhere(&cluster, NEWEST).await;
     let leader = cluster.leader().await;
     propose(cluster.node(leader), &note("mine")).await.reply.unwrap();
+    cluster.stop().await;
+}
+
+/// Waits until a node says that it is pinned at the first level.
+async fn holds_the_pin(cluster: &Cluster, node: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let sights = cluster.node(node).levels(LevelRequest::Show).await.unwrap();
+        if sights.members.iter().any(|one| one.node == NodeId(node) && one.pinned == Some(FIRST)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "node {node} holds no pin: {sights:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+/// The others go one after the other; the pin does not go with them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_was_given_a_snapshot_holds_the_pin_as_those_who_saw_it_in_the_log() {
+    let mut cluster = start_with(NEWEST, |options| {
+        options.snapshot_every_entries = 30;
+        options.keep_entries = 5;
+    })
+    .await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    level_everywhere(&cluster, NEWEST).await;
+    ask(&cluster, &pin(1)).await.unwrap();
+    for number in 0..100 {
+        write(cluster.node(leader), scope, &format!("key-{number}"), b"value").await;
+    }
+    for wiped in 1..=3 {
+        cluster.stop_node(wiped).await;
+        std::fs::remove_dir_all(cluster.data(wiped)).unwrap();
+        start_as(&mut cluster, wiped, NEWEST).await.unwrap();
+        cluster.leader().await;
+        holds_the_pin(&cluster, wiped).await;
+    }
+    assert_eq!(level(&cluster, 1), FIRST);
+    // Also after a start that finds nothing but the snapshot that it was given.
+    restart_as(&mut cluster, 2, NEWEST).await;
+    holds_the_pin(&cluster, 2).await;
+    ask(&cluster, &LevelRequest::Unpin { by: "test".into() }).await.unwrap();
+    level_everywhere(&cluster, NEWEST).await;
     cluster.stop().await;
 }
 

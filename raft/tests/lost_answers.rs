@@ -5,30 +5,14 @@
 mod common;
 
 use common::proxy::{Proxy, Wire};
-use common::{Cluster, PATIENCE, create_job, eventually, free_port, local, put, write};
+use common::{PATIENCE, create_job, eventually, local, put, write};
 use futures::FutureExt;
-use tripod_raft::{Options, ProposeError};
+use tripod_raft::ProposeError;
 use tripod_state::Envelope;
-
-/// A cluster whose nodes reach each other through proxies, in the order of their ids.
-async fn behind_proxies() -> (Cluster, Vec<Proxy>) {
-    // The members keep their addresses, which become those of the proxies.
-    let real: Vec<String> = (0..3).map(|_| format!("127.0.0.1:{}", free_port())).collect();
-    let cluster = Cluster::start_with(3, |options: &mut Options| {
-        let slot = usize::try_from(options.node.0 - 1).unwrap();
-        options.peer_listen.clone_from(&real[slot]);
-    })
-    .await;
-    let mut proxies = Vec::new();
-    for (member, target) in cluster.options[0].initial.iter().zip(real) {
-        proxies.push(Proxy::start(member.peer.clone(), target).await);
-    }
-    (cluster, proxies)
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proposal_whose_answer_is_lost_is_unknown_and_one_that_was_not_sent_is_not() {
-    let (cluster, proxies) = behind_proxies().await;
+    let (cluster, proxies) = Proxy::before_all(3).await;
     let leader = cluster.leader().await;
     let follower = cluster.follower().await;
     let proxy = &proxies[usize::try_from(leader - 1).unwrap()];

@@ -7,7 +7,7 @@ mod common;
 use common::members::{
     add, announcement, ask, begin, done, done_when_caught_up, ended, list, prepare, request, voters,
 };
-use common::{Cluster, PATIENCE, barrier, create_job, free_port, local, propose, write};
+use common::{Cluster, PATIENCE, assert_same_states, barrier, create_job, free_port, local, propose, write};
 use tripod_raft::{ChangeError, InitialMember, MembersAnswer, MembersRequest, Unwise};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::member::{Change, Ending, Refusal};
@@ -31,7 +31,6 @@ async fn filled(count: u64) -> (Cluster, Scope) {
 }
 
 async fn assert_whole(cluster: &Cluster, scope: Scope) {
-    let mut digests = Vec::new();
     for node in cluster.running() {
         barrier(cluster.node(node)).await;
         for number in 0..KEYS {
@@ -39,13 +38,8 @@ async fn assert_whole(cluster: &Cluster, scope: Scope) {
             assert!(local(cluster.node(node), scope, &key).is_some(), "node {node} has lost {key}");
         }
     }
-    // Nothing is proposed any more, and every node has passed the last barrier.
-    let last = cluster.running().iter().map(|node| cluster.node(*node).applied_index()).max().unwrap();
-    for node in cluster.running() {
-        cluster.node(node).wait_applied(last).await.unwrap();
-        digests.push(cluster.node(node).read(State::digest));
-    }
-    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+    let running: Vec<_> = cluster.running().into_iter().map(|node| cluster.node(node)).collect();
+    assert_same_states(&running).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,10 +7,14 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Cluster, barrier, create_job, eventually, local, options, propose, write};
+use common::members::{begin, done, done_when_caught_up, ended, prepare};
+use common::{
+    Cluster, PATIENCE, assert_same_states, barrier, create_job, eventually, local, options, propose, write,
+};
 use tempfile::TempDir;
 use tripod_state::ids::{LogIndex, NodeId};
-use tripod_state::{Command, Scope, State, member};
+use tripod_state::member::{Change, Ending};
+use tripod_state::{Command, Scope, member};
 
 /// Far longer than nodes that may elect a leader need for it here.
 const LEADERLESS: Duration = Duration::from_secs(5);
@@ -47,8 +51,7 @@ async fn assert_whole(cluster: &Cluster, scope: Scope, keys: u32) {
             assert!(local(cluster.node(node), scope, &key).is_some(), "node {node} has lost {key}");
         }
     }
-    let digests = [1, 2, 3].map(|node| cluster.node(node).read(State::digest));
-    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+    assert_same_states(&[1, 2, 3].map(|node| cluster.node(node))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,6 +153,65 @@ async fn a_node_that_is_late_at_the_first_start_needs_nobodys_leave() {
     cluster.stop().await;
 }
 
+/// Three nodes of which 2 was replaced by 4, where node 2 was or elsewhere, and node 1 has lost its data. It is a
+/// voter, and was not the leader.
+async fn replaced_and_wiped(in_place: bool) -> (Cluster, Scope) {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    announce_all(&cluster).await;
+    write(cluster.node(leader), scope, "key-0", b"x").await;
+    cluster.stop_node(2).await;
+    let mut peer = prepare(&mut cluster);
+    if in_place {
+        // The address of a member is given to nobody else.
+        done(&cluster, Change::Remove { node: NodeId(2) }).await;
+        peer.clone_from(&cluster.options[1].peer_listen);
+        cluster.options[3].peer_listen.clone_from(&peer);
+        done(&cluster, Change::Add { peer }).await;
+        cluster.start_node(4).await.unwrap();
+        done_when_caught_up(&cluster, Change::Promote { node: NodeId(4) }).await;
+    } else {
+        let planned = begin(&cluster, Change::Replace { old: NodeId(2), peer }).await.unwrap();
+        cluster.start_node(4).await.unwrap();
+        assert_eq!(ended(&cluster, planned.change.unwrap()).await, Ending::Done);
+    }
+    if cluster.leader().await == 1 {
+        cluster.node(1).transfer_leadership(Some(NodeId(3))).await.unwrap();
+    }
+    cluster.stop_node(1).await;
+    wipe(&cluster, 1);
+    cluster.start_node(1).await.unwrap();
+    (cluster, scope)
+}
+
+/// Its list of the first start says that node 2 is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wiped_node_asks_whoever_is_in_the_place_of_a_node_of_the_first_start() {
+    let (mut cluster, scope) = replaced_and_wiped(true).await;
+    cluster.leader().await;
+    barrier(cluster.node(1)).await;
+    assert!(local(cluster.node(1), scope, "key-0").is_some());
+    let note = cluster.data(1).join("rejoining");
+    eventually("the end of the return", || (!note.exists()).then_some(())).await;
+    // Its vote counts.
+    cluster.stop_node(3).await;
+    cluster.leader().await;
+    write(cluster.node(1), scope, "after", b"y").await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wiped_node_that_cannot_find_a_voter_of_now_ends_and_says_what_to_do() {
+    let (mut cluster, scope) = replaced_and_wiped(false).await;
+    let told = tokio::time::timeout(PATIENCE, cluster.node(1).failed()).await.unwrap();
+    assert!(told.starts_with("T3111 data-lost: ") && told.contains("does not find node 4"), "{told}");
+    assert!(told.contains("`tripod member remove 1`") && told.contains("--join"), "{told}");
+    cluster.stop_node(1).await;
+    write(cluster.node(3), scope, "still", b"y").await;
+    cluster.stop().await;
+}
+
 /// Puts a copy of a directory in its place.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -194,7 +256,7 @@ async fn an_older_copy_of_a_directory_is_refused_and_the_leader_goes_on() {
 
     let term = cluster.node(leader).status().term;
     cluster.start_node(older).await.unwrap();
-    let told = tokio::time::timeout(common::PATIENCE, cluster.node(older).failed()).await.unwrap();
+    let told = tokio::time::timeout(PATIENCE, cluster.node(older).failed()).await.unwrap();
     assert!(told.starts_with("T3115 data-older: ") && told.contains("mv "), "{told}");
     cluster.stop_node(older).await;
     write(cluster.node(leader), scope, "still", b"x").await;

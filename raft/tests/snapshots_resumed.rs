@@ -8,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::{Cluster, barrier, create_job, eventually, free_port, local, write};
+use common::{Cluster, assert_same_states, barrier, create_job, eventually, free_port, local, write};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tripod_raft::Options;
+use tripod_state::Scope;
 use tripod_state::ids::{LogIndex, NodeId};
-use tripod_state::{Scope, State};
 
 /// The state is this many keys of a MiB each, and some small ones.
 const LARGE_KEYS: u64 = 20;
@@ -154,12 +154,11 @@ impl Behind {
 
     /// Waits until the node that was behind holds what the others hold, and stops all of them.
     async fn converge(self) {
-        let digests = [self.leader, self.other, self.behind].map(async |node| {
+        for node in [self.leader, self.other, self.behind] {
             barrier(self.cluster.node(node)).await;
-            self.cluster.node(node).read(State::digest)
-        });
-        let digests = futures::future::join_all(digests).await;
-        assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+        }
+        let nodes = [self.leader, self.other, self.behind].map(|node| self.cluster.node(node));
+        assert_same_states(&nodes).await;
         let value = local(self.cluster.node(self.behind), self.scope, "large-7").unwrap();
         assert_eq!(value.len() as u64, MEBIBYTE);
         let replaced = &self.cluster.heard[usize::try_from(self.behind - 1).unwrap()].replaced;

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tripod_coordination::JobBinding;
 use tripod_gateway::{Gateway, Parts, RaftBackend};
 use tripod_native::JobPorts;
-use tripod_proto::tripod::v1::JoinRequest;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
+use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
 use tripod_raft::{
     Handle, InitialMember, Leadership, LogLine, Observer, SeenMembers, SimulatedDisk, WallClock, World,
 };
-use tripod_state::ids::{LogIndex, NodeId, TimeMs};
+use tripod_state::ids::{NodeId, TimeMs};
 
 use super::network::{self, PEER_PORT, SimulatedNetwork};
 use super::observation::Life;
@@ -41,8 +41,8 @@ pub(crate) struct Site {
     lives: AtomicU32,
     clock_off_ms: Arc<AtomicI64>,
     running: Mutex<Option<Running>>,
-    /// The operator takes the machine back.
-    dismissed: Notify,
+    /// What the node that joined here was told of the members. On its disk, as far as it is concerned.
+    told: Mutex<Vec<InitialMember>>,
     /// The node here was removed, and its process is to end with all that it started.
     process_over: AtomicBool,
     config: Config,
@@ -129,7 +129,7 @@ impl Site {
                 lives: AtomicU32::new(0),
                 clock_off_ms: Arc::default(),
                 running: Mutex::new(None),
-                dismissed: Notify::new(),
+                told: Mutex::default(),
                 process_over: AtomicBool::new(false),
                 config: Config { options, places: plan.places(), seed, planted },
                 witness: witness.clone(),
@@ -162,14 +162,6 @@ impl Site {
         if *owner == Owner::Nobody {
             let lives = u64::from(self.lives.load(Ordering::Relaxed));
             *owner = Owner::Joining((self.config.seed << 16) | (lives << 8) | (self.place as u64 + 1));
-        }
-    }
-
-    /// Takes the machine back, whose node was removed, if nothing ever reached that one: nobody knows where to tell
-    /// it, and it knows nobody.
-    pub(crate) fn dismiss_if_forgotten(&self) {
-        if self.running().is_some_and(|running| running.handle.applied_index() == LogIndex(0)) {
-            self.dismissed.notify_one();
         }
     }
 
@@ -250,8 +242,17 @@ impl Site {
         let mut cluster = ClusterClient::new(network::channel(&host(place)));
         let supports_level = tripod_state::level::NEWEST.0;
         let request = JoinRequest { peer_address: self.peer(), token, supports_level };
-        match tokio::time::timeout(JOIN_PATIENCE, cluster.join(request)).await {
-            Ok(Ok(joined)) => Some(NodeId(joined.into_inner().node_id)),
+        let joined = async {
+            let listed = cluster.list_members(ListMembersRequest {}).await?.into_inner().members;
+            let node = cluster.join(request).await?.into_inner().node_id;
+            let others = listed.into_iter().filter(|member| member.node_id != node);
+            let told = others
+                .map(|member| InitialMember { node: NodeId(member.node_id), peer: member.peer_address });
+            *self.told.lock() = told.collect();
+            Ok::<_, tonic::Status>(NodeId(node))
+        };
+        match tokio::time::timeout(JOIN_PATIENCE, joined).await {
+            Ok(Ok(node)) => Some(node),
             Ok(Err(status)) => {
                 self.witness.note(now(), &self.name, format_args!("may not join: {}", status.message()));
                 None
@@ -280,9 +281,10 @@ impl Site {
         let world = world.observed(observer);
         let parts = Parts::with_clock(tripod_gateway::Options::default(), clock);
         let mut options = self.config.options.clone();
-        if options.node != node {
-            // Who joins forms no cluster.
-            options.initial.clear();
+        let told = self.told.lock().clone();
+        if !told.is_empty() {
+            // Who joined forms no cluster, and asks these whether it still is a member.
+            options.initial = told;
         }
         options.node = node;
         let handle = match Handle::start_in(world, options, parts.hooks()).await {
@@ -306,7 +308,6 @@ impl Site {
             biased;
             why = handle.failed() => Ended::Failed(why),
             _ = handle.removed() => Ended::Removed,
-            () = self.dismissed.notified() => Ended::Removed,
             served = serving => Ended::Failed(format!("its client port ended: {served:?}")),
         }
     }

@@ -15,6 +15,9 @@ pub(crate) struct AppliedLevels {
     newest: BTreeMap<FeatureLevel, u64>,
     /// This node is to be counted as supporting no more.
     pub(crate) pin: Option<FeatureLevel>,
+    /// A snapshot has taken the place of a part of the log, in which a pin may have been, and no command about pins
+    /// has come since.
+    skipped: bool,
 }
 
 /// What of a command concerns the levels of a node.
@@ -42,13 +45,32 @@ impl AppliedLevels {
         Self { pin, ..Self::default() }
     }
 
+    /// Of a node whose state was replaced by that of a snapshot.
+    pub(crate) fn behind_snapshot(pin: Option<FeatureLevel>) -> Self {
+        Self { pin, skipped: true, ..Self::default() }
+    }
+
+    /// Whether there may be a pin that this node does not know.
+    pub(crate) fn may_lack_pin(&self) -> bool {
+        self.skipped && self.pin.is_none()
+    }
+
+    /// Takes another node's word on the pin, unless this one knows better by now. Whether it is pinned by that.
+    pub(crate) fn inherit(&mut self, pin: Option<FeatureLevel>) -> bool {
+        if !self.may_lack_pin() {
+            return false;
+        }
+        (self.pin, self.skipped) = (pin, false);
+        pin.is_some()
+    }
+
     /// Takes in the command at `index`, of which this was noted before it was applied.
     pub(crate) fn take(&mut self, note: Note, index: u64, reply: &Reply) {
         if note.needs > level::FIRST {
             self.newest.insert(note.needs, index);
         }
         if let (Some(pin), Ok(_)) = (note.pin, reply) {
-            self.pin = pin;
+            (self.pin, self.skipped) = (pin, false);
         }
     }
 
@@ -70,6 +92,20 @@ mod tests {
     use tripod_state::Answer;
 
     use super::*;
+
+    #[test]
+    fn a_pin_is_inherited_only_behind_a_snapshot_and_when_no_command_said_otherwise() {
+        let (one, done) = (Some(level::FIRST), Ok(Answer::Done));
+        assert!(!AppliedLevels::default().inherit(one), "it has seen the whole log");
+        let mut levels = AppliedLevels::behind_snapshot(None);
+        assert!(levels.inherit(one) && levels.pin == one && !levels.may_lack_pin());
+        let mut lifted = AppliedLevels::behind_snapshot(None);
+        lifted.take(Note::of(&Command::Level(Change::Unpin { by: String::new() })), 9, &done);
+        assert!(!lifted.inherit(one) && lifted.pin.is_none());
+        let mut free = AppliedLevels::behind_snapshot(None);
+        assert!(!free.inherit(None) && !free.may_lack_pin(), "it has asked");
+        assert!(!AppliedLevels::behind_snapshot(one).may_lack_pin());
+    }
 
     #[test]
     fn an_older_build_may_have_the_directory_when_a_snapshot_covers_the_pin() {

@@ -76,12 +76,12 @@ pub(crate) struct Parts {
 /// Answers, and changes the level on the leader. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    node: u64,
+    pub(super) node: u64,
     pub(super) own: Own,
     pub(super) survey: Survey,
     pub(super) door: Door,
     submitter: Submitter,
-    leadership: LeadershipWatch,
+    pub(super) leadership: LeadershipWatch,
 }
 
 impl Desk {

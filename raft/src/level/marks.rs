@@ -42,7 +42,7 @@ impl Marks {
             let (level, needed) = (self.own.level(), self.own.machine.data_level());
             if needed > level {
                 // Once for what is there to be covered: the engine takes its time.
-                let applied = self.own.machine.newest_above(level);
+                let applied = self.own.machine.levels(|levels| levels.newest_above(level));
                 if asked_at != Some(applied) && self.raft.trigger().snapshot().await.is_ok() {
                     asked_at = Some(applied);
                 }

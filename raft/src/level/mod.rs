@@ -6,6 +6,7 @@
 //! | `applied` | what the log has meant for the levels of this node |
 //! | `own` | what this node says that it supports |
 //! | `pin` | that it is to support no more than a level, remembered in the data directory |
+//! | `inherit` | the same, of a node that a snapshot has told nothing of it |
 //! | `survey` | what every member says, asked now |
 //! | `door` | which commands the leader takes |
 //! | `keeper` | raises the level, on the leader |
@@ -15,6 +16,7 @@
 mod applied;
 mod desk;
 mod door;
+mod inherit;
 mod keeper;
 mod marks;
 mod own;

@@ -27,9 +27,14 @@ impl Own {
         self.machine.read(State::level)
     }
 
+    /// The level above which this node is not to say that it supports anything.
+    fn pin(&self) -> Option<FeatureLevel> {
+        self.machine.levels(|levels| levels.pin)
+    }
+
     /// The highest level that this node says that it supports.
     pub(crate) fn max(&self) -> FeatureLevel {
-        self.machine.pin().map_or(self.build_max, |pin| pin.min(self.build_max))
+        self.pin().map_or(self.build_max, |pin| pin.min(self.build_max))
     }
 
     /// The lowest level whose builds can be started on the data directory now.
@@ -42,7 +47,7 @@ impl Own {
         LevelAnswer {
             min: level::FIRST.0,
             max: self.build_max.0,
-            pinned: self.machine.pin().map_or(0, |pin| pin.0),
+            pinned: self.pin().map_or(0, |pin| pin.0),
             back_to: self.back_to().0,
             build: BUILD.to_owned(),
             level: self.level().0,

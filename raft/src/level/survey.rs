@@ -30,14 +30,25 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    /// The members of the membership in force here, and where they are.
+    fn members(&self) -> BTreeMap<u64, String> {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let nodes = metrics.membership_config.membership().nodes();
+        nodes.map(|(node, peer)| (*node, peer.address.clone())).collect()
+    }
+
+    /// The level at which another node is pinned, 0: it is not; `None` if it did not say.
+    pub(super) async fn pin_of(&self, node: u64) -> Option<u32> {
+        let members = self.members();
+        let asked = self.question(node, members.get(&node)?);
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, asked).await.ok()?.ok()??;
+        Some(answer.pinned)
+    }
+
     /// What each member of the membership in force here says, this node included, in ascending order of id.
     pub(crate) async fn ask(&self) -> Vec<MemberLevel> {
-        let members: BTreeMap<u64, String> = {
-            let metrics = self.raft.metrics();
-            let metrics = metrics.borrow_watched();
-            let nodes = metrics.membership_config.membership().nodes();
-            nodes.map(|(node, peer)| (*node, peer.address.clone())).collect()
-        };
+        let members = self.members();
         let asked = members.iter().map(|(node, address)| self.ask_one(*node, address));
         future::join_all(asked).await
     }

@@ -43,7 +43,7 @@ impl Members {
         let mut led = Instant::now();
         loop {
             let drained = self.is_drained();
-            // An old leader is remembered until there is another one: only its answer says that it is there.
+            // Only its answer says that a leader is there: who was heard a moment ago may be gone.
             if drained && self.leader_answers().await {
                 led = Instant::now();
             }

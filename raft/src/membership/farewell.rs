@@ -1,5 +1,6 @@
 //! How a node learns that it was removed: from its own log, if the entry still reached it, or from the others,
-//! who refuse its calls.
+//! who refuse its calls. Whoever answers at an address of its cluster can say so, also one that came after the node
+//! that it asks for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,6 +23,9 @@ use crate::types::Raft;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same while a change is under way that takes this node out, and for how long nothing may come then.
+const LEAVING_LOOK_EVERY: Duration = Duration::from_millis(50);
+const LEAVING_PATIENCE: Duration = Duration::from_millis(100);
 /// How long one answer may take.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -33,7 +37,7 @@ pub(crate) struct Farewell {
     pub(crate) machine: StateMachine,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) channels: Channels,
-    /// The voters of the first start: all that a node without data knows.
+    /// All that a node without data knows: the voters of the first start, or the members when it joined.
     pub(crate) initial: BTreeMap<u64, String>,
     /// For so long nothing may come before the others are asked.
     pub(crate) patience: Duration,
@@ -56,7 +60,10 @@ impl Farewell {
     async fn removed(&self) -> String {
         let mut quiet = (self.machine.applied_index(), Instant::now());
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            let leaves = self.machine.read(|state| state.registry().takes_out(NodeId(self.node)));
+            let (look_every, patience) =
+                if leaves { (LEAVING_LOOK_EVERY, LEAVING_PATIENCE) } else { (LOOK_EVERY, self.patience) };
+            tokio::time::sleep(look_every).await;
             if self.machine.read(|state| state.registry().is_removed(NodeId(self.node))) {
                 return auth::removed(&self.cluster_id, self.node);
             }
@@ -65,7 +72,7 @@ impl Farewell {
             let applied = self.machine.applied_index();
             if self.leadership.leads_here() || applied != quiet.0 {
                 quiet = (applied, Instant::now());
-            } else if quiet.1.elapsed() >= self.patience {
+            } else if quiet.1.elapsed() >= patience {
                 if let Some(text) = self.ask_others().await {
                     return text;
                 }
@@ -74,7 +81,8 @@ impl Farewell {
         }
     }
 
-    /// What the leader says, if it knows that this node was removed; if it says nothing, what the others say.
+    /// What the leader says, if it knows that this node was removed; if it says nothing, what the others say; and if
+    /// none of those says anything, whoever is where others were.
     async fn ask_others(&self) -> Option<String> {
         let mut others = self.initial.clone();
         {
@@ -90,8 +98,20 @@ impl Farewell {
         {
             return word.told();
         }
-        let asked = others.iter().map(|(node, address)| self.ask(*node, address));
-        futures::future::join_all(asked).await.into_iter().flatten().find_map(Word::told)
+        let words = self.ask_all(others.iter().map(|(node, address)| (*node, address.as_str()))).await;
+        if !words.is_empty() {
+            return words.into_iter().find_map(Word::told);
+        }
+        let mut places = self.machine.met().addresses();
+        places.retain(|address, node| *node != self.node && !others.values().any(|other| other == address));
+        let words = self.ask_all(places.iter().map(|(address, node)| (*node, address.as_str()))).await;
+        words.into_iter().find_map(Word::told)
+    }
+
+    /// The words of those who gave one.
+    async fn ask_all(&self, nodes: impl Iterator<Item = (u64, &str)>) -> Vec<Word> {
+        let asked = nodes.map(|(node, address)| self.ask(node, address));
+        futures::future::join_all(asked).await.into_iter().flatten().collect()
     }
 
     /// One node's word; `None` if it gave none.

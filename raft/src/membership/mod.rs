@@ -15,6 +15,7 @@
 //! | `driver` | does it, on the leader |
 //! | `drained` | a node that is to lead nothing |
 //! | `farewell` | how a node learns that it was removed |
+//! | `met` | whom else it can ask that |
 //! | `book` | the transport follows the membership |
 
 mod book;
@@ -23,6 +24,7 @@ mod drained;
 mod driver;
 mod farewell;
 mod judge;
+mod met;
 mod shape;
 mod step;
 #[cfg(test)]
@@ -53,7 +55,8 @@ pub(crate) use book::follow as follow_addresses;
 pub use desk::{ChangeError, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned};
 pub(crate) use farewell::Farewell;
 pub use judge::{LAG_ENTRIES_MAX, Unwise};
-pub(crate) use shape::{Shape, listed, tell_members};
+pub(crate) use met::Met;
+pub(crate) use shape::{Shape, listed};
 pub use votes::Votes;
 
 /// Judges changes and brings them about. Clones are the same.

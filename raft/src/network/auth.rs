@@ -20,6 +20,9 @@ const LEVEL_PREFIX: &str = "tripod-level/";
 /// Marks a refusal after which the caller is to end: it was removed, or is too old.
 const REMOVED: &str = "tripod-removed-node";
 
+/// Marks the refusal of a call that was meant for another node of this cluster, with whom it came to.
+const NODE: &str = "tripod-node";
+
 /// Marks calls as meant for one node of our cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
@@ -80,6 +83,12 @@ pub(crate) fn says_end(status: &Status) -> bool {
     status.metadata().contains_key(REMOVED)
 }
 
+/// Which node of this cluster a call came to that was meant for another one; `None` if it was refused otherwise, or
+/// by a build that does not say.
+pub(crate) fn refused_by(status: &Status) -> Option<u64> {
+    status.metadata().get(NODE)?.to_str().ok()?.parse().ok()
+}
+
 /// Tells why a node that supports feature levels up to this one is no member of this cluster any more, if so.
 pub(crate) type WhyEnd = Arc<dyn Fn(u64, FeatureLevel) -> Option<String> + Send + Sync>;
 
@@ -87,14 +96,14 @@ pub(crate) type WhyEnd = Arc<dyn Fn(u64, FeatureLevel) -> Option<String> + Send 
 #[derive(Clone)]
 pub(crate) struct Guard {
     cluster_id: String,
-    node: String,
+    node: u64,
     why_end: WhyEnd,
 }
 
 impl Guard {
     /// Lets calls for `node` of `cluster_id` pass.
     pub(crate) fn new(cluster_id: &str, node: u64, why_end: WhyEnd) -> Self {
-        Self { cluster_id: cluster_id.to_owned(), node: node.to_string(), why_end }
+        Self { cluster_id: cluster_id.to_owned(), node, why_end }
     }
 }
 
@@ -109,17 +118,18 @@ impl Interceptor for Guard {
                 self.cluster_id
             )));
         }
-        if target != self.node {
-            return Err(Status::failed_precondition(format!(
-                "call for node {target} refused: this is node {}",
-                self.node
-            )));
-        }
+        // Before the target: whoever was away for long may know nobody but nodes in whose places others are now.
         if let Some(source) = node_of(marked(SOURCE))
             && let Some(reason) = (self.why_end)(source, level_of(marked(SOURCE)))
         {
             let mut refusal = Status::failed_precondition(reason);
             refusal.metadata_mut().insert(REMOVED, MetadataValue::from(source));
+            return Err(refusal);
+        }
+        if target.parse() != Ok(self.node) {
+            let text = format!("call for node {target} refused: this is node {}", self.node);
+            let mut refusal = Status::failed_precondition(text);
+            refusal.metadata_mut().insert(NODE, MetadataValue::from(self.node));
             return Err(refusal);
         }
         Ok(request)
@@ -174,6 +184,11 @@ mod tests {
         assert!(says_end(&refused));
         assert!(refused.message().contains("node 4") && refused.message().contains("--join"), "{refused}");
         assert!(!says_end(&check("theirs", 2).unwrap_err()));
+
+        let mut marked = Caller::new("ours", 3).unwrap().request(());
+        marked.metadata_mut().insert(SOURCE, source(4, FeatureLevel(2)).parse().unwrap());
+        let refused = guard().call(marked).map(|_| ()).unwrap_err();
+        assert!(says_end(&refused), "also by one that it takes for another: {refused}");
     }
 
     #[test]
@@ -184,6 +199,7 @@ mod tests {
         assert!(cluster.message().contains("theirs") && cluster.message().contains("ours"));
         let node = check("ours", 3).unwrap_err();
         assert!(node.message().contains("node 3") && node.message().contains("node 2"));
+        assert_eq!((refused_by(&node), refused_by(&cluster)), (Some(2), None));
     }
 
     #[test]

@@ -232,7 +232,7 @@ impl RaftApi for RaftService {
         &self,
         request: Request<AcknowledgedRequest>,
     ) -> Result<Response<AcknowledgedResponse>, Status> {
-        let index = self.respondent.acknowledged(request.get_ref().node);
+        let index = self.respondent.acknowledged.by(request.get_ref().node);
         Ok(Response::new(AcknowledgedResponse { index }))
     }
 

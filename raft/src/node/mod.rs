@@ -43,7 +43,7 @@ use crate::network::heard::Heard;
 use crate::network::line::Line;
 use crate::options::Options;
 use crate::read_index::ReadRounds;
-use crate::rejoin::Gate;
+use crate::rejoin::{Acknowledged, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
@@ -80,6 +80,8 @@ pub(crate) struct Node {
     work: Work,
     /// Which messages of peers are let in.
     gate: Gate,
+    /// What the others have acknowledged to this node.
+    acknowledged: Acknowledged,
     /// Reads while this node leads.
     own_rounds: ReadRounds,
     /// Reads while another node leads.
@@ -112,5 +114,9 @@ impl Node {
 
     pub(crate) fn line(&self) -> &Line {
         &self.line
+    }
+
+    pub(crate) fn acknowledged(&self) -> &Acknowledged {
+        &self.acknowledged
     }
 }

@@ -28,7 +28,7 @@ use crate::network::line::Line;
 use crate::network::server;
 use crate::options::Options;
 use crate::read_index::ReadRounds;
-use crate::rejoin::{self, Gate};
+use crate::rejoin::{self, Acknowledged, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::storage::Storage;
@@ -47,7 +47,7 @@ impl Node {
         let Storage { log, snapshots, space, marker, pin } = storage;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
-        let (fitness, line, heard) = (Fitness::new(), Line::new(), Heard::new());
+        let (fitness, line, heard) = (Fitness::new(), Line::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
@@ -67,16 +67,17 @@ impl Node {
         let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
-        let desk = desk(&members, level_max);
+        let (desk, stop) = (desk(&members, level_max), watch::Sender::new(false));
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
         let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
         let node = Self {
+            acknowledged: Acknowledged::watch(&raft, stop.subscribe()),
             submitter,
             forwarder: Forwarder::start(link.clone()),
             own_rounds: own_rounds(votes),
             remote_rounds: remote_rounds(&link),
             stopping: AtomicBool::new(false),
-            stop: watch::Sender::new(false),
+            stop,
             server: Mutex::new(None),
             options,
             hooks,
@@ -160,6 +161,11 @@ fn with_levels(
              and start the node again, then pin the level again if it is to be pinned: `tripod level pin N`"
         ))
     })
+}
+
+/// Whoever is heard leads until an election is due.
+fn heard(options: &Options) -> Heard {
+    Heard::new(Duration::from_millis(options.timing.election_max.0))
 }
 
 /// What tells who leads.

@@ -40,6 +40,7 @@ impl Node {
                 machine: self.machine.clone(),
                 leadership: self.leadership.clone(),
                 submitter: self.submitter.clone(),
+                acknowledged: self.acknowledged.clone(),
             },
         };
         let leader = LeaderService {
@@ -124,6 +125,7 @@ impl Node {
             return;
         }
         tokio::spawn(self.desk.clone().keep(self.stop.subscribe()));
+        tokio::spawn(self.desk.clone().inherit(self.stop.subscribe()));
         if !self.work.is_inline() {
             // A simulated disk has no directory that could say anything.
             let marks = Marks {

@@ -16,18 +16,23 @@
 //! |---|---|
 //! | `survey` | the questions, the answers, and what follows from them |
 //! | `gate` | which messages of peers are let in |
+//! | `acknowledged` | what this node remembers of the others |
 //! | `older` | whether a directory is an older copy of its node's data |
 //! | `marker` | the note that the data was lost, for the next start |
 //! | `task` | asks, waits and opens the gate |
 
+mod acknowledged;
 mod gate;
 mod marker;
 mod older;
 mod survey;
 mod task;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
+pub(crate) use acknowledged::Acknowledged;
 pub(crate) use gate::Gate;
 pub(crate) use marker::Marker;
 pub(crate) use older::Returning;

@@ -1,9 +1,9 @@
 //! Whether a data directory is an older copy than what its node has acknowledged.
 //!
 //! A directory that was copied and put back knows neither what the node acknowledged since nor how it voted. From
-//! inside it looks whole. But a leader remembers what each node has acknowledged to it, so a node that starts asks
-//! the others before it takes part. A leader that was elected since remembers nothing: then nobody can tell, and the
-//! runbooks say that a directory is never put back.
+//! inside it looks whole. But a leader knows what each node has acknowledged to it, and remembers that when another
+//! one leads, so a node that starts asks the others before it takes part. If no process is left that led when the node
+//! acknowledged what is missing, nobody can tell, and the runbooks say that a directory is never put back.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,15 +48,15 @@ impl Returning {
         let Ok((last, nodes)) = looked.await else { return Ok(()) };
         let others = nodes.iter().filter(|(node, _)| **node != self.node);
         let mut asked: FuturesUnordered<_> = others.map(|(node, peer)| self.ask(*node, peer)).collect();
-        while let Some((leader, acknowledged)) = asked.next().await {
+        while let Some((witness, acknowledged)) = asked.next().await {
             if let Some(acknowledged) = acknowledged.filter(|index| last.is_none_or(|last| last < *index)) {
-                return Err(self.older(last.unwrap_or(0), acknowledged, leader));
+                return Err(self.older(last.unwrap_or(0), acknowledged, witness));
             }
         }
         Ok(())
     }
 
-    /// The index that this node has acknowledged to another one, if that one leads and knows.
+    /// The index that this node has acknowledged to another one, if that one leads or did, and knows.
     async fn ask(&self, node: u64, peer: &Peer) -> (u64, Option<u64>) {
         let asked = async {
             let channel = self.channels.lazy(node, &peer.address, Class::Leader).ok()?;
@@ -67,10 +67,10 @@ impl Returning {
         (node, tokio::time::timeout(ANSWER_DEADLINE, asked).await.unwrap_or(None))
     }
 
-    fn older(&self, last: u64, acknowledged: u64, leader: u64) -> String {
+    fn older(&self, last: u64, acknowledged: u64, witness: u64) -> String {
         format!(
             "{}: the log in {} ends at index {last}, but node {} has acknowledged index {acknowledged} to \
-             node {leader}, which leads: the directory is an older copy, and a node must not vote on what it forgot. {}",
+             node {witness}: the directory is an older copy, and a node must not vote on what it forgot. {}",
             Code::DataOlder,
             self.data.display(),
             self.node,

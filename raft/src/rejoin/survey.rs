@@ -41,6 +41,9 @@ pub(crate) enum Decision {
     Lost,
     /// Entries may be taken. The node is whole when it has applied `target`.
     Learn { vote: Vote, target: u64 },
+    /// It has lost its data, and the members were changed since the first start: it knows no address of these
+    /// voters, so it can never have asked all of them.
+    Strangers(BTreeSet<u64>),
 }
 
 /// Decides for `node`, one of `initial`. An answer of `None` is one of a program that knows no such
@@ -59,10 +62,19 @@ pub(crate) fn decide(
     if told.values().any(|standing| standing.had_data) {
         return Decision::Lost;
     }
-    if answers.len() + 1 > initial.len() / 2 {
+    let counted = electorate(initial, &told);
+    let heard = counted.iter().filter(|voter| **voter == node || answers.contains_key(voter)).count();
+    if heard > counted.len() / 2 {
         return Decision::Fresh;
     }
-    Decision::Wait(format!("{} of {} nodes answered; a majority must", answers.len() + 1, initial.len()))
+    Decision::Wait(format!("{heard} of {} nodes answered; a majority must", counted.len()))
+}
+
+/// Of whom a majority must be asked: the voters, as whoever is in the highest term knows them, once there are any.
+fn electorate(initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) -> BTreeSet<u64> {
+    let formed = told.values().filter(|standing| !standing.voters.is_empty());
+    let newest = formed.max_by_key(|standing| (standing.vote.leader_id.term, standing.leads));
+    newest.map_or(initial, |standing| &standing.voters).clone()
 }
 
 fn learn(node: u64, initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) -> Decision {
@@ -70,16 +82,21 @@ fn learn(node: u64, initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) ->
     let Some(leader) = newest.filter(|standing| standing.leads) else {
         return Decision::Wait("no leader among the nodes that answered".into());
     };
-    let missing: Vec<String> = leader
-        .voters
-        .union(initial)
-        .filter(|voter| **voter != node && leader.voters.contains(voter) && !told.contains_key(voter))
-        .map(u64::to_string)
-        .collect();
-    if !missing.is_empty() {
-        return Decision::Wait(format!("no answer of node {}", missing.join(", node ")));
+    let silent = leader.voters.iter().filter(|voter| **voter != node && !told.contains_key(voter));
+    let (known, strangers): (BTreeSet<u64>, BTreeSet<u64>) =
+        silent.partition(|voter| initial.contains(voter));
+    if !strangers.is_empty() {
+        return Decision::Strangers(strangers);
+    }
+    if !known.is_empty() {
+        return Decision::Wait(format!("no answer of {}", named(&known)));
     }
     Decision::Learn { vote: leader.vote, target: leader.last_log.unwrap_or(0) }
+}
+
+/// `node 3, node 4`.
+pub(crate) fn named(nodes: &BTreeSet<u64>) -> String {
+    nodes.iter().map(|node| format!("node {node}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -145,8 +162,16 @@ mod tests {
     fn voters_that_came_later_must_answer_too() {
         let leader = Standing { voters: BTreeSet::from([1, 2, 4]), ..standing(3, true) };
         let decision = of_three(true, &[(2, leader.clone()), (3, standing(3, false))]);
-        assert_eq!(decision, Decision::Wait("no answer of node 4".into()));
+        assert_eq!(decision, Decision::Strangers(BTreeSet::from([4])));
         let answers = [(2, leader), (4, standing(1, false))];
-        assert!(matches!(of_three(true, &answers), Decision::Learn { .. }));
+        assert!(matches!(of_three(true, &answers), Decision::Learn { .. }), "it is where node 3 was");
+    }
+
+    #[test]
+    fn a_majority_is_one_of_the_voters_that_there_are_now() {
+        let grown = Standing { voters: BTreeSet::from([1, 2, 4, 5, 6]), ..standing(3, true) };
+        let decision = of_three(false, &[(2, grown.clone()), (3, standing(2, false))]);
+        assert_eq!(decision, Decision::Wait("2 of 5 nodes answered; a majority must".into()));
+        assert_eq!(of_three(false, &[(2, grown), (4, standing(2, false))]), Decision::Fresh);
     }
 }

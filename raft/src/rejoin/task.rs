@@ -13,13 +13,13 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::NodeId;
 use tripod_state::{Command, Envelope, job};
 
-use super::survey::{Decision, Question, Standing, decide};
-use super::{Gate, Marker};
+use super::survey::{Decision, Question, Standing, decide, named};
+use super::{Acknowledged, Gate, Marker};
 use crate::codec;
 use crate::failure::Failure;
 use crate::identity;
 use crate::leadership::LeadershipWatch;
-use crate::network::auth::Caller;
+use crate::network::auth::{self, Caller};
 use crate::network::channels::{Channels, Class};
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
@@ -109,11 +109,26 @@ impl Newcomer {
     }
 
     async fn was_lost(&self) -> bool {
+        let mut rounds: u32 = 0;
         loop {
-            match self.survey(false).await {
+            match self.survey(false).await.0 {
                 Decision::Lost => return true,
                 Decision::Fresh => return false,
-                Decision::Wait(_) | Decision::Learn { .. } => tokio::time::sleep(ROUND_PAUSE).await,
+                Decision::Wait(missing) => {
+                    rounds = rounds.saturating_add(1);
+                    // At a first start the others come one after the other.
+                    if rounds.is_multiple_of(ROUNDS_SAID) {
+                        tracing::warn!(
+                            missing,
+                            "waiting for the other nodes of the first start; if members were replaced since then, empty \
+                             the data directory and start this node with `tripod server --join` instead of `--initial`"
+                        );
+                    }
+                    tokio::time::sleep(ROUND_PAUSE).await;
+                }
+                Decision::Learn { .. } | Decision::Strangers(_) => {
+                    unreachable!("only a node that lost its data")
+                }
             }
         }
     }
@@ -121,16 +136,25 @@ impl Newcomer {
     /// Takes everything from the others.
     async fn restore(&self) -> Result<(), String> {
         self.raft.runtime_config().elect(false);
-        let mut rounds: u32 = 0;
+        let (mut rounds, mut in_vain): (u32, u32) = (0, 0);
         loop {
-            match self.survey(true).await {
+            let (decision, places) = self.survey(true).await;
+            match decision {
                 Decision::Learn { vote, target } => {
                     self.promise(vote).await?;
                     self.gate.let_entries_in();
-                    self.say_ready(vote).await;
+                    self.say_ready(vote, &places).await;
                     if self.reached(target).await {
                         break;
                     }
+                }
+                Decision::Strangers(voters) => {
+                    // One that is where a node of the first start was may be about to start.
+                    in_vain += 1;
+                    if in_vain >= ROUNDS_SAID {
+                        return Err(self.replaced(&voters));
+                    }
+                    tokio::time::sleep(ROUND_PAUSE).await;
                 }
                 Decision::Wait(missing) => {
                     if rounds.is_multiple_of(ROUNDS_SAID) {
@@ -160,10 +184,10 @@ impl Newcomer {
     }
 
     /// Asks the leader to begin. Should it not hear, everything is asked anew.
-    async fn say_ready(&self, vote: Vote) {
+    async fn say_ready(&self, vote: Vote, places: &BTreeMap<u64, Peer>) {
         let question = Question { node: self.node, lost: true, ready: true };
         let leader = vote.leader_id.node_id;
-        if let Some(peer) = self.initial.get(&leader) {
+        if let Some(peer) = places.get(&leader) {
             self.ask(leader, peer, &question).await;
         }
     }
@@ -174,39 +198,79 @@ impl Newcomer {
         matches!(tokio::time::timeout(LEARN_PATIENCE, reached).await, Ok(Ok(_)))
     }
 
-    /// One round of questions.
-    async fn survey(&self, lost: bool) -> Decision {
+    /// One round of questions: what follows from the answers, and where those are who gave them.
+    async fn survey(&self, lost: bool) -> (Decision, BTreeMap<u64, Peer>) {
         let question = Question { node: self.node, lost, ready: false };
         let others = self.initial.iter().filter(|(node, _)| **node != self.node);
         let mut asked: FuturesUnordered<_> =
-            others.map(|(node, peer)| self.ask(*node, peer, &question)).collect();
+            others.map(|(node, peer)| self.ask_at(*node, peer, &question)).collect();
         let initial: BTreeSet<u64> = self.initial.keys().copied().collect();
-        let mut answers = BTreeMap::new();
-        while let Some((node, answer)) = asked.next().await {
+        let (mut answers, mut places) = (BTreeMap::new(), BTreeMap::new());
+        while let Some((node, peer, answer)) = asked.next().await {
             // Of nodes that are not there the refusal comes at once; only a silent one is waited for.
-            answers.extend(answer.map(|answer| (node, answer)));
+            let standing = match answer {
+                Said::Standing(standing) => Some(standing),
+                Said::TooOld => None,
+                Said::Another(_) | Said::Nothing => continue,
+            };
+            answers.insert(node, standing);
+            places.insert(node, peer.clone());
         }
-        decide(self.node, &initial, lost, &answers)
+        (decide(self.node, &initial, lost, &answers), places)
     }
 
-    /// One node's answer: `None` if it gave none, `Some(None)` if its program knows no such question.
-    async fn ask(&self, node: u64, peer: &Peer, question: &Question) -> (u64, Option<Option<Standing>>) {
+    /// The answer of `node`, or of whoever has come to its place since, and whose it is.
+    async fn ask_at<'a>(&self, node: u64, peer: &'a Peer, question: &Question) -> (u64, &'a Peer, Said) {
+        match self.ask(node, peer, question).await {
+            Said::Another(other) if other != self.node => {
+                (other, peer, self.ask(other, peer, question).await)
+            }
+            said => (node, peer, said),
+        }
+    }
+
+    async fn ask(&self, node: u64, peer: &Peer, question: &Question) -> Said {
         let asked = async {
             let channel = self.channels.lazy(node, &peer.address, Class::Leader).ok()?;
             let caller = Caller::new(&self.cluster_id, node).ok()?;
             let request: Request<Blob> = caller.request(Blob { data: codec::encode(question).into() });
             match RaftClient::new(channel).standing(request).await {
-                Ok(answer) => codec::decode(&answer.get_ref().data).ok().map(Some),
-                Err(status) if status.code() == Code::Unimplemented => Some(None),
-                Err(_) => None,
+                Ok(answer) => codec::decode(&answer.get_ref().data).ok().map(Said::Standing),
+                Err(status) if status.code() == Code::Unimplemented => Some(Said::TooOld),
+                Err(status) => auth::refused_by(&status).map(Said::Another),
             }
         };
-        (node, tokio::time::timeout(ANSWER_DEADLINE, asked).await.unwrap_or(None))
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, asked).await;
+        answer.ok().flatten().unwrap_or(Said::Nothing)
+    }
+
+    /// What an operator is told of a node that lost its data and can never ask all others.
+    fn replaced(&self, voters: &BTreeSet<u64>) -> String {
+        let (node, data) = (self.node, self.data.display());
+        format!(
+            "T3111 data-lost: node {node} has lost its data, and before it votes again it must ask all other voters, \
+             but it does not find {}: --initial names the nodes of the first start, and members were replaced \
+             since. Start those that are down. If all run, this machine can only come back as a new node: \
+             `tripod member remove {node}`, `mv {data} {data}.lost`, start it with `tripod server --join HOST:PORT` (the \
+             client address of a member) instead of --node and --initial, and when it has caught up `tripod member \
+             promote ID`, where ID is the one that it got",
+            named(voters)
+        )
     }
 
     fn unwritable(&self, error: &std::io::Error) -> String {
         identity::not_written(&self.data, error)
     }
+}
+
+/// What came of a question.
+enum Said {
+    Standing(Standing),
+    /// Its program knows no such question.
+    TooOld,
+    /// That address is this node's now.
+    Another(u64),
+    Nothing,
 }
 
 /// Answers those who ask.
@@ -215,6 +279,7 @@ pub(crate) struct Respondent {
     pub(crate) machine: StateMachine,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) submitter: Submitter,
+    pub(crate) acknowledged: Acknowledged,
 }
 
 impl Respondent {
@@ -245,7 +310,7 @@ impl Respondent {
         }
         let announced =
             self.machine.read(|state| state.members().iter().any(|(node, _)| *node == NodeId(asker)));
-        let had_data = announced || self.has_acknowledged(asker);
+        let had_data = announced || self.acknowledged.by(asker).is_some();
         Ok(Standing { vote, last_log, leads, voters, had_data })
     }
 
@@ -259,19 +324,5 @@ impl Respondent {
             // Should it fail, the node asks again.
             let _ = submitter.submit(payload.into()).await;
         });
-    }
-
-    /// Whether that node has acknowledged anything to this leader.
-    fn has_acknowledged(&self, node: u64) -> bool {
-        self.acknowledged(node).is_some()
-    }
-
-    /// The last entry that a node has acknowledged to this one, if this one leads.
-    pub(crate) fn acknowledged(&self, node: u64) -> Option<u64> {
-        use openraft::async_runtime::WatchReceiver as _;
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let last = metrics.replication.as_ref().and_then(|all| all.get(&node).copied().flatten());
-        last.map(|id| id.index)
     }
 }

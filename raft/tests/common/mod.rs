@@ -21,7 +21,7 @@ use tripod_raft::{
     Applied, AskHandler, Handle, Hooks, InitialMember, Options, ProposeError, StartError, Timing,
 };
 use tripod_state::ids::{DurationMs, JobId, LogIndex, NodeId, ServiceIncarnation};
-use tripod_state::{Answer, Command, Envelope, Scope, job, kv};
+use tripod_state::{Answer, Command, Envelope, Scope, State, job, kv};
 
 /// How long anything may take before a test gives up: far more than it needs, for a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -218,6 +218,21 @@ pub(crate) async fn barrier(node: &Handle) -> LogIndex {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// Checks that nodes which nobody writes to hold the same state. Their leader may still propose something of its own
+/// at any time, as when it raises the feature level because the last node is back: states are compared at an equal
+/// index only.
+pub(crate) async fn assert_same_states(nodes: &[&Handle]) {
+    let digests = eventually("the same index on all nodes", || {
+        let indexes = || nodes.iter().map(|node| node.applied_index()).collect::<Vec<_>>();
+        let before = indexes();
+        let digests: Vec<u64> = nodes.iter().map(|node| node.read(State::digest)).collect();
+        let same = before == indexes() && before.iter().all(|index| *index == before[0]);
+        same.then_some(digests)
+    });
+    let digests = digests.await;
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
 }
 
 /// A job to keep keys in.

@@ -6,6 +6,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tripod_raft::Options;
+
+use super::{Cluster, free_port};
 
 /// What the wire does with connections to its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,22 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
+    /// A cluster of `count` nodes that reach each other through proxies, which are in the order of their ids.
+    pub(crate) async fn before_all(count: u64) -> (Cluster, Vec<Self>) {
+        // The members keep their addresses, which become those of the proxies.
+        let real: Vec<String> = (0..count).map(|_| format!("127.0.0.1:{}", free_port())).collect();
+        let cluster = Cluster::start_with(count, |options: &mut Options| {
+            let slot = usize::try_from(options.node.0 - 1).unwrap();
+            options.peer_listen.clone_from(&real[slot]);
+        })
+        .await;
+        let mut proxies = Vec::new();
+        for (member, target) in cluster.options[0].initial.iter().zip(real) {
+            proxies.push(Self::start(member.peer.clone(), target).await);
+        }
+        (cluster, proxies)
+    }
+
     /// Passes connections on `listen` to `target`.
     pub(crate) async fn start(listen: String, target: String) -> Self {
         let (wire, orders) = watch::channel(Wire::Whole);

@@ -24,14 +24,33 @@ impl Client {
     /// Asks every endpoint at the same time what it knows; waits at most `limit` for the slowest. The
     /// answers are in the order of the endpoints.
     pub async fn status(&self, limit: Duration, digest: bool) -> Vec<NodeAnswer> {
+        self.status_until(limit, digest, |_| false).await
+    }
+
+    /// [`Self::status`], but waits for no further answer once `enough` finds that those which came suffice. The
+    /// answers that came are in the order of the endpoints.
+    pub async fn status_until(
+        &self,
+        limit: Duration,
+        digest: bool,
+        enough: impl Fn(&[NodeAnswer]) -> bool,
+    ) -> Vec<NodeAnswer> {
         let mut asked = JoinSet::new();
         for place in 0..self.caller().nodes().len() {
             let client = self.clone();
             asked.spawn(async move { (place, client.status_of(place, limit, digest).await) });
         }
-        let mut answers = asked.join_all().await;
-        answers.sort_by_key(|(place, _)| *place);
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        let (mut places, mut answers) = (Vec::new(), Vec::new());
+        while let Some(answered) = asked.join_next().await {
+            let (place, answer) = answered.expect("asking a node does not panic");
+            let at = places.partition_point(|other| *other < place);
+            places.insert(at, place);
+            answers.insert(at, answer);
+            if enough(&answers) {
+                break;
+            }
+        }
+        answers
     }
 
     async fn status_of(&self, place: usize, limit: Duration, digest: bool) -> NodeAnswer {
@@ -138,4 +157,31 @@ fn at(endpoint: &str, timeout: Duration) -> Result<Caller, Error> {
 
 fn attempt_of(endpoint: &str, status: &Status) -> Attempt {
     Attempt { endpoint: endpoint.to_owned(), phase: Phase::Call, cause: status.message().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Far longer than any test takes.
+    const LIMIT: Duration = Duration::from_secs(3600);
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_node_that_says_nothing_is_not_waited_for_once_the_answers_are_enough() {
+        let port = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
+        // The kernel takes connections for it, and nobody reads them.
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let closed = port(&TcpListener::bind("127.0.0.1:0").expect("a port"));
+        let endpoints = vec![port(&silent), closed.clone()];
+        let client = Client::new(&Config { endpoints, timeout: LIMIT }).expect("legal");
+        let one = client.status_until(LIMIT, false, |answers| answers.len() == 1);
+        let answers = tokio::time::timeout(PATIENCE, one).await.expect("it waits for both");
+        assert_eq!(answers.len(), 1);
+        assert!(answers[0].endpoint == closed && answers[0].status.is_err(), "{answers:?}");
+        let all = client.status(Duration::from_millis(200), false).await;
+        assert_eq!(all.iter().map(|answer| &answer.endpoint).collect::<Vec<_>>(), [&port(&silent), &closed]);
+    }
 }

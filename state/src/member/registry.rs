@@ -4,7 +4,7 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::NodeId;
-use crate::member::{Finished, Open};
+use crate::member::{Change, Finished, Open};
 
 /// A node as a membership entry of the log lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +91,17 @@ impl Registry {
         self.open.as_ref()
     }
 
+    /// Whether the change under way takes that node out for good.
+    #[must_use]
+    pub fn takes_out(&self, node: NodeId) -> bool {
+        self.open.as_ref().is_some_and(|open| match open.change {
+            Change::Remove { node: goes } | Change::Replace { old: goes, .. } => goes == node,
+            Change::Add { .. } | Change::Promote { .. } | Change::Demote { .. } | Change::Move { .. } => {
+                false
+            }
+        })
+    }
+
     /// The change that ended last.
     #[must_use]
     pub fn last(&self) -> Option<&Finished> {
@@ -127,5 +138,34 @@ impl Registry {
         let known = Node { peer: peer.to_owned(), standing: Standing::Expected, claim };
         self.nodes.insert(node, known);
         node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ChangeId, TimeMs};
+
+    #[test]
+    fn a_change_takes_out_whom_it_removes_or_replaces_and_nobody_else() {
+        let (node, other) = (NodeId(2), NodeId(3));
+        let takes_out = |change: Change, asked: NodeId| {
+            let open = Open {
+                id: ChangeId(7),
+                change,
+                node,
+                by: "test".to_owned(),
+                since: TimeMs(0),
+                cancelled: false,
+            };
+            Registry { open: Some(open), ..Registry::default() }.takes_out(asked)
+        };
+        assert!(takes_out(Change::Remove { node }, node));
+        assert!(!takes_out(Change::Remove { node }, other));
+        let replace = Change::Replace { old: other, peer: "d:1".to_owned() };
+        assert!(takes_out(replace.clone(), other));
+        assert!(!takes_out(replace, node), "that one comes");
+        assert!(!takes_out(Change::Demote { node }, node), "it stays");
+        assert!(!Registry::default().takes_out(node));
     }
 }

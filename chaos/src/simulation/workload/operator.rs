@@ -37,7 +37,6 @@ pub(super) async fn run(mut client: Client, sites: &[Arc<Site>]) {
     // Changes that are under way must come to their end by themselves.
     while operator.sight().await.is_none_or(|sight| sight.open.is_some()) {
         operator.client.pause(100).await;
-        operator.dismiss();
     }
 }
 
@@ -47,17 +46,7 @@ struct Operator<'a> {
 }
 
 impl Operator<'_> {
-    fn dismiss(&self) {
-        let removed = |node: NodeId| {
-            let mut running = self.sites.iter().filter_map(|site| site.running());
-            running.any(|running| running.handle.read(|state| state.registry().is_removed(node)))
-        };
-        let sites = self.sites.iter().filter(|site| site.node().is_some_and(removed));
-        sites.for_each(|site| site.dismiss_if_forgotten());
-    }
-
     async fn turn(&mut self) {
-        self.dismiss();
         let Some(sight) = self.sight().await else { return };
         match self.client.dice.random_range(0..20) {
             0..=4 => self.add().await,

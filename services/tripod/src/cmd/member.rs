@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use tokio::time::Instant;
 use tripod_client::wire::change_members_request::Change;
@@ -272,9 +273,11 @@ impl Operator<'_> {
         if let Ok((_, endpoint)) = leader(&self.client).await {
             return Ok(Client::members(&endpoint, timeout).await?);
         }
+        let mut asked: FuturesUnordered<_> =
+            self.global.endpoints.iter().map(|endpoint| Client::members(endpoint, LOOK_TIMEOUT)).collect();
         let mut last = None;
-        for endpoint in &self.global.endpoints {
-            match Client::members(endpoint, LOOK_TIMEOUT).await {
+        while let Some(answer) = asked.next().await {
+            match answer {
                 Ok(list) => return Ok(list),
                 Err(error) => last = Some(error),
             }

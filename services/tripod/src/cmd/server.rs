@@ -17,7 +17,8 @@ use crate::args::seconds::Seconds;
 use crate::args::timing::Pace;
 use crate::backups::Plan;
 use crate::failure::Failure;
-use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, is_unspecified, joining};
+use crate::node::joining::{self, Joined};
+use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, is_unspecified};
 
 const EXAMPLES: &str = "\
 Example, the first of three nodes (the others differ in --node and their addresses):
@@ -73,7 +74,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     http: String,
 
-    /// The voters of the first start, the same list on every node
+    /// The voters of the first start, the same list on every node. One that starts without data asks these, and nobody
+    /// else, whether it had any: in a cluster whose members were replaced since, an empty node takes --join instead
     #[arg(long, value_name = "ID=HOST:PORT,...")]
     initial: Option<InitialMembers>,
 
@@ -154,8 +156,8 @@ pub(crate) struct ServerArgs {
 pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let file = args.config.clone();
     let ran = async {
-        let owner = owner(&args).await?;
-        node::run(config(args, owner)?).await
+        let joined = joined(&args).await?;
+        node::run(config(args, joined)?).await
     };
     ran.await.map_err(|failure| match file {
         Some(file) => failure.in_file(&file),
@@ -177,7 +179,7 @@ pub(crate) fn check(args: ServerArgs) -> Result<(), Failure> {
 }
 
 /// Who this node is, if it is not one of the first.
-async fn owner(args: &ServerArgs) -> Result<Option<Owner>, Failure> {
+async fn joined(args: &ServerArgs) -> Result<Option<Joined>, Failure> {
     match (&args.initial, &args.join[..]) {
         (Some(_), []) => Ok(None),
         (Some(_), _) => Err(both_ways()),
@@ -218,9 +220,9 @@ fn reached_at(args: &ServerArgs) -> Result<String, Failure> {
     }
 }
 
-/// Id, cluster and first voters of this node.
-fn place(args: &ServerArgs, owner: Option<Owner>) -> Result<(NodeId, String, InitialMembers), Failure> {
-    if let Some(Owner { cluster_id, node }) = owner {
+/// Id and cluster of this node, and the first voters, or the members that it was told of when it joined.
+fn place(args: &ServerArgs, joined: Option<Joined>) -> Result<(NodeId, String, InitialMembers), Failure> {
+    if let Some(Joined { owner: Owner { cluster_id, node }, members }) = joined {
         if args.node.is_some_and(|asked| asked != node.0) {
             return Err(Failure::new(
                 Code::FlagsConflict,
@@ -228,7 +230,7 @@ fn place(args: &ServerArgs, owner: Option<Owner>) -> Result<(NodeId, String, Ini
             ));
         }
         let cluster_id = args.cluster_id.clone().unwrap_or(cluster_id);
-        return Ok((node, cluster_id, InitialMembers::from_iter([])));
+        return Ok((node, cluster_id, members));
     }
     let missing = |key: &str, form: &str| {
         Failure::new(
@@ -254,8 +256,8 @@ fn place(args: &ServerArgs, owner: Option<Owner>) -> Result<(NodeId, String, Ini
     Ok((node, cluster_id, initial))
 }
 
-fn config(args: ServerArgs, owner: Option<Owner>) -> Result<node::Config, Failure> {
-    let (node, cluster_id, initial) = place(&args, owner)?;
+fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Failure> {
+    let (node, cluster_id, initial) = place(&args, joined)?;
     let pace = args.timing.timing();
     let timing = Timing {
         heartbeat: args.raft_heartbeat_ms.map_or(pace.heartbeat, DurationMs),
@@ -356,11 +358,12 @@ mod tests {
             let least = ["tripod", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3", "--join=a:9,b:9"];
             let line = least.iter().chain(more).copied();
             let owner = Owner { cluster_id: "prod".to_owned(), node: NodeId(4) };
-            config(Line::try_parse_from(line).expect("well-formed").args, Some(owner))
+            let members = "1=a:2,2=b:2".parse().expect("legal");
+            config(Line::try_parse_from(line).expect("well-formed").args, Some(Joined { owner, members }))
         };
         let config = joined(&[]).expect("legal");
         assert_eq!((config.node, config.cluster_id.as_str()), (NodeId(4), "prod"));
-        assert!(config.initial.as_slice().is_empty());
+        assert_eq!(config.initial.to_flag(), "1=a:2,2=b:2", "whom it asks whether it still is a member");
         assert!(joined(&["--node=4"]).is_ok());
         assert_eq!(joined(&["--node=3"]).expect_err("refused").code(), Code::FlagsConflict);
     }

@@ -3,6 +3,9 @@
 //! The node writes down a number before it asks, and asks again with the same one if it was interrupted before
 //! it could write its identity. When it has started, the identity in its data directory says who it is, and
 //! the number goes.
+//!
+//! With the id it is told where the members are, and writes that down, too: should it be removed before anything of
+//! the log reached it, its log names nobody whom it could ask why nobody calls.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -11,15 +14,26 @@ use std::time::Duration;
 
 use tripod_client::{Client, Config, Error, wire};
 use tripod_proto::code::Code;
-use tripod_raft::Owner;
+use tripod_raft::{InitialMember, Owner};
 use tripod_state::ids::{FeatureLevel, NodeId};
 
+use crate::args::initial::InitialMembers;
 use crate::cmd::leader::leader;
 use crate::failure::Failure;
 use crate::node::retry::PAUSE;
 
 const NOTE: &str = "joining";
+/// The members that the node was told of, in the form of `--initial`.
+const TOLD: &str = "joined-members";
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Who a node is that is not one of the first.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    pub(crate) owner: Owner,
+    /// Where the members were when it got its id; empty if it was not told.
+    pub(crate) members: InitialMembers,
+}
 
 /// Who the node on this data directory is: as it wrote down at its first start, or as the cluster of the
 /// `members` says now. Asks until somebody answers. Then: where the members reach it, and the highest feature
@@ -28,22 +42,21 @@ pub(crate) async fn owner(
     data: &Path,
     members: &[String],
     (peer, level_max): (String, FeatureLevel),
-) -> Result<Owner, Failure> {
-    if let Some(owner) = known(data)? {
-        return Ok(owner);
+) -> Result<Joined, Failure> {
+    if let Some(joined) = known(data)? {
+        return Ok(joined);
     }
     let token = note(data).map_err(|error| unwritten(data, &error))?;
     let client = Client::new(&Config { endpoints: members.to_vec(), timeout: ASK_TIMEOUT })?;
     let request = wire::JoinRequest { peer_address: peer, token, supports_level: level_max.0 };
     loop {
-        let asked = match leader(&client).await {
-            Ok((_, endpoint)) => Client::join(&endpoint, &request, ASK_TIMEOUT).await.map_err(Asked::of),
-            Err(failure) => Err(Asked::Later(failure)),
-        };
-        match asked {
-            Ok(wire::JoinResponse { cluster_id, node_id }) => {
-                tracing::info!(cluster = cluster_id, node = node_id, "the cluster gave this node an id");
-                return Ok(Owner { cluster_id, node: NodeId(node_id) });
+        match ask(&client, &request).await {
+            Ok((owner, members)) => {
+                let Owner { cluster_id, node } = &owner;
+                tracing::info!(cluster = cluster_id, node = node.0, "the cluster gave this node an id");
+                // Before its identity, after which nobody is asked any more.
+                write(data, TOLD, &members.to_flag()).map_err(|error| unwritten(data, &error))?;
+                return Ok(Joined { owner, members });
             }
             Err(Asked::Later(failure)) => tracing::warn!(%failure, "this node could not join yet"),
             Err(Asked::Refused(reason)) => {
@@ -57,9 +70,43 @@ pub(crate) async fn owner(
     }
 }
 
+/// Asks the leader for the members, and for an id.
+async fn ask(client: &Client, request: &wire::JoinRequest) -> Result<(Owner, InitialMembers), Asked> {
+    let (_, endpoint) = leader(client).await.map_err(Asked::Later)?;
+    // First, so that nothing can go wrong between the id and its being written down.
+    let list = Client::members(&endpoint, ASK_TIMEOUT).await.map_err(Asked::of)?;
+    let wire::JoinResponse { cluster_id, node_id } =
+        Client::join(&endpoint, request, ASK_TIMEOUT).await.map_err(Asked::of)?;
+    // Its own place may be among them, and a node that is in its own list is one of the first.
+    let others = list.members.into_iter().filter(|member| member.node_id != node_id);
+    let members =
+        others.map(|member| InitialMember { node: NodeId(member.node_id), peer: member.peer_address });
+    Ok((Owner { cluster_id, node: NodeId(node_id) }, members.collect()))
+}
+
 /// Who the node on this data directory is, if one was started there.
-pub(crate) fn known(data: &Path) -> Result<Option<Owner>, Failure> {
-    tripod_raft::owner(data).map_err(|error| Failure::told(Code::NodeEnded, error.to_string()))
+pub(crate) fn known(data: &Path) -> Result<Option<Joined>, Failure> {
+    let owner =
+        tripod_raft::owner(data).map_err(|error| Failure::told(Code::NodeEnded, error.to_string()))?;
+    Ok(owner.map(|owner| Joined { owner, members: told(data) }))
+}
+
+/// The members that the node on this data directory was told of when it joined.
+fn told(data: &Path) -> InitialMembers {
+    let nobody = || InitialMembers::from_iter([]);
+    match fs::read_to_string(data.join(TOLD)) {
+        Ok(text) => text.trim().parse().unwrap_or_else(|reason| {
+            // The log names the members in nearly all cases.
+            tracing::warn!(reason, "the note of the members that this node was told of is no list");
+            nobody()
+        }),
+        // One of the first, or it joined before such notes were made.
+        Err(error) if error.kind() == ErrorKind::NotFound => nobody(),
+        Err(error) => {
+            tracing::warn!(%error, "the note of the members that this node was told of cannot be read");
+            nobody()
+        }
+    }
 }
 
 /// The node has started, and its identity is written.
@@ -111,13 +158,18 @@ fn note(data: &Path) -> io::Result<u64> {
         fs::create_dir(data)?;
     }
     let token: u64 = rand::random_range(1..=u64::MAX);
-    let temporary = data.join("joining.tmp");
-    let mut file = File::create(&temporary)?;
-    writeln!(file, "{token:016x}")?;
-    file.sync_all()?;
-    fs::rename(&temporary, &path)?;
-    File::open(data)?.sync_all()?;
+    write(data, NOTE, &format!("{token:016x}"))?;
     Ok(token)
+}
+
+/// Writes a line durably, whole or not at all.
+fn write(data: &Path, name: &str, line: &str) -> io::Result<()> {
+    let temporary = data.join(format!("{name}.tmp"));
+    let mut file = File::create(&temporary)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()?;
+    fs::rename(&temporary, data.join(name))?;
+    File::open(data)?.sync_all()
 }
 
 fn unwritten(data: &Path, error: &io::Error) -> Failure {
@@ -144,6 +196,20 @@ mod tests {
         done(&data);
         done(&data);
         assert_ne!(note(&data).expect("written"), token);
+    }
+
+    #[test]
+    fn the_members_that_were_told_are_known_again_and_no_note_keeps_a_node_from_starting() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path();
+        assert!(told(data).as_slice().is_empty());
+        let members: InitialMembers = "1=a:1,5=b:1".parse().expect("legal");
+        write(data, TOLD, &members.to_flag()).expect("written");
+        assert_eq!(told(data), members);
+        for damaged in ["", "5", "1=a:1,1=b:1"] {
+            fs::write(data.join(TOLD), damaged).expect("written");
+            assert!(told(data).as_slice().is_empty(), "{damaged}");
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(crate) struct Config {
     pub(crate) client: String,
     pub(crate) peer: String,
     pub(crate) http: String,
-    /// The voters of the first start; empty for a node that joined later.
+    /// The voters of the first start; of a node that joined later, the members that it was told of then.
     pub(crate) initial: InitialMembers,
     /// The host that clients are told; absent: that of the client address.
     pub(crate) advertise: Option<String>,

@@ -6,6 +6,7 @@ mod config;
 mod dev;
 mod habits;
 mod job_ports;
+mod join;
 mod levels;
 mod recover;
 mod run;

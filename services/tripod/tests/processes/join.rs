@@ -1,0 +1,138 @@
+//! Nodes that join, and are removed before anything of the log has reached them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
+
+use serde_json::Value;
+use tripod_chaos::cluster::ReservedPorts;
+
+use crate::support::{kill_by, reserve_ports, stderr, tripod, wait_for};
+
+/// Where nobody listens: the nodes here listen on IPv4 only.
+const UNREACHED: &str = "[::1]";
+
+/// A cluster of one node, and others that want to join it.
+struct Site<'a> {
+    ports: &'a ReservedPorts,
+    place: &'a Path,
+    nodes: Vec<(Child, PathBuf)>,
+}
+
+impl<'a> Site<'a> {
+    /// Starts the first node.
+    fn start(ports: &'a ReservedPorts, place: &'a Path) -> Self {
+        let mut site = Self { ports, place, nodes: Vec::new() };
+        let peer = site.address(0, 100);
+        site.server(
+            0,
+            &format!("first-{}", ports.first()),
+            &["--node=1", &format!("--peer={peer}"), &format!("--initial=1={peer}")],
+        );
+        site.members_until("a leader", |list| list["leader"].is_u64().then_some(()));
+        site
+    }
+
+    fn address(&self, slot: u16, offset: u16) -> String {
+        format!("127.0.0.1:{}", self.ports.first() + offset + slot)
+    }
+
+    /// Starts a node in a slot; gives its place in `nodes`.
+    fn server(&mut self, slot: u16, name: &str, flags: &[&str]) -> usize {
+        let log = self.place.join(format!("{name}-{}.log", self.nodes.len()));
+        let jobs = self.ports.first() + 300 + 50 * slot;
+        let mut command = tripod();
+        command.args(["server", "--data"]).arg(self.place.join(name));
+        command.args([
+            &format!("--client={}", self.address(slot, 0)),
+            &format!("--http={}", self.address(slot, 200)),
+            &format!("--job-ports={jobs}-{}", jobs + 49),
+        ]);
+        let child = command.args(flags).stderr(File::create(&log).expect("made")).spawn().expect("starts");
+        self.nodes.push((child, log));
+        self.nodes.len() - 1
+    }
+
+    /// Starts a node that the others cannot reach; gives its place in `nodes`.
+    fn join(&mut self, slot: u16, name: &str, more: &[&str]) -> usize {
+        let peer = format!("--peer=0.0.0.0:{}", self.ports.first() + 100 + slot);
+        let advertise = format!("--advertise={UNREACHED}");
+        let flags = [&[&peer[..], &advertise], more].concat();
+        self.server(slot, name, &flags)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        tripod().args(arguments).env("TRIPOD_ENDPOINTS", self.address(0, 0)).output().expect("runs")
+    }
+
+    /// Looks at `member list` until `look` finds something there.
+    fn members_until<T>(&self, what: &str, look: impl Fn(&Value) -> Option<T>) -> T {
+        wait_for(what, || {
+            let output = self.run(&["member", "list", "-o", "json"]);
+            look(&serde_json::from_slice(&output.stdout).ok()?)
+        })
+    }
+
+    /// The id of the member at the address of a slot, once there is one.
+    fn id(&self, slot: u16) -> u64 {
+        let peer = format!("{UNREACHED}:{}", self.ports.first() + 100 + slot);
+        self.members_until("a member that joined", |list| {
+            let members = list["members"].as_array()?;
+            members.iter().find(|member| member["peer_address"] == *peer)?["id"].as_u64()
+        })
+    }
+
+    fn remove(&self, node: u64) {
+        let output = self.run(&["member", "remove", &node.to_string(), "--yes"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+
+    /// Waits until the node has ended by itself, and gives its last words.
+    fn last_words(&mut self, node: usize) -> String {
+        let (child, log) = &mut self.nodes[node];
+        let status = wait_for("the end of a removed node", || child.try_wait().expect("waited"));
+        assert_eq!(status.code(), Some(1));
+        let log = std::fs::read_to_string(log).expect("a log");
+        log.lines().last().expect("a line").to_owned()
+    }
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        for (child, _) in &mut self.nodes {
+            if matches!(child.try_wait(), Ok(None)) {
+                kill_by(child.id());
+                // There is nobody to tell when even this fails.
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+fn assert_told(words: &str, node: u64) {
+    let told = words.contains(&format!("T4201 node-removed: node {node} ")) && words.contains("--join");
+    assert!(told, "{words}");
+}
+
+#[test]
+fn a_node_that_nothing_ever_reached_is_told_that_it_was_removed() {
+    let (ports, place) = (reserve_ports(), tempfile::tempdir().expect("a directory"));
+    let mut site = Site::start(&ports, place.path());
+    let join = format!("--join={}", site.address(0, 0));
+    let running = site.join(1, "running", &[&join]);
+    let first = site.id(1);
+    site.remove(first);
+    assert_told(&site.last_words(running), first);
+
+    // The same while it is down; at its next start it needs no --join, as any node that was started before.
+    let down = site.join(2, "down", &[&join]);
+    let second = site.id(2);
+    assert_ne!(first, second);
+    wait_for("an identity", || place.path().join("down").join("identity.json").exists().then_some(()));
+    let (child, _) = &mut site.nodes[down];
+    kill_by(child.id());
+    child.wait().expect("waited");
+    site.remove(second);
+    let again = site.join(2, "down", &[]);
+    assert_told(&site.last_words(again), second);
+}
