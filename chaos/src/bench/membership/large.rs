@@ -17,8 +17,11 @@ const VALUE_BYTES: usize = 256;
 /// Clients that fill, and those whose latency is measured.
 const FILLERS: usize = 64;
 const WRITERS: usize = 8;
-/// How long puts are measured when nothing else happens, and at a time while something does.
+/// How long puts are measured at a time.
 const MEASURED_S: f64 = 5.0;
+/// How long when nothing else happens: long enough for a node to make a snapshot for itself, as it does while something
+/// else happens, too.
+const QUIET: Duration = Duration::from_secs(20);
 /// Of a node that joins, in seconds.
 const JOIN_GOAL: Goal = Goal::AtMost(30.0);
 /// Of the p99 of puts meanwhile, beside that when nothing happens.
@@ -44,10 +47,10 @@ pub(super) async fn run(keys: u64) -> anyhow::Result<Vec<Row>> {
     kv::fill(&options).await?;
     let options = Options { clients: WRITERS, ..options };
 
-    let quiet_us = kv::run(&options).await?.p99_us;
+    let quiet_us = quiet(&options).await?;
     let (saved, saving_us) = while_puts(&options, save(&cluster)).await?;
     eprintln!("saving: {:.1} s, put p99 {saving_us} us instead of {quiet_us} us", saved.as_secs_f64());
-    let quiet_again_us = kv::run(&options).await?.p99_us;
+    let quiet_again_us = quiet(&options).await?;
     let began = Instant::now();
     let (joined, joining_us) = while_puts(&options, async {
         operator::join(&mut cluster, SPARE).await?;
@@ -68,6 +71,15 @@ pub(super) async fn run(keys: u64) -> anyhow::Result<Vec<Row>> {
     ])
 }
 
+/// As [`while_puts`] when nothing else happens.
+async fn quiet(options: &Options) -> anyhow::Result<u64> {
+    let nothing = async {
+        tokio::time::sleep(QUIET).await;
+        Ok(QUIET)
+    };
+    while_puts(options, nothing).await.map(|(_, worst_us)| worst_us)
+}
+
 /// Puts go on until `work` has ended, in measurements of some seconds; the worst p99 of them, in microseconds.
 async fn while_puts(
     options: &Options,
@@ -77,7 +89,9 @@ async fn while_puts(
     let measure = async {
         let mut worst = 0;
         while ended.get().is_none() {
-            worst = worst.max(kv::run(options).await?.p99_us);
+            let p99_us = kv::run(options).await?.p99_us;
+            eprintln!("puts for {MEASURED_S} s: p99 {p99_us} us");
+            worst = worst.max(p99_us);
         }
         anyhow::Ok(worst)
     };
