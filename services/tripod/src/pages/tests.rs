@@ -184,6 +184,8 @@ const WITHOUT_A_PAGE: &[&str] = &[
     "replication did not end in time",
     "signal could not be passed on",
     "the note of joining could not be removed",
+    "the note of the members that this node was told of cannot be read",
+    "the note of the members that this node was told of is no list",
 ];
 
 /// The arguments of every warning and error in a source.
