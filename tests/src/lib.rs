@@ -18,6 +18,7 @@
 //! | [`wait`] | waiting for a condition, with a deadline |
 //! | [`jobs`] | creating and looking at jobs |
 //! | [`terminal`] | commands as an operator types them |
+//! | [`launcher`] | nodes that are started in another way than the first time |
 //! | [`counting`] | clients that know exactly what was acknowledged |
 //! | [`server`] | one server process with wrong flags |
 //! | [`folders`] | directories that cannot be written to |
@@ -26,6 +27,7 @@ pub mod counting;
 pub mod dev;
 pub mod folders;
 pub mod jobs;
+pub mod launcher;
 pub mod python;
 pub mod server;
 pub mod terminal;

@@ -12,16 +12,23 @@ const TIMEOUT_S: &str = "60";
 /// Pause before a command is given again.
 const AGAIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// A terminal whose environment names the nodes of a cluster.
+/// A terminal whose environment names the nodes of a cluster, and who sits there.
 pub struct Terminal {
     endpoints: String,
+    user: String,
 }
 
 impl Terminal {
     /// One that knows the nodes at these client addresses.
     #[must_use]
-    pub fn new(endpoints: &[String]) -> Self {
-        Self { endpoints: endpoints.join(",") }
+    pub fn new(endpoints: &[String], user: &str) -> Self {
+        Self { endpoints: endpoints.join(","), user: user.to_owned() }
+    }
+
+    /// Who sits there.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.user
     }
 
     /// Types `tripod ARGUMENTS`, which must succeed; every line that it prints, as JSON.
@@ -35,7 +42,20 @@ impl Terminal {
         }
     }
 
-    /// The same, again and again while it is refused with one of `codes`, which is said to pass.
+    /// Types a command that must be refused with exit status 1; what it said.
+    ///
+    /// # Errors
+    /// It succeeds, or ends in another way.
+    pub async fn refused(&self, arguments: &[&str]) -> Result<String> {
+        let what = arguments.join(" ");
+        match self.enter(arguments).await? {
+            Ok(lines) => bail!("tripod {what} was not refused: {lines:?}"),
+            Err(complaint) if complaint.starts_with("exit status: 1: ") => Ok(complaint),
+            Err(complaint) => bail!("tripod {what} was refused in another way: {complaint}"),
+        }
+    }
+
+    /// Types a command as [`Self::done`] does, again and again while it is refused with one of `codes`, which is said to pass.
     ///
     /// # Errors
     /// It is refused for another reason, or still after `limit`.
@@ -88,7 +108,8 @@ impl Terminal {
     async fn enter(&self, arguments: &[&str]) -> Result<Result<Vec<Value>, String>> {
         let mut command = Command::new(find_tripod()?);
         command.args(arguments).args(["-o", "json", "--timeout", TIMEOUT_S]).kill_on_drop(true);
-        command.env("TRIPOD_ENDPOINTS", &self.endpoints).stdin(std::process::Stdio::null());
+        command.env("TRIPOD_ENDPOINTS", &self.endpoints).env("USER", &self.user);
+        command.stdin(std::process::Stdio::null());
         let output = command.output().await.context("cannot start tripod")?;
         if !output.status.success() {
             let complaint = String::from_utf8_lossy(&output.stderr);

@@ -30,6 +30,8 @@ pub(crate) enum Part {
     SilentNetwork,
     /// An operator looks after the cluster: members come and go, and more.
     Operator,
+    /// The nodes are upgraded to the next feature level and taken back.
+    Upgrade,
     /// Each agent is told to stop and started again.
     Restart,
     /// All agents are killed and started again.
@@ -39,13 +41,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Program,
         Self::ProgramLegacy,
         Self::Outage,
         Self::FrozenNode,
         Self::SilentNetwork,
         Self::Operator,
+        Self::Upgrade,
         Self::Restart,
         Self::Kill,
         Self::BadInput,
@@ -57,8 +60,8 @@ impl Part {
         let newest = settings.is_newest(release);
         let is_run = |part: &Self| match part {
             Self::ProgramLegacy => settings.all_clients && release == LAST_LEGACY,
-            // It is about agents; any client will do.
-            Self::BadInput => settings.all_clients && newest,
+            // One is about agents, the other about nodes; any client will do.
+            Self::BadInput | Self::Upgrade => settings.all_clients && newest,
             _ if settings.all_clients => true,
             Self::Program => newest || release == LAST_FOR_PYTHON_3_11,
             Self::Outage | Self::FrozenNode | Self::Operator => newest,
@@ -70,7 +73,7 @@ impl Part {
     /// Longer than every limit inside, which say better what was late.
     pub(crate) fn limit(self) -> Duration {
         Duration::from_secs(match self {
-            Self::Program | Self::ProgramLegacy | Self::Operator => 600,
+            Self::Program | Self::ProgramLegacy | Self::Operator | Self::Upgrade => 600,
             _ => 300,
         })
     }
@@ -89,6 +92,7 @@ impl fmt::Display for Part {
             Self::FrozenNode => "frozen node",
             Self::SilentNetwork => "silent network",
             Self::Operator => "operator",
+            Self::Upgrade => "upgrade",
             Self::Restart => "restart",
             Self::Kill => "kill",
             Self::BadInput => "bad input",
@@ -107,6 +111,7 @@ pub(super) async fn run(settings: &Settings, release: &str, part: Part) -> Resul
         Part::FrozenNode => outage::frozen_node(python, &folder).await,
         Part::SilentNetwork => outage::silent_network(python, &folder).await,
         Part::Operator => operator::run(python, &folder).await,
+        Part::Upgrade => operator::upgrade(python, &folder).await,
         Part::Restart => restart::planned(python, &folder).await,
         Part::Kill => restart::killed(python, &folder).await,
         Part::BadInput => bad_input::run(python, &folder).await,

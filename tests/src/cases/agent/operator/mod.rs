@@ -1,7 +1,9 @@
 //! An operator looks after a running cluster by the command line, while a program trains behind agents and
 //! others count: three nodes become five and three others, and nobody notices.
 
+mod seldom;
 mod site;
+mod upgrade;
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use site::Site;
+pub(super) use upgrade::run as upgrade;
 
 /// The first voters: machines 1 up to this one.
 const FIRST: u64 = 3;
@@ -22,9 +25,10 @@ const NOT_YET: [&str; 2] = ["T4306 member-lagging", "T4305 member-silent"];
 
 /// Runs it; the remark tells the longest calls meanwhile.
 pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
-    let mut site = Site::open(python, folder).await?;
+    let mut site = Site::open(python, folder, NEW.len() as u64, "").await?;
     grow(&mut site).await.context("three become five")?;
     maintain(&mut site).await.context("maintenance of five")?;
+    seldom::move_house(&mut site).await.context("a voter moves")?;
     back_up(&mut site).await.context("a backup")?;
     pin(&mut site).await.context("a pin")?;
     shrink(&mut site).await.context("five become three others")?;
@@ -103,14 +107,16 @@ fn at_level_two(shown: &Value) -> bool {
 }
 
 /// All go that everybody began with, those first that agents are attached to and the leader: one as a
-/// learner, one as it is, and one by being replaced.
+/// learner, one as it is, and one by being replaced, at the second attempt.
 async fn shrink(site: &mut Site) -> Result<()> {
     let goes = next_to_go(site).await?;
     site.command(&["member", "demote", &goes.to_string()]).await?;
     remove(site, goes).await?;
+    seldom::come_back(site, goes).await.context("a node comes back that was taken out")?;
     let goes = next_to_go(site).await?;
     remove(site, goes).await?;
     let goes = next_to_go(site).await?;
+    seldom::give_up(site, goes).await.context("a replacement is given up")?;
     site.join(NEW[2]).await?;
     let peer = site.peer(NEW[2]);
     site.command(&["member", "replace", &goes.to_string(), &peer, "--yes"]).await?;

@@ -1,17 +1,19 @@
 //! The cluster, everybody who uses it, and the operator's terminal.
 
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 use std::{fmt, fs};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::{Agent, Cluster, ClusterOptions};
+use tripod_chaos::cluster::{Agent, Cluster, ClusterOptions, ReservedPorts};
 use tripod_tests::counting::Counting;
+use tripod_tests::launcher::Launcher;
 use tripod_tests::terminal::Terminal;
 use tripod_tests::wait;
 
-use super::{FIRST, NEW, PATIENCE};
+use super::{FIRST, PATIENCE};
 use crate::cases::agent::agents::{self, Agents, Setup};
 use crate::cases::directed::stage::Stage;
 
@@ -24,11 +26,16 @@ pub(super) struct Site {
     pub(super) stage: Stage<Agents>,
     pub(super) counting: Counting,
     pub(super) terminal: Terminal,
+    /// Another operator's.
+    pub(super) colleague: Terminal,
     commands: usize,
     /// How much of the program was done at the last look.
     mark: Vec<usize>,
     slowest_call: Slowest,
     slowest_increment: Slowest,
+    launcher: Launcher,
+    /// What is held until the end.
+    ports: Vec<ReservedPorts>,
 }
 
 /// What took longest, and what the operator was about then.
@@ -53,10 +60,14 @@ impl fmt::Display for Slowest {
 }
 
 impl Site {
-    /// The first nodes, the program behind agents that know only those, and the counters, all under way.
-    pub(super) async fn open(python: &Path, folder: &Path) -> Result<Self> {
-        let options = ClusterOptions { spares: NEW.len() as u64, ..ClusterOptions::tripod()? };
-        let mut cluster = Cluster::prepare(options)?;
+    /// The first nodes, the program behind agents that know only those, and the counters, all under way. `spares`
+    /// machines are there for nodes that join, and all nodes have these flags, too.
+    pub(super) async fn open(python: &Path, folder: &Path, spares: u64, flags: &str) -> Result<Self> {
+        let mut launcher = Launcher::new()?;
+        let mut cluster = Cluster::prepare(ClusterOptions { spares, ..launcher.options()? })?;
+        for node in cluster.ids() {
+            launcher.add_flags(node, flags)?;
+        }
         for node in 1..=FIRST {
             cluster.restart(node)?;
         }
@@ -72,11 +83,14 @@ impl Site {
         Ok(Self {
             stage,
             counting,
-            terminal: Terminal::new(&everywhere),
+            terminal: Terminal::new(&everywhere, "ann"),
+            colleague: Terminal::new(&everywhere, "bob"),
             commands: 0,
             mark,
             slowest_call: Slowest::default(),
             slowest_increment: Slowest::default(),
+            launcher,
+            ports: Vec::new(),
         })
     }
 
@@ -128,6 +142,46 @@ impl Site {
         self.go_on(&format!("node {machine} joins")).await
     }
 
+    /// Keeps ports from everybody else.
+    pub(super) fn hold(&mut self, ports: ReservedPorts) {
+        self.ports.push(ports);
+    }
+
+    /// Stops a node as its machine does when it goes down.
+    pub(super) async fn stop(&mut self, node: u64) -> Result<()> {
+        let ended = self.stage.cluster.terminate(node).await?;
+        ensure!(ended.success(), "node {node} ended with {ended}");
+        self.go_on(&format!("node {node} stops")).await
+    }
+
+    /// Starts a node with another peer address than it had.
+    pub(super) fn start_at(&mut self, node: u64, peer: &str) -> Result<()> {
+        self.launcher.move_to(node, peer)?;
+        self.stage.cluster.restart(node)
+    }
+
+    /// Stops a node and starts it again with these flags in the place of those that it had.
+    pub(super) async fn restart_with(&mut self, node: u64, flags: &str) -> Result<()> {
+        self.stop(node).await?;
+        self.launcher.add_flags(node, flags)?;
+        self.stage.bring_back(node).await?;
+        self.go_on(&format!("node {node} is back")).await
+    }
+
+    /// Starts the node of a machine, which must end by itself with exit status 1; what it said.
+    pub(super) async fn refused_start(&mut self, machine: u64) -> Result<String> {
+        let log = self.stage.cluster.log(machine);
+        let read = || fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()));
+        let before = read()?.len();
+        self.stage.cluster.restart(machine)?;
+        let what = format!("the end of node {machine}, which must not come back");
+        let status = wait::until(&what, PATIENCE, || Ok(ended(&mut self.stage.cluster, machine))).await?;
+        let said = read()?.split_off(before);
+        ensure!(status.code() == Some(1), "node {machine} ended with {status}: {said}");
+        self.go_on(&format!("node {machine} is refused")).await?;
+        Ok(said)
+    }
+
     /// Waits until no agent is attached to a node.
     pub(super) async fn wait_until_left(&mut self, node: u64) -> Result<()> {
         let what = format!("the end of every agent's connection to node {node}");
@@ -138,8 +192,8 @@ impl Site {
     /// Waits until a node that was taken out has ended by itself.
     pub(super) async fn wait_until_ended(&mut self, node: u64) -> Result<()> {
         let cluster = &mut self.stage.cluster;
-        let ended = || Ok(cluster.take_ended().iter().any(|(ended, _)| *ended == node).then_some(()));
-        wait::until(&format!("the end of node {node}, which was taken out"), PATIENCE, ended).await?;
+        let what = format!("the end of node {node}, which was taken out");
+        wait::until(&what, PATIENCE, || Ok(ended(cluster, node))).await?;
         self.go_on(&format!("node {node} ends")).await
     }
 
@@ -162,4 +216,10 @@ impl Site {
              longest increment {slowest_increment}"
         ))
     }
+}
+
+/// How a node has ended by itself, if it has.
+fn ended(cluster: &mut Cluster, node: u64) -> Option<ExitStatus> {
+    let ended = cluster.take_ended();
+    ended.into_iter().find(|(ended, _)| *ended == node).map(|(_, status)| status)
 }
