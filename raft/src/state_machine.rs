@@ -1,17 +1,20 @@
 //! The replicated state as openraft drives it: apply, snapshot, replace.
 
+mod builder;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use openraft::storage::{ApplyResponder, EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
+use openraft::storage::{ApplyResponder, EntryResponder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc, watch};
 use tripod_state::ids::{FeatureLevel, LogIndex, Term, TimeMs};
 use tripod_state::{ApplyContext, Effect, Envelope, State, level};
+
+use builder::Builder;
 
 use crate::codec;
 use crate::divergence::{self, Fork};
@@ -28,8 +31,6 @@ use crate::world::{self, Observer};
 const APPLY_MAX: usize = 512;
 /// Bytes of applied entries after which a snapshot is asked for, however few entries they are.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
-/// How often a snapshot for which the disk has no room is tried again.
-const FULL_RETRY: Duration = Duration::from_secs(1);
 /// States that may wait to be hashed. Each keeps alive what has been replaced since; one more is not taken.
 const FORKS_MAX: usize = 2;
 
@@ -408,53 +409,6 @@ impl RaftStateMachine<Types> for StateMachine {
     async fn get_current_snapshot(&mut self) -> io::Result<Option<Snapshot>> {
         Ok(self.shared.snapshots.current())
     }
-}
-
-/// Holds a state as it was when the snapshot began. Making it was O(1).
-pub(crate) struct Builder {
-    machine: Machine,
-    shared: Arc<Shared>,
-}
-
-impl RaftSnapshotBuilder<Types> for Builder {
-    type SnapshotData = SnapshotFile;
-
-    /// Waits while the disk is full: openraft takes any error of a snapshot for the end of the node.
-    async fn build_snapshot(&mut self) -> io::Result<Snapshot> {
-        let mut told = false;
-        loop {
-            let error = match self.write().await {
-                Err(error) if is_full(&error) && !self.shared.closing.load(Ordering::Relaxed) => error,
-                outcome => return outcome,
-            };
-            if !told {
-                tracing::warn!(%error, "T3201 disk-full: no room for a snapshot; it is tried again until there is");
-                told = true;
-            }
-            tokio::time::sleep(FULL_RETRY).await;
-        }
-    }
-}
-
-impl Builder {
-    async fn write(&self) -> io::Result<Snapshot> {
-        let (machine, shared) = (self.machine.clone(), self.shared.clone());
-        let work = shared.snapshots.work().clone();
-        let built = work.run(move || {
-            if let Some(note) = &shared.pin_note {
-                note.keep(machine.levels.pin)?;
-            }
-            let (header, state) = machine.frozen(&shared.cluster_id).into_header();
-            let written = shared.snapshots.write(&header, &state)?;
-            shared.snapshots.tally().built();
-            Ok(written)
-        });
-        built.await?
-    }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

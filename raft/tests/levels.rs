@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use common::{Cluster, PATIENCE, create_job, eventually, hooks, options, propose, write};
 use tempfile::TempDir;
-use tripod_raft::{Handle, LevelError, LevelRequest, Levels, Options, ProposeError, World};
+use tripod_raft::{Handle, LevelError, LevelRequest, Levels, MemberLevel, Options, ProposeError, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{FIRST, NEWEST, Refusal};
 use tripod_state::{Command, Envelope, State, job};
@@ -97,17 +97,22 @@ fn pin(level: u32) -> LevelRequest {
     LevelRequest::Pin { level: FeatureLevel(level), by: "test".into() }
 }
 
-/// Waits until a build of the first level can be started on the data of a node.
-async fn back_to_the_first(cluster: &Cluster, node: u64) {
+/// Waits until a node says so of itself.
+async fn until_it_is(cluster: &Cluster, node: u64, what: &str, is_so: impl Fn(&MemberLevel) -> bool) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let sights = cluster.node(node).levels(LevelRequest::Show).await.unwrap();
-        if sights.members.iter().any(|one| one.node == NodeId(node) && one.back_to == Some(FIRST)) {
+        if sights.members.iter().any(|one| one.node == NodeId(node) && is_so(one)) {
             return;
         }
-        assert!(Instant::now() < deadline, "node {node} cannot go back: {sights:?}");
+        assert!(Instant::now() < deadline, "node {node} is not {what}: {sights:?}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+}
+
+/// Waits until a build of the first level can be started on the data of a node.
+async fn back_to_the_first(cluster: &Cluster, node: u64) {
+    until_it_is(cluster, node, "ready to go back", |one| one.back_to == Some(FIRST)).await;
 }
 
 fn identity(cluster: &Cluster, node: u64) -> String {
@@ -206,17 +211,8 @@ async fn a_pinned_cluster_goes_back_node_by_node_and_the_pin_outlives_that() {
     cluster.stop().await;
 }
 
-/// Waits until a node says that it is pinned at the first level.
 async fn holds_the_pin(cluster: &Cluster, node: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let sights = cluster.node(node).levels(LevelRequest::Show).await.unwrap();
-        if sights.members.iter().any(|one| one.node == NodeId(node) && one.pinned == Some(FIRST)) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "node {node} holds no pin: {sights:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until_it_is(cluster, node, "pinned", |one| one.pinned == Some(FIRST)).await;
 }
 
 /// The others go one after the other; the pin does not go with them.

@@ -4,12 +4,12 @@
 
 mod common;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::members::{begin, done, done_when_caught_up, ended, prepare};
 use common::{
-    Cluster, PATIENCE, assert_same_states, barrier, create_job, eventually, local, options, propose, write,
+    Cluster, PATIENCE, assert_same_states, barrier, copy_directory, create_job, eventually, local, options,
+    propose, write,
 };
 use tempfile::TempDir;
 use tripod_state::ids::{LogIndex, NodeId};
@@ -212,20 +212,6 @@ async fn a_wiped_node_that_cannot_find_a_voter_of_now_ends_and_says_what_to_do()
     cluster.stop().await;
 }
 
-/// Puts a copy of a directory in its place.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let place = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &place);
-        } else {
-            std::fs::copy(&path, &place).unwrap();
-        }
-    }
-}
-
 /// It made the healthy leader panic, and would have voted without what it had acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_older_copy_of_a_directory_is_refused_and_the_leader_goes_on() {
@@ -236,7 +222,7 @@ async fn an_older_copy_of_a_directory_is_refused_and_the_leader_goes_on() {
     cluster.stop_node(older).await;
     let data = cluster.data(older);
     let kept = data.with_extension("kept");
-    copy(&data, &kept);
+    copy_directory(&data, &kept);
     cluster.start_node(older).await.unwrap();
     for number in 0..20 {
         write(cluster.node(leader), scope, &format!("key-{number}"), b"x").await;
@@ -252,7 +238,7 @@ async fn an_older_copy_of_a_directory_is_refused_and_the_leader_goes_on() {
     .await;
     cluster.stop_node(older).await;
     wipe(&cluster, older);
-    copy(&kept, &data);
+    copy_directory(&kept, &data);
 
     let term = cluster.node(leader).status().term;
     cluster.start_node(older).await.unwrap();

@@ -1,12 +1,15 @@
-//! How a node learns that it was removed when nobody is left whom it knows as a member.
+//! How a node learns that it was removed: at once if it was there, and also when nobody is left whom it knows as a
+//! member.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 mod common;
 
+use std::time::Duration;
+
 use common::members::{add, done, done_when_caught_up, prepare};
 use common::{Cluster, PATIENCE, create_job, eventually, local, write};
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{DurationMs, NodeId};
 use tripod_state::member::Change;
 
 /// Removes a node and stops it once it was told.
@@ -45,5 +48,24 @@ async fn it_asks_whoever_is_where_members_of_earlier_were() {
     cluster.start_node(3).await.unwrap();
     let told = tokio::time::timeout(PATIENCE, cluster.node(3).removed()).await.unwrap();
     assert!(told.starts_with("T4201 node-removed: node 3 "), "{told}");
+    cluster.stop().await;
+}
+
+/// Calls that it has taken wait for entries that do not come any more. It does not wait for an election to be due
+/// before it asks why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_taken_out_is_told_long_before_an_election_is_due() {
+    let election = Duration::from_secs(12);
+    let mut cluster = Cluster::start_with(3, |options| {
+        options.timing.election_min = DurationMs(election.as_secs() * 1000);
+        options.timing.election_max = DurationMs(election.as_secs() * 1000 + 500);
+    })
+    .await;
+    cluster.leader().await;
+    let leaving = cluster.follower().await;
+    done(&cluster, Change::Remove { node: NodeId(leaving) }).await;
+    let told = tokio::time::timeout(election / 2, cluster.node(leaving).removed()).await.unwrap();
+    assert!(told.starts_with("T4201 node-removed: "), "{told}");
+    cluster.stop_node(leaving).await;
     cluster.stop().await;
 }

@@ -1,34 +1,14 @@
 //! A pin that a node has not seen in the log, because a snapshot has taken the place of that part of it. A snapshot
 //! has no room for pins, so the leader is asked.
 
-use std::time::Duration;
-
-use tokio::sync::watch;
 use tripod_state::ids::{FeatureLevel, NodeId};
 
 use super::desk::Desk;
 
-/// Between two looks.
-const LOOK_EVERY: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(1) };
-
 impl Desk {
-    /// Looks until the node stops.
-    pub(crate) async fn inherit(self, mut stop: watch::Receiver<bool>) {
-        let looking = async {
-            loop {
-                tokio::time::sleep(LOOK_EVERY).await;
-                self.ask_for_pin().await;
-            }
-        };
-        tokio::select! {
-            () = looking => {}
-            _ = stop.wait_for(|stop| *stop) => {}
-        }
-    }
-
     /// Asks the leader if this node may have missed a pin. It alone is asked: another node that lags may not have
     /// seen yet that the pin was lifted.
-    async fn ask_for_pin(&self) {
+    pub(super) async fn ask_for_pin(&self) {
         if !self.own.machine.levels(super::AppliedLevels::may_lack_pin) {
             return;
         }

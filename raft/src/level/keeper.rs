@@ -1,4 +1,5 @@
-//! Raises the level, on the leader, when all members support more.
+//! Looks after the level while a node runs: on the leader it is raised when all members support more, and elsewhere
+//! the leader is asked for a pin that this node may have missed.
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ impl Desk {
             loop {
                 tokio::time::sleep(LOOK_EVERY).await;
                 self.look().await;
+                self.ask_for_pin().await;
             }
         };
         tokio::select! {

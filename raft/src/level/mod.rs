@@ -9,7 +9,7 @@
 //! | `inherit` | the same, of a node that a snapshot has told nothing of it |
 //! | `survey` | what every member says, asked now |
 //! | `door` | which commands the leader takes |
-//! | `keeper` | raises the level, on the leader |
+//! | `keeper` | while the node runs: raises the level, on the leader, and asks for a pin, elsewhere |
 //! | `desk` | takes what an operator asks |
 //! | `marks` | what the data directory says of the level that it needs |
 

@@ -125,7 +125,6 @@ impl Node {
             return;
         }
         tokio::spawn(self.desk.clone().keep(self.stop.subscribe()));
-        tokio::spawn(self.desk.clone().inherit(self.stop.subscribe()));
         if !self.work.is_inline() {
             // A simulated disk has no directory that could say anything.
             let marks = Marks {

@@ -1,22 +1,6 @@
 //! What only those know who can look inside a node.
 
-use std::path::Path;
-
-use crate::test_cluster::{Cluster, PATIENCE, create_job, eventually, write};
-
-/// Copies the files of a directory and of those in it.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let place = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &place);
-        } else {
-            std::fs::copy(&path, &place).unwrap();
-        }
-    }
-}
+use crate::test_cluster::{Cluster, PATIENCE, copy_directory, create_job, eventually, write};
 
 /// The leader of now has never heard of what the node acknowledged; the one before it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,7 +13,7 @@ async fn an_older_copy_of_a_directory_is_found_by_a_leader_of_earlier() {
     cluster.stop_node(older).await;
     let data = cluster.data(older);
     let kept = data.with_extension("kept");
-    copy(&data, &kept);
+    copy_directory(&data, &kept);
     cluster.start_node(older).await.unwrap();
     for number in 0..20 {
         write(cluster.node(leader), scope, &format!("key-{number}"), b"x").await;
@@ -45,7 +29,7 @@ async fn an_older_copy_of_a_directory_is_found_by_a_leader_of_earlier() {
     cluster.node(leader).transfer_leadership(Some(third_id)).await.unwrap();
     assert_eq!(cluster.leader().await, third);
     std::fs::remove_dir_all(&data).unwrap();
-    copy(&kept, &data);
+    copy_directory(&kept, &data);
 
     cluster.start_node(older).await.unwrap();
     let told = tokio::time::timeout(PATIENCE, cluster.node(older).failed()).await.unwrap();

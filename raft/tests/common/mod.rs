@@ -9,7 +9,7 @@ pub(crate) mod proxy;
 use std::future::Future;
 use std::net::TcpListener;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -62,6 +62,20 @@ pub(crate) fn free_port() -> u16 {
     });
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     candidates.into_iter().find(free).expect("one of 4000 ports is free")
+}
+
+/// Copies the files of a directory and of those in it.
+pub(crate) fn copy_directory(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_directory(&path, &place);
+        } else {
+            std::fs::copy(&path, &place).unwrap();
+        }
+    }
 }
 
 /// Options of nodes 1 to `count` of one cluster, whose data lies below `directory`.
