@@ -8,8 +8,6 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tripod_state::State;
-use tripod_state::ids::NodeId;
 
 use crate::gateway::{Consistency, Gateway};
 
@@ -68,7 +66,7 @@ impl Gateway {
             .filter(|took| *took >= FLUSH_PATIENCE)
             .map(|took| format!("the disk has not answered for {:.1} s", took.as_secs_f64()));
         let node = status.node;
-        let aside = self.read(Consistency::Local, |state| stands_aside(state, node)).await;
+        let aside = self.read(Consistency::Local, |state| state.stands_aside(node)).await;
         let drained = aside.is_ok_and(|aside| aside).then(|| {
             format!("an operator wants clients to use other nodes; `tripod node undrain {node}` ends that")
         });
@@ -79,15 +77,11 @@ impl Gateway {
     }
 }
 
-/// Whether the node is drained, and another one is there for its clients.
-fn stands_aside(state: &State, node: NodeId) -> bool {
-    state.is_drained(node) && state.serving_members().iter().any(|(other, _)| !state.is_drained(*other))
-}
-
 #[cfg(test)]
 mod tests {
     use tripod_raft::{FlushTimes, Measures};
-    use tripod_state::ids::{LogIndex, Term, TimeMs};
+    use tripod_state::State;
+    use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
     use tripod_state::member::{self, Addresses, Listed};
     use tripod_state::{ApplyContext, Command, Envelope, level};
 

@@ -44,13 +44,17 @@ impl State {
         self.drained.contains(&node)
     }
 
+    /// Whether a node is drained while clients have another one to go to.
+    #[must_use]
+    pub fn stands_aside(&self, node: NodeId) -> bool {
+        self.is_drained(node) && self.members.keys().any(|other| !self.is_drained(*other))
+    }
+
     /// Where clients may go: [`Self::members`] without those that are drained, unless all are.
     #[must_use]
     pub fn serving_members(&self) -> Vec<(NodeId, Addresses)> {
         let mut serving = self.members();
-        if serving.iter().any(|(node, _)| !self.is_drained(*node)) {
-            serving.retain(|(node, _)| !self.is_drained(*node));
-        }
+        serving.retain(|(node, _)| !self.stands_aside(*node));
         serving
     }
 
