@@ -39,7 +39,8 @@ class ReservedPort:
 
 
 def _must_be_free(port):
+    # Without SO_REUSEADDR: a port of which a connection ended within the last minute is refused to
+    # whoever binds it without that option, and nobody knows who will bind this one.
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", port))
         probe.listen()
