@@ -5,6 +5,9 @@ use prost::Message as _;
 const FILES: &[&str] = &[
     "etcd/kv.proto",
     "peer/peer.proto",
+    "ray/graph.proto",
+    "ray/ray.proto",
+    "ray/types.proto",
     "tensorflow/coordination.proto",
     "tensorflow/eager.proto",
     "tensorflow/payload.proto",
@@ -14,6 +17,7 @@ const FILES: &[&str] = &[
     "tripod/v1/jobs.proto",
     "tripod/v1/kv.proto",
     "tripod/v1/levels.proto",
+    "tripod/v1/ray.proto",
     "tripod/v1/sessions.proto",
     "tripod/v1/snapshots.proto",
     "xla/coordination.proto",

@@ -14,6 +14,13 @@
 pub mod code;
 pub mod metadata;
 
+// Where generated code of other packages looks for messages without one.
+use ray::{
+    AddContainedObjectIDsRequest, AliasObjectIDsRequest, DecrementRefCountRequest, IncrementRefCountRequest,
+    ObjReadyRequest, PutObjReply, PutObjRequest, ReadyForNewTaskRequest, RegisterFunctionRequest,
+    RequestObjRequest, SubmitTaskReply, SubmitTaskRequest,
+};
+
 /// Our own API for the command line, SDK and agents.
 pub mod tripod {
     pub mod v1 {
@@ -48,6 +55,12 @@ pub mod tensorflow {
     pub mod eager {
         tonic::include_proto!("tensorflow.eager");
     }
+}
+
+/// The scheduler, object stores and workers of the Ray of August 2016. Its messages have no package, and some
+/// have the names of Rust's own types.
+pub mod ray {
+    tonic::include_proto!("_");
 }
 
 /// The part of etcd's API that the benchmarks drive it with.
