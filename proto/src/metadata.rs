@@ -25,3 +25,41 @@ pub const OUTAGE_OVERLOADED: &str = "overloaded";
 pub const OUTAGE_UNKNOWN: &str = "unknown";
 /// The stamp's session is not known (any more); this attempt was not executed.
 pub const OUTAGE_SESSION: &str = "session";
+
+/// Requests to a scheduler, exactly once: the client's session, 32 hexadecimal digits that its process draws at
+/// start.
+pub const RAY_SESSION: &str = "x-tripod-session";
+/// The place of a mutating call in its session, from 1, the same when it is sent again. The first opens the session.
+pub const RAY_SEQ: &str = "x-tripod-seq";
+/// Every call up to this place was answered.
+pub const RAY_ACKED: &str = "x-tripod-acked";
+/// The worker or driver whose references are charged.
+pub const RAY_WORKER: &str = "x-tripod-worker";
+/// With `ObjReady`, `AliasObjectIDs` and `ReadyForNewTask`: the task that is meant.
+pub const RAY_OP: &str = "x-tripod-op";
+/// With the same: its attempt, from 1.
+pub const RAY_ATTEMPT: &str = "x-tripod-attempt";
+/// With `SubmitTask` and `PutObj`: the place of the call among those of the running task, from 0.
+pub const RAY_CHILD: &str = "x-tripod-child";
+/// With `SubmitTask`: attempts after the first; -1: without limit. Without it 3.
+pub const RAY_MAX_RETRIES: &str = "x-tripod-max-retries";
+/// With `SubmitTask`, value `1`: exceptions are tried again too.
+pub const RAY_RETRY_EXCEPTIONS: &str = "x-tripod-retry-exceptions";
+/// With `RegisterWorker`: how many tasks the worker may be given at a time. Without it 1.
+pub const RAY_SLOTS: &str = "x-tripod-slots";
+/// With `RegisterWorker` and `RegisterObjStore`, value `1`: the process sends heartbeats and knows the fields from
+/// 1001 on.
+pub const RAY_EXTENDED: &str = "x-tripod-extended";
+/// With `SchedulerInfo` and `TaskInfo`: `linearizable` (as without it) or `stale`.
+pub const RAY_READ: &str = "x-tripod-read";
+/// Trailer of an answer that an earlier attempt of the same call got, value `1`.
+pub const RAY_REPLAYED: &str = "x-tripod-replayed";
+/// Trailer: why a call was refused, or an object cannot be had, in a word.
+pub const RAY_REASON: &str = "x-tripod-reason";
+/// Trailers: the leader's client address, its term, and the log index of the state that answered.
+pub const RAY_LEADER: &str = "x-tripod-leader";
+pub const RAY_TERM: &str = "x-tripod-term";
+pub const RAY_INDEX: &str = "x-tripod-index";
+/// Trailers of `SchedulerInfo`: the first object and the first operation that the lists show.
+pub const RAY_BASE_OBJECT: &str = "x-tripod-base-object";
+pub const RAY_BASE_OPERATION: &str = "x-tripod-base-operation";

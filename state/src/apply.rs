@@ -52,6 +52,9 @@ impl State {
             Command::Runtime(command) => {
                 self.jobs.turn(command.scope(), context, effects, |turn| turn.runtime(command))
             }
+            Command::Ray(command) => {
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.ray(command))
+            }
             Command::Session(command) => self.sessions.apply(context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
             Command::Level(command) => self.apply_level(&command),

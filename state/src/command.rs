@@ -9,7 +9,7 @@ use crate::ids::{
     TaskId,
 };
 use crate::wait::Ticket;
-use crate::{barrier, job, kv, level, member, runtime, session, task};
+use crate::{barrier, job, kv, level, member, ray, runtime, session, task};
 
 /// A command as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,7 @@ pub enum Command {
     /// have taken effect. Where a domain can recognise that, the reply is the one that was lost.
     Retried(Box<Command>),
     Level(level::Command),
+    Ray(ray::Command),
 }
 
 impl Command {
@@ -96,6 +97,8 @@ pub enum Answer {
     Change(Box<member::Open>),
     /// The id of a node that asked for one.
     Node(NodeId),
+    /// What a scheduler answers.
+    Ray(ray::Answer),
 }
 
 /// Something that happened, in order, for whoever runs the state machine: wake waiters, arm timers,
@@ -153,6 +156,10 @@ pub enum Effect {
     MemberChanged,
     /// Something that calls of the runtime wait for happened.
     RuntimeChanged {
+        job: JobId,
+    },
+    /// A job's scheduler changed: there may be something to plan, to order, or to tell a waiting call.
+    RayChanged {
         job: JobId,
     },
 }

@@ -7,7 +7,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
 use crate::runtime::Refusal;
-use crate::{level, member};
+use crate::{level, member, ray};
 
 /// A refusal. It is a reply like any other: the same on every replica, and the state is unchanged
 /// unless the variant says otherwise.
@@ -112,6 +112,9 @@ pub enum Fault {
 
     /// The feature level in force does not allow it, or a change of the level was refused.
     Level(level::Refusal),
+
+    /// A scheduler refused.
+    Ray(ray::Refusal),
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

@@ -2,7 +2,7 @@
 //! are replicated, so that what is left serves everything else.
 
 use crate::command::Command;
-use crate::{barrier, job, kv, level, member, runtime, session, task};
+use crate::{barrier, job, kv, level, member, ray, runtime, session, task};
 
 impl Command {
     /// Whether the state keeps something for this command whose size, or whose number, its caller
@@ -45,6 +45,7 @@ impl Command {
                 | member::Command::Drain { .. } => false,
             },
             Self::Runtime(command) => runtime_grows(command),
+            Self::Ray(command) => ray_grows(command),
             Self::Retried(command) => command.grows(),
             Self::Level(command) => match command {
                 level::Command::Raise { .. } | level::Command::Pin { .. } | level::Command::Unpin { .. } => {
@@ -79,6 +80,37 @@ fn runtime_grows(command: &runtime::Command) -> bool {
         | runtime::Command::GiveUp { .. }
         | runtime::Command::Shutdown { .. }
         | runtime::Command::GiveUpShutdown { .. } => false,
+    }
+}
+
+/// What ends something, or says that it ended, must always find room.
+fn ray_grows(command: &ray::Command) -> bool {
+    match command {
+        ray::Command::Ask { request, .. } => request_grows(request),
+        ray::Command::Lead { .. } => false,
+    }
+}
+
+fn request_grows(request: &ray::Request) -> bool {
+    match request {
+        ray::Request::Submit { .. }
+        | ray::Request::Put { .. }
+        | ray::Request::Contain { .. }
+        | ray::Request::ExportFunction { .. }
+        | ray::Request::ExportVariable { .. } => true,
+        ray::Request::Batch(requests) => requests.iter().any(request_grows),
+        ray::Request::RegisterStore { .. }
+        | ray::Request::RegisterWorker(_)
+        | ray::Request::RegisterFunction { .. }
+        | ray::Request::Get { .. }
+        | ray::Request::Alias { .. }
+        | ray::Request::Ready { .. }
+        | ray::Request::AddReferences { .. }
+        | ray::Request::DropReferences { .. }
+        | ray::Request::Idle { .. }
+        | ray::Request::GiveBack { .. }
+        | ray::Request::KillWorkers
+        | ray::Request::Leave { .. } => false,
     }
 }
 

@@ -37,6 +37,7 @@
 //!   devices, watches.
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
+//! * [`ray`]: the scheduler of tasks and objects.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
 //! * [`level`]: which commands all members understand.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
@@ -56,6 +57,7 @@ pub mod limits;
 pub mod member;
 pub mod planted;
 mod query;
+pub mod ray;
 mod resolve;
 pub mod restore;
 pub mod runtime;

@@ -8,7 +8,7 @@ use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, 
 use crate::kv::store;
 use crate::state::{Entry, State};
 use crate::task::Phase;
-use crate::{job, kv, member, task};
+use crate::{job, kv, member, ray, task};
 
 impl State {
     /// The latest leader stamp seen.
@@ -98,6 +98,18 @@ impl State {
     #[must_use]
     pub fn job(&self, job: JobId) -> Option<job::Summary> {
         self.jobs.get(job).map(job::record::Job::summary)
+    }
+
+    /// The scheduler of a job, if it has one.
+    #[must_use]
+    pub fn ray(&self, job: JobId) -> Option<&ray::Ray> {
+        self.jobs.get(job)?.ray.as_deref()
+    }
+
+    /// The jobs that have a scheduler, by id.
+    #[must_use]
+    pub fn ray_jobs(&self) -> Vec<JobId> {
+        self.jobs.iter().filter(|job| job.ray.is_some()).map(|job| job.id).collect()
     }
 
     /// How many sessions are open. O(1).

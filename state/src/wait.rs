@@ -39,6 +39,7 @@ pub enum Topic {
     Polls(JobId),
     Alive(JobId),
     Runtime(JobId),
+    Ray(JobId),
     Jobs,
     Members,
 }
@@ -93,6 +94,7 @@ impl Effect {
             Self::AliveAnswered { job } => Some(Topic::Alive(*job)),
             Self::MemberChanged => Some(Topic::Members),
             Self::RuntimeChanged { job } => Some(Topic::Runtime(*job)),
+            Self::RayChanged { job } => Some(Topic::Ray(*job)),
         }
     }
 }

@@ -160,7 +160,8 @@ fn code(fault: &Fault) -> i32 {
         | Fault::SessionExpired
         | Fault::ReplyForgotten
         | Fault::Member(_)
-        | Fault::Level(_) => Code::FailedPrecondition,
+        | Fault::Level(_)
+        | Fault::Ray(_) => Code::FailedPrecondition,
         Fault::RegisteredInError { .. }
         | Fault::Restarted { .. }
         | Fault::BeatInError { .. }

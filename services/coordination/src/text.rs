@@ -85,6 +85,7 @@ pub(crate) fn of(fault: &Fault, voice: Voice<'_>) -> String {
         // No call of these protocols asks for one.
         Fault::Member(_) => "a change of the members was refused".to_owned(),
         Fault::Level(_) => "the feature level of the cluster does not allow it".to_owned(),
+        Fault::Ray(_) => "the job's scheduler refused".to_owned(),
     }
 }
 

@@ -127,6 +127,8 @@ fn meaning(fault: &Fault) -> (Code, &'static str) {
         Fault::Runtime(refusal) => runtime_meaning(refusal),
         Fault::Member(refusal) => member::meaning(refusal),
         Fault::Level(refusal) => level::meaning(refusal),
+        // The scheduler's own front end refuses its calls.
+        Fault::Ray(_) => (Code::FailedPrecondition, "scheduler"),
     }
 }
 

@@ -113,6 +113,7 @@ pub(crate) fn of(fault: &Fault) -> String {
         Fault::Runtime(refusal) => of_runtime(refusal),
         Fault::Member(refusal) => member::of_refusal(refusal),
         Fault::Level(refusal) => level::of_refusal(refusal),
+        Fault::Ray(_) => "the job's scheduler refused".to_owned(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ids::{BarrierName, JobId, JobName, JobSlot, LogIndex, ServiceIncarnat
 use crate::job::{Spec, Summary};
 use crate::kv::increments::Increments;
 use crate::kv::store::Store;
+use crate::ray::Ray;
 use crate::runtime::record::Runtime;
 use crate::task;
 use crate::task::record::Task;
@@ -34,6 +35,8 @@ pub(crate) struct Job {
     pub(crate) protocols: OrdSet<task::Protocol>,
     /// Begins with the first call that connects to it.
     pub(crate) runtime: Option<Box<Runtime>>,
+    /// Begins with the first worker, driver or store that registers.
+    pub(crate) ray: Option<Box<Ray>>,
 }
 
 /// What the job's polling tasks are told.
@@ -78,6 +81,7 @@ impl Job {
             increments: Increments::default(),
             protocols: OrdSet::new(),
             runtime: None,
+            ray: None,
         }
     }
 

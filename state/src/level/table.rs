@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::ids::FeatureLevel;
-use crate::{barrier, job, kv, level, member, runtime, session, task};
+use crate::{barrier, job, kv, level, member, ray, runtime, session, task};
 
 /// A kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,8 @@ kinds! {
     LEVEL_RAISE = 2 "level/raise",
     LEVEL_PIN = 2 "level/pin",
     LEVEL_UNPIN = 2 "level/unpin",
+    RAY_ASK = 3 "ray/ask",
+    RAY_LEAD = 3 "ray/lead",
 }
 
 impl Command {
@@ -103,6 +105,10 @@ impl Command {
                 member::Command::Drain { .. } => Kind::MEMBER_DRAIN,
             },
             Self::Runtime(command) => of_runtime(command),
+            Self::Ray(command) => match command {
+                ray::Command::Ask { .. } => Kind::RAY_ASK,
+                ray::Command::Lead { .. } => Kind::RAY_LEAD,
+            },
             Self::Retried(command) => command.kind(),
             Self::Level(command) => match command {
                 level::Command::Raise { .. } => Kind::LEVEL_RAISE,

@@ -183,7 +183,8 @@ impl Memory {
             | Effect::PollsChanged { .. }
             | Effect::AliveAnswered { .. }
             | Effect::MemberChanged
-            | Effect::RuntimeChanged { .. } => {}
+            | Effect::RuntimeChanged { .. }
+            | Effect::RayChanged { .. } => {}
         }
     }
 }
