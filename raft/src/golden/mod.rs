@@ -74,7 +74,7 @@ mod tests {
 
     use tripod_state::Envelope;
     use tripod_state::ids::FeatureLevel;
-    use tripod_state::level::Kind;
+    use tripod_state::level::{Kind, NEWEST};
 
     use super::*;
     use crate::codec;
@@ -115,7 +115,9 @@ mod tests {
             );
             frozen.insert(kind);
         }
-        assert_eq!(frozen, Kind::ALL.iter().copied().collect());
+        // What is not released may still change.
+        let released = Kind::ALL.iter().copied().filter(|kind| kind.needs <= NEWEST);
+        assert_eq!(frozen, released.collect());
     }
 
     /// One byte that differs is found: this is what all the tests here stand on.

@@ -68,10 +68,10 @@ impl World {
     }
 
     /// The same world in which this build behaves as one that knows nothing above that feature level, wherever a
-    /// disk or another node can tell: for tests of upgrades.
+    /// disk or another node can tell: for tests of upgrades. Without it a build supports all that is released.
     #[must_use]
     pub fn limited_to(self, level_max: FeatureLevel) -> Self {
-        Self { level_max: level_max.min(level::NEWEST), ..self }
+        Self { level_max: level_max.min(level::PREVIEW), ..self }
     }
 }
 

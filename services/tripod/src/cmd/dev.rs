@@ -55,6 +55,10 @@ pub(crate) struct DevArgs {
     /// Print the nodes' logs here instead of writing them to DIR/node-N/log
     #[arg(long)]
     verbose: bool,
+
+    /// The highest feature level that the nodes support; for tests of what is not released yet
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
+    feature_level_max: Option<u32>,
 }
 
 /// Runs the cluster until it is told to stop.
@@ -67,6 +71,7 @@ pub(crate) async fn run(args: DevArgs, global: &Global) -> Result<(), Failure> {
         timing: args.timing,
         restart: args.restart,
         verbose: args.verbose,
+        feature_level_max: args.feature_level_max,
         format: global.format(),
     })
     .await

@@ -31,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) restart: bool,
     /// The nodes' logs go to standard error and not to files.
     pub(crate) verbose: bool,
+    /// Absent: what is released.
+    pub(crate) feature_level_max: Option<u32>,
     pub(crate) format: Format,
 }
 
