@@ -53,9 +53,15 @@ const OURS: &[Ours] = &[
     Ours { package: "tripod-ray", may: FRONT_END, dev: &[], because: "front ends never see raft" },
     Ours {
         package: "tripod-objstore",
-        may: &["tripod-proto"],
+        may: &["tripod-client", "tripod-proto"],
         dev: &[],
         because: "a store is a client: it keeps no decision",
+    },
+    Ours {
+        package: "tripod-worker",
+        may: &["tripod-client", "tripod-objstore", "tripod-proto"],
+        dev: &["tripod-gateway", "tripod-ray", "tripod-state"],
+        because: "workers and drivers know only the wire, and the store of their own machine",
     },
     Ours { package: "tripod-web", may: FRONT_END, dev: &[], because: "front ends never see raft" },
     Ours {
@@ -85,6 +91,7 @@ const OURS: &[Ours] = &[
             "tripod-ray",
             "tripod-state",
             "tripod-web",
+            "tripod-worker",
             "tripod-xds",
         ],
         dev: &["tripod-chaos"],

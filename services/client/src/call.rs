@@ -215,7 +215,10 @@ where
 }
 
 fn reason(status: &Status) -> &str {
-    status.metadata().get(REASON).and_then(|value| value.to_str().ok()).unwrap_or("")
+    // A scheduler's own calls have its protocol's name for it.
+    let word =
+        status.metadata().get(REASON).or_else(|| status.metadata().get(tripod_proto::metadata::RAY_REASON));
+    word.and_then(|value| value.to_str().ok()).unwrap_or("")
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `kv`, `jobs`, `cluster`, `levels`, `snapshots` | the calls |
+//! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
 
 mod call;
@@ -32,6 +33,7 @@ mod error;
 mod jobs;
 mod kv;
 mod levels;
+mod scheduler;
 mod session;
 mod snapshots;
 
@@ -41,6 +43,7 @@ pub use config::Config;
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
+pub use scheduler::{Registration, Scheduler};
 pub use snapshots::Download;
 
 /// The messages of `tripod.v1`, for answers that are passed on as they are.

@@ -1,0 +1,260 @@
+//! The scheduler of a job, as one of its processes calls it: a worker, a driver or an object store.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tonic::metadata::MetadataValue;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Response, Status};
+use tripod_proto::metadata as key;
+use tripod_proto::ray;
+use tripod_proto::ray::scheduler_client::SchedulerClient;
+
+use crate::call::Repeat;
+use crate::client::Client;
+use crate::error::Error;
+use crate::wire;
+use crate::wire::membership_client::MembershipClient;
+use crate::wire::ray_client::RayClient;
+
+/// One process of a job's scheduler. Its mutating calls are made one after the other, each exactly once: it is sent
+/// with the same number until it is answered.
+#[derive(Debug)]
+pub struct Scheduler {
+    client: Client,
+    job: String,
+    /// 128 bits that are this process's own.
+    session: u128,
+    /// How long a call is sent again before the process gives up.
+    patience: Duration,
+    /// The number of the next mutating call; held while one is under way. `None` after one of which nobody knows
+    /// whether it took effect: a call under another number might then come before it.
+    next: tokio::sync::Mutex<Option<u64>>,
+}
+
+/// What a worker or driver says of itself when it registers.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    /// The host that the process runs on, as an IP address.
+    pub host: String,
+    /// The address of the store to use; empty: one of the same host.
+    pub store: String,
+    pub is_driver: bool,
+    /// How many tasks it may be given at a time.
+    pub slots: u32,
+}
+
+impl Scheduler {
+    /// The scheduler of a job (empty: `default`), for one process. `session` must be drawn anew by each process, and
+    /// again when it registers anew. A call is sent again for `patience`, longer than any election takes.
+    #[must_use]
+    pub fn new(client: Client, job: &str, session: u128, patience: Duration) -> Self {
+        Self { client, job: job.to_owned(), session, patience, next: tokio::sync::Mutex::new(Some(1)) }
+    }
+
+    /// Begins as a worker or a driver that sends heartbeats. Must be the first mutating call.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no store for it, else as any call.
+    pub async fn register_worker(&self, who: &Registration) -> Result<ray::RegisterWorkerReply, Error> {
+        let message = ray::RegisterWorkerRequest {
+            node_ip_address: who.host.clone(),
+            objstore_address: who.store.clone(),
+            is_driver: who.is_driver,
+        };
+        let slots = who.slots;
+        self.change("register worker", |channel, mut stamped| {
+            let (message, headers) = (message.clone(), stamped.metadata_mut());
+            headers.insert(key::RAY_EXTENDED, MetadataValue::from_static("1"));
+            headers.insert(key::RAY_SLOTS, slots.into());
+            let request = stamped.map(|()| message);
+            async move { SchedulerClient::new(channel).register_worker(request).await }
+        })
+        .await
+    }
+
+    /// Begins as an object store that sends heartbeats. Must be the first mutating call.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn register_store(&self, address: &str) -> Result<ray::RegisterObjStoreReply, Error> {
+        let message = ray::RegisterObjStoreRequest { objstore_address: address.to_owned() };
+        self.change("register object store", |channel, mut stamped| {
+            stamped.metadata_mut().insert(key::RAY_EXTENDED, MetadataValue::from_static("1"));
+            let request = stamped.map(|()| message.clone());
+            async move { SchedulerClient::new(channel).register_obj_store(request).await }
+        })
+        .await
+    }
+
+    /// Several calls in their order. Every one is answered by itself: look at the codes.
+    ///
+    /// # Errors
+    /// As any call; then it is not known which of the calls took effect.
+    pub async fn batch(&self, message: wire::RayBatchRequest) -> Result<wire::RayBatchResponse, Error> {
+        self.change("scheduler batch", |channel, stamped| {
+            let request = stamped.map(|()| message.clone());
+            async move { ray_client(channel).batch(request).await }
+        })
+        .await
+    }
+
+    /// Makes a function known to all workers, those that come later too.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn export_function(&self, message: ray::ExportFunctionRequest) -> Result<(), Error> {
+        let export = |channel, stamped: Request<()>| {
+            let request = stamped.map(|()| message.clone());
+            async move { SchedulerClient::new(channel).export_function(request).await }
+        };
+        self.change("export function", export).await.map(|_: ray::ExportFunctionReply| ())
+    }
+
+    /// Ends all workers, if none of them has anything to do; answers whether that was so.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn kill_workers(&self) -> Result<bool, Error> {
+        let kill = |channel, stamped: Request<()>| {
+            let request = stamped.map(|()| ray::KillWorkersRequest {});
+            async move { SchedulerClient::new(channel).kill_workers(request).await }
+        };
+        self.change("kill workers", kill).await.map(|reply: ray::KillWorkersReply| reply.success)
+    }
+
+    /// Says that this process is alive. Not in the order of the other calls.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with reason `expired` when the process was given up, else as any call.
+    pub async fn heartbeat(&self, message: wire::HeartbeatRequest) -> Result<wire::HeartbeatResponse, Error> {
+        let beat = |channel, request: Request<()>| {
+            let request = request.map(|()| message.clone());
+            async move { MembershipClient::new(channel).heartbeat(request).await }
+        };
+        self.look("heartbeat", beat).await
+    }
+
+    /// Waits until objects are decided, at most for the request's time.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn wait(&self, message: wire::RayWaitRequest) -> Result<wire::RayWaitResponse, Error> {
+        self.look("wait for objects", |channel, request| {
+            let request = request.map(|()| message.clone());
+            async move { ray_client(channel).wait(request).await }
+        })
+        .await
+    }
+
+    /// Workers, stores, queues and objects, for people.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn status(&self) -> Result<wire::RayStatusResponse, Error> {
+        self.look("scheduler status", |channel, request| async move {
+            ray_client(channel).status(request.map(|()| wire::RayStatusRequest {})).await
+        })
+        .await
+    }
+
+    /// Tasks, newest first.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn tasks(&self, message: wire::RayTasksRequest) -> Result<wire::RayTasksResponse, Error> {
+        self.look("scheduler tasks", |channel, request| {
+            let request = request.map(|()| message.clone());
+            async move { ray_client(channel).tasks(request).await }
+        })
+        .await
+    }
+
+    /// The queue, the functions, the objects and the graph.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn info(&self) -> Result<ray::SchedulerInfoReply, Error> {
+        self.look("scheduler info", |channel, request| async move {
+            let mut client = SchedulerClient::new(channel).max_decoding_message_size(usize::MAX);
+            client.scheduler_info(request.map(|()| ray::SchedulerInfoRequest {})).await
+        })
+        .await
+    }
+
+    /// The tasks that run or failed, and how many succeeded.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn task_info(&self) -> Result<ray::TaskInfoReply, Error> {
+        self.look("task info", |channel, request| async move {
+            let mut client = SchedulerClient::new(channel).max_decoding_message_size(usize::MAX);
+            client.task_info(request.map(|()| ray::TaskInfoRequest {})).await
+        })
+        .await
+    }
+
+    /// A call that changes nothing.
+    async fn look<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
+    where
+        F: Fn(Channel, Request<()>) -> Fut,
+        Fut: Future<Output = Result<Response<T>, Status>>,
+    {
+        let request = || self.request();
+        self.client.caller().call(what, Repeat::Freely, |channel| send(channel, request())).await
+    }
+
+    /// A mutating call: with the same number until it is answered, or patience ends.
+    async fn change<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
+    where
+        F: Fn(Channel, Request<()>) -> Fut,
+        Fut: Future<Output = Result<Response<T>, Status>>,
+    {
+        let mut next = self.next.lock().await;
+        let deadline = Instant::now() + self.patience;
+        let Some(number) = *next else { return Err(Error::OutcomeUnknown { what, attempts: Vec::new() }) };
+        let stamped = || {
+            let mut request = self.request();
+            let headers = request.metadata_mut();
+            let session = format!("{:032x}", self.session);
+            headers.insert(key::RAY_SESSION, session.parse().expect("hexadecimal digits are a value"));
+            headers.insert(key::RAY_SEQ, number.into());
+            headers.insert(key::RAY_ACKED, (number - 1).into());
+            request
+        };
+        loop {
+            let sent = self.client.caller();
+            let outcome = sent.call(what, Repeat::SameStamp, |channel| send(channel, stamped())).await;
+            match outcome {
+                Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. })
+                    if Instant::now() < deadline => {}
+                // A refusal is an answer too, and is remembered; but a number is not used up by the word that there
+                // is no room now.
+                Err(Error::Refused { code: Code::ResourceExhausted, .. }) => return outcome,
+                Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => {
+                    *next = None;
+                    return outcome;
+                }
+                outcome => {
+                    *next = Some(number + 1);
+                    return outcome;
+                }
+            }
+        }
+    }
+
+    fn request(&self) -> Request<()> {
+        let mut request = Request::new(());
+        if !self.job.is_empty()
+            && let Ok(job) = self.job.parse()
+        {
+            request.metadata_mut().insert(key::JOB, job);
+        }
+        request
+    }
+}
+
+fn ray_client(channel: Channel) -> RayClient<Channel> {
+    RayClient::new(channel).max_decoding_message_size(usize::MAX)
+}
