@@ -36,7 +36,7 @@ struct Parts {
 enum Shape {
     List(Vec<Obj>),
     Tuple(Vec<Obj>),
-    Dict { entries: Vec<DictEntry>, key: Option<Obj> },
+    Dict { entries: Vec<DictEntry>, key: Option<Box<Obj>> },
 }
 
 fn text(text: &str) -> Obj {
@@ -80,14 +80,16 @@ impl Parts {
         let value = value.serialize(self.writer)?;
         match &mut self.shape {
             Shape::List(elements) | Shape::Tuple(elements) => elements.push(value),
-            Shape::Dict { entries, key } => entries.push(DictEntry { key: key.take(), value: Some(value) }),
+            Shape::Dict { entries, key } => {
+                entries.push(DictEntry { key: key.take().map(|key| *key), value: Some(value) })
+            }
         }
         Ok(())
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), ValueError> {
         if let Shape::Dict { key, .. } = &mut self.shape {
-            *key = Some(text(name));
+            *key = Some(Box::new(text(name)));
         }
         self.push(value)
     }
@@ -296,7 +298,7 @@ impl SerializeMap for Parts {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), ValueError> {
         let written = value.serialize(self.writer)?;
         if let Shape::Dict { key, .. } = &mut self.shape {
-            *key = Some(written);
+            *key = Some(Box::new(written));
         }
         Ok(())
     }

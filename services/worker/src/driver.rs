@@ -1,0 +1,105 @@
+//! A driver: submits tasks and reads what comes of them.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::task::AbortHandle;
+
+use crate::ObjectId;
+use crate::beat;
+use crate::config::Config;
+use crate::error::{CallError, GetError};
+use crate::process::{BeginError, Process, PutError};
+use crate::reference::ObjectRef;
+use crate::task::Task;
+
+/// A process that submits tasks. While it lives, its references keep objects; it says so by heartbeats.
+pub struct Driver {
+    process: Process,
+    beats: AbortHandle,
+}
+
+impl Driver {
+    /// Begins as a driver.
+    ///
+    /// # Errors
+    /// [`BeginError`].
+    pub async fn begin(config: &Config) -> Result<Self, BeginError> {
+        let (process, _) = Process::begin(config, None).await?;
+        let beats = tokio::spawn(beat::of_driver(process.clone())).abort_handle();
+        Ok(Self { process, beats })
+    }
+
+    /// Submits a task; answers with references to its results. Many can be under way at a time.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn submit(&self, task: &Task) -> Result<Vec<ObjectRef>, CallError> {
+        self.process.submit(task).await
+    }
+
+    /// Writes a value as an object.
+    ///
+    /// # Errors
+    /// [`PutError`].
+    pub async fn put<T: Serialize + ?Sized>(&self, value: &T) -> Result<ObjectRef, PutError> {
+        self.process.put(value).await
+    }
+
+    /// The value of an object, once there is one.
+    ///
+    /// # Errors
+    /// [`GetError`].
+    pub async fn get<T: DeserializeOwned>(&self, object: &ObjectRef) -> Result<T, GetError> {
+        self.process.get(object).await
+    }
+
+    /// [`Self::get`] that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    /// [`GetError`].
+    pub async fn get_within<T: DeserializeOwned>(
+        &self,
+        object: &ObjectRef,
+        timeout: Duration,
+    ) -> Result<T, GetError> {
+        let waited_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let late = |_| GetError::TimedOut { object: object.id().0, waited_ms };
+        tokio::time::timeout(timeout, self.get(object)).await.map_err(late)?
+    }
+
+    /// For each of the objects, whether it can be had or never will, as soon as `at_least` are decided (0: all), or
+    /// time is up.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn wait(
+        &self,
+        objects: &[ObjectRef],
+        at_least: usize,
+        timeout: Duration,
+    ) -> Result<Vec<bool>, CallError> {
+        self.process.wait(objects, at_least, timeout).await
+    }
+
+    /// A reference to an object whose id was inside of a value that is still referred to.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn adopt(&self, object: ObjectId) -> Result<ObjectRef, CallError> {
+        self.process.adopt(object).await
+    }
+
+    /// The driver's id.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.process.id
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.beats.abort();
+    }
+}

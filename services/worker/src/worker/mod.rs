@@ -1,0 +1,204 @@
+//! A worker: executes tasks, one after the other.
+
+mod execute;
+mod inbox;
+mod service;
+
+use std::fmt::Display;
+use std::future::Future;
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
+use tripod_client::wire::ray_call::Call;
+use tripod_proto::ray::worker_service_server::WorkerServiceServer;
+use tripod_proto::ray::{ReadyForNewTaskRequest, RegisterFunctionRequest};
+
+use crate::beat::{self, Standing};
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::{CallError, Lost};
+use crate::function::{Body, Output, Plain, Registered, of_fallible, of_plain};
+use crate::outbox::{self, call};
+use crate::process::{BeginError, Process};
+use crate::worker::inbox::Inbox;
+use tripod_proto::ray::Obj;
+
+/// How many tasks a worker may be given at a time, unless it says otherwise: enough that it need not wait for the
+/// next one while the last one's end is told, and few enough that long tasks do not pile up behind each other.
+const SLOTS: u32 = 16;
+/// How often another id is asked for when somebody else has the port that goes with one.
+const PORTS_TRIED: u32 = 8;
+
+/// A worker before it begins: the functions that it can execute.
+pub struct Worker {
+    config: Config,
+    slots: u32,
+    functions: Vec<Registered>,
+}
+
+/// Why a worker ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+    #[error(
+        "cannot listen at {address}, where the scheduler wants the worker: {error}; next: see `ss -ltnp`"
+    )]
+    Listen { address: String, error: std::io::Error },
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// How one life of a worker ended.
+enum End {
+    /// It was told to end.
+    Dismissed,
+    /// It was given up; it may begin another life.
+    Expired,
+}
+
+impl Worker {
+    /// A worker without functions.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { config, slots: SLOTS, functions: Vec::new() }
+    }
+
+    /// How many tasks it may be given at a time; they run in order, one after the other.
+    #[must_use]
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots.max(1);
+        self
+    }
+
+    /// Executes `function` under this name (`module.function`).
+    #[must_use]
+    pub fn function<A, F: Plain<A, Result: Serialize>>(self, name: &str, function: F) -> Self {
+        self.register(name, 1, of_plain(function))
+    }
+
+    /// Executes `function`, which may fail, under this name.
+    #[must_use]
+    pub fn fallible<A, R: Serialize, E: Display, F: Plain<A, Result = Result<R, E>>>(
+        self,
+        name: &str,
+        function: F,
+    ) -> Self {
+        self.register(name, 1, of_fallible(function))
+    }
+
+    /// Executes a function that calls others, or has any number of results.
+    #[must_use]
+    pub fn full(
+        self,
+        name: &str,
+        results: u64,
+        function: impl Fn(&Context, &[Obj]) -> Result<Vec<Output>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.register(name, results, std::sync::Arc::new(function))
+    }
+
+    fn register(mut self, name: &str, results: u64, body: Body) -> Self {
+        self.functions.push(Registered { name: name.to_owned(), results, body });
+        self
+    }
+
+    /// Executes tasks until it is told to end, by the scheduler or by `shutdown`. When the scheduler has given it up,
+    /// it begins anew under another id.
+    ///
+    /// # Errors
+    /// [`WorkerError`].
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), WorkerError> {
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => return Ok(()),
+                ended = self.live() => match ended? {
+                    End::Dismissed => return Ok(()),
+                    End::Expired => tracing::warn!("the scheduler has given up this worker: it registers again"),
+                },
+            }
+        }
+    }
+
+    async fn live(&self) -> Result<End, WorkerError> {
+        let (process, listener) = self.begin().await?;
+        let (inbox, tasks) = Inbox::new();
+        let (running, running_now) = watch::channel(Vec::new());
+        let standing = watch::Sender::new(Standing::Good);
+        let mut parts = JoinSet::new();
+        let service = service::Service::new(process.id, inbox);
+        let server = Server::builder().tcp_nodelay(true).add_service(WorkerServiceServer::new(service));
+        parts.spawn(async move {
+            if let Err(error) = server.serve_with_incoming(TcpListenerStream::new(listener)).await {
+                tracing::error!(%error, "the worker's port failed");
+            }
+        });
+        parts.spawn(beat::of_worker(process.clone(), running_now, standing.clone()));
+        self.announce(&process).await?;
+        let executing = execute::run(&self.functions, &process, tasks, &running, standing.subscribe());
+        let mut known = standing.subscribe();
+        tokio::select! {
+            ended = executing => Ok(match ended {
+                Ok(()) => End::Dismissed,
+                Err(Lost { .. }) => End::Expired,
+            }),
+            ended = known.wait_for(|standing| matches!(standing, Standing::Expired | Standing::Dismissed)) => {
+                Ok(match ended.as_deref() {
+                    Ok(Standing::Dismissed) => End::Dismissed,
+                    _ => End::Expired,
+                })
+            }
+        }
+    }
+
+    /// Registers, and listens where the scheduler says.
+    async fn begin(&self) -> Result<(Process, TcpListener), WorkerError> {
+        let mut tried = 0;
+        loop {
+            let (process, reply) = Process::begin(&self.config, Some(self.slots)).await?;
+            let address = reply.worker_address;
+            tried += 1;
+            match listen(&address).await {
+                Ok(listener) => {
+                    tracing::info!(worker = process.id, address, store = reply.objstoreid, "worker is up");
+                    return Ok((process, listener));
+                }
+                Err(error) if tried < PORTS_TRIED => {
+                    tracing::warn!(address, %error, "somebody else has this worker's port: another id is asked for");
+                }
+                Err(error) => return Err(WorkerError::Listen { address, error }),
+            }
+        }
+    }
+
+    /// Says which functions it can execute, and that it can be given a task.
+    async fn announce(&self, process: &Process) -> Result<(), WorkerError> {
+        let function = |function: &Registered| {
+            call(Call::Function(RegisterFunctionRequest {
+                workerid: process.id,
+                fnname: function.name.clone().into_bytes().into(),
+                num_return_vals: function.results,
+            }))
+        };
+        let mut calls: Vec<_> = self.functions.iter().map(function).collect();
+        let idle = ReadyForNewTaskRequest { workerid: process.id, previous_task_info: None };
+        calls.push(call(Call::Idle(idle)));
+        let told = process.outbox.ask(calls).await.map_err(CallError::Lost)?;
+        told.into_iter().try_for_each(outbox::done)?;
+        Ok(())
+    }
+}
+
+async fn listen(address: &str) -> std::io::Result<TcpListener> {
+    let wanted: SocketAddr = address.parse().map_err(std::io::Error::other)?;
+    TcpListener::bind(wanted).await
+}
+
+/// Where tasks come out of the queue.
+type Tasks = mpsc::UnboundedReceiver<inbox::Item>;
