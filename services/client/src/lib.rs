@@ -43,7 +43,7 @@ pub use config::Config;
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
-pub use scheduler::{Registration, Scheduler};
+pub use scheduler::{Info, Registration, Scheduler};
 pub use snapshots::Download;
 
 /// The messages of `tripod.v1`, for answers that are passed on as they are.

@@ -45,6 +45,16 @@ pub struct Registration {
     pub slots: u32,
 }
 
+/// A whole scheduler.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Info {
+    pub reply: ray::SchedulerInfoReply,
+    /// The object of which the first places of its lists tell.
+    pub base_object: u64,
+    /// The operation that is the first of its graph.
+    pub base_operation: u64,
+}
+
 impl Scheduler {
     /// The scheduler of a job (empty: `default`), for one process. `session` must be drawn anew by each process, and
     /// again when it registers anew. A call is sent again for `patience`, longer than any election takes.
@@ -175,10 +185,15 @@ impl Scheduler {
     ///
     /// # Errors
     /// As any call.
-    pub async fn info(&self) -> Result<ray::SchedulerInfoReply, Error> {
+    pub async fn info(&self) -> Result<Info, Error> {
         self.look("scheduler info", |channel, request| async move {
             let mut client = SchedulerClient::new(channel).max_decoding_message_size(usize::MAX);
-            client.scheduler_info(request.map(|()| ray::SchedulerInfoRequest {})).await
+            let response = client.scheduler_info(request.map(|()| ray::SchedulerInfoRequest {})).await?;
+            let (told, reply, extensions) = response.into_parts();
+            let base = |key| told.get(key).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
+            let (base_object, base_operation) = (base(key::RAY_BASE_OBJECT), base(key::RAY_BASE_OPERATION));
+            let info = Info { reply, base_object, base_operation };
+            Ok(Response::from_parts(told, info, extensions))
         })
         .await
     }

@@ -128,6 +128,10 @@ pub(crate) enum Command {
     /// Save the whole state, verify what was saved, and restore it to a new cluster
     #[command(subcommand)]
     Snapshot(cmd::snapshot::SnapshotCommand),
+    /// Look at a job's scheduler of tasks and objects
+    // Hidden until its feature level is released.
+    #[command(subcommand, hide = true)]
+    Ray(cmd::ray::RayCommand),
     /// Look at the data directory of a stopped node, without changing it
     Doctor(cmd::doctor::DoctorArgs),
     /// Make a backup of what a stopped node holds, when the cluster has lost its quorum for good

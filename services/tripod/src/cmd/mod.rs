@@ -16,6 +16,7 @@ pub(crate) mod member;
 pub(crate) mod metrics;
 pub(crate) mod node;
 pub(crate) mod preflight;
+pub(crate) mod ray;
 pub(crate) mod recover;
 pub(crate) mod run;
 pub(crate) mod server;
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Node(command) => node::run(command, &global).await,
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,
+        Command::Ray(command) => ray::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
         Command::Config(command) => config::run(&command, &global),
         Command::Preflight(args) => preflight::run(*args, &global).await,

@@ -9,6 +9,7 @@ pub(crate) mod job_ports;
 pub(crate) mod key;
 pub(crate) mod level;
 pub(crate) mod members;
+pub(crate) mod ray;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;
 pub(crate) mod setting;

@@ -81,7 +81,7 @@ impl Parts {
         match &mut self.shape {
             Shape::List(elements) | Shape::Tuple(elements) => elements.push(value),
             Shape::Dict { entries, key } => {
-                entries.push(DictEntry { key: key.take().map(|key| *key), value: Some(value) })
+                entries.push(DictEntry { key: key.take().map(|key| *key), value: Some(value) });
             }
         }
         Ok(())
