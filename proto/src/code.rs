@@ -167,6 +167,8 @@ catalogue! {
     SessionEnded = 6205, "session-ended", "the session of a write has ended";
     AgentFailed = 6301, "agent-failed", "an agent cannot serve";
     ProgramFailed = 6302, "program-failed", "a program cannot be started or waited for";
+    WorkerFailed = 6303, "worker-failed", "a worker cannot execute tasks";
+    StoreFailed = 6304, "objstore-failed", "an object store cannot serve";
 }
 
 impl Code {

@@ -189,6 +189,16 @@ impl From<tripod_agent::Error> for Failure {
     }
 }
 
+impl From<tripod_worker::WorkerError> for Failure {
+    fn from(error: tripod_worker::WorkerError) -> Self {
+        use tripod_worker::{BeginError, WorkerError};
+        match error {
+            WorkerError::Begin(BeginError::Cluster(error)) => Self::from(error),
+            error => Self::told(Code::WorkerFailed, error.to_string()),
+        }
+    }
+}
+
 /// Standard output is gone or full: nobody reads on.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {

@@ -24,10 +24,12 @@
 //! | `driver` | a driver |
 //! | `worker`, `function`, `context` | a worker, its functions, and what a running task can do |
 //! | `beat` | heartbeats |
+//! | `demo` | functions for trying out, tests and benchmarks |
 
 mod beat;
 mod config;
 mod context;
+pub mod demo;
 mod driver;
 mod error;
 mod failed;

@@ -23,6 +23,7 @@ pub(crate) mod server;
 pub(crate) mod snapshot;
 pub(crate) mod status;
 pub(crate) mod version;
+pub(crate) mod worker;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Node(command) => node::run(command, &global).await,
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,
+        Command::Worker(args) => worker::run(args, &global).await,
         Command::Ray(command) => ray::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
         Command::Config(command) => config::run(&command, &global),

@@ -1,0 +1,56 @@
+//! `tripod worker`: executes tasks.
+
+use clap::Args;
+use tripod_worker::{Config, Worker, demo};
+
+use crate::cli::Global;
+use crate::failure::Failure;
+use crate::node::{DEFAULT_JOB, Stop};
+
+const EXAMPLES: &str = "\
+A worker of this program has functions for trying a cluster out (`tripod.noop`, `tripod.add`,
+`tripod.fibonacci`, ...). Functions of yours are executed by workers in Rust (crate tripod-worker) or in
+Python (`python -m tripod_ray.worker`).
+
+Examples:
+  tripod objstore &                       first, an object store on the same machine
+  tripod worker --slots 4
+  tripod worker --host 10.0.0.5           as other machines reach this one";
+
+/// Flags of `worker`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WorkerArgs {
+    /// The job whose tasks are executed
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_JOB)]
+    job: String,
+
+    /// This machine's IP address, as others reach it
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    host: String,
+
+    /// The object store to use [default: the one of this machine with the fewest workers]
+    #[arg(long, value_name = "HOST:PORT", default_value = "", hide_default_value = true)]
+    store: String,
+
+    /// How many tasks may wait here; one at a time runs
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    slots: u32,
+
+    /// End gracefully when standard input ends, that is, when the process that started this one does
+    #[arg(long)]
+    exit_with_parent: bool,
+}
+
+/// Executes tasks until it is told to stop.
+pub(crate) async fn run(args: WorkerArgs, global: &Global) -> Result<(), Failure> {
+    let stop = Stop::listen(args.exit_with_parent)?;
+    let config =
+        Config { endpoints: global.endpoints.clone(), job: args.job, host: args.host, store: args.store };
+    let worker = demo::add_to(Worker::new(config).slots(args.slots));
+    let stopped = async {
+        let reason = stop.wait().await;
+        tracing::info!(reason, "worker was told to stop");
+    };
+    Ok(worker.run(stopped).await?)
+}
