@@ -1,5 +1,6 @@
 //! One job: everything that its tasks share.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use imbl::OrdSet;
@@ -18,7 +19,7 @@ use crate::task;
 use crate::task::record::Task;
 
 /// A job. No command touches two of them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) id: JobId,
     pub(crate) name: JobName,
@@ -37,6 +38,20 @@ pub(crate) struct Job {
     pub(crate) runtime: Option<Box<Runtime>>,
     /// Begins with the first worker, driver or store that registers.
     pub(crate) ray: Option<Box<Ray>>,
+}
+
+/// That there is no scheduler does not count: so a job without one keeps the digest that it has for a program that
+/// knows none.
+impl Hash for Job {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Self { id, name, slot, service, spec, tasks, polls, alive, .. } = self;
+        (id, name, slot, service, spec, tasks, polls, alive).hash(hasher);
+        let Self { barriers, failed_barriers, store, increments, protocols, runtime, ray, .. } = self;
+        (barriers, failed_barriers, store, increments, protocols, runtime).hash(hasher);
+        if let Some(ray) = ray {
+            ray.hash(hasher);
+        }
+    }
 }
 
 /// What the job's polling tasks are told.

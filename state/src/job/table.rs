@@ -12,6 +12,7 @@ use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
 use crate::limits::JOB_SLOTS_MAX;
+use crate::ray::Ray;
 
 /// The jobs, by id, by name and by slot. The last two are derived from the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -55,6 +56,13 @@ impl Table {
         let fresh_slot = job.slot.is_none_or(|slot| self.slots.insert(slot, job.id).is_none());
         let fresh_id = self.jobs.insert(job.id, Arc::new(job)).is_none();
         fresh_name && fresh_slot && fresh_id
+    }
+
+    /// Puts back a job's scheduler of a snapshot.
+    pub(crate) fn restore_scheduler(&mut self, job: JobId, ray: Ray) {
+        if let Some(job) = self.jobs.get_mut(&job) {
+            Arc::make_mut(job).ray = Some(Box::new(ray));
+        }
     }
 
     /// `wanted`: name, spec and service incarnation.

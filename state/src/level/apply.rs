@@ -30,6 +30,19 @@ impl State {
     /// # Errors
     /// The first thing found.
     pub fn fits(&self, level: FeatureLevel) -> Result<(), Refusal> {
+        let needs = Kind::RAY_ASK.needs;
+        if level < needs {
+            let with = self.jobs.iter().filter(|job| job.ray.is_some());
+            let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
+            if !names.is_empty() {
+                let count = names.len() as u64;
+                return Err(Refusal::Schedulers {
+                    needs,
+                    count,
+                    jobs: names.into_iter().take(NAMED_MAX).collect(),
+                });
+            }
+        }
         let needs = Kind::MEMBER_DRAIN.needs;
         if level < needs && !self.drained.is_empty() {
             return Err(Refusal::Drained { needs, nodes: self.drained.iter().copied().collect() });

@@ -24,4 +24,6 @@ pub enum Refusal {
     Notes { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
     /// The level was to be lowered, but drained nodes need a higher one.
     Drained { needs: FeatureLevel, nodes: Vec<NodeId> },
+    /// The level was to be lowered, but schedulers of jobs need a higher one. `jobs`: the first of them by id.
+    Schedulers { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
 }

@@ -228,6 +228,18 @@ pub enum Decision {
     ExpireSessions { before_ms: TimeMs },
     /// A new leader watches; peers get the time that they have after an election.
     Rearm { term: Term },
+    /// How tasks are chosen from now on.
+    SetAlgorithm(Algorithm),
+}
+
+/// How a task is chosen for an idle worker. Upstream's command line had the same two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// The one that the fewest of whose arguments must be fetched; of equal ones the earliest.
+    #[default]
+    LocalityAware,
+    /// The earliest.
+    Naive,
 }
 
 /// A task for a worker, as the leader planned it.

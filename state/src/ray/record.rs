@@ -1,114 +1,77 @@
 //! The state of one scheduler.
 
-use crate::command::Reply;
-use crate::ids::TimeMs;
-use crate::job::turn::Turn;
-use crate::ray::command::{Assignment, Command, Run};
-use crate::ray::ids::{ExportId, ObjectId, OrderId, StoreId, WorkerId};
-use crate::ray::order::Order;
-use crate::ray::view;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-/// A job's scheduler.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Ray {}
+use imbl::{OrdMap, OrdSet, Vector};
+use serde::{Deserialize, Serialize};
 
-impl Ray {
-    /// The assignments that are due now, at most `most`, by the rule of the job's algorithm.
-    #[must_use]
-    pub fn plan(&self, now: TimeMs, most: usize) -> Vec<Assignment> {
-        let _ = (now, most);
-        Vec::new()
-    }
+use crate::ids::{Term, TimeMs};
+use crate::ray::command::Algorithm;
+use crate::ray::export::Exports;
+use crate::ray::function::Functions;
+use crate::ray::ids::{ObjectId, OperationId, StoreId, WorkerId};
+use crate::ray::index::Index;
+use crate::ray::object::Object;
+use crate::ray::operation::Operation;
+use crate::ray::outbox::Outbox;
+use crate::ray::peers::{Store, Worker};
+use crate::ray::report::FailedTask;
+use crate::ray::session::Sessions;
 
-    /// When the next task may be tried again, if that is all that it waits for.
-    #[must_use]
-    pub fn next_due(&self) -> Option<TimeMs> {
-        None
-    }
-
-    /// Orders that are still to be carried out, after the given one, in ascending order, at most `most`.
-    #[must_use]
-    pub fn orders(&self, after: Option<OrderId>, most: usize) -> Vec<(OrderId, Order)> {
-        let _ = (after, most);
-        Vec::new()
-    }
-
-    #[must_use]
-    pub fn worker(&self, worker: WorkerId) -> Option<view::Worker> {
-        let _ = worker;
-        None
-    }
-
-    #[must_use]
-    pub fn store(&self, store: StoreId) -> Option<view::Store> {
-        let _ = store;
-        None
-    }
-
-    /// All workers and drivers that are remembered, by id.
-    #[must_use]
-    pub fn workers(&self) -> Vec<view::Worker> {
-        Vec::new()
-    }
-
-    /// All stores that are remembered, by id.
-    #[must_use]
-    pub fn stores(&self) -> Vec<view::Store> {
-        Vec::new()
-    }
-
-    /// What an order to execute is about; `None` if that attempt is not the current one any more.
-    #[must_use]
-    pub fn execution(&self, run: Run) -> Option<view::Execution> {
-        let _ = run;
-        None
-    }
-
-    #[must_use]
-    pub fn export(&self, export: ExportId) -> Option<view::Export> {
-        let _ = export;
-        None
-    }
-
-    /// What became of an object, or of the one that it means; `None`: there is no such id.
-    #[must_use]
-    pub fn availability(&self, object: ObjectId) -> Option<view::Availability> {
-        let _ = object;
-        None
-    }
-
-    #[must_use]
-    pub fn info(&self) -> view::Info {
-        view::Info::default()
-    }
-
-    #[must_use]
-    pub fn task_info(&self) -> view::TaskInfo {
-        view::TaskInfo::default()
-    }
-
-    /// Tasks, newest first, at most `most`; of one state or of all.
-    #[must_use]
-    pub fn tasks(&self, state: Option<view::TaskState>, most: usize) -> Vec<view::ListedTask> {
-        let _ = (state, most);
-        Vec::new()
-    }
-
-    #[must_use]
-    pub fn totals(&self) -> view::Totals {
-        view::Totals::default()
-    }
-
-    /// The living peers whose silence is measured.
-    #[must_use]
-    pub fn watched(&self) -> Vec<view::Watched> {
-        Vec::new()
-    }
+/// A job's scheduler. Cloning is O(1).
+///
+/// Every reference has one owner, and an object's count is the sum over all owners. Ids are given out in ascending
+/// order: an id below the next one that is not among the objects is deallocated.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ray {
+    pub(crate) next: Next,
+    pub(crate) algorithm: Algorithm,
+    /// When the last leader began to watch.
+    pub(crate) armed: Option<(Term, TimeMs)>,
+    pub(crate) stores: OrdMap<StoreId, Arc<Store>>,
+    pub(crate) workers: OrdMap<WorkerId, Arc<Worker>>,
+    /// In the order in which the planner goes through them.
+    pub(crate) idle: Vector<WorkerId>,
+    pub(crate) functions: Functions,
+    pub(crate) exports: Exports,
+    pub(crate) operations: OrdMap<OperationId, Arc<Operation>>,
+    pub(crate) objects: OrdMap<ObjectId, Arc<Object>>,
+    /// What attributed processes own.
+    pub(crate) references: OrdMap<(WorkerId, ObjectId), u64>,
+    /// What ids meant that were deallocated, of the newest ones.
+    pub(crate) gone: OrdMap<ObjectId, ObjectId>,
+    /// Canonical object, store, alias: what a store is to be told when it has the object.
+    pub(crate) notices: OrdSet<(ObjectId, StoreId, ObjectId)>,
+    /// Stores to which an object was on its way when its last copy was lost.
+    pub(crate) wanted: OrdSet<(ObjectId, StoreId)>,
+    pub(crate) outbox: Outbox,
+    pub(crate) sessions: Sessions,
+    /// The newest failed tasks, in the order of the reports.
+    pub(crate) failed: Vector<Arc<FailedTask>>,
+    /// How many tasks failed.
+    pub(crate) failures: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) index: Index,
 }
 
-impl Turn<'_> {
-    pub(crate) fn ray(&mut self, command: Command) -> Reply {
-        let _ = command;
-        Ok(crate::Answer::Done)
+/// The next id of each kind that is counted here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Next {
+    pub(crate) object: ObjectId,
+    pub(crate) operation: OperationId,
+    pub(crate) worker: WorkerId,
+    pub(crate) store: StoreId,
+}
+
+/// What is derived does not count.
+impl Hash for Ray {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Self { next, algorithm, armed, stores, workers, idle, functions, exports, .. } = self;
+        (next, algorithm, armed, stores, workers, idle, functions, exports).hash(hasher);
+        let Self { operations, objects, references, gone, notices, wanted, outbox, .. } = self;
+        (operations, objects, references, gone, notices, wanted, outbox).hash(hasher);
+        let Self { sessions, failed, failures, succeeded, .. } = self;
+        (sessions, failed, failures, succeeded).hash(hasher);
     }
 }

@@ -69,7 +69,7 @@ pub struct Operation {
 }
 
 /// Which task made an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Creator {
     /// A driver, outside of any task.
     Root,
@@ -141,7 +141,7 @@ pub enum Availability {
 }
 
 /// Why an object cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Failure {
     pub reason: Reason,
     /// The function that was to make it, if a task was.

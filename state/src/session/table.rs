@@ -9,15 +9,25 @@ use crate::ids::{Sequence, SessionId, TimeMs};
 use crate::limits::{SESSION_WINDOW, SESSIONS_MAX, within};
 use crate::session::Command;
 
-/// One client's memory.
+/// One client's memory of replies of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Session {
+pub(crate) struct Session<R: Clone = Reply> {
     /// The log time of the last command that bore its stamp.
     pub(crate) last_used: TimeMs,
     /// The client has every reply below this.
     pub(crate) floor: Sequence,
     /// The replies from the floor on, of the commands that came.
-    pub(crate) replies: OrdMap<Sequence, Reply>,
+    pub(crate) replies: OrdMap<Sequence, R>,
+}
+
+/// What a session says about a sequence number.
+pub(crate) enum Judgement<R> {
+    New,
+    Known(R),
+    /// It was used, and its client has said that it has the reply.
+    Forgotten,
+    /// More are unacknowledged than may be.
+    TooFar,
 }
 
 /// All sessions.
@@ -40,19 +50,12 @@ impl Table {
         let Some(session) = self.sessions.get_mut(&stamp.session) else {
             return Verdict::Reply(Err(Fault::SessionExpired));
         };
-        session.last_used = now;
-        if let Some(reply) = session.replies.get(&stamp.sequence) {
-            return Verdict::Reply(reply.clone());
+        match session.judge(stamp.sequence, stamp.acknowledged_below, now, SESSION_WINDOW) {
+            Judgement::New => Verdict::Execute,
+            Judgement::Known(reply) => Verdict::Reply(reply),
+            Judgement::Forgotten => Verdict::Reply(Err(Fault::ReplyForgotten)),
+            Judgement::TooFar => Verdict::Reply(Err(Fault::SessionWindow { limit: SESSION_WINDOW })),
         }
-        if stamp.sequence < session.floor {
-            return Verdict::Reply(Err(Fault::ReplyForgotten));
-        }
-        // A client cannot have the reply of the command that it is just sending.
-        session.acknowledge(stamp.acknowledged_below.min(stamp.sequence));
-        if stamp.sequence.0 - session.floor.0 >= SESSION_WINDOW {
-            return Verdict::Reply(Err(Fault::SessionWindow { limit: SESSION_WINDOW }));
-        }
-        Verdict::Execute
     }
 
     /// Keeps the reply of an executed command, unless the command closed its own session.
@@ -67,9 +70,7 @@ impl Table {
             Command::Open => {
                 within("open sessions", self.sessions.len() as u64 + 1, SESSIONS_MAX as u64)?;
                 let id = SessionId(context.index.0);
-                let session =
-                    Session { last_used: context.now_ms, floor: Sequence(1), replies: OrdMap::new() };
-                self.sessions.insert(id, session);
+                self.sessions.insert(id, Session::new(context.now_ms));
                 Ok(Answer::Session(id))
             }
             Command::Close { session } => {
@@ -106,7 +107,32 @@ impl Table {
     }
 }
 
-impl Session {
+impl<R: Clone> Session<R> {
+    pub(crate) fn new(now: TimeMs) -> Self {
+        Self { last_used: now, floor: Sequence(1), replies: OrdMap::new() }
+    }
+
+    /// Judges a sequence number and forgets what its client has acknowledged. At most `window` numbers may be
+    /// unacknowledged.
+    pub(crate) fn judge(
+        &mut self,
+        sequence: Sequence,
+        acknowledged_below: Sequence,
+        now: TimeMs,
+        window: u64,
+    ) -> Judgement<R> {
+        self.last_used = now;
+        if let Some(reply) = self.replies.get(&sequence) {
+            return Judgement::Known(reply.clone());
+        }
+        if sequence < self.floor {
+            return Judgement::Forgotten;
+        }
+        // A client cannot have the reply of the command that it is just sending.
+        self.acknowledge(acknowledged_below.min(sequence));
+        if sequence.0 - self.floor.0 >= window { Judgement::TooFar } else { Judgement::New }
+    }
+
     fn acknowledge(&mut self, below: Sequence) {
         if below <= self.floor {
             return;

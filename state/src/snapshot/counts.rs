@@ -52,7 +52,9 @@ impl Counts {
             | Piece::Registry(_)
             | Piece::Level(_)
             | Piece::Note { .. }
-            | Piece::Drained { .. } => {}
+            | Piece::Drained { .. }
+            | Piece::Scheduler { .. }
+            | Piece::SchedulerPart(_) => {}
         }
     }
 }

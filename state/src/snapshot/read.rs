@@ -10,6 +10,8 @@ use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
 use crate::level;
+use crate::ray::Ray;
+use crate::ray::part::Head;
 use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
 use crate::session::table::Session;
 use crate::snapshot::Malformed;
@@ -80,6 +82,19 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         while let Piece::Drained { node } = last {
             self.check(state.drained.insert(node).is_none())?;
             last = self.next()?;
+        }
+        let mut schedulers = Vec::new();
+        while let Piece::Scheduler { job, head } = last {
+            let ascending = schedulers.last().is_none_or(|(before, _)| *before < job);
+            self.check(ascending && state.jobs.get(job).is_some())?;
+            schedulers.push((job, self.scheduler(&head)?));
+            last = self.next()?;
+        }
+        for (job, ray) in schedulers {
+            state.jobs.restore_scheduler(job, ray);
+        }
+        if state.fits(state.level()).is_err() {
+            return self.refuse("the end of a state that needs a higher level");
         }
         let Piece::End = last else { return self.refuse("not the end") };
         match self.records.next() {
@@ -187,6 +202,24 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             self.check(ascending)?;
         }
         Ok(runtime)
+    }
+
+    fn scheduler(&mut self, head: &Head) -> Result<Ray, Malformed> {
+        let mut ray = Ray::from_head(head);
+        let mut last_rank = 0;
+        for _ in 0..head.parts {
+            let Piece::SchedulerPart(part) = self.next()? else {
+                return self.refuse("not part of a scheduler");
+            };
+            let rank = part.rank();
+            let in_place = ray.add(*part);
+            self.check(in_place && last_rank <= rank)?;
+            last_rank = rank;
+        }
+        match ray.derive() {
+            Ok(()) => Ok(ray),
+            Err(problem) => self.refuse(&format!("the last part of a scheduler in which {problem}")),
+        }
     }
 
     fn arrived(&mut self, count: u64) -> Result<OrdSet<TaskId>, Malformed> {

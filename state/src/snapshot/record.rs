@@ -19,7 +19,7 @@ use crate::runtime::record::Member;
 use crate::task::Protocol;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
-use crate::{barrier, job, member, runtime};
+use crate::{barrier, job, member, ray, runtime};
 
 /// One record of a snapshot. Whoever stores it does not look inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,8 +28,8 @@ pub struct Record(pub(crate) Piece);
 /// What a record holds.
 ///
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
-/// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs; the end. Every head tells how many
-/// records follow it.
+/// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
+/// drained nodes; schedulers with their parts; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -108,6 +108,12 @@ pub(crate) enum Piece {
     Drained {
         node: NodeId,
     },
+    /// Behind the drained nodes, one for each job that has a scheduler, by job. Its parts follow.
+    Scheduler {
+        job: JobId,
+        head: Box<ray::part::Head>,
+    },
+    SchedulerPart(Box<ray::part::Part>),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -54,6 +54,7 @@ impl State {
             .chain(level)
             .chain(notes)
             .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
+            .chain(self.jobs.iter().flat_map(scheduler_records))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }
@@ -100,6 +101,13 @@ fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
         .chain(keys)
         .chain(increments)
         .chain(job.runtime.as_deref().into_iter().flat_map(runtime_records))
+}
+
+fn scheduler_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
+    job.ray.iter().flat_map(|ray| {
+        let head = Piece::Scheduler { job: job.id, head: Box::new(ray.head()) };
+        std::iter::once(head).chain(ray.parts().map(|part| Piece::SchedulerPart(Box::new(part))))
+    })
 }
 
 fn runtime_record(runtime: &Runtime) -> RuntimeRecord {

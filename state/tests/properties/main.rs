@@ -1,6 +1,7 @@
 //! What holds for every sequence of commands.
 
 mod generate;
+mod scheduler;
 
 use proptest::prelude::*;
 use tripod_state::ids::{LogIndex, SessionId, Term, TimeMs};

@@ -4,6 +4,7 @@ mod bounds;
 mod levels;
 mod members;
 mod restored;
+mod schedulers;
 mod slow_waiters;
 mod snapshots;
 mod support;

@@ -28,6 +28,15 @@ impl<'a> Line<'a> {
         Self { place, words, options }
     }
 
+    /// Where the line stands.
+    pub(crate) fn place(&self) -> &str {
+        self.place
+    }
+
+    pub(crate) fn words_from(&self, index: usize) -> impl Iterator<Item = &'a str> {
+        self.words.iter().skip(index).copied()
+    }
+
     pub(crate) fn word(&self, index: usize) -> &'a str {
         self.words.get(index).unwrap_or_else(|| panic!("{}: word {index} is missing", self.place))
     }

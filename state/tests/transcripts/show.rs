@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use tripod_state::{Answer, Reply};
 
 /// The newtypes whose names would only hide the number or text inside.
-const TRANSPARENT: [&str; 19] = [
+const TRANSPARENT: [&str; 26] = [
     "NodeId",
     "LogIndex",
     "JobId",
@@ -25,6 +25,13 @@ const TRANSPARENT: [&str; 19] = [
     "Key",
     "Term",
     "Box",
+    "ObjectId",
+    "OperationId",
+    "WorkerId",
+    "StoreId",
+    "ExportId",
+    "OrderId",
+    "Attempt",
 ];
 
 pub(crate) fn reply(reply: &Reply) -> String {

@@ -9,14 +9,15 @@ use tripod_state::ids::{
     ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
 };
 use tripod_state::job::{Listener, Poll, Spec};
+use tripod_state::ray::ids::OrderId;
 use tripod_state::task::Beat;
 use tripod_state::{
     Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, kv,
-    member, runtime, session, task,
+    level, member, runtime, session, task,
 };
 
 use crate::script::Line;
-use crate::show;
+use crate::{ray, show};
 
 /// The service incarnation of a transcript's jobs.
 const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
@@ -32,6 +33,8 @@ pub(crate) struct World {
     waiting: BTreeMap<u64, Ticket>,
     /// What the last command's effects wake.
     topics: Vec<Topic>,
+    /// The first order that was not told of.
+    orders: OrderId,
 }
 
 impl World {
@@ -70,11 +73,31 @@ impl World {
             "create" | "delete" => Command::Job(self.job(line)),
             "session" | "close" | "idle" => Command::Session(self.session(line)),
             "announce" => Command::Member(announce(line)),
+            verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
             _ => Command::Task(self.task(line)),
         };
         let retried = line.flag("retried");
         self.apply(if retried { Command::Retried(Box::new(command)) } else { command }, line)
+    }
+
+    /// A command to the scheduler, with the orders that it gives. The books must balance after it.
+    fn ray(&mut self, line: &Line<'_>) -> String {
+        if self.state.level() < level::PREVIEW {
+            let raise = level::Command::Raise { to: level::PREVIEW, heard: Vec::new() };
+            self.apply(Command::Level(raise), line);
+        }
+        let ray = self.state.ray(self.job);
+        let command = ray::command(self.scope(line), ray, TimeMs(self.now), line);
+        let said = self.apply(Command::Ray(command), line);
+        let Some(ray) = self.state.ray(self.job) else { return said };
+        ray.check().unwrap_or_else(|problem| panic!("{}: {problem}", line.place()));
+        let said = said.replace(&format!("  RayChanged {{ job: {} }}\n", self.job), "");
+        let told = ray::told(ray, self.orders, said.trim_end()) + "\n";
+        if let Some((last, _)) = ray.orders(None, usize::MAX).last() {
+            self.orders = self.orders.max(OrderId(last.0 + 1));
+        }
+        told
     }
 
     fn apply(&mut self, command: Command, line: &Line<'_>) -> String {
@@ -135,6 +158,7 @@ impl World {
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
+            verb if verb.starts_with("ray-") => return ray::look(self.state.ray(self.job)?, line),
             "timers" => {
                 let connected = self.state.connected_tasks();
                 show::plain(&(connected, self.state.open_barriers()))

@@ -1,0 +1,123 @@
+//! Ids that mean other objects, and ids that are inside objects.
+
+use crate::ray::Ray;
+use crate::ray::act::Act;
+use crate::ray::answer::Answer;
+use crate::ray::command::{Origin, Run};
+use crate::ray::ids::ObjectId;
+use crate::ray::limits::{CONTAINED_MAX, at_most};
+use crate::ray::object::{Contained, Producer, Target};
+use crate::ray::refusal::Refusal;
+
+impl Act<'_> {
+    /// The alias has its place among the pointers from now on, whether the target is there or not.
+    pub(crate) fn alias(
+        &mut self,
+        alias: ObjectId,
+        target: ObjectId,
+        run: Option<Run>,
+    ) -> Result<Answer, Refusal> {
+        if alias == target {
+            return Err(Refusal::AliasOfItself { alias });
+        }
+        let pointer = self.ray.object(alias)?.target;
+        self.ray.object(target)?;
+        self.ray.check_run(run)?;
+        match pointer {
+            Target::Unknown => {}
+            Target::To(known) if known == target || self.ray.was_tried_again(alias) => {
+                return Ok(Answer::Done);
+            }
+            Target::To(known) => return Err(Refusal::AliasedAlready { alias, target: known }),
+            Target::Canonical if self.ray.was_tried_again(alias) => return Ok(Answer::Done),
+            Target::Canonical => return Err(Refusal::AliasOfValue { alias }),
+        }
+        if self.ray.index.trees.same(alias, target) {
+            return Err(Refusal::AliasCycle { alias, target });
+        }
+        let members = self.ray.index.trees.members(alias);
+        self.ray.shift(&members, |ray| ray.point(alias, target));
+        if self.ray.has_failed(target) {
+            for member in &members {
+                let users = self.ray.users_of(*member);
+                self.doomed.extend(users.into_iter().map(|operation| (operation, *member)));
+            }
+        }
+        self.ray.object_mut(alias).creation = false;
+        self.serve(&members);
+        self.judge_maker(alias);
+        self.drop_one(alias);
+        Ok(Answer::Done)
+    }
+
+    /// Once for each object. What comes after the object's end gives up the references at once.
+    pub(crate) fn contain(
+        &mut self,
+        origin: Origin,
+        id: ObjectId,
+        contained: &[ObjectId],
+    ) -> Result<Answer, Refusal> {
+        let owner = self.owner(origin)?;
+        at_most("ids in an object", contained.len() as u64, CONTAINED_MAX)?;
+        let gone = match self.ray.object(id) {
+            Ok(object) => {
+                if let Some(known) = &object.contained {
+                    let same = known.iter().map(|inner| inner.object).eq(contained.iter().copied());
+                    return if same {
+                        Ok(Answer::Done)
+                    } else {
+                        Err(Refusal::ContainedAlready { object: id })
+                    };
+                }
+                false
+            }
+            Err(Refusal::ObjectDeallocated { .. }) => true,
+            Err(refusal) => return Err(refusal),
+        };
+        for inner in contained {
+            self.ray.object(*inner)?;
+        }
+        let given = self.ray.transferable(owner, contained.iter().copied())?;
+        let mut list = Vec::with_capacity(contained.len());
+        for (object, held) in contained.iter().copied().zip(given) {
+            if held {
+                self.ray.disown(owner, object);
+            }
+            list.push(Contained { object, held });
+        }
+        if gone {
+            for inner in list.into_iter().filter(|inner| inner.held) {
+                self.drop_one(inner.object);
+            }
+        } else {
+            self.ray.object_mut(id).contained = Some(list);
+        }
+        Ok(Answer::Done)
+    }
+}
+
+impl Ray {
+    /// Refuses what is about an attempt that is not the current one.
+    pub(crate) fn check_run(&self, run: Option<Run>) -> Result<(), Refusal> {
+        let Some(run) = run else { return Ok(()) };
+        match self.entry(run.operation) {
+            Some(entry) if entry.is_run(run) => Ok(()),
+            Some(_) | None => Err(Refusal::OtherAttempt { operation: run.operation }),
+        }
+    }
+
+    /// Whether a later attempt of an object's task was begun: the first one's word counts.
+    fn was_tried_again(&self, id: ObjectId) -> bool {
+        let Some(Producer::Task(operation)) = self.objects.get(&id).map(|object| object.producer) else {
+            return false;
+        };
+        self.entry(operation).is_some_and(|entry| entry.attempt.0 > 1)
+    }
+
+    fn point(&mut self, alias: ObjectId, target: ObjectId) {
+        self.object_mut(alias).target = Target::To(target);
+        let objects = &self.objects;
+        let has = |id: ObjectId| objects.get(&id).is_some_and(|object| object.count > 0);
+        self.index.trees.merge(alias, target, has);
+    }
+}

@@ -1,0 +1,116 @@
+//! What must hold after every command, for tests.
+
+use crate::ray::Ray;
+use crate::ray::ids::ObjectId;
+use crate::ray::object::{Object, Target};
+use crate::ray::operation::Stage;
+
+impl Ray {
+    /// Looks at everything, for tests; it takes long.
+    ///
+    /// * Each count is the sum over all owners, and every sum and index is what the records say.
+    /// * An id that means nothing yet has references, so what ends in one is never deallocated. What is there is
+    ///   referred to through at least one id that means it. An object that is on its way has references.
+    /// * A task that runs is what its worker has, and nobody else has it. Idle workers are those that could be given
+    ///   a task.
+    /// * Nothing refers to what is not there.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn check(&self) -> Result<(), String> {
+        let mut again = Self::from_head(&self.head());
+        for part in self.parts() {
+            ensure(again.add(part), || "a part is out of place".to_owned())?;
+        }
+        again.derive()?;
+        self.check_derived(&again)?;
+        for (id, object) in &self.objects {
+            self.check_object(*id, object)?;
+        }
+        self.check_workers()?;
+        self.check_tasks()
+    }
+
+    fn check_derived(&self, again: &Self) -> Result<(), String> {
+        for (id, object) in &self.objects {
+            let owned = again.objects[id].count;
+            ensure(object.count == owned, || {
+                format!("object {id} has count {} and its owners have {owned}", object.count)
+            })?;
+        }
+        let (mine, derived) = (&self.index, &again.index);
+        ensure(mine.trees == derived.trees, || format!("trees: {:?} {:?}", mine.trees, derived.trees))?;
+        ensure(mine.queue == derived.queue, || format!("queue: {:?} {:?}", mine.queue, derived.queue))?;
+        ensure(mine.lineage == derived.lineage, || {
+            format!("lineage: {:?} {:?}", mine.lineage, derived.lineage)
+        })?;
+        ensure(mine.places == derived.places, || format!("places: {:?} {:?}", mine.places, derived.places))?;
+        ensure(mine == derived, || format!("index: {mine:?} {derived:?}"))?;
+        ensure(self == again, || "what the records do not hold".to_owned())
+    }
+
+    fn check_object(&self, id: ObjectId, object: &Object) -> Result<(), String> {
+        let end = self.index.trees.end(id);
+        ensure(id < self.next.object, || format!("object {id} was never given out"))?;
+        ensure(self.objects.contains_key(&end), || format!("object {id} means {end}, which is gone"))?;
+        ensure(object.target != Target::Unknown || object.count > 0, || format!("object {id} is orphaned"))?;
+        ensure(object.transits.is_empty() || object.count > 0, || format!("object {id} is on its way"))?;
+        let referenced = self.index.trees.referenced(id).unwrap_or(object.count > 0);
+        ensure(referenced, || format!("nothing refers to object {id} or what means the same"))?;
+        let plain = object.locations.is_empty() && object.transits.is_empty();
+        ensure(plain || object.target == Target::Canonical, || format!("object {id} is somewhere"))?;
+        for inner in object.contained.iter().flatten().filter(|inner| inner.held) {
+            let there = self.objects.contains_key(&inner.object);
+            ensure(there, || format!("object {id} contains {}, which is gone", inner.object))?;
+        }
+        let stores = object.locations.iter().map(|location| location.store);
+        for store in stores.chain(object.transits.iter().map(|transit| transit.store)) {
+            let alive = self.stores.get(&store).is_some_and(|store| store.is_alive());
+            ensure(alive, || format!("object {id} is at store {store}, which is dead"))?;
+        }
+        Ok(())
+    }
+
+    fn check_workers(&self) -> Result<(), String> {
+        for (id, worker) in &self.workers {
+            let listed = self.idle.iter().filter(|idle| *idle == id).count();
+            ensure(listed == usize::from(worker.is_free()), || {
+                format!("worker {id} is idle {listed} times")
+            })?;
+            for run in &worker.running {
+                let entry = self.entry(run.operation).filter(|entry| entry.attempt == run.attempt);
+                let here = entry.is_some_and(
+                    |entry| matches!(entry.stage, Stage::Running { worker, .. } if worker == *id),
+                );
+                ensure(here && worker.is_alive(), || format!("worker {id} does not run {run:?}"))?;
+            }
+        }
+        let running: usize = self.workers.values().map(|worker| worker.running.len()).sum();
+        ensure(running as u64 == self.index.running, || format!("{running} tasks run"))
+    }
+
+    fn check_tasks(&self) -> Result<(), String> {
+        for (id, found) in &self.operations {
+            let Some(entry) = found.entry() else { continue };
+            let queued = self.index.queue.waiting.contains_key(id);
+            ensure(queued == (entry.stage == Stage::Queued), || format!("task {id} is {:?}", entry.stage))?;
+            ensure(queued || entry.holds.is_empty(), || format!("task {id} owns references"))?;
+            let most = entry.options.max_retries;
+            ensure(most.is_none_or(|most| entry.spent <= most), || format!("task {id} was tried too often"))?;
+            for object in &entry.holds {
+                ensure(self.objects.contains_key(object), || {
+                    format!("task {id} owns {object}, which is gone")
+                })?;
+            }
+        }
+        for (process, object) in self.references.keys() {
+            let alive = self.living(*process).is_ok() && self.objects.contains_key(object);
+            ensure(alive, || format!("process {process} owns object {object}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

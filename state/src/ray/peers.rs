@@ -1,0 +1,82 @@
+//! Workers, drivers and stores as the state keeps them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TimeMs;
+use crate::ray::command::{Role, Run};
+use crate::ray::ids::StoreId;
+
+/// A worker or a driver.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Worker {
+    pub(crate) role: Role,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) store: StoreId,
+    pub(crate) attributed: bool,
+    pub(crate) extended: bool,
+    /// How many tasks it may have at a time.
+    pub(crate) slots: u32,
+    pub(crate) since_ms: TimeMs,
+    /// It asked for a task once, and was told of all exports then.
+    pub(crate) initialised: bool,
+    /// It takes tasks; not while it waits within one and gave the others back.
+    pub(crate) accepting: bool,
+    /// What it was given, in order.
+    pub(crate) running: Vec<Run>,
+    /// A task could not be handed to it: it is given none until then.
+    pub(crate) suspect_until: Option<TimeMs>,
+    /// Why it is dead.
+    pub(crate) death: Option<String>,
+}
+
+impl Worker {
+    pub(crate) fn is_alive(&self) -> bool {
+        self.death.is_none()
+    }
+
+    /// Whether it is in the list of idle workers.
+    pub(crate) fn is_free(&self) -> bool {
+        self.is_alive() && self.accepting && self.running.len() < self.slots as usize
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host.trim_matches(['[', ']']), self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// An object store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Store {
+    pub(crate) address: String,
+    pub(crate) since_ms: TimeMs,
+    /// Why it is dead.
+    pub(crate) death: Option<String>,
+}
+
+impl Store {
+    pub(crate) fn is_alive(&self) -> bool {
+        self.death.is_none()
+    }
+
+    /// The host part of the address.
+    pub(crate) fn host(&self) -> &str {
+        let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
+        host.trim_matches(['[', ']'])
+    }
+}
+
+/// What a store has to do with, in numbers. Derived.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) objects: u64,
+    pub(crate) incoming: u64,
+    pub(crate) outgoing: u64,
+    /// Living workers, without drivers.
+    pub(crate) workers: u64,
+}

@@ -1,0 +1,92 @@
+//! Which task goes to which worker: upstream's choice, from sorted sets instead of scans.
+
+use std::collections::BTreeMap;
+
+use crate::ids::TimeMs;
+use crate::ray::Ray;
+use crate::ray::command::Assignment;
+use crate::ray::function::Slot;
+use crate::ray::ids::{Attempt, OperationId, StoreId, WorkerId};
+
+impl Ray {
+    /// The assignments that are due now, at most `most`, by the rule of the job's algorithm: idle workers in the
+    /// order of their list, each with the task that suits it best; a worker that is full gives its place to the last
+    /// of the list. Of workers with several slots, those with the fewest tasks come first.
+    #[must_use]
+    pub fn plan(&self, now: TimeMs, most: usize) -> Vec<Assignment> {
+        let mut planned = Vec::new();
+        if self.idle.is_empty() || self.index.queue.waiting.is_empty() {
+            return planned;
+        }
+        // Cloning shares everything; what is planned is taken out of the copy.
+        let mut trial = self.clone();
+        trial.wake_delayed(now);
+        let mut idle: Vec<WorkerId> = self.idle.iter().copied().collect();
+        let mut load: BTreeMap<WorkerId, usize> = BTreeMap::new();
+        let mut allowed = 1;
+        let deepest = idle.iter().map(|worker| self.workers[worker].slots as usize).max().unwrap_or(1);
+        while allowed <= deepest {
+            let mut place = 0;
+            while place < idle.len() && planned.len() < most {
+                if trial.index.queue.ready.is_empty() {
+                    return planned;
+                }
+                let id = idle[place];
+                let worker = &self.workers[&id];
+                let carries = load.entry(id).or_insert(worker.running.len());
+                let best = if *carries < allowed && self.trusted(id, now) {
+                    trial.best_for(id, worker.store)
+                } else {
+                    None
+                };
+                let Some(operation) = best else {
+                    place += 1;
+                    continue;
+                };
+                let attempt = self.entry(operation).map_or(Attempt(0), |entry| entry.attempt);
+                planned.push(Assignment { operation, attempt: Attempt(attempt.0 + 1), worker: id });
+                trial.dequeue(operation);
+                *carries += 1;
+                if *carries >= worker.slots as usize {
+                    idle.swap_remove(place);
+                } else {
+                    place += 1;
+                }
+            }
+            allowed += 1;
+        }
+        planned
+    }
+
+    /// When the next task may be tried again, or the next worker be given one, if that is all that is waited for.
+    #[must_use]
+    pub fn next_due(&self) -> Option<TimeMs> {
+        let delayed = self.index.queue.delayed.get_min().map(|(time, _)| *time);
+        let suspects = self.idle.iter().filter_map(|worker| self.workers.get(worker)?.suspect_until);
+        let suspect = if self.index.queue.ready.is_empty() { None } else { suspects.min() };
+        delayed.into_iter().chain(suspect).min()
+    }
+
+    /// The ready task that a worker should be given: the one with the fewest arguments to fetch, of equal ones the
+    /// earliest.
+    fn best_for(&self, worker: WorkerId, store: StoreId) -> Option<OperationId> {
+        let queue = &self.index.queue;
+        let mut best: Option<(u32, OperationId)> = None;
+        let mut from = Slot(0);
+        // From one function that has ready tasks to the next.
+        while let Some((slot, ..)) = queue.ready.range((from, 0, OperationId(0))..).next() {
+            let slot = *slot;
+            if self.functions.get(slot).is_some_and(|function| function.workers.contains(&worker)) {
+                let far = queue.ready.range((slot, 0, OperationId(0))..).next();
+                let near = queue.near.range((slot, store, 0, OperationId(0))..).next();
+                let far =
+                    far.filter(|(of, ..)| *of == slot).map(|(_, missing, operation)| (*missing, *operation));
+                let near = near.filter(|(of, at, ..)| (*of, *at) == (slot, store));
+                let near = near.map(|(_, _, missing, operation)| (*missing, *operation));
+                best = [best, far, near].into_iter().flatten().min();
+            }
+            from = Slot(slot.0 + 1);
+        }
+        best.map(|(_, operation)| operation)
+    }
+}

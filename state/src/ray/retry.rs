@@ -1,0 +1,279 @@
+//! Tasks that are tried again, or not any more; and what becomes of the objects that they were to make.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::ids::DurationMs;
+use crate::ray::Ray;
+use crate::ray::act::Act;
+use crate::ray::command::Run;
+use crate::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
+use crate::ray::limits::{BACK_OFF_MS_MAX, HISTORY_KEPT, POISON_DEATHS, SUSPECT_MS};
+use crate::ray::object::{Object, Producer, Target};
+use crate::ray::operation::{Entry, Stage};
+use crate::ray::order::Order;
+use crate::ray::view::{Failure, Reason};
+
+impl Entry {
+    /// Whether one more failure leaves an attempt.
+    pub(crate) fn may_retry(&self) -> bool {
+        match self.options.max_retries {
+            Some(most) => self.spent < most,
+            None => self.deaths < POISON_DEATHS,
+        }
+    }
+
+    pub(crate) fn note(&mut self, text: &str) {
+        self.history.push(format!("attempt {}: {text}", self.attempt));
+        if self.history.len() > HISTORY_KEPT {
+            self.history.remove(0);
+        }
+    }
+}
+
+impl Act<'_> {
+    /// A task's worker died: the task is tried again, if it may be.
+    pub(crate) fn retry(&mut self, operation: OperationId, text: &str) {
+        let entry = self.ray.entry_mut(operation);
+        entry.deaths += 1;
+        if entry.may_retry() {
+            self.try_again(operation, text);
+        } else {
+            entry.note(text);
+            self.fail_task(operation, Reason::RetriesExhausted);
+        }
+    }
+
+    /// Counts a failed attempt, and queues the task for the next one.
+    pub(crate) fn try_again(&mut self, operation: OperationId, text: &str) {
+        let now = self.now;
+        self.ray.lineage_again(operation);
+        let entry = self.ray.entry_mut(operation);
+        if let Stage::Reported { store, .. } = std::mem::replace(&mut entry.stage, Stage::Queued) {
+            self.ray.index.reported.remove(&(store, operation));
+        }
+        let entry = self.ray.entry_mut(operation);
+        entry.note(text);
+        entry.spent += 1;
+        let wait = back_off(entry.spent);
+        entry.not_before = (wait.0 > 0).then(|| now.plus(wait));
+        self.requeue(operation);
+    }
+
+    /// Puts a task that was begun before into the queue again: by its id, so old work comes first. It takes
+    /// references of its own anew. What it needs and is not there any more is made again first.
+    fn requeue(&mut self, operation: OperationId) {
+        let entry = self.ray.entry(operation).expect("only recorded tasks are tried again");
+        let name = entry.task.name.clone();
+        let results = entry.results.clone();
+        let mentioned: Vec<ObjectId> = entry.task.mentioned().map(|(_, object)| object).collect();
+        let needed = entry.mentioned_once();
+        let Some(slot) = self.ray.functions.slot(&name) else {
+            self.fail_task(operation, Reason::NoSuchFunction);
+            return;
+        };
+        if let Some(gone) = needed.iter().copied().find(|object| !self.ray.can_revive(*object)) {
+            self.fail_task(operation, Reason::DependencyFailed(gone));
+            return;
+        }
+        for object in needed {
+            self.revive(object);
+        }
+        for result in &results {
+            if !self.ray.objects.contains_key(result) {
+                self.ray.revive_as(*result, operation);
+            }
+        }
+        let holds: Vec<ObjectId> = mentioned.into_iter().chain(results).collect();
+        for object in &holds {
+            self.ray.grow(*object);
+        }
+        let entry = self.ray.entry_mut(operation);
+        entry.holds = holds;
+        entry.stage = Stage::Queued;
+        self.ray.enqueue(operation, slot);
+        let entry = self.ray.entry(operation).expect("it was just queued");
+        let failed = entry.awaited().find(|argument| self.ray.has_failed(*argument));
+        if let Some(argument) = failed {
+            self.doomed.push_back((operation, argument));
+        }
+    }
+
+    /// A task that a worker has and does not begin goes back into the queue. The references go back too, as far as
+    /// the worker still has them.
+    pub(crate) fn take_back(&mut self, id: WorkerId, run: Run) -> bool {
+        let Some(worker) = self.ray.workers.get(&id) else { return false };
+        if !worker.running.contains(&run) {
+            return false;
+        }
+        let owner = self.ray.owner_of(id, worker);
+        self.ray.stop_running(id, run);
+        let entry = self.ray.entry(run.operation).expect("what runs is recorded");
+        let results = entry.results.clone();
+        let wanted: Vec<ObjectId> = entry.task.mentioned().map(|(_, object)| object).chain(results).collect();
+        let mut holds = Vec::with_capacity(wanted.len());
+        for object in wanted {
+            if self.ray.owned(owner, object) > 0 {
+                self.ray.disown(owner, object);
+                holds.push(object);
+            }
+        }
+        let name = entry_name(self.ray, run.operation);
+        let entry = self.ray.entry_mut(run.operation);
+        entry.holds = holds;
+        entry.stage = Stage::Queued;
+        match self.ray.functions.slot(&name) {
+            Some(slot) => self.ray.enqueue(run.operation, slot),
+            None => self.fail_task(run.operation, Reason::NoSuchFunction),
+        }
+        let gone = self.ray.entry(run.operation).into_iter().flat_map(Entry::awaited);
+        let gone = gone
+            .into_iter()
+            .find(|argument| !self.ray.objects.contains_key(argument) || self.ray.has_failed(*argument));
+        if let Some(argument) = gone {
+            self.doomed.push_back((run.operation, argument));
+        }
+        true
+    }
+
+    /// A worker never said that it has a task: the attempt was none, and the worker is not trusted for a while.
+    pub(crate) fn undelivered(&mut self, runs: &[Run]) -> bool {
+        let mut changed = false;
+        for run in runs {
+            let stage =
+                self.ray.entry(run.operation).filter(|entry| entry.is_run(*run)).map(|entry| entry.stage);
+            let Some(Stage::Running { worker, .. }) = stage else { continue };
+            if !self.take_back(worker, *run) {
+                continue;
+            }
+            changed = true;
+            let entry = self.ray.entry_mut(run.operation);
+            entry.note("was never handed over");
+            entry.attempt.0 -= 1;
+            self.ray.worker_mut(worker).suspect_until = Some(self.now.plus(DurationMs(SUSPECT_MS)));
+            self.ray.follow_idle(worker);
+        }
+        changed
+    }
+
+    /// A task will not be tried any more; what it has not made cannot be had.
+    pub(crate) fn fail_task(&mut self, operation: OperationId, reason: Reason) {
+        let Some(entry) = self.ray.entry(operation) else { return };
+        if entry.is_finished() {
+            return;
+        }
+        self.ray.dequeue(operation);
+        let entry = self.ray.entry_mut(operation);
+        let holds = std::mem::take(&mut entry.holds);
+        let stage = std::mem::replace(&mut entry.stage, Stage::Failed);
+        entry.not_before = None;
+        let text = explain(reason);
+        entry.error = Bytes::from(text);
+        let (results, error) = (entry.results.clone(), entry.error.clone());
+        if let Stage::Reported { store, .. } = stage {
+            self.ray.index.reported.remove(&(store, operation));
+        }
+        self.ray.note_failure(operation, String::new(), error);
+        for result in results {
+            if self.ray.is_awaited(result) {
+                self.failing.push_back((result, reason));
+            }
+        }
+        self.ray.lineage_finish(operation);
+        for object in holds {
+            self.drop_one(object);
+        }
+    }
+
+    /// An object cannot be had: those who wait for it are told so, and tasks that need it fail.
+    pub(crate) fn fail_object(&mut self, id: ObjectId, reason: Reason) {
+        if !self.ray.is_awaited(id) {
+            return;
+        }
+        let failure = Arc::new(self.ray.describe(&self.ray.objects[&id], reason));
+        let members = self.ray.index.trees.members(id);
+        let object = self.ray.object_mut(id);
+        object.failure = Some(failure);
+        object.target = Target::Canonical;
+        let made = std::mem::take(&mut object.creation);
+        let producer = object.producer;
+        for member in &members {
+            let users = self.ray.users_of(*member);
+            self.doomed.extend(users.into_iter().map(|operation| (operation, *member)));
+        }
+        self.serve(&members);
+        self.redeliver(id);
+        if let Producer::Task(operation) = producer {
+            self.judge_task(operation);
+        }
+        if made {
+            self.drop_one(id);
+        }
+    }
+
+    /// What was stored for a result does not count.
+    pub(crate) fn unmake(&mut self, id: ObjectId) {
+        let Some(object) = self.ray.objects.get(&id) else { return };
+        if object.target != Target::Canonical || object.failure.is_some() {
+            return;
+        }
+        let stores: Vec<StoreId> = object.locations.iter().map(|location| location.store).collect();
+        for store in stores {
+            self.ray.displace(id, store);
+            self.ray.outbox.push(Order::Deallocate { store, object: id });
+        }
+        self.end_deliveries(id);
+    }
+}
+
+impl Ray {
+    fn describe(&self, object: &Object, reason: Reason) -> Failure {
+        let Producer::Task(operation) = object.producer else {
+            return Failure { reason, function: None, history: Vec::new() };
+        };
+        let entry = self.entry(operation);
+        Failure {
+            reason,
+            function: entry.map(|entry| entry.task.name.clone()),
+            history: entry.map(|entry| entry.history.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+fn entry_name(ray: &Ray, operation: OperationId) -> FunctionName {
+    ray.entry(operation).map(|entry| entry.task.name.clone()).expect("what runs is recorded")
+}
+
+/// How long the retry after that many failures waits: nothing, 1 s, 2 s, 4 s and so on.
+fn back_off(failures: u32) -> DurationMs {
+    match failures {
+        0 | 1 => DurationMs(0),
+        more => DurationMs((1000_u64 << (more - 2).min(16)).min(BACK_OFF_MS_MAX)),
+    }
+}
+
+fn explain(reason: Reason) -> String {
+    match reason {
+        Reason::PutObject => "what a process put cannot be made again".to_owned(),
+        Reason::RetriesExhausted => "worker died, attempts exhausted".to_owned(),
+        Reason::LineageEvicted => "how it was made is not remembered any more".to_owned(),
+        Reason::NoSuchFunction => "no worker has the function".to_owned(),
+        Reason::DependencyFailed(object) => format!("its argument, object {object}, cannot be had"),
+        Reason::ReconstructionDisabled => "its task is not to be tried again".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::TimeMs;
+
+    #[test]
+    fn the_first_retry_is_at_once_and_later_ones_wait_longer_up_to_a_bound() {
+        let waits: Vec<u64> = (1..=8).map(|failures| back_off(failures).0).collect();
+        assert_eq!(waits, [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+        assert_eq!(back_off(u32::MAX), DurationMs(BACK_OFF_MS_MAX));
+        assert_eq!(TimeMs(5).plus(back_off(2)), TimeMs(1005));
+    }
+}

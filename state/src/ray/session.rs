@@ -1,0 +1,114 @@
+//! Clients' sessions: what makes a repeated request take effect once.
+
+use imbl::OrdMap;
+
+use crate::ids::{Sequence, TimeMs};
+use crate::ray::answer::Answer;
+use crate::ray::command::Stamp;
+use crate::ray::ids::ClientSession;
+use crate::ray::limits::{SESSION_BYTES_MAX, SESSION_WINDOW, SESSIONS_MAX, at_most};
+use crate::ray::refusal::Refusal;
+use crate::session::table::{Judgement, Session};
+
+/// What a request was answered.
+pub(crate) type Reply = Result<Answer, Refusal>;
+
+/// The sessions of one scheduler.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Sessions {
+    sessions: OrdMap<ClientSession, Session<Reply>>,
+    /// Of the answers that are remembered, roughly. Derived.
+    bytes: u64,
+}
+
+impl Sessions {
+    /// The answer that was given before, or the refusal to execute; `None`: execute it, then [`Self::remember`].
+    pub(crate) fn admit(&mut self, stamp: Stamp, now: TimeMs) -> Option<Reply> {
+        if !self.sessions.contains_key(&stamp.session) {
+            if stamp.sequence.0 != 1 {
+                return Some(Err(Refusal::SessionExpired));
+            }
+            if let Err(refusal) = at_most("sessions", self.sessions.len() as u64 + 1, SESSIONS_MAX) {
+                return Some(Err(refusal));
+            }
+            self.sessions.insert(stamp.session, Session::new(now));
+        }
+        let session = self.sessions.get_mut(&stamp.session).expect("it was just opened");
+        let before = bytes(session, stamp.acknowledged_below.min(stamp.sequence).0);
+        match session.judge(stamp.sequence, stamp.acknowledged_below, now, SESSION_WINDOW) {
+            Judgement::Known(Ok(answer)) => return Some(Ok(Answer::Replayed(Box::new(answer)))),
+            Judgement::Known(Err(refusal)) => return Some(Err(refusal)),
+            Judgement::Forgotten => return Some(Err(Refusal::AnswerForgotten)),
+            Judgement::TooFar => {
+                self.bytes -= before;
+                return Some(Err(Refusal::SessionWindow { limit: SESSION_WINDOW }));
+            }
+            Judgement::New => self.bytes -= before,
+        }
+        at_most("bytes of remembered answers", self.bytes, SESSION_BYTES_MAX).err().map(Err)
+    }
+
+    pub(crate) fn remember(&mut self, stamp: Stamp, reply: &Reply) {
+        if let Some(session) = self.sessions.get_mut(&stamp.session) {
+            self.bytes += size(reply);
+            session.replies.insert(stamp.sequence, reply.clone());
+        }
+    }
+
+    /// Closes those that were last used before; whether there were any.
+    pub(crate) fn expire(&mut self, before_ms: TimeMs) -> bool {
+        let idle = self.sessions.iter().filter(|(_, session)| session.last_used < before_ms);
+        let idle: Vec<ClientSession> = idle.map(|(id, _)| *id).collect();
+        for id in &idle {
+            if let Some(session) = self.sessions.remove(id) {
+                self.bytes -= bytes(&session, u64::MAX);
+            }
+        }
+        !idle.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&ClientSession, &Session<Reply>)> {
+        self.sessions.iter()
+    }
+
+    /// How many replies all of them remember.
+    pub(crate) fn replies(&self) -> usize {
+        self.sessions.values().map(|session| session.replies.len()).sum()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(crate) fn restore(&mut self, id: ClientSession, session: Session<Reply>) {
+        self.sessions.insert(id, session);
+    }
+
+    /// Puts a reply back; `false` unless it comes after all others of the session that was put back last.
+    pub(crate) fn restore_reply(&mut self, id: ClientSession, sequence: Sequence, reply: Reply) -> bool {
+        let newest = self.sessions.get_max().is_some_and(|(last, _)| *last == id);
+        let Some(session) = self.sessions.get_mut(&id).filter(|_| newest) else { return false };
+        let ascending = session.replies.get_max().is_none_or(|(last, _)| *last < sequence);
+        let fits = ascending && sequence >= session.floor;
+        self.bytes += size(&reply);
+        session.replies.insert(sequence, reply);
+        fits
+    }
+}
+
+/// What a session's answers below a number take.
+fn bytes(session: &Session<Reply>, below: u64) -> u64 {
+    session.replies.iter().take_while(|(sequence, _)| sequence.0 < below).map(|(_, reply)| size(reply)).sum()
+}
+
+/// What it takes to remember an answer, roughly.
+fn size(reply: &Reply) -> u64 {
+    const REPLY_BYTES: u64 = 96;
+    REPLY_BYTES
+        + match reply {
+            Ok(Answer::Submitted { results }) => 8 * results.len() as u64,
+            Ok(Answer::Batch(replies)) => replies.iter().map(size).sum(),
+            Ok(Answer::Worker { address, store_address, .. }) => (address.len() + store_address.len()) as u64,
+            Ok(_) | Err(_) => 0,
+        }
+}
