@@ -12,7 +12,9 @@ pub(crate) fn meaning(refusal: &Refusal) -> (Code, &'static str) {
         Refusal::TooLow { .. } => (Code::FailedPrecondition, "level-too-low"),
         Refusal::NotAbove { .. } | Refusal::NotHeard { .. } => (Code::FailedPrecondition, "level-not-raised"),
         Refusal::NoPin { .. } => (Code::InvalidArgument, "level-not-pinned"),
-        Refusal::Notes { .. } | Refusal::Drained { .. } => (Code::FailedPrecondition, "level-data"),
+        Refusal::Notes { .. } | Refusal::Drained { .. } | Refusal::Schedulers { .. } => {
+            (Code::FailedPrecondition, "level-data")
+        }
     }
 }
 

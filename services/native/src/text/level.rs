@@ -22,6 +22,13 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
             "T4409 level-pin-range: the level cannot be pinned at {asked}: it is at {level}, and is pinned there or \
              lowered, to 1 at least; {SHOW}"
         ),
+        Refusal::Schedulers { needs, count, jobs } => {
+            let first = jobs.first().map_or("JOB", |job| job.as_str());
+            format!(
+                "T4405 level-held: {count} jobs have a scheduler of tasks and objects, which needs feature level \
+                 {needs}; such a job is deleted with `tripod job delete {first}`"
+            )
+        }
         Refusal::Drained { needs, nodes } => {
             let first = nodes.first().map_or(1, |node| node.0);
             format!(
