@@ -128,6 +128,10 @@ pub(crate) enum Command {
     /// Save the whole state, verify what was saved, and restore it to a new cluster
     #[command(subcommand)]
     Snapshot(cmd::snapshot::SnapshotCommand),
+    /// Keep the objects of a machine's workers and drivers
+    // Hidden until its feature level is released.
+    #[command(hide = true)]
+    Objstore(cmd::objstore::ObjStoreArgs),
     /// Execute tasks of a job
     // Hidden until its feature level is released.
     #[command(hide = true)]
@@ -171,13 +175,13 @@ impl Command {
     /// Whether this process stays, and its log tells what it goes through. (`run` leaves the terminal to
     /// its program.)
     pub(crate) fn is_a_service(&self) -> bool {
-        matches!(self, Self::Dev(_) | Self::Server(_) | Self::Agent(_) | Self::Worker(_))
+        matches!(self, Self::Dev(_) | Self::Server(_) | Self::Agent(_) | Self::Objstore(_) | Self::Worker(_))
     }
 
     /// Whether its log tells what it ends with, since something collects it and starts the process again. (In front of
     /// `dev` sits whoever reads the error itself.)
     pub(crate) fn logs_its_end(&self) -> bool {
-        matches!(self, Self::Server(_) | Self::Agent(_) | Self::Worker(_))
+        matches!(self, Self::Server(_) | Self::Agent(_) | Self::Objstore(_) | Self::Worker(_))
     }
 }
 

@@ -199,6 +199,17 @@ impl From<tripod_worker::WorkerError> for Failure {
     }
 }
 
+impl From<tripod_objstore::Error> for Failure {
+    fn from(error: tripod_objstore::Error) -> Self {
+        let code = match error {
+            tripod_objstore::Error::Config(_) => Code::ValueIllegal,
+            tripod_objstore::Error::Listen { .. } => Code::ListenFailed,
+            _ => Code::StoreFailed,
+        };
+        Self::told(code, error.to_string())
+    }
+}
+
 /// Standard output is gone or full: nobody reads on.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {

@@ -1,18 +1,46 @@
 //! The object store of this machine.
 
+use std::path::Path;
+use std::time::Duration;
+
 use bytes::Bytes;
 use tonic::Code;
+use tonic::transport::Endpoint;
 use tripod_client::wire::RayRun;
+use tripod_objstore::local::{Connection, LocalError};
+use tripod_objstore::{ObjectId, Run};
+use tripod_proto::ray::ObjStoreInfoRequest;
+use tripod_proto::ray::obj_store_client::ObjStoreClient;
+
+/// How long the store of the same machine may take to answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection to it. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Store {}
+pub(crate) struct Store {
+    connection: Connection,
+}
 
 impl Store {
     /// Connects to the store that listens at this address for other machines.
     pub(crate) async fn connect(address: &str, process: u64) -> Result<Self, String> {
-        let _ = (address, process);
-        Ok(Self {})
+        let connecting = async {
+            let target =
+                Endpoint::from_shared(format!("http://{address}")).map_err(|error| error.to_string())?;
+            let channel = target.connect().await.map_err(|error| root_of(&error))?;
+            // Of no object: what is wanted is where its socket is.
+            let ask = ObjStoreInfoRequest { objectid: Vec::new() };
+            let told =
+                ObjStoreClient::new(channel).max_decoding_message_size(usize::MAX).obj_store_info(ask).await;
+            let socket = told.map_err(|status| status.message().to_owned())?.into_inner().local_socket;
+            if socket.is_empty() {
+                return Err("it does not say where its socket for processes of this machine is".to_owned());
+            }
+            let connection = Connection::open(Path::new(&socket), Some(process)).await;
+            Ok(Self { connection: connection.map_err(|error| error.to_string())? })
+        };
+        let late = |_| format!("it does not answer within {} s", CONNECT_TIMEOUT.as_secs());
+        tokio::time::timeout(CONNECT_TIMEOUT, connecting).await.map_err(late)?
     }
 
     /// Writes a whole object.
@@ -22,13 +50,34 @@ impl Store {
         data: Bytes,
         run: Option<RayRun>,
     ) -> Result<(), (Code, String)> {
-        let _ = (object, data, run);
-        Ok(())
+        let run = run.map(|run| Run { operation: run.operationid, attempt: run.attempt });
+        self.connection.put(ObjectId(object), data, 0, run).await.map_err(refusal)
     }
 
     /// An object, once it is there.
     pub(crate) async fn get(&self, object: u64) -> Result<Bytes, (Code, String)> {
-        let _ = object;
-        Ok(Bytes::new())
+        let object = self.connection.get(ObjectId(object), None).await.map_err(refusal)?;
+        if object.metadata_offset() != 0 {
+            let text = "the object has a layout that only Python reads".to_owned();
+            return Err((Code::InvalidArgument, text));
+        }
+        object.bytes().map_err(refusal)
     }
+}
+
+fn refusal(error: LocalError) -> (Code, String) {
+    match error {
+        LocalError::Refused { code, text } => (code, text),
+        LocalError::Disconnected(_) => (Code::Unavailable, error.to_string()),
+        LocalError::Memory(_) | LocalError::Unexpected => (Code::Internal, error.to_string()),
+    }
+}
+
+/// The innermost cause: the outer texts only say "transport error".
+fn root_of(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut root = error;
+    while let Some(source) = root.source() {
+        root = source;
+    }
+    root.to_string()
 }

@@ -15,6 +15,7 @@ pub(crate) mod man;
 pub(crate) mod member;
 pub(crate) mod metrics;
 pub(crate) mod node;
+pub(crate) mod objstore;
 pub(crate) mod preflight;
 pub(crate) mod ray;
 pub(crate) mod recover;
@@ -47,6 +48,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Node(command) => node::run(command, &global).await,
         Command::Snapshot(command) => snapshot::run(command, &global).await,
         Command::Doctor(args) => doctor::run(args, &global).await,
+        Command::Objstore(args) => objstore::run(args, &global).await,
         Command::Worker(args) => worker::run(args, &global).await,
         Command::Ray(command) => ray::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,

@@ -1,0 +1,191 @@
+//! Objects on their way here: several at a time, each once, from whichever source still has them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::fetch::{FetchError, Partial, Wanted};
+use crate::ids::ObjectId;
+use crate::peers::Peers;
+use crate::shelf::Shelf;
+use crate::table::{Delivery, Life};
+
+/// Rest after a failed attempt; doubled until the maximum.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Sources that are remembered for one object; an order beyond that replaces the oldest.
+const SOURCES_MAX: usize = 16;
+
+/// How objects are fetched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// How many at a time.
+    pub(crate) transfers_max: usize,
+    /// How long a source may send nothing.
+    pub(crate) stall: Duration,
+    /// How long an object is tried without progress.
+    pub(crate) patience: Duration,
+}
+
+/// Objects on their way to one store.
+#[derive(Debug)]
+pub(crate) struct Deliveries {
+    shelf: Arc<Shelf>,
+    peers: Arc<Peers>,
+    rules: Rules,
+    slots: Semaphore,
+    under_way: Mutex<HashMap<ObjectId, UnderWay>>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    life: Life,
+    sources: Arc<Sources>,
+    task: AbortHandle,
+}
+
+/// Where one object can be had.
+#[derive(Debug, Default)]
+struct Sources {
+    addresses: Mutex<VecDeque<String>>,
+    added: Notify,
+}
+
+impl Sources {
+    fn add(&self, address: &str) {
+        let mut addresses = self.addresses.lock();
+        if addresses.iter().any(|known| known == address) {
+            return;
+        }
+        // The newest order knows best, after the attempt that is under way.
+        addresses.push_front(address.to_owned());
+        addresses.truncate(SOURCES_MAX);
+        drop(addresses);
+        self.added.notify_one();
+    }
+
+    fn first(&self) -> Option<String> {
+        self.addresses.lock().front().cloned()
+    }
+
+    fn drop_source(&self, address: &str) {
+        self.addresses.lock().retain(|known| known != address);
+    }
+
+    /// Puts a source behind the others.
+    fn demote(&self, address: &str) {
+        let mut addresses = self.addresses.lock();
+        if let Some(place) = addresses.iter().position(|known| known == address) {
+            let demoted = addresses.remove(place);
+            addresses.extend(demoted);
+        }
+    }
+}
+
+impl Deliveries {
+    pub(crate) fn new(shelf: Arc<Shelf>, peers: Arc<Peers>, rules: Rules) -> Arc<Self> {
+        let slots = Semaphore::new(rules.transfers_max);
+        Arc::new(Self { shelf, peers, rules, slots, under_way: Mutex::default() })
+    }
+
+    /// An order to fetch an object. Returns at once. Of an object that is under way, another address is where it is
+    /// tried next if the present source fails.
+    pub(crate) fn order(self: &Arc<Self>, id: ObjectId, address: &str) {
+        let mut under_way = self.under_way.lock();
+        match self.shelf.deliver(id) {
+            Delivery::Present => {}
+            Delivery::UnderWay => {
+                if let Some(delivery) = under_way.get(&id) {
+                    delivery.sources.add(address);
+                }
+            }
+            Delivery::Begin(life) => {
+                let sources = Arc::<Sources>::default();
+                sources.add(address);
+                let task = tokio::spawn(Arc::clone(self).run(id, life, Arc::clone(&sources)));
+                let entry = UnderWay { life, sources, task: task.abort_handle() };
+                // One that was given up has removed itself, or was deallocated and must end.
+                if let Some(earlier) = under_way.insert(id, entry) {
+                    earlier.abort();
+                }
+            }
+        }
+    }
+
+    /// The object is not wanted any more.
+    pub(crate) fn cancel(&self, id: ObjectId) {
+        if let Some(delivery) = self.under_way.lock().remove(&id) {
+            delivery.abort();
+        }
+    }
+
+    /// Ends everything.
+    pub(crate) fn cancel_all(&self) {
+        for (_, delivery) in self.under_way.lock().drain() {
+            delivery.abort();
+        }
+    }
+
+    async fn run(self: Arc<Self>, id: ObjectId, life: Life, sources: Arc<Sources>) {
+        let wanted = Wanted { shelf: Arc::clone(&self.shelf), id, life, stall: self.rules.stall };
+        self.bring(&wanted, &sources).await;
+        let mut under_way = self.under_way.lock();
+        // Under this lock, so that an order that comes now begins anew instead of adding a source in vain.
+        self.shelf.abandon(id, life);
+        if under_way.get(&id).is_some_and(|delivery| delivery.life == life) {
+            under_way.remove(&id);
+        }
+    }
+
+    async fn bring(&self, wanted: &Wanted, sources: &Sources) {
+        let id = wanted.id;
+        let mut partial: Option<Partial> = None;
+        let mut pause = PAUSE_MIN;
+        let mut progress = Instant::now();
+        while progress.elapsed() < self.rules.patience {
+            let Some(address) = sources.first() else {
+                // Nobody is known to have it: the scheduler orders again when it finds out.
+                let left = self.rules.patience.saturating_sub(progress.elapsed());
+                _ = tokio::time::timeout(left, sources.added.notified()).await;
+                continue;
+            };
+            let before = partial.as_ref().map(Partial::verified_bytes);
+            let outcome = {
+                let Ok(_slot) = self.slots.acquire().await else { return };
+                wanted.fetch(&self.peers, &address, &mut partial).await
+            };
+            let error = match outcome {
+                Ok(()) => return,
+                Err(error) => error,
+            };
+            tracing::debug!(object = %id, source = address, %error, "an attempt to fetch an object failed");
+            match error {
+                FetchError::Unwanted => return,
+                FetchError::Absent(_) | FetchError::Wrong(_) => sources.drop_source(&address),
+                FetchError::Broke(_) | FetchError::Room(_) => sources.demote(&address),
+            }
+            if partial.as_ref().map(Partial::verified_bytes) > before {
+                progress = Instant::now();
+                pause = PAUSE_MIN;
+            }
+            if wanted.shelf.check_current(id, wanted.life).is_err() {
+                return;
+            }
+            _ = tokio::time::timeout(pause, sources.added.notified()).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        let patience_s = self.rules.patience.as_secs_f64();
+        tracing::warn!(object = %id, patience_s, "an object could not be fetched and was given up");
+    }
+}
+
+impl UnderWay {
+    fn abort(self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,29 @@
+//! The store's protocol for processes of the same machine, over a unix socket with descriptors.
+//!
+//! | module | what |
+//! |---|---|
+//! | `frame` | frames, as both sides read and write them |
+//! | `listener` | the socket and its connections |
+//! | `session` | one connection: what it asks, writes and holds |
+//! | `outgoing` | replies on their way, with descriptors |
+//! | `connection` | the other side: the library for processes |
+//! | `incoming` | replies as they come, with descriptors |
+//! | `object` | an object as a process has it |
+
+mod connection;
+mod frame;
+mod incoming;
+mod listener;
+mod object;
+mod outgoing;
+mod session;
+
+pub use connection::{Connection, Welcome};
+pub(crate) use listener::Listener;
+pub use object::{Draft, LocalError, Object};
+
+/// The version of the protocol.
+const VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,412 @@
+//! One process's connection to the store: what it asks, what it writes, what it holds.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use prost::Message as _;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tonic::Code;
+use tripod_proto::tripod::v1::local_reply::Told;
+use tripod_proto::tripod::v1::local_request::Ask;
+use tripod_proto::tripod::v1::{
+    LocalCreate, LocalGet, LocalHello, LocalObject, LocalPut, LocalReply, LocalRequest, LocalRun, LocalSeal,
+    LocalWelcome,
+};
+
+use super::outgoing::{self, Outgoing, Passed};
+use super::{VERSION, frame};
+use crate::ids::{ObjectId, Run};
+use crate::incarnation::Incarnation;
+use crate::shelf::{GetError, RoomError, SealFailed, WriteError, Writer};
+use crate::table::Refusal;
+use crate::value::Value;
+
+/// Bytes of a request besides an object's.
+const OVERHEAD_BYTES: usize = 256;
+/// Replies that wait to be written; a process that does not read is not read from either.
+const REPLIES_MAX: usize = 1024;
+/// Requests of one process that wait for something.
+const WAITING_MAX: usize = 65_536;
+
+/// Serves one connection until it ends. Whatever it was writing is given up, and what it holds is released.
+pub(super) async fn serve(stream: UnixStream, incarnation: Arc<Incarnation>, address: Arc<str>) {
+    let stream = Arc::new(stream);
+    let (replies, queue) = mpsc::channel(REPLIES_MAX);
+    let writing = Arc::clone(&stream);
+    let mut session = Session {
+        incarnation,
+        address,
+        replies,
+        greeted: false,
+        writers: HashMap::new(),
+        held: HashMap::new(),
+        waiting: JoinSet::new(),
+        gets: HashMap::new(),
+        gets_begun: 0,
+    };
+    let ended = tokio::select! {
+        read = session.run(&stream) => read,
+        written = async move { outgoing::write_all(&writing, queue).await } => written,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a process of this machine was disconnected");
+    }
+}
+
+struct Session {
+    incarnation: Arc<Incarnation>,
+    /// What the store is known as to others.
+    address: Arc<str>,
+    replies: mpsc::Sender<Outgoing>,
+    greeted: bool,
+    writers: HashMap<ObjectId, Writer>,
+    /// Objects passed by descriptor, and how often.
+    held: HashMap<ObjectId, (u64, Arc<Value>)>,
+    waiting: JoinSet<Done>,
+    /// Gets that wait, by their tags; with the number of each, since a tag may be used again.
+    gets: HashMap<u64, (u64, AbortHandle)>,
+    gets_begun: u64,
+}
+
+/// What came of a request that had to wait.
+enum Done {
+    Get { tag: u64, number: u64, id: ObjectId, got: Result<Arc<Value>, Answer> },
+    Created { tag: u64, id: ObjectId, created: Result<Writer, Answer> },
+    Put { tag: u64, put: Result<(), Answer> },
+}
+
+/// A refusal as it is told.
+struct Answer {
+    code: Code,
+    text: String,
+}
+
+impl Answer {
+    fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+/// The connection is to end.
+type Broken = io::Error;
+
+impl Session {
+    async fn run(&mut self, stream: &UnixStream) -> Result<(), Broken> {
+        let inline_max = self.incarnation.shelf.limits().inline_bytes_max;
+        let frame_max = usize::try_from(inline_max).map_err(io::Error::other)? + OVERHEAD_BYTES;
+        let mut buffer = BytesMut::new();
+        loop {
+            while let Some(request) = frame::take(&mut buffer, frame_max).map_err(io::Error::other)? {
+                let request = LocalRequest::decode(request).map_err(io::Error::other)?;
+                self.asked(request).await?;
+            }
+            tokio::select! {
+                Some(done) = self.waiting.join_next() => match done {
+                    Ok(done) => self.done(done).await?,
+                    // A get that was cancelled; it was answered then.
+                    Err(error) if error.is_cancelled() => {}
+                    Err(error) => return Err(io::Error::other(error)),
+                },
+                readable = stream.readable() => {
+                    readable?;
+                    buffer.reserve(4096);
+                    match stream.try_read_buf(&mut buffer) {
+                        Ok(0) => return Ok(()),
+                        Ok(_) => {}
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+
+    async fn asked(&mut self, request: LocalRequest) -> Result<(), Broken> {
+        let tag = request.tag;
+        let Some(ask) = request.ask else {
+            return self
+                .refuse(tag, Answer::new(Code::InvalidArgument, "the request asks for nothing known"))
+                .await;
+        };
+        if !self.greeted && !matches!(ask, Ask::Hello(_)) {
+            return self
+                .refuse(tag, Answer::new(Code::InvalidArgument, "a connection begins with a hello"))
+                .await;
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            let text = format!("{WAITING_MAX} requests of this connection wait already");
+            return self.refuse(tag, Answer::new(Code::ResourceExhausted, text)).await;
+        }
+        match ask {
+            Ask::Hello(hello) => self.hello(tag, &hello).await,
+            Ask::Put(put) => self.put(tag, put).await,
+            Ask::Create(create) => self.create(tag, create).await,
+            Ask::Seal(seal) => {
+                let sealed = self.seal(&seal);
+                self.answer(tag, sealed).await
+            }
+            Ask::Abort(abort) => {
+                let id = ObjectId(abort.objectid);
+                let aborted = self.writers.remove(&id).map(drop).ok_or_else(|| not_writing(id));
+                self.answer(tag, aborted).await
+            }
+            Ask::Get(get) => self.get(tag, &get).await,
+            Ask::Cancel(cancel) => self.cancel(tag, cancel.get_tag).await,
+            Ask::Release(release) => {
+                let released = self.release(ObjectId(release.objectid));
+                self.answer(tag, released).await
+            }
+        }
+    }
+
+    async fn hello(&mut self, tag: u64, hello: &LocalHello) -> Result<(), Broken> {
+        if hello.version != VERSION {
+            let text = format!(
+                "version {} of the protocol is not known; this store speaks {VERSION}",
+                hello.version
+            );
+            return self.refuse(tag, Answer::new(Code::InvalidArgument, text)).await;
+        }
+        self.greeted = true;
+        let limits = self.incarnation.shelf.limits();
+        let welcome = LocalWelcome {
+            objstoreid: self.incarnation.id.0,
+            objstore_address: self.address.to_string(),
+            inline_bytes_max: limits.inline_bytes_max,
+            capacity_bytes: limits.capacity_bytes,
+        };
+        self.tell(tag, Some(Told::Welcome(welcome)), Passed::Nothing).await
+    }
+
+    async fn put(&mut self, tag: u64, put: LocalPut) -> Result<(), Broken> {
+        let inline_max = self.incarnation.shelf.limits().inline_bytes_max;
+        if put.data.len() as u64 > inline_max {
+            let text = format!("objects above {inline_max} bytes are created, written and sealed");
+            return self.refuse(tag, Answer::new(Code::InvalidArgument, text)).await;
+        }
+        let shelf = Arc::clone(&self.incarnation.shelf);
+        let work = async move {
+            let (id, run) = (ObjectId(put.objectid), run_of(put.run));
+            // A copy, so that a small object does not keep a whole buffer of what was read alive.
+            let data = Bytes::copy_from_slice(&put.data);
+            shelf.put(id, data, put.metadata_offset, run).await.map_err(|error| write_refused(&error))
+        };
+        self.begin(async move { Done::Put { tag, put: work.await } }).await
+    }
+
+    async fn create(&mut self, tag: u64, create: LocalCreate) -> Result<(), Broken> {
+        let shelf = Arc::clone(&self.incarnation.shelf);
+        let id = ObjectId(create.objectid);
+        let work = async move {
+            let created = shelf.create(id, create.size_bytes).await.map_err(|error| write_refused(&error));
+            Done::Created { tag, id, created }
+        };
+        self.begin(work).await
+    }
+
+    /// Does the work at once if it need not wait, so that the common case costs no task.
+    async fn begin(&mut self, work: impl Future<Output = Done> + Send + 'static) -> Result<(), Broken> {
+        let mut work = Box::pin(work);
+        // The waker is of no use: if this is not the end, a task asks again with its own.
+        let now = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        match now {
+            Poll::Ready(done) => self.done(done).await,
+            Poll::Pending => {
+                _ = self.waiting.spawn(work);
+                Ok(())
+            }
+        }
+    }
+
+    fn seal(&mut self, seal: &LocalSeal) -> Result<(), Answer> {
+        let id = ObjectId(seal.objectid);
+        let writer = self.writers.get_mut(&id).ok_or_else(|| not_writing(id))?;
+        match writer.seal(seal.metadata_offset, run_of(seal.run)) {
+            Ok(()) => {
+                self.writers.remove(&id);
+                Ok(())
+            }
+            Err(error @ SealFailed::MappingLeft(_)) => {
+                Err(Answer::new(Code::FailedPrecondition, error.to_string()))
+            }
+            Err(error) => {
+                self.writers.remove(&id);
+                let code = match error {
+                    SealFailed::Refused(_) => Code::NotFound,
+                    _ => Code::FailedPrecondition,
+                };
+                Err(Answer::new(code, error.to_string()))
+            }
+        }
+    }
+
+    async fn get(&mut self, tag: u64, get: &LocalGet) -> Result<(), Broken> {
+        let id = ObjectId(get.objectid);
+        let shelf = Arc::clone(&self.incarnation.shelf);
+        if let Some(decided) = shelf.get_now(id) {
+            return self.decided(tag, id, decided.map_err(|error| get_refused(&error))).await;
+        }
+        if self.gets.contains_key(&tag) {
+            let text = format!("another get with the tag {tag} waits");
+            return self.refuse(tag, Answer::new(Code::InvalidArgument, text)).await;
+        }
+        let timeout_ms = get.timeout_ms;
+        self.gets_begun += 1;
+        let number = self.gets_begun;
+        let work = async move {
+            let got = async { shelf.get(id).await.map_err(|error| get_refused(&error)) };
+            let got = match timeout_ms {
+                0 => got.await,
+                _ => {
+                    tokio::time::timeout(Duration::from_millis(timeout_ms), got).await.unwrap_or_else(|_| {
+                        let text = format!("object {id} has not come within {timeout_ms} ms");
+                        Err(Answer::new(Code::DeadlineExceeded, text))
+                    })
+                }
+            };
+            Done::Get { tag, number, id, got }
+        };
+        let handle = self.waiting.spawn(work);
+        self.gets.insert(tag, (number, handle));
+        Ok(())
+    }
+
+    async fn cancel(&mut self, tag: u64, get_tag: u64) -> Result<(), Broken> {
+        if let Some((_, get)) = self.gets.remove(&get_tag) {
+            get.abort();
+            self.refuse(get_tag, Answer::new(Code::Cancelled, "the get was cancelled")).await?;
+        }
+        self.answer(tag, Ok(())).await
+    }
+
+    fn release(&mut self, id: ObjectId) -> Result<(), Answer> {
+        let Some((count, _)) = self.held.get_mut(&id) else {
+            return Err(Answer::new(Code::NotFound, format!("this connection does not hold object {id}")));
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.held.remove(&id);
+        }
+        Ok(())
+    }
+
+    async fn done(&mut self, done: Done) -> Result<(), Broken> {
+        match done {
+            Done::Put { tag, put } => self.answer(tag, put).await,
+            Done::Created { tag, id, created } => match created {
+                Ok(writer) => self.created(tag, id, writer).await,
+                Err(answer) => self.refuse(tag, answer).await,
+            },
+            Done::Get { tag, number, id, got } => {
+                // One that was cancelled when it was just done has been answered.
+                if self.gets.get(&tag).is_none_or(|(current, _)| *current != number) {
+                    return Ok(());
+                }
+                self.gets.remove(&tag);
+                self.decided(tag, id, got).await
+            }
+        }
+    }
+
+    async fn decided(
+        &mut self,
+        tag: u64,
+        id: ObjectId,
+        got: Result<Arc<Value>, Answer>,
+    ) -> Result<(), Broken> {
+        match got {
+            Ok(value) => self.got(tag, id, value).await,
+            Err(answer) => self.refuse(tag, answer).await,
+        }
+    }
+
+    async fn created(&mut self, tag: u64, id: ObjectId, writer: Writer) -> Result<(), Broken> {
+        let size_bytes = writer.size_bytes();
+        let file = match writer.file().map(std::fs::File::try_clone) {
+            Some(Ok(file)) => file,
+            Some(Err(error)) => {
+                let text = RoomError::System(error.to_string()).to_string();
+                return self.refuse(tag, Answer::new(Code::ResourceExhausted, text)).await;
+            }
+            None => return self.refuse(tag, Answer::new(Code::Internal, "no memory was made")).await,
+        };
+        self.writers.insert(id, writer);
+        let object = LocalObject { size_bytes, metadata_offset: 0, data: Bytes::new(), descriptor: true };
+        self.tell(tag, Some(Told::Object(object)), Passed::Memory(file)).await
+    }
+
+    async fn got(&mut self, tag: u64, id: ObjectId, value: Arc<Value>) -> Result<(), Broken> {
+        let mut object = LocalObject {
+            size_bytes: value.size_bytes,
+            metadata_offset: value.metadata_offset,
+            data: Bytes::new(),
+            descriptor: false,
+        };
+        let passed = if let Some(bytes) = value.inline_bytes() {
+            object.data = bytes.clone();
+            Passed::Nothing
+        } else {
+            object.descriptor = true;
+            let held = self.held.entry(id).or_insert_with(|| (0, Arc::clone(&value)));
+            held.0 += 1;
+            // An object may have come again under its id; the newer one is what later gets are about.
+            held.1 = Arc::clone(&value);
+            Passed::Object(value)
+        };
+        self.tell(tag, Some(Told::Object(object)), passed).await
+    }
+
+    async fn answer(&mut self, tag: u64, answer: Result<(), Answer>) -> Result<(), Broken> {
+        match answer {
+            Ok(()) => self.tell(tag, None, Passed::Nothing).await,
+            Err(answer) => self.refuse(tag, answer).await,
+        }
+    }
+
+    async fn refuse(&mut self, tag: u64, answer: Answer) -> Result<(), Broken> {
+        let reply = LocalReply { tag, code: answer.code as i32, text: answer.text, told: None };
+        self.send(Outgoing { reply, passed: Passed::Nothing }).await
+    }
+
+    async fn tell(&mut self, tag: u64, told: Option<Told>, passed: Passed) -> Result<(), Broken> {
+        let reply = LocalReply { tag, code: Code::Ok as i32, text: String::new(), told };
+        self.send(Outgoing { reply, passed }).await
+    }
+
+    async fn send(&mut self, outgoing: Outgoing) -> Result<(), Broken> {
+        self.replies.send(outgoing).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+fn run_of(run: Option<LocalRun>) -> Option<Run> {
+    run.map(|run| Run { operation: run.operationid, attempt: run.attempt })
+}
+
+fn not_writing(id: ObjectId) -> Answer {
+    Answer::new(Code::NotFound, format!("this connection does not write object {id}"))
+}
+
+fn write_refused(error: &WriteError) -> Answer {
+    let code = match error {
+        WriteError::Refused(Refusal::Exists(_)) => Code::AlreadyExists,
+        WriteError::Refused(_) => Code::NotFound,
+        WriteError::Room(_) => Code::ResourceExhausted,
+    };
+    Answer::new(code, error.to_string())
+}
+
+fn get_refused(error: &GetError) -> Answer {
+    let code = match error {
+        GetError::Deallocated(_) => Code::NotFound,
+        GetError::Lost(_) => Code::DataLoss,
+        GetError::Room(_) => Code::ResourceExhausted,
+        GetError::Ended => Code::Cancelled,
+    };
+    Answer::new(code, error.to_string())
+}

@@ -1,0 +1,149 @@
+//! Telling the scheduler which objects became ready, once and in order.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tonic::{Code, Request};
+use tripod_proto::metadata::{RAY_ATTEMPT, RAY_OP};
+use tripod_proto::ray::ObjReadyRequest;
+use tripod_proto::ray::scheduler_client::SchedulerClient;
+use tripod_proto::tripod::v1::ray_call::Call;
+use tripod_proto::tripod::v1::ray_client::RayClient;
+use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayResult, RayRun};
+
+use super::endpoints::Refused;
+use super::{End, Endpoints, Session};
+use crate::ids::StoreId;
+use crate::shelf::{Report, Shelf};
+
+/// Reports in one call.
+const BATCH_MAX: usize = 256;
+/// The scheduler's word for an id that it has given up.
+const EXPIRED: &str = "expired";
+
+/// Reports until the scheduler has given the store up. A report is sent until it is answered.
+pub(crate) async fn report(
+    endpoints: &Endpoints,
+    mut session: Session,
+    id: StoreId,
+    shelf: &Arc<Shelf>,
+    reports: &mut mpsc::UnboundedReceiver<Report>,
+) -> End {
+    let mut batches = true;
+    let mut waiting = Vec::with_capacity(BATCH_MAX);
+    loop {
+        if waiting.is_empty() && reports.recv_many(&mut waiting, BATCH_MAX).await == 0 {
+            // The shelf is gone, and with it whoever would be asked.
+            return End::Expired;
+        }
+        let reporter = Reporter { endpoints, session: &session, id };
+        let count = if batches { waiting.len() } else { 1 };
+        let answer = match waiting.as_slice() {
+            [first, ..] if count == 1 => reporter.one(*first).await.map(|()| Vec::new()),
+            all => reporter.many(all).await,
+        };
+        match answer {
+            Ok(results) => {
+                session.answered();
+                for (report, result) in waiting.drain(..count).zip(results) {
+                    if settle(shelf, report, &result) == Some(End::Expired) {
+                        return End::Expired;
+                    }
+                }
+            }
+            Err(refused) => match judge(&refused) {
+                Verdict::End => return End::Expired,
+                // Not executed under this session, or executed and forgotten: a report may come twice.
+                Verdict::NewSession => session = Session::draw(),
+                Verdict::NoBatches if batches && count > 1 => {
+                    session.answered();
+                    batches = false;
+                }
+                Verdict::NoBatches | Verdict::Refused => {
+                    session.answered();
+                    for report in waiting.drain(..count) {
+                        drop_copy(shelf, report, refused.status.message());
+                    }
+                }
+            },
+        }
+    }
+}
+
+struct Reporter<'a> {
+    endpoints: &'a Endpoints,
+    session: &'a Session,
+    id: StoreId,
+}
+
+impl Reporter<'_> {
+    async fn one(&self, report: Report) -> Result<(), Refused> {
+        let request = || -> Request<ObjReadyRequest> {
+            let mut request = self.session.stamped(self.message(report));
+            if let Some(run) = report.run {
+                request.metadata_mut().insert(RAY_OP, run.operation.into());
+                request.metadata_mut().insert(RAY_ATTEMPT, run.attempt.into());
+            }
+            request
+        };
+        let send = |channel, request| async move { SchedulerClient::new(channel).obj_ready(request).await };
+        self.endpoints.call("ObjReady", request, send).await.map(drop)
+    }
+
+    async fn many(&self, reports: &[Report]) -> Result<Vec<RayResult>, Refused> {
+        let call = |report: &Report| RayCall {
+            call: Some(Call::Ready(self.message(*report))),
+            run: report.run.map(|run| RayRun { operationid: run.operation, attempt: run.attempt }),
+            ..RayCall::default()
+        };
+        let request = || {
+            let calls = reports.iter().map(call).collect();
+            self.session.stamped(RayBatchRequest { workerid: None, calls })
+        };
+        let send = |channel, request| async move { RayClient::new(channel).batch(request).await };
+        Ok(self.endpoints.call("Batch", request, send).await?.results)
+    }
+
+    fn message(&self, report: Report) -> ObjReadyRequest {
+        ObjReadyRequest { objectid: report.object.0, objstoreid: self.id.0 }
+    }
+}
+
+/// What a refusal of a whole call means.
+enum Verdict {
+    End,
+    NewSession,
+    NoBatches,
+    /// The scheduler does not want the object.
+    Refused,
+}
+
+fn judge(refused: &Refused) -> Verdict {
+    let text = refused.status.message();
+    match refused.status.code() {
+        Code::Unimplemented => Verdict::NoBatches,
+        Code::FailedPrecondition if refused.reason() == EXPIRED && !text.contains("session") => Verdict::End,
+        Code::FailedPrecondition if refused.reason().contains("session") || text.contains("session") => {
+            Verdict::NewSession
+        }
+        _ => Verdict::Refused,
+    }
+}
+
+/// What one result of a batch means.
+fn settle(shelf: &Arc<Shelf>, report: Report, result: &RayResult) -> Option<End> {
+    if result.code == Code::Ok as i32 {
+        return None;
+    }
+    if result.reason == EXPIRED {
+        return Some(End::Expired);
+    }
+    drop_copy(shelf, report, &result.text);
+    None
+}
+
+/// The scheduler does not count this copy, so it would never order it deallocated.
+fn drop_copy(shelf: &Arc<Shelf>, report: Report, text: &str) {
+    tracing::info!(object = %report.object, text, "the scheduler does not want an object, which is dropped");
+    shelf.deallocate(report.object);
+}

@@ -1,0 +1,148 @@
+//! Getting objects, and waiting for them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{Place, RoomError, Shelf};
+use crate::ids::ObjectId;
+use crate::table::Found;
+use crate::value::Value;
+
+/// Why an object cannot be got.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GetError {
+    #[error("object {0} was deallocated: nothing refers to it any more")]
+    Deallocated(ObjectId),
+    #[error("object {0} was damaged on disk; next: ask the scheduler for it again")]
+    Lost(ObjectId),
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    #[error("the store registers anew and has no objects any more")]
+    Ended,
+}
+
+/// Who waits, by the id that was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    waiters: HashMap<ObjectId, HashMap<u64, oneshot::Sender<Option<RoomError>>>>,
+    places: u64,
+}
+
+impl Waiting {
+    /// Has everybody look again who waits for that id, or tells them why it would be in vain.
+    pub(super) fn wake(&mut self, id: ObjectId, error: Option<&RoomError>) {
+        for (_, waiter) in self.waiters.remove(&id).unwrap_or_default() {
+            // Who went away needs no answer.
+            _ = waiter.send(error.cloned());
+        }
+    }
+
+    fn join(&mut self, id: ObjectId) -> (u64, oneshot::Receiver<Option<RoomError>>) {
+        let (sender, receiver) = oneshot::channel();
+        self.places += 1;
+        self.waiters.entry(id).or_default().insert(self.places, sender);
+        (self.places, receiver)
+    }
+
+    fn leave(&mut self, id: ObjectId, place: u64) {
+        if let Some(waiters) = self.waiters.get_mut(&id) {
+            waiters.remove(&place);
+            if waiters.is_empty() {
+                self.waiters.remove(&id);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.waiters.values().map(HashMap::len).sum()
+    }
+}
+
+/// Takes a waiter's place away when it stops waiting, however it does.
+struct Wait<'a> {
+    shelf: &'a Shelf,
+    id: ObjectId,
+    place: u64,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.shelf.inner.lock().waiting.leave(self.id, self.place);
+    }
+}
+
+/// What a look finds.
+enum Look {
+    Decided(Result<Arc<Value>, GetError>),
+    Wait(u64, oneshot::Receiver<Option<RoomError>>),
+}
+
+impl Shelf {
+    /// Whether the object can be got here, at most after reading it from disk.
+    pub(crate) fn is_ready(&self, id: ObjectId) -> bool {
+        matches!(self.inner.lock().table.find(id), Found::Ready(_))
+    }
+
+    /// The object, if it can be had without waiting, or can never be had.
+    pub(crate) fn get_now(&self, id: ObjectId) -> Option<Result<Arc<Value>, GetError>> {
+        let mut inner = self.inner.lock();
+        match inner.table.find(id) {
+            Found::Deallocated => Some(Err(GetError::Deallocated(id))),
+            Found::Lost => Some(Err(GetError::Lost(id))),
+            Found::NotYet => None,
+            Found::Ready(canonical) => match inner.items.touch(canonical) {
+                Some(Place::Memory(value) | Place::Spilling(value)) => Some(Ok(Arc::clone(value))),
+                _ => None,
+            },
+        }
+    }
+
+    /// Waits until the object is here. It is pinned while the answer is held.
+    ///
+    /// # Errors
+    /// [`GetError`].
+    pub(crate) async fn get(self: &Arc<Self>, id: ObjectId) -> Result<Arc<Value>, GetError> {
+        loop {
+            let (place, receiver) = match self.look(id) {
+                Look::Decided(decided) => return decided,
+                Look::Wait(place, receiver) => (place, receiver),
+            };
+            let _wait = Wait { shelf: self, id, place };
+            match receiver.await {
+                Ok(None) => {}
+                Ok(Some(error)) => return Err(error.into()),
+                Err(_) => return Err(GetError::Ended),
+            }
+        }
+    }
+
+    fn look(self: &Arc<Self>, id: ObjectId) -> Look {
+        if let Some(decided) = self.get_now(id) {
+            return Look::Decided(decided);
+        }
+        let mut inner = self.inner.lock();
+        // It may have been decided between the two looks.
+        match inner.table.find(id) {
+            Found::Deallocated => return Look::Decided(Err(GetError::Deallocated(id))),
+            Found::Lost => return Look::Decided(Err(GetError::Lost(id))),
+            Found::NotYet => {}
+            Found::Ready(canonical) => match inner.items.place(canonical) {
+                Some(Place::Memory(value) | Place::Spilling(value)) => {
+                    return Look::Decided(Ok(Arc::clone(value)));
+                }
+                Some(Place::Disk(spilled)) => {
+                    let spilled = Arc::clone(spilled);
+                    inner.items.set(canonical, Place::Restoring(Arc::clone(&spilled)));
+                    // A task of its own: whoever asked first may go away, and others wait too.
+                    tokio::spawn(Arc::clone(self).restore(canonical, spilled));
+                }
+                Some(Place::Restoring(_)) | None => {}
+            },
+        }
+        let (place, receiver) = inner.waiting.join(id);
+        Look::Wait(place, receiver)
+    }
+}

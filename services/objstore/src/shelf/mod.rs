@@ -1,0 +1,166 @@
+//! The objects of one store: the table of states, and the bytes that belong to it.
+//!
+//! An object is pinned while somebody else than the shelf holds its [`Value`]. That is told by the count of holders
+//! under the lock: nobody can become a second holder without the lock, so an object with one holder may be moved.
+
+mod get;
+mod item;
+mod room;
+mod writer;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+
+pub(crate) use self::get::GetError;
+use self::item::{Items, Place};
+pub(crate) use self::room::RoomError;
+pub(crate) use self::writer::{SealFailed, WriteError, Writer};
+use crate::ids::{ObjectId, Run};
+use crate::spill::Directory;
+use crate::table::{Delivery, Life, Refusal, Table};
+use crate::value::{Gauge, Value};
+
+/// An object that became ready here, for the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) object: ObjectId,
+    pub(crate) run: Option<Run>,
+}
+
+/// What a store may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) capacity_bytes: u64,
+    pub(crate) inline_bytes_max: u64,
+}
+
+/// What a store has taken, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) used_bytes: u64,
+    pub(crate) capacity_bytes: u64,
+    pub(crate) spilled_bytes: u64,
+}
+
+/// The objects of one store.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    inner: Mutex<Inner>,
+    limits: Limits,
+    gauge: Arc<Gauge>,
+    directory: Option<Arc<Directory>>,
+    /// An attempt to make room has ended.
+    room: Notify,
+    /// In the order in which objects became ready. There are never more than objects here, so it needs no bound.
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    table: Table,
+    items: Items,
+    waiting: get::Waiting,
+    /// Objects that are just being written to disk.
+    spilling: usize,
+}
+
+impl Shelf {
+    pub(crate) fn new(
+        limits: Limits,
+        gauge: Arc<Gauge>,
+        directory: Option<Arc<Directory>>,
+        reports: mpsc::UnboundedSender<Report>,
+    ) -> Arc<Self> {
+        let inner = Mutex::default();
+        Arc::new(Self { inner, limits, gauge, directory, room: Notify::new(), reports })
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            used_bytes: self.gauge.bytes(),
+            capacity_bytes: self.limits.capacity_bytes,
+            spilled_bytes: self.directory.as_ref().map_or(0, |directory| directory.bytes()),
+        }
+    }
+
+    /// A whole small object: begun, written and finished in one.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub(crate) async fn put(
+        self: &Arc<Self>,
+        id: ObjectId,
+        bytes: Bytes,
+        metadata_offset: u64,
+        run: Option<Run>,
+    ) -> Result<(), WriteError> {
+        let mut begun = self.begin(id)?;
+        let charge = self.reserve(bytes.len() as u64).await?;
+        begun.finish(Value::inline(bytes, metadata_offset, charge), run)?;
+        Ok(())
+    }
+
+    /// Ids that can be got here, aliases included, in ascending order.
+    pub(crate) fn ready(&self) -> Vec<ObjectId> {
+        self.inner.lock().table.ready()
+    }
+
+    /// An order to fetch an object.
+    pub(crate) fn deliver(&self, id: ObjectId) -> Delivery {
+        self.inner.lock().table.deliver(id)
+    }
+
+    /// Whether a writer may still go on.
+    ///
+    /// # Errors
+    /// [`Refusal::Gone`].
+    pub(crate) fn check_current(&self, id: ObjectId, life: Life) -> Result<(), Refusal> {
+        if self.inner.lock().table.is_current(id, life) { Ok(()) } else { Err(Refusal::Gone(id)) }
+    }
+
+    /// The writer gave up.
+    pub(crate) fn abandon(&self, id: ObjectId, life: Life) {
+        self.inner.lock().table.abandon(id, life);
+    }
+
+    /// Another id for an object that is here.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub(crate) fn alias(&self, alias: ObjectId, canonical: ObjectId) -> Result<(), Refusal> {
+        let mut inner = self.inner.lock();
+        inner.table.alias(alias, canonical)?;
+        inner.waiting.wake(alias, None);
+        Ok(())
+    }
+
+    /// Nobody needs the object any more. What still reads it can go on; the memory is free after that.
+    pub(crate) fn deallocate(&self, id: ObjectId) {
+        let mut inner = self.inner.lock();
+        for ended in inner.table.deallocate(id) {
+            inner.items.remove(ended);
+            inner.waiting.wake(ended, None);
+        }
+        drop(inner);
+        self.room.notify_waiters();
+    }
+
+    /// The object's bytes are damaged: it is as if it had never been here, but who asks is told.
+    fn lose(&self, id: ObjectId) {
+        let mut inner = self.inner.lock();
+        for lost in inner.table.lose(id) {
+            inner.items.remove(lost);
+            inner.waiting.wake(lost, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

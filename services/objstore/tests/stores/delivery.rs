@@ -1,0 +1,257 @@
+//! Objects on their way from store to store.
+
+use std::time::Duration;
+
+use tonic::Status;
+use tripod_objstore::ObjectId;
+use tripod_proto::ray::{DeallocateObjectRequest, ObjChunk};
+
+use crate::peer::{Then, chunk, peer};
+use crate::support::{Scene, pattern};
+
+const MIB: usize = 1 << 20;
+
+#[tokio::test]
+async fn objects_come_from_another_store_whole_and_are_reported_once() {
+    let scene = Scene::new().await;
+    let (source, mut target) = (scene.store().await, scene.store().await);
+    let sizes = [0, 1, 8193, 64 << 10, (64 << 10) + 1, 3 * MIB + 17];
+    for (object, len) in (0..).zip(sizes) {
+        source.put(object, len).await;
+    }
+    for round in 0..3 {
+        for (object, len) in (0..).zip(sizes) {
+            target.fetch(object, source.store.address()).await;
+            if round > 0 {
+                target.expect(object, len).await;
+            }
+        }
+    }
+    for object in 0..6 {
+        scene.node.until_ready(target.id, object).await;
+    }
+    let ready = scene.node.facts.lock().expect("not poisoned").ready.clone();
+    assert_eq!(ready.iter().filter(|told| told.store == target.id.0).count(), 6, "{ready:?}");
+}
+
+#[tokio::test]
+async fn many_objects_come_at_a_time_in_both_directions() {
+    let scene = Scene::new().await;
+    let (mut left, mut right) = (scene.store().await, scene.store().await);
+    for object in 0..40 {
+        let store = if object % 2 == 0 { &left } else { &right };
+        store.put(object, usize::try_from(object).expect("small") * 20_000).await;
+    }
+    let (at_left, at_right) = (left.store.address().to_owned(), right.store.address().to_owned());
+    for object in 0..40 {
+        left.fetch(object, &at_right).await;
+        right.fetch(object, &at_left).await;
+    }
+    for object in 0..40 {
+        let len = usize::try_from(object).expect("small") * 20_000;
+        tokio::join!(left.expect(object, len), right.expect(object, len));
+    }
+}
+
+/// The whole of an object in chunks of 1 MiB, from where the request asks on, as a store of ours sends it.
+fn rest(object: u64, len: usize, offset: u64) -> Vec<ObjChunk> {
+    let all = pattern(object, len);
+    let offset = usize::try_from(offset).expect("small");
+    let mut chunks: Vec<_> = all[offset..].chunks(MIB).map(|data| chunk(len, data)).collect();
+    if offset > 0 {
+        chunks[0].before_crc32c = Some(crc32c::crc32c(&all[..offset]));
+    }
+    chunks
+}
+
+#[tokio::test]
+async fn a_source_that_dies_midway_is_gone_on_from_by_another() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.stall = Duration::from_millis(500);
+    let mut target = scene.store_with(config).await;
+    let dying =
+        peer(|request| Ok((rest(5, 4 * MIB, request.offset).into_iter().take(2).collect(), Then::Hangs)))
+            .await;
+    let other = peer(|request| Ok((rest(5, 4 * MIB, request.offset), Then::Ends))).await;
+    target.fetch(5, &dying.address).await;
+    crate::support::until("the first source is asked", || (dying.asked().len() == 1).then_some(())).await;
+    target.fetch(5, &other.address).await;
+    drop(dying);
+    target.expect(5, 4 * MIB).await;
+    let [asked] = other.asked().try_into().expect("asked once");
+    assert_eq!(asked.offset % MIB as u64, 0);
+    assert_eq!(asked.chunk_bytes, MIB as u64);
+}
+
+#[tokio::test]
+async fn a_source_that_breaks_off_is_asked_for_the_rest() {
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let breaking =
+        peer(|request| Ok((rest(5, 4 * MIB, request.offset).into_iter().take(1).collect(), Then::Breaks)))
+            .await;
+    target.fetch(5, &breaking.address).await;
+    target.expect(5, 4 * MIB).await;
+    let offsets: Vec<_> = breaking.asked().iter().map(|asked| asked.offset).collect();
+    assert_eq!(offsets, [0, 1 << 20, 2 << 20, 3 << 20]);
+}
+
+#[tokio::test]
+async fn a_source_that_sends_nothing_is_left_for_another() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.stall = Duration::from_millis(100);
+    let mut target = scene.store_with(config).await;
+    let silent =
+        peer(|request| Ok((rest(5, 3 * MIB, request.offset).into_iter().take(1).collect(), Then::Hangs)))
+            .await;
+    let other = peer(|request| Ok((rest(5, 3 * MIB, request.offset), Then::Ends))).await;
+    target.fetch(5, &silent.address).await;
+    target.fetch(5, &other.address).await;
+    target.expect(5, 3 * MIB).await;
+    assert!(!other.asked().is_empty());
+}
+
+#[tokio::test]
+async fn the_rest_of_another_object_is_not_put_behind_the_beginning_of_this_one() {
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let first = peer(|_| Ok((rest(5, 3 * MIB, 0).into_iter().take(1).collect(), Then::Breaks))).await;
+    // The object was made once more, with the same size and other bytes.
+    let again = peer(|request| Ok((rest(6, 3 * MIB, request.offset), Then::Ends))).await;
+    target.fetch(5, &first.address).await;
+    crate::support::until("the first source is asked", || (!first.asked().is_empty()).then_some(())).await;
+    drop(first);
+    target.fetch(5, &again.address).await;
+    let got = target.local.get(ObjectId(5), Some(crate::support::PATIENCE)).await.expect("it comes");
+    assert!(got.bytes().expect("mapped") == pattern(6, 3 * MIB), "two objects were mixed");
+}
+
+#[tokio::test]
+async fn a_store_of_2016_that_breaks_off_is_asked_for_the_whole_again() {
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let rounds = std::sync::atomic::AtomicUsize::new(0);
+    let seed = peer(move |_| {
+        let all = pattern(5, 100_000);
+        let data =
+            |part: &[u8]| ObjChunk { data: part.to_vec().into(), total_size: 100_000, ..ObjChunk::default() };
+        let chunks: Vec<_> = all.chunks(8192).map(data).collect();
+        let first = rounds.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        Ok(if first { (chunks[..3].to_vec(), Then::Breaks) } else { (chunks, Then::Ends) })
+    })
+    .await;
+    target.fetch(5, &seed.address).await;
+    target.expect(5, 100_000).await;
+}
+
+#[tokio::test]
+async fn a_store_that_lies_is_not_believed_and_another_is_asked() {
+    type Lie = fn(Vec<ObjChunk>) -> Vec<ObjChunk>;
+    let lies: [(&str, Lie); 6] = [
+        ("a wrong checksum", |mut chunks| {
+            chunks[1].data_crc32c = Some(7);
+            chunks
+        }),
+        ("a size that changes", |mut chunks| {
+            chunks[1].total_size += 1;
+            chunks
+        }),
+        ("more than it says", |mut chunks| {
+            chunks.push(chunks[0].clone());
+            chunks
+        }),
+        ("less than it says", |mut chunks| {
+            chunks.pop();
+            chunks
+        }),
+        ("more than anybody has", |mut chunks| {
+            chunks.iter_mut().for_each(|chunk| chunk.total_size = u64::MAX);
+            chunks
+        }),
+        ("nothing at all", |_| Vec::new()),
+    ];
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let honest = scene.store().await;
+    for (object, (what, lie)) in (0..).zip(lies) {
+        let liar = peer(move |_| Ok((lie(rest(object, 3 * MIB, 0)), Then::Ends))).await;
+        honest.put(object, 3 * MIB).await;
+        target.fetch(object, &liar.address).await;
+        crate::support::until(what, || (!liar.asked().is_empty()).then_some(())).await;
+        assert_eq!(target.info().await.objectid.len() as u64, object, "{what}: the lie was believed");
+        target.fetch(object, honest.store.address()).await;
+        target.expect(object, 3 * MIB).await;
+    }
+    assert_eq!(target.info().await.used_bytes, 6 * 3 * MIB as u64);
+}
+
+#[tokio::test]
+async fn an_object_that_nobody_has_is_given_up_and_can_be_ordered_again() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.patience = Duration::from_millis(200);
+    let mut target = scene.store_with(config).await;
+    let absent = peer(|_| Err(Status::not_found("it is not here"))).await;
+    target.fetch(5, &absent.address).await;
+    crate::support::until("it is asked", || (absent.asked().len() == 1).then_some(())).await;
+    // When it was given up, an order begins anew.
+    let deadline = tokio::time::Instant::now() + crate::support::PATIENCE;
+    while absent.asked().len() < 2 {
+        assert!(tokio::time::Instant::now() < deadline, "it is never tried again");
+        target.fetch(5, &absent.address).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let source = scene.store().await;
+    source.put(5, 100).await;
+    target.fetch(5, source.store.address()).await;
+    target.expect(5, 100).await;
+}
+
+#[tokio::test]
+async fn an_object_that_is_deallocated_on_its_way_does_not_arrive() {
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let slow =
+        peer(|request| Ok((rest(5, 4 * MIB, request.offset).into_iter().take(1).collect(), Then::Hangs)))
+            .await;
+    target.fetch(5, &slow.address).await;
+    crate::support::until("it is asked", || (!slow.asked().is_empty()).then_some(())).await;
+    let order = DeallocateObjectRequest { canonical_objectid: 5, objstoreid: Some(target.id.0) };
+    target.client.deallocate_object(order).await.expect("acknowledged");
+    let deadline = tokio::time::Instant::now() + crate::support::PATIENCE;
+    while target.info().await.used_bytes > 0 {
+        assert!(tokio::time::Instant::now() < deadline, "its memory stays");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let gone = target.local.get(ObjectId(5), None).await.expect_err("deallocated");
+    assert!(gone.to_string().contains("deallocated"), "{gone}");
+}
+
+#[tokio::test]
+async fn spilled_objects_are_read_back_for_other_stores_and_arrive_in_stores_that_spill() {
+    let scene = Scene::new().await;
+    let small = |name: &str| {
+        let mut config = scene.config();
+        config.capacity_bytes = 2 * MIB as u64;
+        config.spill_directory = Some(scene.path(name));
+        config
+    };
+    let mut source = scene.store_with(small("source")).await;
+    let mut target = scene.store_with(small("target")).await;
+    for object in 0..8 {
+        source.put(object, MIB / 2 + 3).await;
+    }
+    assert!(source.info().await.spilled_bytes > 2 * MIB as u64);
+    for object in 0..8 {
+        target.fetch(object, source.store.address()).await;
+    }
+    for object in (0..8).rev() {
+        target.expect(object, MIB / 2 + 3).await;
+        source.expect(object, MIB / 2 + 3).await;
+    }
+    let info = target.info().await;
+    assert_eq!(info.objectid.len(), 8);
+    assert!(info.used_bytes <= info.capacity_bytes && info.spilled_bytes > 0);
+}

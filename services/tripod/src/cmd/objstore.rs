@@ -1,0 +1,115 @@
+//! `tripod objstore`: the object store of a machine.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+
+use clap::Args;
+use serde::Serialize;
+use tripod_objstore::{Config, Store};
+use tripod_proto::code::Code;
+
+use crate::cli::Global;
+use crate::failure::Failure;
+use crate::node::{DEFAULT_JOB, Stop};
+use crate::output::{self, Format};
+
+const EXAMPLES: &str = "\
+One store a machine keeps the objects of its workers and drivers in shared memory, and fetches others from
+other stores. Memory that is full is made free by writing cold objects to DIRECTORY/spill.
+
+A store that starts again is a new one: objects that only the old one held are made again by their tasks.
+
+Examples:
+  tripod objstore                                     for a cluster on this machine
+  tripod objstore --listen 10.0.0.5:7750 --capacity-mib 65536 --directory /var/lib/tripod-objects";
+
+/// Flags of `objstore`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ObjStoreArgs {
+    /// Where other stores and the nodes reach this one; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+
+    /// The address that others are told, where it is another one
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
+
+    /// The job whose objects these are
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_JOB)]
+    job: String,
+
+    /// Memory for objects
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    capacity_mib: u64,
+
+    /// What objects may take on disk that memory has no room for; 0: they are refused instead
+    #[arg(long, value_name = "MIB", default_value_t = 16 << 10, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
+    spill_mib: u64,
+
+    /// Where the socket for processes of this machine and the objects on disk go [default: tripod-objstore-UID in
+    /// the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// End gracefully when standard input ends, that is, when the process that started this one does
+    #[arg(long)]
+    exit_with_parent: bool,
+}
+
+/// What a store prints when it is registered. A contract: fields may be added, never renamed.
+#[derive(Debug, Serialize)]
+struct ServesLine<'a> {
+    store: u64,
+    address: &'a str,
+    socket: String,
+}
+
+/// Keeps objects until it is told to stop.
+pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failure> {
+    let stop = Stop::listen(args.exit_with_parent)?;
+    let store = Store::start(config(args, global)?).await?;
+    let mut stopped = pin!(async {
+        let reason = stop.wait().await;
+        tracing::info!(reason, "object store was told to stop");
+    });
+    tokio::select! {
+        told = tell(&store, global.format()) => told?,
+        () = &mut stopped => return Ok(store.stop().await?),
+    }
+    Ok(store.run_until(stopped).await?)
+}
+
+/// Prints where the store is, once it is registered. Nothing if it ends before: its end tells why.
+async fn tell(store: &Store, format: Format) -> Result<(), Failure> {
+    let mut registered = store.registered();
+    let id = registered.wait_for(Option::is_some).await.ok().and_then(|id| *id);
+    let Some(id) = id else { return Ok(()) };
+    let (address, socket) = (store.address(), store.socket().display().to_string());
+    match format {
+        Format::Json => output::json(&ServesLine { store: id.0, address, socket })?,
+        Format::Table => output::line(&format!("object store {id} serves at {address}, here at {socket}"))?,
+    }
+    Ok(())
+}
+
+fn config(args: ObjStoreArgs, global: &Global) -> Result<Config, Failure> {
+    let own = || std::env::temp_dir().join(format!("tripod-objstore-{}", nix::unistd::geteuid()));
+    let directory = args.directory.unwrap_or_else(own);
+    let made = std::fs::DirBuilder::new().recursive(true).create(&directory);
+    made.map_err(|error| {
+        let text = format!("--directory {}: cannot be made: {error}", directory.display());
+        Failure::new(Code::ValueIllegal, text)
+    })?;
+    let mut config = Config::new(global.endpoints.clone(), directory.clone());
+    config.listen = args.listen;
+    config.advertise = args.advertise;
+    config.job = Some(args.job);
+    config.capacity_bytes = args.capacity_mib << 20;
+    if args.spill_mib > 0 {
+        config.spill_directory = Some(directory.join("spill"));
+        config.spill_bytes_max = args.spill_mib << 20;
+    }
+    Ok(config)
+}
