@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_raft::backup::Saving;
 use tripod_raft::{
@@ -19,6 +20,7 @@ use crate::memory::MemoryBackend;
 use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
+use crate::peers::{Peers, PeersHandler, marked};
 use crate::pulse::{Beat, Pulse};
 use crate::submit::Submitter;
 
@@ -39,6 +41,7 @@ pub struct Gateway {
     calls: Arc<Calls>,
     submitter: Arc<Submitter>,
     pulse: Arc<Pulse>,
+    peers: Arc<Peers>,
 }
 
 impl Gateway {
@@ -56,11 +59,12 @@ impl Gateway {
         let Parts { hub, keeper, clock, options } = parts;
         let calls = Calls::new(options.waiting_max);
         keeper.start(&backend);
+        let peers = keeper.peers();
         let submitter = Submitter::new(Arc::clone(&backend), Arc::clone(&calls), options.hold);
         let submitter = Arc::new(submitter);
         let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
         let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
-        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse) }
+        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -160,6 +164,23 @@ impl Gateway {
         incarnation: Incarnation,
     ) -> Result<Reply, Outage> {
         self.pulse.beat(Beat { scope, task, incarnation }).await
+    }
+
+    /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node
+    /// answers it. The question may be answered twice.
+    ///
+    /// # Errors
+    /// [`Outage`]: there is no leader, or it does not answer now.
+    pub async fn ask_leader(&self, question: &Bytes) -> Result<Bytes, Outage> {
+        self.backend.ask_leader(marked(question)).await.map_err(|error| match error {
+            ProposeError::Stopped(_) => Outage::Stopping,
+            error => Outage::NoLeader { waited_ms: 0, last: error.to_string() },
+        })
+    }
+
+    /// Has this node answer [`Self::ask_leader`] while it leads. To be called once for a node.
+    pub fn answer_peers(&self, handler: PeersHandler) {
+        self.peers.handle(handler);
     }
 
     /// Listens to a topic from now on. Create it before looking at the state, or a change between the

@@ -21,7 +21,7 @@
 //! and `memory` its double; `aside` is where long work goes. `submit`, `session` and `hold` send
 //! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
-//! `readiness` whether it can serve.
+//! `readiness` whether it can serve. `peers` asks the leader what a front end of its node keeps in memory.
 
 mod aside;
 mod backend;
@@ -36,6 +36,7 @@ mod memory;
 mod options;
 mod outage;
 mod parts;
+mod peers;
 mod pulse;
 mod readiness;
 mod session;
@@ -51,6 +52,7 @@ pub use memory::{MemoryBackend, Mishap};
 pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
+pub use peers::PeersHandler;
 pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::Saving;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tripod_raft::{Applied, ProposeError};
-use tripod_state::{Answer, Command, Envelope, Fault, session};
+use tripod_state::{Answer, Command, Envelope, Fault, ray, session};
 
 use crate::backend::Backend;
 use crate::calls::Calls;
@@ -154,5 +154,14 @@ fn certain(applied: Applied, hold: &Hold<'_>) -> Result<Applied, Outage> {
 /// Commands that may be executed twice without harm, and whose refusals speak of the session they
 /// name, which must not be taken for ours.
 fn is_repeatable(command: &Command) -> bool {
-    matches!(command, Command::Session(session::Command::Close { .. } | session::Command::ExpireIdle { .. }))
+    match command {
+        Command::Session(command) => {
+            matches!(command, session::Command::Close { .. } | session::Command::ExpireIdle { .. })
+        }
+        // A stamp of the client's own is the scheduler's to remember, and what its leader decides is checked
+        // again whenever it is applied.
+        Command::Ray(ray::Command::Ask { origin, .. }) => origin.stamp.is_some(),
+        Command::Ray(ray::Command::Lead { .. }) => true,
+        _ => false,
+    }
 }

@@ -25,6 +25,7 @@ use self::tasks::{Connected, TaskTimers};
 use crate::backend::{Backend, Future, look};
 use crate::clock::{Clock, percent};
 use crate::options::Options;
+use crate::peers::Peers;
 use crate::pulse::{Beat, Suspicion, Verdict, decode_beats, encode_verdicts};
 
 /// What must lie between two beats of a task, in percent of its job's heartbeat timeout, for the
@@ -38,6 +39,8 @@ pub(crate) struct Keeper {
     backend: OnceLock<Weak<dyn Backend>>,
     clock: Clock,
     options: Options,
+    /// Answers what is no batch of heartbeats.
+    peers: Arc<Peers>,
     /// Whether there is a `Memory::reign`, for a glance without the lock.
     leading: AtomicBool,
     memory: Mutex<Memory>,
@@ -67,9 +70,14 @@ impl Keeper {
             backend: OnceLock::new(),
             clock,
             options,
+            peers: Arc::default(),
             leading: AtomicBool::new(false),
             memory: Mutex::new(memory),
         })
+    }
+
+    pub(crate) fn peers(&self) -> Arc<Peers> {
+        Arc::clone(&self.peers)
     }
 
     /// Starts the timers; they end with the backend.
@@ -191,6 +199,9 @@ impl Memory {
 
 impl AskHandler for Keeper {
     fn ask(&self, question: Bytes) -> Future<Result<Bytes, String>> {
+        if let Some(answer) = self.peers.answer(&question) {
+            return Box::pin(std::future::ready(answer));
+        }
         let answer = match self.backend.get().and_then(Weak::upgrade) {
             Some(backend) => self.answer(backend.as_ref(), question),
             None => Err("the node is starting".into()),

@@ -1,0 +1,155 @@
+//! Many calls in one: `tripod.v1.Ray/Batch`.
+
+use tonic::{Code, Status};
+use tripod_proto::ray as pb;
+use tripod_proto::tripod::v1::ray_call::Call;
+use tripod_proto::tripod::v1::ray_result::Reply;
+use tripod_proto::tripod::v1::{RayBatchResponse, RayCall, RayResult, RayRun, RayTaskOptions};
+use tripod_state::ray::ids::{Attempt, OperationId};
+use tripod_state::ray::{Answer, Refusal, Request, Run, TaskOptions};
+
+use crate::{caller, decode, status};
+
+/// Calls of one batch. One command holds the state for as long as all of them take.
+pub(crate) const CALLS_MAX: usize = 4096;
+
+/// The batch as one request. A call that cannot be read refuses all of them: its client is broken, and nothing has
+/// been done yet.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` or `RESOURCE_EXHAUSTED`, with the place of the call.
+pub(crate) fn decode(calls: Vec<RayCall>) -> Result<Request, Status> {
+    if calls.len() > CALLS_MAX {
+        let text = format!("calls: {} of them, and the limit is {CALLS_MAX}", calls.len());
+        return Err(status::with_reason(Status::resource_exhausted(text), "full"));
+    }
+    let read = |(place, call)| one(call).map_err(|refused| at(place, &refused));
+    calls.into_iter().enumerate().map(read).collect::<Result<_, _>>().map(Request::Batch)
+}
+
+fn one(RayCall { call, options, run, child }: RayCall) -> Result<Request, Status> {
+    let run = run.map(decode_run).transpose()?;
+    let request = match call.ok_or_else(|| status::invalid("call: it is none"))? {
+        Call::Submit(request) => decode::submit(request, task_options(options)?, child)?,
+        Call::Put(request) => decode::put(request, child),
+        Call::Request(request) => decode::get(request),
+        Call::Alias(request) => decode::alias(request, run),
+        Call::Ready(request) => decode::ready(request, run),
+        Call::Increment(request) => decode::add_references(request)?,
+        Call::Decrement(request) => decode::drop_references(request)?,
+        Call::Contained(request) => decode::contain(request),
+        Call::Idle(request) => decode::idle(request, run),
+        Call::Function(request) => decode::register_function(request),
+    };
+    Ok(request)
+}
+
+fn decode_run(run: RayRun) -> Result<Run, Status> {
+    if run.attempt == 0 {
+        return Err(status::invalid("run.attempt: it is 0, and the first is 1"));
+    }
+    Ok(Run { operation: OperationId(run.operationid), attempt: Attempt(run.attempt) })
+}
+
+fn task_options(options: Option<RayTaskOptions>) -> Result<TaskOptions, Status> {
+    let mut read = TaskOptions::default();
+    let Some(options) = options else { return Ok(read) };
+    if let Some(retries) = options.max_retries {
+        read.max_retries = caller::max_retries(retries.into())
+            .ok_or_else(|| status::invalid("options.max_retries: it is below -1"))?;
+    }
+    read.retry_exceptions = options.retry_exceptions;
+    Ok(read)
+}
+
+fn at(place: usize, refused: &Status) -> Status {
+    let reason = if refused.code() == Code::ResourceExhausted { "full" } else { "invalid" };
+    status::with_reason(Status::new(refused.code(), format!("call {place}: {}", refused.message())), reason)
+}
+
+/// # Errors
+/// The answer is none of a batch.
+pub(crate) fn encode(answer: Answer, replayed: bool) -> Result<RayBatchResponse, Status> {
+    let Answer::Batch(results) = answer else { return Err(status::unexpected(&answer)) };
+    Ok(RayBatchResponse { results: results.into_iter().map(result).collect(), replayed })
+}
+
+fn result(result: Result<Answer, Refusal>) -> RayResult {
+    match result {
+        Ok(Answer::Replayed(first)) => self::result(Ok(*first)),
+        Ok(Answer::Submitted { results }) => replied(Reply::Submit(pb::SubmitTaskReply {
+            result: results.into_iter().map(|id| id.0).collect(),
+            function_registered: true,
+        })),
+        Ok(Answer::Object { object, present }) => {
+            replied(Reply::Put(pb::PutObjReply { objectid: object.0, already_present: present }))
+        }
+        Ok(_) => RayResult::default(),
+        // Not an error to a client of 2016 either: it asks again.
+        Err(Refusal::FunctionUnknown { .. }) => replied(Reply::Submit(pb::SubmitTaskReply::default())),
+        Err(refusal) => {
+            let told = status::told(&refusal);
+            RayResult { code: told.code.into(), text: told.text, reason: told.reason.to_owned(), reply: None }
+        }
+    }
+}
+
+fn replied(reply: Reply) -> RayResult {
+    RayResult { reply: Some(reply), ..Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ray::ids::ObjectId;
+
+    use super::*;
+
+    #[test]
+    fn a_batch_keeps_its_order_and_what_goes_with_each_call() {
+        let put = RayCall {
+            call: Some(Call::Put(pb::PutObjRequest { workerid: 4 })),
+            child: Some(2),
+            ..Default::default()
+        };
+        let ready = RayCall {
+            call: Some(Call::Ready(pb::ObjReadyRequest { objectid: 1, objstoreid: 0 })),
+            run: Some(RayRun { operationid: 9, attempt: 3 }),
+            ..Default::default()
+        };
+        let Ok(Request::Batch(requests)) = decode(vec![put, ready]) else { panic!("it is a batch") };
+        assert!(matches!(requests[0], Request::Put { child: Some(2), .. }), "{requests:?}");
+        let Request::Ready { run: Some(run), .. } = requests[1] else { panic!("{requests:?}") };
+        assert_eq!((run.operation, run.attempt), (OperationId(9), Attempt(3)));
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_read_is_named_by_its_place() {
+        let good = RayCall { call: Some(Call::Put(pb::PutObjRequest::default())), ..Default::default() };
+        let refused = decode(vec![good.clone(), RayCall::default()]).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(refused.message().starts_with("call 1: "), "{refused}");
+        let zero = RayCall { run: Some(RayRun::default()), ..good.clone() };
+        assert_eq!(decode(vec![zero]).unwrap_err().code(), Code::InvalidArgument);
+        let many = decode(vec![good; CALLS_MAX + 1]).unwrap_err();
+        assert_eq!(many.code(), Code::ResourceExhausted);
+    }
+
+    #[test]
+    fn results_say_what_became_of_each_call() {
+        let refused = Refusal::ObjectUnknown { object: ObjectId(7) };
+        let unknown = Refusal::FunctionUnknown { name: tripod_state::ray::ids::FunctionName("f".into()) };
+        let submitted = Answer::Submitted { results: vec![ObjectId(3)] };
+        let answer = Answer::Batch(vec![Ok(Answer::Done), Err(refused), Err(unknown), Ok(submitted)]);
+        let told = encode(answer, true).unwrap();
+        assert!(told.replayed);
+        assert_eq!(told.results[0], RayResult::default());
+        assert_eq!((told.results[1].code, told.results[1].reason.as_str()), (5, "no-object"));
+        let submit = |place: usize| match &told.results[place].reply {
+            Some(Reply::Submit(reply)) => (reply.function_registered, reply.result.clone()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(submit(2), (false, vec![]));
+        assert_eq!(submit(3), (true, vec![3]));
+        assert!(encode(Answer::Done, false).is_err());
+    }
+}

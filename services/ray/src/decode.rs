@@ -1,0 +1,198 @@
+//! Requests of the wire to requests of the domain. Total: what a client may send is either translated or
+//! refused.
+
+use bytes::Bytes;
+use prost::Message as _;
+use tonic::Status;
+use tripod_proto::ray as pb;
+use tripod_state::ray::ids::{FunctionName, ObjectId, StoreId, WorkerId};
+use tripod_state::ray::{Argument, Previous, Registration, Request, Role, Run, Task, TaskOptions};
+
+use crate::caller::Caller;
+use crate::status;
+use crate::values;
+
+/// Bytes of one task, encoded. A task is in the log, in every snapshot and in every attempt; what is larger
+/// belongs into an object.
+pub(crate) const TASK_BYTES_MAX: usize = 1 << 20;
+
+pub(crate) fn register_worker(caller: &Caller, request: pb::RegisterWorkerRequest) -> Request {
+    Request::RegisterWorker(Registration {
+        host: request.node_ip_address,
+        store: request.objstore_address,
+        role: if request.is_driver { Role::Driver } else { Role::Worker },
+        attributed: caller.has_session,
+        extended: caller.extended,
+        slots: caller.slots,
+    })
+}
+
+pub(crate) fn register_function(request: pb::RegisterFunctionRequest) -> Request {
+    Request::RegisterFunction {
+        worker: WorkerId(request.workerid),
+        name: FunctionName(request.fnname),
+        results: request.num_return_vals,
+    }
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` without a task, `RESOURCE_EXHAUSTED` for one that is too large.
+pub(crate) fn submit(
+    request: pb::SubmitTaskRequest,
+    options: TaskOptions,
+    child: Option<u32>,
+) -> Result<Request, Status> {
+    let Some(task) = request.task else { return Err(status::invalid("task: it is missing")) };
+    let bytes = task.encoded_len();
+    if bytes > TASK_BYTES_MAX {
+        let text = format!(
+            "task: {bytes} bytes, and the limit is {TASK_BYTES_MAX}; put large arguments and pass their ids"
+        );
+        return Err(status::with_reason(Status::resource_exhausted(text), "full"));
+    }
+    let task = Task {
+        name: FunctionName(task.name),
+        arguments: task.arg.iter().map(argument).collect(),
+        results_given: task.result.len() as u64,
+    };
+    Ok(Request::Submit { worker: WorkerId(request.workerid), task, options, child, hint: None })
+}
+
+/// An argument is by value if there is one. Id 0 is not sent, so an empty argument is a reference to object 0.
+fn argument(value: &pb::Value) -> Argument {
+    match &value.obj {
+        Some(object) => {
+            Argument::Value { bytes: object.encode_to_vec().into(), nested: values::nested(object) }
+        }
+        None => Argument::Object(ObjectId(value.id)),
+    }
+}
+
+pub(crate) fn put(request: pb::PutObjRequest, child: Option<u32>) -> Request {
+    Request::Put { worker: WorkerId(request.workerid), child }
+}
+
+pub(crate) fn get(request: pb::RequestObjRequest) -> Request {
+    Request::Get { worker: WorkerId(request.workerid), object: ObjectId(request.objectid) }
+}
+
+pub(crate) fn alias(request: pb::AliasObjectIDsRequest, run: Option<Run>) -> Request {
+    let (alias, target) = (ObjectId(request.alias_objectid), ObjectId(request.target_objectid));
+    Request::Alias { alias, target, run }
+}
+
+pub(crate) fn ready(request: pb::ObjReadyRequest, run: Option<Run>) -> Request {
+    Request::Ready { object: ObjectId(request.objectid), store: StoreId(request.objstoreid), run }
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` for an empty list, as it ended upstream's process.
+pub(crate) fn add_references(request: pb::IncrementRefCountRequest) -> Result<Request, Status> {
+    Ok(Request::AddReferences { objects: listed(request.objectid)? })
+}
+
+/// # Errors
+/// As [`add_references`].
+pub(crate) fn drop_references(request: pb::DecrementRefCountRequest) -> Result<Request, Status> {
+    Ok(Request::DropReferences { objects: listed(request.objectid)? })
+}
+
+fn listed(ids: Vec<u64>) -> Result<Vec<ObjectId>, Status> {
+    if ids.is_empty() {
+        return Err(status::invalid("objectid: the list is empty"));
+    }
+    Ok(ids.into_iter().map(ObjectId).collect())
+}
+
+pub(crate) fn contain(request: pb::AddContainedObjectIDsRequest) -> Request {
+    let contained = request.contained_objectid.into_iter().map(ObjectId).collect();
+    Request::Contain { object: ObjectId(request.objectid), contained }
+}
+
+pub(crate) fn idle(request: pb::ReadyForNewTaskRequest, run: Option<Run>) -> Request {
+    let previous = request
+        .previous_task_info
+        .map(|previous| Previous { succeeded: previous.task_succeeded, error: previous.error_message });
+    Request::Idle { worker: WorkerId(request.workerid), previous, run }
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` without a function.
+pub(crate) fn export_function(request: &pb::ExportFunctionRequest) -> Result<Request, Status> {
+    let function = request.function.as_ref().ok_or_else(|| status::invalid("function: it is missing"))?;
+    Ok(Request::ExportFunction { body: opaque(function) })
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` without a variable, or without its name.
+pub(crate) fn export_variable(request: &pb::ExportReusableVariableRequest) -> Result<Request, Status> {
+    let variable = request
+        .reusable_variable
+        .as_ref()
+        .ok_or_else(|| status::invalid("reusable_variable: it is missing"))?;
+    if variable.name.is_empty() {
+        return Err(status::invalid("reusable_variable.name: it is empty"));
+    }
+    Ok(Request::ExportVariable { name: FunctionName(variable.name.clone()), body: opaque(variable) })
+}
+
+fn opaque(message: &impl prost::Message) -> Bytes {
+    message.encode_to_vec().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+
+    fn submitted(arg: Vec<pb::Value>) -> Result<Request, Status> {
+        let task = pb::Task { name: "f".into(), arg, result: vec![4, 5] };
+        submit(pb::SubmitTaskRequest { workerid: 1, task: Some(task) }, TaskOptions::default(), None)
+    }
+
+    #[test]
+    fn an_argument_is_by_value_only_if_there_is_one() {
+        let value = pb::Obj { objectid_data: Some(pb::ObjId { data: 9 }), ..Default::default() };
+        let arguments = vec![
+            pb::Value { id: 0, obj: None },
+            pb::Value { id: 7, obj: None },
+            pb::Value { id: 7, obj: Some(value.clone()) },
+            pb::Value { id: 0, obj: Some(pb::Obj::default()) },
+        ];
+        let Ok(Request::Submit { task, .. }) = submitted(arguments) else { panic!("it is a task") };
+        let bytes = Bytes::from(value.encode_to_vec());
+        assert_eq!(
+            task.arguments,
+            [
+                Argument::Object(ObjectId(0)),
+                Argument::Object(ObjectId(7)),
+                Argument::Value { bytes, nested: vec![ObjectId(9)] },
+                Argument::Value { bytes: Bytes::new(), nested: vec![] },
+            ]
+        );
+        assert_eq!(task.results_given, 2, "the domain refuses them");
+    }
+
+    #[test]
+    fn a_task_that_is_too_large_or_missing_is_refused() {
+        let data = vec![0; TASK_BYTES_MAX].into();
+        let value = pb::Obj { pyobj_data: Some(pb::PyObj { data }), ..Default::default() };
+        let refused = submitted(vec![pb::Value { id: 0, obj: Some(value) }]).unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(refused.message().contains("1048576"), "{refused}");
+        let none = submit(pb::SubmitTaskRequest::default(), TaskOptions::default(), None);
+        assert_eq!(none.unwrap_err().code(), Code::InvalidArgument);
+    }
+
+    #[test]
+    fn empty_lists_and_missing_exports_are_refused() {
+        let code = |refused: Result<Request, Status>| refused.unwrap_err().code();
+        assert_eq!(code(add_references(pb::IncrementRefCountRequest::default())), Code::InvalidArgument);
+        assert_eq!(code(drop_references(pb::DecrementRefCountRequest::default())), Code::InvalidArgument);
+        assert_eq!(code(export_function(&pb::ExportFunctionRequest::default())), Code::InvalidArgument);
+        let nameless =
+            pb::ExportReusableVariableRequest { reusable_variable: Some(pb::ReusableVar::default()) };
+        assert_eq!(code(export_variable(&nameless)), Code::InvalidArgument);
+    }
+}

@@ -1,0 +1,142 @@
+//! The orders for one peer, one after the other: an import is there before the task that needs it.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tripod_state::ray::ids::OrderId;
+use tripod_state::ray::{Order, Peer};
+
+use super::clerk::Finished;
+use super::order::{Ready, Sent};
+use super::reign::Reign;
+
+/// Between attempts: at first, and at most.
+const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// After so long without a connection a task is given to another worker. Shorter than any time to live: the worker
+/// may be slow to begin, but its tasks need not wait until it is given up.
+const UNREACHABLE_MAX: Duration = Duration::from_secs(2);
+
+/// What is to be done with an order after an attempt.
+enum Next {
+    /// It need not be given any more, and this is noted.
+    Note(Finished),
+    /// It is left in the state for a new leader, or until a report shows that it was carried out.
+    Leave,
+    Again,
+}
+
+/// Runs until the channel is closed and empty.
+pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
+    let mut pause = PAUSE;
+    while let Some((id, order)) = queue.recv().await {
+        if give(&reign, peer, id, &order).await {
+            pause = PAUSE;
+        } else {
+            // What is planned instead may come to the same peer at once, and be refused as fast.
+            tokio::time::sleep(pause).await;
+            pause = PAUSE_MAX.min(pause * 2);
+        }
+    }
+}
+
+/// Gives one order until the peer has it, or it is not to be given any more: `false` if the peer does not take it.
+async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
+    let began = Instant::now();
+    let mut pause = PAUSE;
+    loop {
+        let Some(outstanding) = outstanding(reign, id, order).await else { return true };
+        let Some(ready) = outstanding else {
+            reign.finish(Finished::Done(id));
+            return true;
+        };
+        let sent = ready.send(&reign.links).await;
+        if let (Peer::Store(store), Sent::Unreachable(_) | Sent::Doubtful(_)) = (peer, &sent) {
+            reign.shaken.note(store);
+        }
+        let extended = !matches!(sent, Sent::Doubtful(_)) || is_extended(reign, peer).await;
+        match after(id, order, &sent, extended, began.elapsed()) {
+            Next::Note(finished) => {
+                let taken = matches!(sent, Sent::Taken);
+                if !taken {
+                    tracing::info!(
+                        job = reign.job.0,
+                        ?order,
+                        address = ready.address,
+                        %sent,
+                        "order given up"
+                    );
+                }
+                reign.finish(finished);
+                return taken;
+            }
+            Next::Leave => {
+                tracing::info!(
+                    job = reign.job.0,
+                    ?order,
+                    address = ready.address,
+                    %sent,
+                    "order may be lost"
+                );
+                return true;
+            }
+            Next::Again => {
+                tracing::debug!(
+                    job = reign.job.0,
+                    ?order,
+                    address = ready.address,
+                    %sent,
+                    "order is given again"
+                );
+                tokio::time::sleep(pause).await;
+                pause = PAUSE_MAX.min(pause * 2);
+            }
+        }
+    }
+}
+
+/// The order, ready to be sent. The outer `None`: the state has it no more; the inner one: what it is about is over.
+#[allow(clippy::option_option, reason = "the two are different things to do")]
+async fn outstanding(reign: &Reign, id: OrderId, order: &Order) -> Option<Option<Ready>> {
+    let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
+        ray.has_order(id).then(|| Ready::of(state, ray, reign.job, reign.node, order))
+    };
+    reign.look_around(look).await.flatten()
+}
+
+async fn is_extended(reign: &Reign, peer: Peer) -> bool {
+    match peer {
+        Peer::Worker(worker) => {
+            let found = reign.look(|ray| ray.worker(worker)).await.flatten();
+            found.is_some_and(|worker| worker.extended)
+        }
+        // Whatever a store is told can be told again.
+        Peer::Store(_) => true,
+    }
+}
+
+/// The rules; `extended` counts only for what is doubtful. Only tasks for workers of 2016 must not be given twice by
+/// one leader: those would run twice.
+fn after(id: OrderId, order: &Order, sent: &Sent, extended: bool, elapsed: Duration) -> Next {
+    let lost = elapsed >= UNREACHABLE_MAX;
+    match (order, sent) {
+        (_, Sent::Taken) => Next::Note(Finished::Done(id)),
+        (_, sent) if sent.is_busy() => Next::Again,
+        (Order::Execute { .. }, Sent::Doubtful(_)) if !extended => Next::Leave,
+        (Order::Execute { run, .. }, Sent::Unreachable(_)) if lost => Next::Note(Finished::Undelivered(*run)),
+        // Another process listens there, or it takes no tasks any more: a moment later it may be known to be dead.
+        (Order::Execute { run, .. }, Sent::Refused(_)) if lost => Next::Note(Finished::Undelivered(*run)),
+        (Order::Execute { .. }, Sent::Refused(_)) => Next::Again,
+        (Order::Deliver { store, object, .. }, Sent::Refused(_)) => {
+            Next::Note(Finished::DeliveryFailed { order: id, store: *store, object: *object })
+        }
+        // Who is gone need not be ended.
+        (Order::Die { .. }, Sent::Unreachable(_) | Sent::Doubtful(_)) if lost => {
+            Next::Note(Finished::Done(id))
+        }
+        // A peer of 2016 may refuse for reasons of its own, and would again.
+        (_, Sent::Refused(_)) => Next::Note(Finished::Done(id)),
+        (_, Sent::Unreachable(_) | Sent::Doubtful(_)) => Next::Again,
+    }
+}

@@ -1,0 +1,68 @@
+//! Connections to workers and stores, one for each address.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tonic::transport::{Channel, Endpoint};
+
+/// How long a connection may take to be made: peers are near, and another attempt follows.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often an idle connection is tried, and how long the other side may take: a broken one is noticed within the
+/// time to live of a peer.
+const PING_EVERY: Duration = Duration::from_secs(1);
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// Connections that are kept. When there are more, all idle ones of addresses long gone are dropped with them.
+const LINKS_MAX: usize = 4096;
+
+/// Cheap to clone; shared by all jobs of a node.
+#[derive(Clone, Default)]
+pub(super) struct Links {
+    open: Arc<Mutex<HashMap<String, Channel>>>,
+}
+
+impl Links {
+    /// A connection to that address.
+    ///
+    /// # Errors
+    /// Why there is none: nothing was sent.
+    pub(super) async fn to(&self, address: &str) -> Result<Channel, String> {
+        if let Some(channel) = self.open.lock().get(address) {
+            return Ok(channel.clone());
+        }
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| reasons(&error))?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true);
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, endpoint.connect()).await;
+        let channel = connected
+            .map_err(|_| format!("no connection within {CONNECT_TIMEOUT:?}"))?
+            .map_err(|error| reasons(&error))?;
+        let mut open = self.open.lock();
+        if open.len() >= LINKS_MAX {
+            open.clear();
+        }
+        Ok(open.entry(address.to_owned()).or_insert(channel).clone())
+    }
+
+    /// Forgets a connection on which a call failed, so that the next one makes another.
+    pub(super) fn broken(&self, address: &str) {
+        self.open.lock().remove(address);
+    }
+}
+
+/// An error with everything behind it: a transport's own text says only that it failed.
+fn reasons(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(reason) = cause {
+        text = format!("{text}: {reason}");
+        cause = reason.source();
+    }
+    text
+}

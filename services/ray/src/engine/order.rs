@@ -1,0 +1,176 @@
+//! One order, made ready to be sent, and what came of sending it.
+
+use std::error::Error as _;
+use std::fmt;
+use std::time::Duration;
+
+use prost::Message as _;
+use tonic::{Code, Request, Status};
+use tripod_proto::ray as pb;
+use tripod_proto::ray::obj_store_client::ObjStoreClient;
+use tripod_proto::ray::worker_service_client::WorkerServiceClient;
+use tripod_state::State;
+use tripod_state::ids::{JobId, NodeId};
+use tripod_state::ray::view::Export;
+use tripod_state::ray::{Order, Ray, Source};
+
+use super::links::Links;
+use crate::graph;
+
+/// How long a peer may take to answer: it only says that it has the order.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// An order with all that its message needs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ready {
+    pub(super) address: String,
+    pub(super) message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Message {
+    Execute(Box<pb::ExecuteTaskRequest>),
+    Function(pb::ImportFunctionRequest),
+    Variable(pb::ImportReusableVariableRequest),
+    Die,
+    Deliver(pb::StartDeliveryRequest),
+    Alias(pb::NotifyAliasRequest),
+    Deallocate(pb::DeallocateObjectRequest),
+}
+
+/// What came of sending an order.
+#[derive(Debug, Clone)]
+pub(super) enum Sent {
+    /// The peer has it.
+    Taken,
+    /// The peer answered that it does not take it.
+    Refused(Status),
+    /// Nothing was sent.
+    Unreachable(String),
+    /// The peer may have it.
+    Doubtful(String),
+}
+
+impl Ready {
+    /// The order as the state has it now. `None`: there is nothing left to be told, or nobody to be told.
+    pub(super) fn of(state: &State, ray: &Ray, job: JobId, node: NodeId, order: &Order) -> Option<Self> {
+        let (address, message) = match order {
+            Order::Execute { worker, run } => {
+                let execution = ray.execution(*run)?;
+                let message = pb::ExecuteTaskRequest {
+                    task: Some(graph::task(&execution)),
+                    operationid: Some(run.operation.0),
+                    attempt: run.attempt.0,
+                    workerid: Some(worker.0),
+                    store_output: execution.store_output,
+                };
+                (ray.worker(*worker)?.address, Message::Execute(Box::new(message)))
+            }
+            Order::Import { worker, export } => (ray.worker(*worker)?.address, import(&ray.export(*export)?)),
+            Order::Die { worker } => (ray.worker(*worker)?.address, Message::Die),
+            Order::Deliver { store, from, object } => {
+                let objstore_address = match from {
+                    Source::Store(source) => ray.store(*source)?.address,
+                    Source::Coordinator => here(state, job, node)?,
+                };
+                let message = pb::StartDeliveryRequest {
+                    objstore_address,
+                    objectid: object.0,
+                    objstoreid: Some(store.0),
+                };
+                (ray.store(*store)?.address, Message::Deliver(message))
+            }
+            Order::NotifyAlias { store, alias, canonical } => {
+                let message = pb::NotifyAliasRequest {
+                    alias_objectid: alias.0,
+                    canonical_objectid: canonical.0,
+                    objstoreid: Some(store.0),
+                };
+                (ray.store(*store)?.address, Message::Alias(message))
+            }
+            Order::Deallocate { store, object } => {
+                let message =
+                    pb::DeallocateObjectRequest { canonical_objectid: object.0, objstoreid: Some(store.0) };
+                (ray.store(*store)?.address, Message::Deallocate(message))
+            }
+        };
+        Some(Self { address, message })
+    }
+
+    /// Tells the peer.
+    pub(super) async fn send(&self, links: &Links) -> Sent {
+        let channel = match links.to(&self.address).await {
+            Ok(channel) => channel,
+            Err(why) => return Sent::Unreachable(why),
+        };
+        let told = tokio::time::timeout(DEADLINE, self.call(channel)).await;
+        match told {
+            Ok(Ok(())) => Sent::Taken,
+            // A status that this side made up comes with the transport's error; the peer's own has none.
+            Ok(Err(status)) if status.source().is_some() => {
+                links.broken(&self.address);
+                Sent::Doubtful(status.to_string())
+            }
+            Ok(Err(status)) => Sent::Refused(status),
+            Err(_) => {
+                links.broken(&self.address);
+                Sent::Doubtful(format!("no answer within {DEADLINE:?}"))
+            }
+        }
+    }
+
+    async fn call(&self, channel: tonic::transport::Channel) -> Result<(), Status> {
+        let worker = || WorkerServiceClient::new(channel.clone());
+        let store = || ObjStoreClient::new(channel.clone());
+        match self.message.clone() {
+            Message::Execute(message) => worker().execute_task(Request::new(*message)).await.map(drop),
+            Message::Function(message) => worker().import_function(message).await.map(drop),
+            Message::Variable(message) => worker().import_reusable_variable(message).await.map(drop),
+            Message::Die => worker().die(pb::DieRequest {}).await.map(drop),
+            Message::Deliver(message) => store().start_delivery(message).await.map(drop),
+            Message::Alias(message) => store().notify_alias(message).await.map(drop),
+            Message::Deallocate(message) => store().deallocate_object(message).await.map(drop),
+        }
+    }
+}
+
+impl Sent {
+    /// Whether the peer has only no room or no time now.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Refused(status)
+            if matches!(status.code(), Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded))
+    }
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken => f.write_str("taken"),
+            Self::Refused(status) => write!(f, "refused: {status}"),
+            Self::Unreachable(why) => write!(f, "not sent: {why}"),
+            Self::Doubtful(why) => write!(f, "not answered: {why}"),
+        }
+    }
+}
+
+/// Bodies were decoded when they came, so they can be decoded again.
+fn import(export: &Export) -> Message {
+    match export {
+        Export::Function(body) => {
+            let function = pb::Function::decode(body.clone()).unwrap_or_default();
+            Message::Function(pb::ImportFunctionRequest { function: Some(function) })
+        }
+        Export::Variable(body) => {
+            let variable = pb::ReusableVar::decode(body.clone()).unwrap_or_default();
+            Message::Variable(pb::ImportReusableVariableRequest { reusable_variable: Some(variable) })
+        }
+    }
+}
+
+/// Where this node serves that job: a store of 2016 says nothing of a job when it fetches, so it must come to the
+/// job's own port.
+fn here(state: &State, job: JobId, node: NodeId) -> Option<String> {
+    let slot = state.job(job)?.slot;
+    let (_, addresses) = state.members().into_iter().find(|(member, _)| *member == node)?;
+    addresses.job(slot).map(|place| place.to_string())
+}

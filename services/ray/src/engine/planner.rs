@@ -1,0 +1,51 @@
+//! Gives tasks to idle workers. The rule is in the state ([`Ray::plan`]); this asks it whenever something changed.
+
+use std::time::Duration;
+
+use tripod_state::ray::{Answer, Decision, Ray};
+
+use super::reign::Reign;
+use super::time::LogTime;
+
+/// Tasks that are given out in one command.
+const ASSIGNED_MAX: usize = 256;
+/// After a plan of which nothing held, nothing may have changed that would make the next one better.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Runs until the job has no scheduler any more.
+pub(super) async fn run(reign: Reign) {
+    let mut time = LogTime::default();
+    loop {
+        let mut changes = reign.watch();
+        let look = |state: &tripod_state::State, ray: &Ray| {
+            let now = time.now(state.now_ms());
+            (now, ray.plan(now, ASSIGNED_MAX), ray.next_due())
+        };
+        let Some((now, plan, due)) = reign.look_around(look).await else { return };
+        if !plan.is_empty() {
+            let planned = plan.len();
+            match reign.decide(Decision::Assign(plan)).await {
+                Some(Answer::Assigned { taken }) if taken > 0 => {}
+                outcome => {
+                    tracing::debug!(job = reign.job.0, planned, ?outcome, "nothing of a plan held");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            continue;
+        }
+        // One more millisecond, as the log's clock has no finer parts.
+        let wait = due.map(|due| Duration::from_millis(due.0.saturating_sub(now.0) + 1));
+        tokio::select! {
+            () = changes.changed() => {}
+            () = asleep(wait) => {}
+        }
+    }
+}
+
+/// For so long, or for ever.
+async fn asleep(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,104 @@
+//! The way from a call to the cluster and back: whose job it is, who calls, decode, ask, encode.
+
+use tonic::metadata::MetadataValue;
+use tonic::{Request, Response, Status};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::metadata;
+use tripod_state::ids::JobId;
+use tripod_state::ray::{self, Answer, Ray};
+use tripod_state::{Command, Scope};
+
+use crate::binding::Binding;
+use crate::caller::Caller;
+use crate::leader::Known;
+use crate::pulse::Pulse;
+use crate::status;
+
+/// A gateway as the calls of one port see it.
+#[derive(Clone)]
+pub(crate) struct Front {
+    pub(crate) gateway: Gateway,
+    pub(crate) binding: Binding,
+    pub(crate) pulse: Pulse,
+    pub(crate) leader: Known,
+}
+
+/// What a call was answered, and what goes beside it.
+pub(crate) struct Answered {
+    pub(crate) job: JobId,
+    pub(crate) answer: Answer,
+    pub(crate) replayed: bool,
+    /// The caller can go to the leader.
+    can_follow: bool,
+}
+
+impl Front {
+    /// A call that is a command: replicates it and gives its answer.
+    pub(crate) async fn ask<M>(
+        &self,
+        request: Request<M>,
+        decode: impl FnOnce(&Caller, M) -> Result<ray::Request, Status> + Send,
+    ) -> Result<Answered, Status>
+    where
+        M: Send,
+    {
+        let (metadata, _, message) = request.into_parts();
+        let caller = Caller::of(&metadata)?;
+        let asked = decode(&caller, message)?;
+        let job = self.job(&metadata).await?;
+        self.submit(job, &caller, asked).await
+    }
+
+    /// Replicates a request of a caller.
+    pub(crate) async fn submit(
+        &self,
+        job: JobId,
+        caller: &Caller,
+        request: ray::Request,
+    ) -> Result<Answered, Status> {
+        self.pulse.named(job, &caller.origin, &request);
+        let scope = Scope { job, service: None };
+        let command = ray::Command::Ask { scope, origin: caller.origin, request };
+        let (answer, replayed) = status::answer(self.gateway.submit(Command::Ray(command)).await)?;
+        Ok(Answered { job, answer, replayed, can_follow: caller.has_session })
+    }
+
+    pub(crate) async fn job(&self, metadata: &tonic::metadata::MetadataMap) -> Result<JobId, Status> {
+        match self.binding.find(&self.gateway, metadata).await {
+            Ok(Ok(job)) => Ok(job),
+            Ok(Err(fault)) => Err(status::of_fault(&fault)),
+            Err(outage) => Err(status::of_outage(&outage)),
+        }
+    }
+
+    /// Looks at a job's scheduler; one that has none yet is like an empty one.
+    pub(crate) async fn read<T>(
+        &self,
+        freshness: Consistency,
+        job: JobId,
+        look: impl FnOnce(&Ray) -> T + Send,
+    ) -> Result<T, Status> {
+        let look = |state: &tripod_state::State| match state.ray(job) {
+            Some(ray) => look(ray),
+            None => look(&Ray::default()),
+        };
+        self.gateway.read(freshness, look).await.map_err(|outage| status::of_outage(&outage))
+    }
+
+    /// The answer, with what is told beside every answer.
+    pub(crate) fn respond<R>(
+        &self,
+        answered: Answered,
+        encode: impl FnOnce(Answer) -> Result<R, Status>,
+    ) -> Result<Response<R>, Status> {
+        let Answered { answer, replayed, can_follow, .. } = answered;
+        let mut response = Response::new(encode(answer)?);
+        if replayed {
+            response.metadata_mut().insert(metadata::RAY_REPLAYED, MetadataValue::from_static("1"));
+        }
+        if can_follow {
+            self.leader.borrow().tell(response.metadata_mut());
+        }
+        Ok(response)
+    }
+}

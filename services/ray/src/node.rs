@@ -1,0 +1,82 @@
+//! The scheduler's front end on one node, as the binary composes it.
+
+use std::sync::Arc;
+
+use tonic::service::Routes;
+use tripod_gateway::Gateway;
+use tripod_proto::ray::obj_store_server::ObjStoreServer;
+use tripod_proto::ray::scheduler_server::SchedulerServer;
+use tripod_proto::tripod::v1::membership_server::MembershipServer;
+use tripod_proto::tripod::v1::ray_server::RayServer;
+
+use crate::binding::Binding;
+use crate::engine::{self, Patience};
+use crate::front::Front;
+use crate::leader::{self, Known};
+use crate::oversize::Oversize;
+use crate::pulse::{Heard, Pulse};
+use crate::{membership, native, scheduler, store};
+
+/// Bytes of one message that are decoded: a batch of many tasks, or a function with what it captured. What is larger
+/// belongs into an object.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// One for each node; cheap to clone.
+#[derive(Clone)]
+pub struct Scheduler {
+    gateway: Gateway,
+    pulse: Pulse,
+    heard: Arc<Heard>,
+    leader: Known,
+    patience: Patience,
+}
+
+impl Scheduler {
+    /// The scheduler of a node. Must be called once for a gateway, within a tokio runtime.
+    #[must_use]
+    pub fn new(gateway: &Gateway) -> Self {
+        Self::with_patience(gateway, Patience::default())
+    }
+
+    /// [`Self::new`], with other rules about silence: for tests.
+    #[must_use]
+    pub fn with_patience(gateway: &Gateway, patience: Patience) -> Self {
+        let heard = Arc::<Heard>::default();
+        let answering = Arc::clone(&heard);
+        gateway.answer_peers(Arc::new(move |report| answering.answer(report)));
+        Self {
+            gateway: gateway.clone(),
+            pulse: Pulse::start(gateway.clone()),
+            heard,
+            leader: leader::keep(gateway.clone()),
+            patience,
+        }
+    }
+
+    /// Adds the services to the routes of a port.
+    #[must_use]
+    pub fn add_to(&self, routes: Routes, binding: &Binding) -> Routes {
+        let front = Front {
+            gateway: self.gateway.clone(),
+            binding: binding.clone(),
+            pulse: self.pulse.clone(),
+            leader: self.leader.clone(),
+        };
+        let scheduler = SchedulerServer::new(scheduler::Service::new(front.clone()))
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(usize::MAX);
+        let ray = RayServer::new(native::Service::new(front.clone()))
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(usize::MAX);
+        routes
+            .add_service(Oversize(scheduler))
+            .add_service(Oversize(ray))
+            .add_service(Oversize(ObjStoreServer::new(store::Service::new(front.clone()))))
+            .add_service(Oversize(MembershipServer::new(membership::Service::new(front))))
+    }
+
+    /// Plans, gives orders and watches whenever this node leads, for as long as it is polled.
+    pub async fn run(self) {
+        engine::run(self.gateway, self.heard, self.patience).await;
+    }
+}

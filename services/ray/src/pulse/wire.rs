@@ -1,0 +1,143 @@
+//! What nodes' front ends tell the leader's of peers, and what it answers. Encoded by hand-written messages: nobody
+//! else speaks this, and an older build answers nothing to it.
+
+use bytes::Bytes;
+use prost::Message;
+use tripod_state::ids::JobId;
+use tripod_state::ray::Peer;
+use tripod_state::ray::ids::{StoreId, WorkerId};
+
+use super::{Beat, Told, Usage};
+
+/// Signs of life, and perhaps a question.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Report {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) beats: Vec<BeatOnWire>,
+    /// The job whose stores' usage is asked for.
+    #[prost(uint64, optional, tag = "2")]
+    pub(super) usage_of: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct BeatOnWire {
+    #[prost(uint64, tag = "1")]
+    job: u64,
+    #[prost(bool, tag = "2")]
+    is_store: bool,
+    #[prost(uint64, tag = "3")]
+    id: u64,
+    #[prost(message, optional, tag = "4")]
+    usage: Option<UsageOnWire>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct UsageOnWire {
+    #[prost(uint64, tag = "1")]
+    used_bytes: u64,
+    #[prost(uint64, tag = "2")]
+    capacity_bytes: u64,
+    #[prost(uint64, tag = "3")]
+    spilled_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Verdicts {
+    /// One for each beat.
+    #[prost(message, repeated, tag = "1")]
+    pub(super) told: Vec<Verdict>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) usage: Vec<StoreUsage>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Verdict {
+    #[prost(bool, tag = "1")]
+    watched: bool,
+    #[prost(uint64, tag = "2")]
+    ttl_ms: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct StoreUsage {
+    #[prost(uint64, tag = "1")]
+    pub(super) store: u64,
+    #[prost(message, required, tag = "2")]
+    pub(super) usage: UsageOnWire,
+}
+
+impl Report {
+    pub(super) fn of(beats: impl IntoIterator<Item = Beat>) -> Self {
+        Self { beats: beats.into_iter().map(BeatOnWire::from).collect(), usage_of: None }
+    }
+
+    pub(super) fn encode(&self) -> Bytes {
+        self.encode_to_vec().into()
+    }
+}
+
+impl From<Beat> for BeatOnWire {
+    fn from(beat: Beat) -> Self {
+        let (is_store, id) = match beat.peer {
+            Peer::Worker(worker) => (false, worker.0),
+            Peer::Store(store) => (true, store.0),
+        };
+        Self { job: beat.job.0, is_store, id, usage: beat.usage.map(UsageOnWire::from) }
+    }
+}
+
+impl From<BeatOnWire> for Beat {
+    fn from(wire: BeatOnWire) -> Self {
+        let peer =
+            if wire.is_store { Peer::Store(StoreId(wire.id)) } else { Peer::Worker(WorkerId(wire.id)) };
+        Self { job: JobId(wire.job), peer, usage: wire.usage.map(Usage::from) }
+    }
+}
+
+impl From<Usage> for UsageOnWire {
+    fn from(usage: Usage) -> Self {
+        let Usage { used_bytes, capacity_bytes, spilled_bytes } = usage;
+        Self { used_bytes, capacity_bytes, spilled_bytes }
+    }
+}
+
+impl From<UsageOnWire> for Usage {
+    fn from(wire: UsageOnWire) -> Self {
+        let UsageOnWire { used_bytes, capacity_bytes, spilled_bytes } = wire;
+        Self { used_bytes, capacity_bytes, spilled_bytes }
+    }
+}
+
+impl From<Told> for Verdict {
+    fn from(Told { watched, ttl_ms }: Told) -> Self {
+        Self { watched, ttl_ms }
+    }
+}
+
+impl From<Verdict> for Told {
+    fn from(Verdict { watched, ttl_ms }: Verdict) -> Self {
+        Self { watched, ttl_ms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beats_and_verdicts_round_trip() {
+        let usage = Usage { used_bytes: 1, capacity_bytes: 2, spilled_bytes: 3 };
+        let beats = [
+            Beat { job: JobId(1), peer: Peer::Worker(WorkerId(0)), usage: None },
+            Beat { job: JobId(2), peer: Peer::Store(StoreId(7)), usage: Some(usage) },
+        ];
+        let report = Report::decode(Report::of(beats).encode()).unwrap();
+        let read: Vec<Beat> = report.beats.into_iter().map(Beat::from).collect();
+        assert_eq!(read, beats);
+        let told = Told { watched: true, ttl_ms: 3000 };
+        assert_eq!(
+            Told::from(Verdict::decode(Verdict::from(told).encode_to_vec().as_slice()).unwrap()),
+            told
+        );
+    }
+}

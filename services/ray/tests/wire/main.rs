@@ -1,0 +1,14 @@
+//! The scheduler over the wire, with scripted workers and stores: the calls of 2016 and what becomes of them.
+
+mod counting;
+mod exports;
+mod failover;
+mod fuzz;
+mod infos;
+mod liveness;
+mod native;
+mod objects;
+mod readme;
+mod registration;
+mod support;
+mod tasks;

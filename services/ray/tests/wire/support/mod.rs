@@ -1,0 +1,395 @@
+//! A node over a state in memory, and scripted workers and stores on loopback addresses of its own.
+
+pub(crate) mod bytes_codec;
+pub(crate) mod peer;
+pub(crate) mod store;
+pub(crate) mod worker;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::service::Routes;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Request, Status};
+use tripod_gateway::{Gateway, MemoryBackend, Options};
+use tripod_proto::ray as pb;
+use tripod_proto::ray::scheduler_client::SchedulerClient;
+use tripod_proto::tripod::v1::membership_client::MembershipClient;
+use tripod_proto::tripod::v1::ray_client::RayClient;
+use tripod_ray::{Binding, MESSAGE_BYTES_MAX, Patience, Scheduler};
+use tripod_state::ids::{FeatureLevel, JobId, NodeId, ServiceIncarnation};
+use tripod_state::member::Addresses;
+use tripod_state::ray::Ray;
+use tripod_state::ray::ids::ObjectId;
+use tripod_state::ray::view::{Availability, Totals};
+use tripod_state::{Answer, Command, job, level, member};
+
+use self::store::Store;
+use self::worker::Worker;
+
+/// No test waits longer than this for anything.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// So many that no two clusters of a test process, or of several at a time, share an address: workers listen where
+/// the scheduler says, which is the same port in each.
+static CLUSTERS: AtomicU32 = AtomicU32::new(0);
+
+/// One node that leads, with its port and its engine.
+pub(crate) struct Cluster {
+    pub(crate) gateway: Gateway,
+    pub(crate) backend: Arc<MemoryBackend>,
+    pub(crate) job: JobId,
+    pub(crate) address: SocketAddr,
+    /// The loopback address of this cluster's peers.
+    pub(crate) host: Ipv4Addr,
+    channel: Channel,
+    /// Another leader begins after every call.
+    fails_over: bool,
+    _tasks: JoinSet<()>,
+}
+
+/// What a cluster of a test is like.
+#[derive(Default)]
+pub(crate) struct Kind {
+    pub(crate) patience: Patience,
+    pub(crate) fails_over: bool,
+    /// Nothing happens that no call asks for.
+    pub(crate) without_engine: bool,
+}
+
+impl Cluster {
+    pub(crate) async fn start() -> Self {
+        Self::of(Kind::default()).await
+    }
+
+    /// One in which nothing happens that no call asks for.
+    pub(crate) async fn at_rest() -> Self {
+        Self::of(Kind { without_engine: true, ..Kind::default() }).await
+    }
+
+    pub(crate) async fn of(kind: Kind) -> Self {
+        let (gateway, backend) = Gateway::in_memory_with(Options::default());
+        let host = host();
+        let listener = TcpListener::bind((host, 0)).await.expect("a loopback address");
+        let address = listener.local_addr().expect("a bound port");
+        raise_level(&gateway).await;
+        let job = create_job(&gateway).await;
+        announce(&gateway, address).await;
+        let scheduler = Scheduler::with_patience(&gateway, kind.patience);
+        let routes = scheduler.add_to(Routes::default(), &Binding::Named("default".to_owned()));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let incoming = TcpListenerStream::new(listener);
+            Server::builder().add_routes(routes).serve_with_incoming(incoming).await.expect("serving");
+        });
+        if !kind.without_engine {
+            tasks.spawn(scheduler.run());
+        }
+        let channel = connect(address).await;
+        Self { gateway, backend, job, address, host, channel, fails_over: kind.fails_over, _tasks: tasks }
+    }
+
+    pub(crate) fn scheduler(&self) -> SchedulerClient<Channel> {
+        SchedulerClient::new(self.channel.clone()).max_encoding_message_size(2 * MESSAGE_BYTES_MAX)
+    }
+
+    pub(crate) fn ray(&self) -> RayClient<Channel> {
+        RayClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn membership(&self) -> MembershipClient<Channel> {
+        MembershipClient::new(self.channel.clone())
+    }
+
+    /// A store that is registered and served.
+    pub(crate) async fn store(&self) -> Store {
+        Store::start(self).await
+    }
+
+    /// A worker that is registered and served, and has not asked for a task yet.
+    pub(crate) async fn new_worker(&self, store: &Store) -> Worker {
+        Worker::start(self, store, &[]).await
+    }
+
+    /// A worker that can execute these functions, each with so many results, and waits for tasks.
+    pub(crate) async fn worker(&self, store: &Store, functions: &[(&'static str, u64)]) -> Worker {
+        let worker = self.new_worker(store).await;
+        self.idle(worker.id).await;
+        for (name, results) in functions {
+            self.function(worker.id, name, *results).await;
+        }
+        worker
+    }
+
+    /// A driver.
+    pub(crate) async fn driver(&self, store: &Store) -> u64 {
+        let request = pb::RegisterWorkerRequest {
+            node_ip_address: self.host.to_string(),
+            objstore_address: store.address.clone(),
+            is_driver: true,
+        };
+        self.scheduler().register_worker(request).await.expect("registered").into_inner().workerid
+    }
+
+    pub(crate) async fn function(&self, worker: u64, name: &'static str, results: u64) {
+        let request =
+            pb::RegisterFunctionRequest { workerid: worker, fnname: name.into(), num_return_vals: results };
+        self.scheduler().register_function(request).await.expect("registered");
+        self.step();
+    }
+
+    /// Submits a task that is accepted; its results.
+    pub(crate) async fn submit(&self, from: u64, name: &'static str, arg: Vec<pb::Value>) -> Vec<u64> {
+        let reply = self.try_submit(from, name, arg).await.expect("submitted");
+        assert!(reply.function_registered, "{name} is registered");
+        self.step();
+        reply.result
+    }
+
+    pub(crate) async fn try_submit(
+        &self,
+        from: u64,
+        name: &'static str,
+        arg: Vec<pb::Value>,
+    ) -> Result<pb::SubmitTaskReply, Status> {
+        let request = submission(from, name, arg);
+        self.scheduler().submit_task(request).await.map(tonic::Response::into_inner)
+    }
+
+    pub(crate) async fn put(&self, from: u64) -> u64 {
+        let request = pb::PutObjRequest { workerid: from };
+        let object = self.scheduler().put_obj(request).await.expect("put").into_inner().objectid;
+        self.step();
+        object
+    }
+
+    pub(crate) async fn get(&self, from: u64, object: u64) {
+        let request = pb::RequestObjRequest { workerid: from, objectid: object };
+        self.scheduler().request_obj(request).await.expect("requested");
+        self.step();
+    }
+
+    pub(crate) async fn alias(&self, alias: u64, target: u64) -> Result<(), Status> {
+        let request = pb::AliasObjectIDsRequest { alias_objectid: alias, target_objectid: target };
+        let aliased = self.scheduler().alias_object_i_ds(request).await.map(drop);
+        self.step();
+        aliased
+    }
+
+    /// The store has the object.
+    pub(crate) async fn ready(&self, object: u64, store: &Store) {
+        let request = pb::ObjReadyRequest { objectid: object, objstoreid: store.id };
+        self.scheduler().obj_ready(request).await.expect("ready");
+        store.hold(object);
+        self.step();
+    }
+
+    pub(crate) async fn inc(&self, objects: &[u64]) {
+        let request = pb::IncrementRefCountRequest { objectid: objects.to_vec() };
+        self.scheduler().increment_ref_count(request).await.expect("incremented");
+        self.step();
+    }
+
+    pub(crate) async fn dec(&self, objects: &[u64]) {
+        self.try_dec(objects).await.expect("decremented");
+        self.step();
+    }
+
+    pub(crate) async fn try_dec(&self, objects: &[u64]) -> Result<(), Status> {
+        let request = pb::DecrementRefCountRequest { objectid: objects.to_vec() };
+        self.scheduler().decrement_ref_count(request).await.map(drop)
+    }
+
+    pub(crate) async fn contain(&self, object: u64, contained: &[u64]) -> Result<(), Status> {
+        let contained_objectid = contained.to_vec();
+        let request = pb::AddContainedObjectIDsRequest { objectid: object, contained_objectid };
+        self.scheduler().add_contained_object_i_ds(request).await.map(drop)
+    }
+
+    /// The worker waits for its first task, or says so once more.
+    pub(crate) async fn idle(&self, worker: u64) {
+        let request = pb::ReadyForNewTaskRequest { workerid: worker, previous_task_info: None };
+        self.scheduler().ready_for_new_task(request).await.expect("idle");
+        self.step();
+    }
+
+    /// The worker's task succeeded.
+    pub(crate) async fn done(&self, worker: u64) {
+        self.report(worker, true, "").await;
+    }
+
+    pub(crate) async fn failed(&self, worker: u64, error: &'static str) {
+        self.report(worker, false, error).await;
+    }
+
+    async fn report(&self, worker: u64, task_succeeded: bool, error: &'static str) {
+        let previous =
+            pb::ready_for_new_task_request::PreviousTaskInfo { task_succeeded, error_message: error.into() };
+        let request = pb::ReadyForNewTaskRequest { workerid: worker, previous_task_info: Some(previous) };
+        self.scheduler().ready_for_new_task(request).await.expect("reported");
+        self.step();
+    }
+
+    pub(crate) async fn export(&self, implementation: &'static str) {
+        let function = pb::Function { implementation: implementation.into() };
+        let request = pb::ExportFunctionRequest { function: Some(function) };
+        self.scheduler().export_function(request).await.expect("exported");
+        self.step();
+    }
+
+    pub(crate) async fn export_variable(&self, name: &'static str) {
+        let variable = pb::ReusableVar { name: name.into(), ..Default::default() };
+        let request = pb::ExportReusableVariableRequest { reusable_variable: Some(variable) };
+        self.scheduler().export_reusable_variable(request).await.expect("exported");
+        self.step();
+    }
+
+    pub(crate) async fn kill_workers(&self) -> bool {
+        let reply = self.scheduler().kill_workers(pb::KillWorkersRequest {}).await.expect("answered");
+        reply.into_inner().success
+    }
+
+    pub(crate) async fn info(&self) -> pb::SchedulerInfoReply {
+        let reply = self.scheduler().scheduler_info(pb::SchedulerInfoRequest {}).await;
+        reply.expect("answered").into_inner()
+    }
+
+    pub(crate) async fn task_info(&self) -> pb::TaskInfoReply {
+        self.scheduler().task_info(pb::TaskInfoRequest {}).await.expect("answered").into_inner()
+    }
+
+    /// The count of every object, as upstream's tests read them: -1 is deallocated.
+    pub(crate) async fn counts(&self) -> Vec<i64> {
+        self.info().await.reference_count.into_iter().map(u64::cast_signed).collect()
+    }
+
+    /// How often the object is referred to.
+    pub(crate) async fn count(&self, object: u64) -> i64 {
+        self.counts().await[usize::try_from(object).expect("small")]
+    }
+
+    pub(crate) fn availability(&self, object: u64) -> Option<Availability> {
+        self.backend.state().ray(self.job)?.availability(ObjectId(object))
+    }
+
+    /// The scheduler as it is; equal to another look's as long as nothing changes it.
+    pub(crate) fn seen(&self) -> Option<Ray> {
+        self.backend.state().ray(self.job).cloned()
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.backend.state().ray(self.job).map(Ray::totals).unwrap_or_default()
+    }
+
+    /// Waits until every order was carried out and there is nothing to plan: what has not come to a peer by then does
+    /// not come.
+    pub(crate) async fn settled(&self) {
+        until("everything is settled", || {
+            let state = self.backend.state();
+            state
+                .ray(self.job)
+                .is_none_or(|ray| ray.totals().orders == 0 && ray.plan(state.now_ms(), 1).is_empty())
+        })
+        .await;
+    }
+
+    fn step(&self) {
+        if self.fails_over {
+            self.fail_over();
+        }
+    }
+
+    /// Another leader begins, with nothing but the state.
+    pub(crate) fn fail_over(&self) {
+        self.backend.depose();
+        self.backend.elect();
+    }
+}
+
+/// A task, as a driver or worker submits it.
+pub(crate) fn submission(from: u64, name: &'static str, arg: Vec<pb::Value>) -> pb::SubmitTaskRequest {
+    let task = pb::Task { name: name.into(), arg, result: vec![] };
+    pb::SubmitTaskRequest { workerid: from, task: Some(task) }
+}
+
+/// An argument by reference.
+pub(crate) fn by_id(id: u64) -> pb::Value {
+    pb::Value { id, obj: None }
+}
+
+/// An argument by value, with one id inside.
+pub(crate) fn holding(id: u64) -> pb::Value {
+    let inner = pb::Obj { objectid_data: Some(pb::ObjId { data: id }), ..Default::default() };
+    let list = pb::List { elem: vec![inner] };
+    pb::Value { id: 0, obj: Some(pb::Obj { list_data: Some(list), ..Default::default() }) }
+}
+
+/// A call with headers.
+pub(crate) fn with<M>(message: M, headers: &[(&'static str, &str)]) -> Request<M> {
+    let mut request = Request::new(message);
+    for (key, value) in headers {
+        request.metadata_mut().insert(*key, value.parse().expect("a header"));
+    }
+    request
+}
+
+/// The reason word of a refusal.
+pub(crate) fn reason(status: &Status) -> &str {
+    let word = status.metadata().get(tripod_proto::metadata::RAY_REASON);
+    word.map_or("", |word| word.to_str().expect("a word"))
+}
+
+pub(crate) async fn connect(address: SocketAddr) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    endpoint.connect().await.expect("a connection")
+}
+
+/// Waits until a condition holds.
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    while !holds() {
+        assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// A loopback address that no other cluster has: test processes differ in their ids, clusters of one in their count.
+fn host() -> Ipv4Addr {
+    let cluster = CLUSTERS.fetch_add(1, Ordering::Relaxed);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let third = 1 + u8::try_from(cluster % 250).expect("below 250");
+    Ipv4Addr::new(127, 16 | (high & 15), low, third)
+}
+
+/// Schedulers need feature level 3, to which a real cluster is raised by its leader.
+async fn raise_level(gateway: &Gateway) {
+    let raise = level::Command::Raise { to: FeatureLevel(3), heard: Vec::new() };
+    gateway.submit(Command::Level(raise)).await.expect("in memory").expect("raised");
+}
+
+async fn create_job(gateway: &Gateway) -> JobId {
+    let (spec, service) = (job::Spec::of_tasks(1), ServiceIncarnation(7));
+    let command = job::Command::Create { name: "default".to_owned(), spec, service };
+    match gateway.submit(Command::Job(command)).await.expect("in memory") {
+        Ok(Answer::Job(summary)) => summary.id,
+        other => panic!("no job: {other:?}"),
+    }
+}
+
+/// Says where the node serves, as the binary does.
+async fn announce(gateway: &Gateway, address: SocketAddr) {
+    let addresses = Addresses {
+        client: address.to_string(),
+        http: address.to_string(),
+        job_host: address.ip().to_string(),
+        job_port_first: address.port(),
+        job_port_count: 1,
+    };
+    let command = member::Command::Announce { node: NodeId(1), addresses };
+    gateway.submit(Command::Member(command)).await.expect("in memory").expect("announced");
+}
