@@ -66,7 +66,7 @@ fn chunks(
     let piece = |place: usize| {
         let data = rest.slice(place * size..rest.len().min((place + 1) * size));
         let data_crc32c = checked.then(|| crc32c::crc32c(&data));
-        Ok(pb::ObjChunk { total_size, metadata_offset: 0, data, data_crc32c })
+        Ok(pb::ObjChunk { total_size, metadata_offset: 0, data, data_crc32c, before_crc32c: None })
     };
     Ok((0..pieces).map(piece).collect())
 }

@@ -10,6 +10,7 @@ use tripod_coordination::JobBinding;
 use tripod_gateway::{Consistency, Contact, Gateway};
 use tripod_native::{ClosedPort, JobPorts as Told};
 use tripod_proto::code::Code;
+use tripod_ray::{Binding, Scheduler};
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
 
@@ -29,6 +30,7 @@ pub(crate) struct Place {
 /// The open job ports of this node.
 struct JobPorts {
     gateway: Gateway,
+    scheduler: Scheduler,
     contact: Contact,
     place: Place,
     open: BTreeMap<JobSlot, OpenPort>,
@@ -49,6 +51,7 @@ struct OpenPort {
 /// with the ports.
 pub(crate) async fn run(
     gateway: Gateway,
+    scheduler: Scheduler,
     contact: Contact,
     place: Place,
     told: watch::Sender<Told>,
@@ -56,7 +59,7 @@ pub(crate) async fn run(
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
     let mut ports =
-        JobPorts { gateway, contact, place, open: BTreeMap::new(), closed: BTreeMap::new(), told };
+        JobPorts { gateway, scheduler, contact, place, open: BTreeMap::new(), closed: BTreeMap::new(), told };
     loop {
         let complete = ports.reconcile().await;
         ports.tell();
@@ -138,6 +141,7 @@ impl JobPorts {
     fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
         let routes = tripod_coordination::routes(&self.gateway, &JobBinding::Fixed(job));
+        let routes = self.scheduler.add_to(routes, &Binding::Fixed(job));
         let contact = self.contact.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {

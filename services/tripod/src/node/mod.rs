@@ -23,6 +23,7 @@ use tripod_gateway::{Contact, Gateway};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, Timing, World};
+use tripod_ray::{Binding, Scheduler};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
 
@@ -107,7 +108,10 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let (contact, drained) = drain::contact(&gateway, config.node);
     tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
-    tasks.serve(listeners, &gateway, &contact, &Told { job_ports: job_ports_told, backups: backups_told });
+    let scheduler = Scheduler::new(&gateway);
+    let told = Told { job_ports: job_ports_told, backups: backups_told };
+    tasks.serve(listeners, &gateway, &scheduler, &contact, &told);
+    tasks.background.spawn(scheduler.clone().run());
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups));
     }
@@ -116,7 +120,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
     let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
-    tasks.serving.spawn(job_ports::run(gateway, contact, place, job_ports, stopping));
+    tasks.serving.spawn(job_ports::run(gateway, scheduler, contact, place, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -198,11 +202,19 @@ impl Tasks {
     }
 
     /// Serves the client port, the unix socket and the http port.
-    fn serve(&mut self, listeners: Listeners, gateway: &Gateway, contact: &Contact, told: &Told) {
+    fn serve(
+        &mut self,
+        listeners: Listeners,
+        gateway: &Gateway,
+        scheduler: &Scheduler,
+        contact: &Contact,
+        told: &Told,
+    ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let routes = tripod_coordination::routes(gateway, &binding);
         let routes = tripod_native::add_to(routes, gateway, &told.job_ports, &told.backups);
         let routes = tripod_xds::add_to(routes, gateway);
+        let routes = scheduler.add_to(routes, &Binding::Named(DEFAULT_JOB.to_owned()));
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {
             let stopped = stopped(stopping.clone());

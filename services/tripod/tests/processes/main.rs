@@ -11,6 +11,7 @@ mod levels;
 mod recover;
 mod run;
 mod running;
+mod scheduler;
 mod schemas;
 mod start;
 mod status;

@@ -87,7 +87,8 @@ impl Site {
     fn until_workers(&self, wanted: usize) {
         wait_for("idle workers", || {
             let status = self.status();
-            let idle = status["workers"].as_array()?.iter().filter(|worker| worker["state"] == "idle").count();
+            let idle =
+                status["workers"].as_array()?.iter().filter(|worker| worker["state"] == "idle").count();
             (idle == wanted).then_some(())
         });
     }
@@ -147,7 +148,11 @@ async fn tasks_run_and_their_results_are_read() {
     assert_eq!(number(&driver, &last).await, 53, "a chain of tasks");
 
     let fibonacci = one(&driver, Task::of("tripod.fibonacci").arg(&10).unwrap()).await;
-    assert_eq!(number(&driver, &fibonacci).await, 55, "tasks that submit tasks, and give their results as their own");
+    assert_eq!(
+        number(&driver, &fibonacci).await,
+        55,
+        "tasks that submit tasks, and give their results as their own"
+    );
 
     let far = site.driver(1).await;
     let large = one(&driver, Task::of("tripod.bytes").arg(&(8 << 20)).unwrap()).await;
@@ -163,7 +168,8 @@ async fn tasks_run_and_their_results_are_read() {
     let told = "argument 0 of function tripod.echo was produced by failed tripod.panic: panicked: on purpose";
     assert_eq!(error.text, told);
 
-    let unknown = tokio::time::timeout(Duration::from_secs(1), driver.submit(&Task::of("nobody.knows"))).await;
+    let unknown =
+        tokio::time::timeout(Duration::from_secs(1), driver.submit(&Task::of("nobody.knows"))).await;
     assert!(unknown.is_err(), "it waits for a worker that has the function");
 
     drop((first, put, last, fibonacci, large, length, failed, panicked, consumer));
@@ -189,7 +195,7 @@ async fn no_task_is_lost_or_run_again_when_leaders_are_killed() {
                 site.dev.kill(site.dev.current_leader());
             }
         }
-        let sum = objects.iter().fold(Task::of("tripod.sum"), |task, object| task.object(object));
+        let sum = objects.iter().fold(Task::of("tripod.sum"), Task::object);
         sums.push(one(&driver, sum).await);
     }
     for (round, sum) in sums.iter().enumerate() {
