@@ -18,6 +18,10 @@ use crate::wire;
 use crate::wire::membership_client::MembershipClient;
 use crate::wire::ray_client::RayClient;
 
+/// The reason of refusals that end when the cluster's feature level rises.
+const LEVEL: &str = "level";
+const LEVEL_PAUSE: Duration = Duration::from_millis(250);
+
 /// One process of a job's scheduler. Its mutating calls are made one after the other, each exactly once: it is sent
 /// with the same number until it is answered.
 #[derive(Debug)]
@@ -244,6 +248,11 @@ impl Scheduler {
             match outcome {
                 Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. })
                     if Instant::now() < deadline => {}
+                // A cluster that was just started or upgraded raises its level by itself.
+                Err(error) if error.has_reason(LEVEL) && Instant::now() < deadline => {
+                    tracing::debug!(%error, "the cluster does not know schedulers yet");
+                    tokio::time::sleep(LEVEL_PAUSE).await;
+                }
                 // A refusal is an answer too, and is remembered; but a number is not used up by the word that there
                 // is no room now.
                 Err(Error::Refused { code: Code::ResourceExhausted, .. }) => return outcome,

@@ -1,6 +1,7 @@
 //! `tripod objstore`: the object store of a machine.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::pin::pin;
 
@@ -97,7 +98,8 @@ async fn tell(store: &Store, format: Format) -> Result<(), Failure> {
 fn config(args: ObjStoreArgs, global: &Global) -> Result<Config, Failure> {
     let own = || std::env::temp_dir().join(format!("tripod-objstore-{}", nix::unistd::geteuid()));
     let directory = args.directory.unwrap_or_else(own);
-    let made = std::fs::DirBuilder::new().recursive(true).create(&directory);
+    // Whoever enters it reads the objects.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
     made.map_err(|error| {
         let text = format!("--directory {}: cannot be made: {error}", directory.display());
         Failure::new(Code::ValueIllegal, text)
