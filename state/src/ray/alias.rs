@@ -35,16 +35,25 @@ impl Act<'_> {
         if self.ray.index.trees.same(alias, target) {
             return Err(Refusal::AliasCycle { alias, target });
         }
-        let members = self.ray.index.trees.members(alias);
-        self.ray.shift(&members, |ray| ray.point(alias, target));
-        if self.ray.has_failed(target) {
-            for member in &members {
-                let users = self.ray.users_of(*member);
-                self.doomed.extend(users.into_iter().map(|operation| (operation, *member)));
+        if self.ray.can_bring(target) {
+            let members = self.ray.index.trees.members(alias);
+            self.ray.shift(&members, |ray| ray.point(alias, target));
+            if self.ray.has_failed(target) {
+                for member in &members {
+                    let users = self.ray.users_of(*member);
+                    self.doomed.extend(users.into_iter().map(|operation| (operation, *member)));
+                }
             }
+            self.serve(&members);
+        } else {
+            // Nobody who waits for one of the ids has to be told: so a tree that grows at its end is not gone through
+            // each time.
+            self.ray.point(alias, target);
         }
         self.ray.object_mut(alias).creation = false;
-        self.serve(&members);
+        if let Producer::Put { by } = self.ray.objects[&alias].producer {
+            self.ray.index.unwritten.remove(&(by, alias));
+        }
         self.judge_maker(alias);
         self.drop_one(alias);
         Ok(Answer::Done)

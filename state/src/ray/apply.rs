@@ -9,7 +9,9 @@ use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::{Algorithm, Command, Decision, Origin, Request};
 use crate::ray::export::Export;
+use crate::ray::ids::OrderId;
 use crate::ray::limits::{BATCH_MAX, NAME_BYTES_MAX, at_most};
+use crate::ray::order::Order;
 use crate::ray::refusal::Refusal;
 use crate::ray::register::invalid;
 use crate::ray::session::Reply;
@@ -54,7 +56,7 @@ impl Ray {
         }
         let reply = self.execute(now, origin, request);
         if let Some(stamp) = origin.stamp
-            && !matches!(reply, Err(Refusal::FunctionUnknown { .. }))
+            && !is_asked_again(&reply)
         {
             self.sessions.remember(stamp, &reply);
         }
@@ -89,6 +91,11 @@ impl Ray {
         act.settle();
         (Ok(answer), changed)
     }
+}
+
+/// Whether a client asks the same again with the same number until the answer is another one.
+fn is_asked_again(reply: &Reply) -> bool {
+    matches!(reply, Err(Refusal::FunctionUnknown { .. } | Refusal::NoStore { .. }))
 }
 
 impl Act<'_> {
@@ -132,7 +139,7 @@ impl Act<'_> {
             Decision::Done { orders } => {
                 let mut changed = false;
                 for order in orders {
-                    changed |= self.ray.outbox.remove(order);
+                    changed |= self.done(order);
                 }
                 changed
             }
@@ -148,6 +155,16 @@ impl Act<'_> {
             Decision::SetAlgorithm(algorithm) => self.choose(algorithm),
         };
         (Answer::Done, changed)
+    }
+
+    /// An order was carried out.
+    fn done(&mut self, order: OrderId) -> bool {
+        if let Some(Order::Deallocate { object, .. }) = self.ray.outbox.get(order).cloned()
+            && self.ray.objects.contains_key(&object)
+        {
+            self.ray.object_mut(object).freed_ms = Some(self.now);
+        }
+        self.ray.outbox.remove(order)
     }
 
     fn choose(&mut self, algorithm: Algorithm) -> bool {

@@ -4,6 +4,7 @@ use crate::ray::Ray;
 use crate::ray::ids::ObjectId;
 use crate::ray::object::{Object, Target};
 use crate::ray::operation::Stage;
+use crate::ray::order::Source;
 
 impl Ray {
     /// Looks at everything, for tests; it takes long.
@@ -67,6 +68,13 @@ impl Ray {
         for store in stores.chain(object.transits.iter().map(|transit| transit.store)) {
             let alive = self.stores.get(&store).is_some_and(|store| store.is_alive());
             ensure(alive, || format!("object {id} is at store {store}, which is dead"))?;
+        }
+        for transit in &object.transits {
+            let there = match transit.source {
+                Source::Store(source) => object.is_available() && object.is_at(source),
+                Source::Coordinator => object.failure.is_some(),
+            };
+            ensure(there, || format!("object {id} is fetched where it is not, {transit:?}"))?;
         }
         Ok(())
     }

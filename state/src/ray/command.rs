@@ -51,7 +51,7 @@ pub enum Request {
     RegisterStore {
         address: String,
     },
-    /// Answers [`super::Answer::Worker`].
+    /// Answers [`super::Answer::Worker`], or the refusal `NoStore`, which is not remembered.
     RegisterWorker(Registration),
     RegisterFunction {
         worker: WorkerId,

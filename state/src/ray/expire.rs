@@ -11,6 +11,7 @@ use crate::ray::limits::DEAD_KEPT;
 use crate::ray::object::Target;
 use crate::ray::operation::Stage;
 use crate::ray::refusal::Refusal;
+use crate::ray::view::Reason;
 
 impl Act<'_> {
     pub(crate) fn leave(&mut self, peer: Peer) -> Result<Answer, Refusal> {
@@ -64,6 +65,7 @@ impl Act<'_> {
             self.ray.stop_running(id, run);
             self.retry(run.operation, &format!("worker {id} at {address} died: {why}"));
         }
+        self.give_up_puts(id);
         if attributed {
             self.reclaim(id);
         }
@@ -105,20 +107,26 @@ impl Act<'_> {
             let results = self.ray.entry(operation).map(|entry| entry.results.clone()).unwrap_or_default();
             self.lost.extend(results.into_iter().filter(|result| self.ray.is_awaited(*result)));
         }
-        let attached = self
-            .ray
-            .workers
-            .iter()
-            .filter(|(_, worker)| worker.is_alive() && worker.role == Role::Worker && worker.store == id);
-        let attached: Vec<WorkerId> = attached.map(|(worker, _)| *worker).collect();
-        for worker in attached {
-            self.end_worker(worker, "its store ended");
+        let attached = self.ray.workers.iter().filter(|(_, worker)| worker.is_alive() && worker.store == id);
+        let attached: Vec<(WorkerId, Role)> = attached.map(|(id, worker)| (*id, worker.role)).collect();
+        for (process, role) in attached {
+            match role {
+                Role::Worker => self.end_worker(process, "its store ended"),
+                Role::Driver => self.give_up_puts(process),
+            }
         }
         self.ray.index.dead_stores.insert(id);
         while self.ray.index.dead_stores.len() > DEAD_KEPT {
             let oldest = self.ray.index.dead_stores.remove_min();
             oldest.and_then(|oldest| self.ray.stores.remove(&oldest));
         }
+    }
+
+    /// What a process put and did not write will never come.
+    fn give_up_puts(&mut self, process: WorkerId) {
+        let all = (process, ObjectId(0))..=(process, ObjectId(u64::MAX));
+        let unwritten = self.ray.index.unwritten.range(all);
+        self.failing.extend(unwritten.map(|(_, object)| (*object, Reason::PutObject)));
     }
 
     /// Has a delivery come from another store, if one is left. Otherwise it is begun anew when the object is there

@@ -20,6 +20,8 @@ pub(crate) struct Index {
     pub(crate) worker_gets: OrdSet<(WorkerId, OperationId)>,
     /// Tasks of which a worker reported the end, and results are still to come from that store.
     pub(crate) reported: OrdSet<(StoreId, OperationId)>,
+    /// Objects that a process put and no store has had yet.
+    pub(crate) unwritten: OrdSet<(WorkerId, ObjectId)>,
     /// How many tasks run.
     pub(crate) running: u64,
     pub(crate) workers_alive: u64,
@@ -91,6 +93,12 @@ impl Places {
     pub(crate) fn arriving_at(&self, store: StoreId) -> Vec<ObjectId> {
         let all = (store, ObjectId(0))..=(store, ObjectId(u64::MAX));
         self.arriving.range(all).map(|(_, object)| *object).collect()
+    }
+
+    /// The stores that fetch an object from a store.
+    pub(crate) fn fetching(&self, source: StoreId, object: ObjectId) -> Vec<StoreId> {
+        let all = (source, object, StoreId(0))..=(source, object, StoreId(u64::MAX));
+        self.leaving.range(all).map(|(_, _, to)| *to).collect()
     }
 
     /// The objects that are fetched from a store, and by whom.

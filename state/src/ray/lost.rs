@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::TimeMs;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::ids::{ObjectId, OperationId};
@@ -54,7 +55,7 @@ impl Act<'_> {
             return;
         }
         let maker = self.ray.index.lineage.maker(id).expect("it was checked that somebody makes it");
-        self.ray.revive_as(id, maker);
+        self.ray.revive_as(id, maker, self.now);
         self.lost.push_back(id);
     }
 }
@@ -65,8 +66,9 @@ impl Ray {
         self.objects.contains_key(&id) || self.index.lineage.maker(id).is_some()
     }
 
-    pub(crate) fn revive_as(&mut self, id: ObjectId, maker: OperationId) {
-        self.objects.insert(id, Arc::new(Object::new(Producer::Task(maker))));
+    pub(crate) fn revive_as(&mut self, id: ObjectId, maker: OperationId, now: TimeMs) {
+        let object = Object { freed_ms: Some(now), ..Object::new(Producer::Task(maker)) };
+        self.objects.insert(id, Arc::new(object));
         self.gone.remove(&id);
         self.lineage_back(id);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TimeMs;
-use crate::ray::ids::{ObjectId, OperationId, OrderId, StoreId};
+use crate::ray::ids::{ObjectId, OperationId, OrderId, StoreId, WorkerId};
 use crate::ray::order::Source;
 use crate::ray::view::Failure;
 
@@ -26,6 +26,9 @@ pub(crate) struct Object {
     pub(crate) contained: Option<Vec<Contained>>,
     /// Why it cannot be had, once that is certain.
     pub(crate) failure: Option<Arc<Failure>>,
+    /// When a store last freed a copy although the object goes on, or when it was there no more in between: what a
+    /// store said of it before that does not count.
+    pub(crate) freed_ms: Option<TimeMs>,
     /// All references, whoever owns them. Derived.
     #[serde(skip)]
     pub(crate) count: u64,
@@ -47,7 +50,9 @@ pub(crate) enum Target {
 pub(crate) enum Producer {
     Task(OperationId),
     /// Nothing: a process wrote what it had in its memory.
-    Put,
+    Put {
+        by: WorkerId,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -83,6 +88,7 @@ impl Object {
             anonymous: 0,
             contained: None,
             failure: None,
+            freed_ms: None,
             count: 1,
         }
     }

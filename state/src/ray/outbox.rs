@@ -3,7 +3,7 @@
 use imbl::{OrdMap, OrdSet};
 
 use crate::ray::command::Peer;
-use crate::ray::ids::OrderId;
+use crate::ray::ids::{ObjectId, OrderId, StoreId};
 use crate::ray::order::Order;
 
 /// The orders, by id and by whom they are for.
@@ -13,6 +13,8 @@ pub(crate) struct Outbox {
     orders: OrdMap<OrderId, Order>,
     /// Derived.
     peers: OrdSet<(Peer, OrderId)>,
+    /// The orders to free objects, by store and object. Derived.
+    frees: OrdMap<(StoreId, ObjectId), OrderId>,
 }
 
 impl Outbox {
@@ -26,7 +28,33 @@ impl Outbox {
     pub(crate) fn remove(&mut self, id: OrderId) -> bool {
         let Some(order) = self.orders.remove(&id) else { return false };
         self.peers.remove(&(order.to(), id));
+        if let Order::Deallocate { store, object } = order
+            && self.frees.get(&(store, object)) == Some(&id)
+        {
+            self.frees.remove(&(store, object));
+        }
         true
+    }
+
+    /// Has a store free an object, unless it is being told.
+    pub(crate) fn free(&mut self, store: StoreId, object: ObjectId) -> bool {
+        let fresh = !self.is_freeing(store, object);
+        if fresh {
+            self.push(Order::Deallocate { store, object });
+        }
+        fresh
+    }
+
+    /// Whether a store is still to be told to free an object.
+    pub(crate) fn is_freeing(&self, store: StoreId, object: ObjectId) -> bool {
+        self.frees.contains_key(&(store, object))
+    }
+
+    /// A store has an object anew: it must not be told any more to free what it had.
+    pub(crate) fn keep(&mut self, store: StoreId, object: ObjectId) {
+        if let Some(order) = self.frees.get(&(store, object)).copied() {
+            self.remove(order);
+        }
     }
 
     /// Nobody is there any more to be told.
@@ -59,15 +87,10 @@ impl Outbox {
     /// Puts an order at its place.
     pub(crate) fn restore(&mut self, id: OrderId, order: Order) {
         self.peers.insert((order.to(), id));
+        if let Order::Deallocate { store, object } = order {
+            self.frees.insert((store, object), id);
+        }
         self.orders.insert(id, order);
-    }
-}
-
-impl Outbox {
-    /// The orders for one peer, in their order.
-    pub(crate) fn of(&self, peer: Peer) -> impl Iterator<Item = &Order> {
-        let of_peer = self.peers.range((peer, OrderId(0))..=(peer, OrderId(u64::MAX)));
-        of_peer.filter_map(|(_, id)| self.orders.get(id))
     }
 }
 

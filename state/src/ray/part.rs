@@ -12,7 +12,7 @@ use crate::ray::command::{Algorithm, Role};
 use crate::ray::export::Export;
 use crate::ray::function::{Function, Slot};
 use crate::ray::ids::{ClientSession, ExportId, ObjectId, OperationId, OrderId, StoreId, WorkerId};
-use crate::ray::object::{Object, Target};
+use crate::ray::object::{Object, Producer, Target};
 use crate::ray::operation::{Kind, Operation, Stage};
 use crate::ray::order::Order;
 use crate::ray::peers::{Store, Worker};
@@ -299,6 +299,9 @@ impl Ray {
 
     fn derive_places(&mut self) {
         for (id, object) in &self.objects {
+            if let (Producer::Put { by }, true) = (object.producer, object.creation) {
+                self.index.unwritten.insert((by, *id));
+            }
             for location in &object.locations {
                 self.index.places.arrived(location.store, *id);
             }

@@ -8,7 +8,6 @@ use crate::ray::command::Run;
 use crate::ray::ids::{ObjectId, OperationId, StoreId};
 use crate::ray::object::{Location, Object, Producer, Target};
 use crate::ray::operation::Stage;
-use crate::ray::order::Order;
 use crate::ray::refusal::Refusal;
 
 impl Act<'_> {
@@ -23,7 +22,7 @@ impl Act<'_> {
         let object = match self.ray.object(id) {
             // A task that runs again makes all its results, also those that nobody needs any more.
             Err(Refusal::ObjectDeallocated { .. }) if run.is_some() => {
-                self.ray.outbox.push(Order::Deallocate { store, object: id });
+                self.ray.outbox.free(store, id);
                 return Ok(Answer::Done);
             }
             found => found?,
@@ -43,20 +42,30 @@ impl Act<'_> {
         }
         let awaited = object.transit_to(store).is_some();
         if !awaited && self.ray.is_unwanted(object) {
-            self.ray.outbox.push(Order::Deallocate { store, object: id });
+            self.ray.outbox.free(store, id);
             return;
         }
+        self.ray.outbox.keep(store, id);
         let members = self.ray.index.trees.members(id);
         let since_ms = self.now;
         self.ray.shift(&members, |ray| ray.place(id, Location { store, since_ms }));
         let delivered = self.end_delivery(id, store);
         let made = std::mem::take(&mut self.ray.object_mut(id).creation);
-        self.notify(id, store);
-        self.serve(&members);
-        self.redeliver(id);
-        self.judge_maker(id);
+        let producer = self.ray.objects[&id].producer;
+        match producer {
+            Producer::Put { by } if made => drop(self.ray.index.unwritten.remove(&(by, id))),
+            Producer::Put { .. } | Producer::Task(_) => {}
+        }
         for _ in 0..u8::from(delivered) + u8::from(made) {
             self.drop_one(id);
+        }
+        if self.ray.objects.contains_key(&id) {
+            self.notify(id, store);
+            self.serve(&members);
+            self.redeliver(id);
+        }
+        if let Producer::Task(operation) = producer {
+            self.judge_task(operation);
         }
     }
 

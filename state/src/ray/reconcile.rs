@@ -2,10 +2,9 @@
 
 use crate::ids::TimeMs;
 use crate::ray::act::Act;
-use crate::ray::command::Peer;
 use crate::ray::ids::{ObjectId, StoreId};
 use crate::ray::object::Target;
-use crate::ray::order::{Order, Source};
+use crate::ray::order::Source;
 
 impl Act<'_> {
     /// What a store has and nobody heard of is ready there, or is to be freed if nothing refers to it; what it had
@@ -18,6 +17,9 @@ impl Act<'_> {
         for id in holds.iter().copied() {
             match self.ray.objects.get(&id) {
                 Some(object) if matches!(object.target, Target::To(_)) || object.is_at(store) => {}
+                Some(object) if object.freed_ms.is_some_and(|freed| asked_ms <= freed) => {}
+                // What it is being told to free it has no more soon.
+                Some(_) if self.ray.outbox.is_freeing(store, id) => {}
                 Some(_) => {
                     self.stored(id, store);
                     changed = true;
@@ -26,7 +28,7 @@ impl Act<'_> {
                 None if id < self.ray.next.object
                     && self.ray.gone.get(&id).is_none_or(|meant| *meant == id) =>
                 {
-                    changed |= self.free(store, id);
+                    changed |= self.ray.outbox.free(store, id);
                 }
                 None => {}
             }
@@ -38,8 +40,15 @@ impl Act<'_> {
             }
             self.ray.displace(id, store);
             changed = true;
+            // Somebody there may wait for it, and asks no more.
             if self.ray.is_lost(id) {
+                self.ray.wanted.insert((id, store));
                 self.lose(id);
+            } else {
+                for to in self.ray.index.places.fetching(store, id) {
+                    self.fetch_elsewhere(id, to, Some(store));
+                }
+                self.deliver(id, store);
             }
         }
         changed
@@ -56,15 +65,5 @@ impl Act<'_> {
         };
         self.fetch_elsewhere(object, store, but);
         true
-    }
-
-    /// Tells a store to free what nothing refers to, unless it is being told.
-    fn free(&mut self, store: StoreId, object: ObjectId) -> bool {
-        let order = Order::Deallocate { store, object };
-        let told = self.ray.outbox.of(Peer::Store(store)).any(|known| *known == order);
-        if !told {
-            self.ray.outbox.push(order);
-        }
-        !told
     }
 }

@@ -6,7 +6,6 @@ use crate::ray::ids::{ObjectId, OperationId};
 use crate::ray::limits::GONE_KEPT;
 use crate::ray::object::{Producer, Target};
 use crate::ray::operation::Kind;
-use crate::ray::order::Order;
 
 impl Act<'_> {
     /// Ends an object, if nothing refers to any id that means it, and it was made. What it contains loses a
@@ -31,7 +30,7 @@ impl Act<'_> {
         self.ray.shift(&members, |ray| locations = std::mem::take(&mut ray.object_mut(end).locations));
         for location in locations {
             self.ray.index.places.left(location.store, end);
-            self.ray.outbox.push(Order::Deallocate { store: location.store, object: end });
+            self.ray.outbox.free(location.store, end);
         }
         self.ray.forget_notices(end);
         self.ray.index.trees.remove(end);

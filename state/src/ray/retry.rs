@@ -12,7 +12,6 @@ use crate::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use crate::ray::limits::{BACK_OFF_MS_MAX, HISTORY_KEPT, POISON_DEATHS, SUSPECT_MS};
 use crate::ray::object::{Object, Producer, Target};
 use crate::ray::operation::{Entry, Stage};
-use crate::ray::order::Order;
 use crate::ray::view::{Failure, Reason};
 
 impl Entry {
@@ -64,6 +63,7 @@ impl Act<'_> {
     /// Puts a task that was begun before into the queue again: by its id, so old work comes first. It takes
     /// references of its own anew. What it needs and is not there any more is made again first.
     fn requeue(&mut self, operation: OperationId) {
+        let now = self.now;
         let entry = self.ray.entry(operation).expect("only recorded tasks are tried again");
         let name = entry.task.name.clone();
         let results = entry.results.clone();
@@ -82,7 +82,7 @@ impl Act<'_> {
         }
         for result in &results {
             if !self.ray.objects.contains_key(result) {
-                self.ray.revive_as(*result, operation);
+                self.ray.revive_as(*result, operation, now);
             }
         }
         let holds: Vec<ObjectId> = mentioned.into_iter().chain(results).collect();
@@ -137,7 +137,8 @@ impl Act<'_> {
         true
     }
 
-    /// A worker never said that it has a task: the attempt was none, and the worker is not trusted for a while.
+    /// A worker never said that it has a task: that is none of the retries, and the worker is not trusted for a while.
+    /// The number of the attempt is used up, because the worker may have the task all the same.
     pub(crate) fn undelivered(&mut self, runs: &[Run]) -> bool {
         let mut changed = false;
         for run in runs {
@@ -150,7 +151,6 @@ impl Act<'_> {
             changed = true;
             let entry = self.ray.entry_mut(run.operation);
             entry.note("was never handed over");
-            entry.attempt.0 -= 1;
             self.ray.worker_mut(worker).suspect_until = Some(self.now.plus(DurationMs(SUSPECT_MS)));
             self.ray.follow_idle(worker);
         }
@@ -198,6 +198,9 @@ impl Act<'_> {
         object.target = Target::Canonical;
         let made = std::mem::take(&mut object.creation);
         let producer = object.producer;
+        if let Producer::Put { by } = producer {
+            self.ray.index.unwritten.remove(&(by, id));
+        }
         for member in &members {
             let users = self.ray.users_of(*member);
             self.doomed.extend(users.into_iter().map(|operation| (operation, *member)));
@@ -221,7 +224,8 @@ impl Act<'_> {
         let stores: Vec<StoreId> = object.locations.iter().map(|location| location.store).collect();
         for store in stores {
             self.ray.displace(id, store);
-            self.ray.outbox.push(Order::Deallocate { store, object: id });
+            self.ray.outbox.free(store, id);
+            self.ray.wanted.insert((id, store));
         }
         self.end_deliveries(id);
     }

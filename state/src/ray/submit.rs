@@ -81,7 +81,8 @@ impl Act<'_> {
             return Ok(Answer::Object { object, present });
         }
         at_most("objects", self.ray.objects.len() as u64 + 1, OBJECTS_MAX)?;
-        let object = self.ray.new_object(Producer::Put);
+        let object = self.ray.new_object(Producer::Put { by: worker });
+        self.ray.index.unwritten.insert((worker, object));
         let operation = self.ray.new_operation(Operation { creator, kind: Kind::Put(object) });
         self.ray.show(operation);
         self.ray.remember_child(creator, child, Child { operation, digest: 0, object: Some(object) });

@@ -6,7 +6,7 @@ use tripod_state::level::{self, PREVIEW};
 use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::{
     Answer, Argument, Assignment, Command as Ray, Decision, Order, Origin, Peer, Previous, Refusal,
-    Registration, Request, Role, Run, Stamp, Task, TaskOptions, limits, view,
+    Registration, Request, Role, Run, Source, Stamp, Task, TaskOptions, limits, view,
 };
 use tripod_state::snapshot::Record;
 use tripod_state::{Command, Fault, State, job};
@@ -251,6 +251,62 @@ fn a_deep_chain_of_aliases_is_as_quick_as_a_short_one() {
     machine.ray().check().expect("the books balance");
     machine.drop_all(objects);
     assert_eq!(machine.ray().totals().objects_live, 0);
+    machine.ray().check().expect("the books balance");
+}
+
+/// The same chain, written from its far end: nobody waits, so nothing is gone through.
+#[test]
+fn a_chain_of_aliases_that_grows_at_its_end_is_as_quick() {
+    let mut machine = Machine::with_scheduler();
+    let objects: Vec<ObjectId> = (0..100_000).map(|_| machine.put()).collect();
+    let last = objects[objects.len() - 1];
+    machine.ask(Request::AddReferences { objects: vec![last] }).expect("it is there");
+    machine.ask(Request::Get { worker: DRIVER, object: last }).expect("it is there");
+    for pair in objects.windows(2).rev() {
+        let alias = Request::Alias { alias: pair[1], target: pair[0], run: None };
+        machine.ask(alias).expect("both are there");
+    }
+    machine.ready(objects[0]);
+    assert_eq!(machine.ray().availability(last), Some(view::Availability::Ready));
+    assert_eq!(machine.ray().totals().gets, 0);
+    machine.drop_all(vec![last]);
+    assert_eq!(machine.ray().totals().objects_live, 0);
+    machine.ray().check().expect("the books balance");
+}
+
+/// A process that ends before its store has what it put takes with it whatever that was.
+#[test]
+fn what_was_put_and_never_written_is_lost_with_its_process() {
+    let mut machine = Machine::with_scheduler();
+    let (wanted, unwanted) = (machine.put(), machine.put());
+    machine.ask(Request::AddReferences { objects: vec![wanted] }).expect("it is there");
+    machine.lead(Decision::Expire { peers: vec![Peer::Worker(DRIVER)] });
+    let reason = match machine.ray().availability(wanted) {
+        Some(view::Availability::Failed(failure)) => Some(failure.reason),
+        _ => None,
+    };
+    assert_eq!(reason, Some(view::Reason::PutObject));
+    assert_eq!(machine.ray().availability(unwanted), Some(view::Availability::Deallocated));
+    machine.ray().check().expect("the books balance");
+}
+
+/// A task that was given to a worker waits at that worker's store, and asks nobody: what is lost there must come
+/// again, or the reason why it does not.
+#[test]
+fn what_is_lost_at_a_store_comes_to_it_again() {
+    let mut machine = Machine::with_scheduler();
+    machine.ask(Request::RegisterStore { address: "10.0.0.2:1".to_owned() }).expect("there is room");
+    let copied = machine.put();
+    let single = machine.put();
+    machine.ask(Request::AddReferences { objects: vec![copied, single] }).expect("they are there");
+    machine.ready(copied);
+    machine.ready(single);
+    machine.ask(Request::Ready { object: copied, store: StoreId(1), run: None }).expect("it is there");
+    let nothing = Decision::Reconcile { store: StoreId(0), holds: Vec::new(), asked_ms: TimeMs(2_000) };
+    machine.lead(nothing);
+    let orders: Vec<Order> = machine.ray().orders(None, 9).into_iter().map(|(_, order)| order).collect();
+    let deliver = |object, from| Order::Deliver { store: StoreId(0), from, object };
+    assert_eq!(orders, [deliver(copied, Source::Store(StoreId(1))), deliver(single, Source::Coordinator)]);
     machine.ray().check().expect("the books balance");
 }
 
