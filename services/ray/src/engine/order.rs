@@ -71,7 +71,7 @@ impl Ready {
             Order::Deliver { store, from, object } => {
                 let objstore_address = match from {
                     Source::Store(source) => ray.store(*source)?.address,
-                    Source::Coordinator => here(state, job, node)?,
+                    Source::Coordinator => here(state, job, node).unwrap_or_default(),
                 };
                 let message = pb::StartDeliveryRequest {
                     objstore_address,
@@ -99,6 +99,9 @@ impl Ready {
 
     /// Tells the peer.
     pub(super) async fn send(&self, links: &Links) -> Sent {
+        if matches!(&self.message, Message::Deliver(message) if message.objstore_address.is_empty()) {
+            return Sent::Unreachable("this node has announced no place where it serves the job".to_owned());
+        }
         let channel = match links.to(&self.address).await {
             Ok(channel) => channel,
             Err(why) => return Sent::Unreachable(why),

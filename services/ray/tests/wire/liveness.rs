@@ -15,7 +15,7 @@ use tripod_state::ray::view::WorkerLife;
 
 use crate::support::store::Call;
 use crate::support::worker::Worker;
-use crate::support::{Cluster, Kind, reason, until, with};
+use crate::support::{Cluster, Kind, reason, submission, until, with};
 
 /// Short, and long enough for a machine that is busy with other tests.
 fn quick() -> Patience {
@@ -195,4 +195,30 @@ async fn the_report_of_a_worker_that_was_given_up_changes_nothing() {
     let refused = cluster.scheduler().ready_for_new_task(report).await.unwrap_err();
     assert_eq!((refused.code(), reason(&refused)), (Code::FailedPrecondition, "expired"));
     assert_eq!(cluster.task_info().await.num_succeeded, 0);
+}
+
+#[tokio::test]
+async fn the_children_of_a_task_that_is_run_again_keep_their_objects() {
+    let cluster = quick_cluster().await;
+    let store = cluster.store().await;
+    let mut dying = cluster.worker(&store, &[("parent", 1), ("child", 1)]).await;
+    let driver = cluster.driver(&store).await;
+    cluster.submit(driver, "parent", vec![]).await;
+    assert_eq!(dying.executes().await, "parent");
+    let submit = |from: u64| {
+        let request = with(submission(from, "child", vec![]), &[(metadata::RAY_CHILD, "0")]);
+        let mut scheduler = cluster.scheduler();
+        async move { scheduler.submit_task(request).await.expect("submitted").into_inner().result }
+    };
+    let first = submit(dying.id).await;
+    let living = cluster.worker(&store, &[("parent", 1), ("child", 1)]).await;
+    assert_eq!(living.executes().await, "child");
+    dying.die();
+    until("it is given up", || is_dead(&cluster, dying.id)).await;
+    cluster.ready(first[0], &store).await;
+    cluster.done(living.id).await;
+    let again = living.task().await;
+    assert_eq!((again.task.expect("a task").name, again.attempt), ("parent".into(), 2));
+    assert_eq!(submit(living.id).await, first, "the child is not run again");
+    assert_eq!(cluster.info().await.operationid, [] as [u64; 0]);
 }
