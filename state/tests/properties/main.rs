@@ -2,6 +2,7 @@
 
 mod generate;
 mod scheduler;
+mod scheduler_steps;
 
 use proptest::prelude::*;
 use tripod_state::ids::{LogIndex, SessionId, Term, TimeMs};

@@ -1,21 +1,18 @@
 //! What holds for every sequence of a scheduler's commands. Names are few, so that they meet.
 
 use bytes::Bytes;
-use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
 use tripod_state::ids::{FeatureLevel, JobId, LogIndex, Sequence, Term, TimeMs};
 use tripod_state::job::Spec;
-use tripod_state::ray::ids::{
-    Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
-};
+use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, Kind, TaskState, WorkerLife};
 use tripod_state::ray::{
-    Algorithm, Answer, Argument, Assignment, Command as Ray, Decision, Origin, Peer, Previous, Refusal,
-    Registration, Request, Role, Run, Stamp, Task, TaskOptions,
+    Answer, Command as Ray, Decision, Origin, Peer, Previous, Refusal, Request, Role, Run, Stamp,
 };
 use tripod_state::state::Outcome;
 use tripod_state::{ApplyContext, Command, Envelope, Fault, Scope, State, job, level};
+
+use crate::scheduler_steps::{Step, register, steps};
 
 const SCOPE: Scope = Scope { job: JobId(1), service: None };
 
@@ -25,18 +22,6 @@ struct Replica {
     state: State,
     index: u64,
     now: u64,
-}
-
-/// One thing that happens.
-#[derive(Debug, Clone)]
-enum Step {
-    Ask(Origin, Request),
-    Lead(Decision),
-    /// The leader plans and says so.
-    Plan,
-    /// All that was ordered so far is done.
-    Obey,
-    Wait(u64),
 }
 
 impl Replica {
@@ -214,149 +199,6 @@ fn without_circles(step: &Step) -> Step {
     }
 }
 
-fn register(host: u8, role: Role, attributed: bool, slots: u32) -> Request {
-    let host = format!("10.0.0.{host}");
-    let store = String::new();
-    Request::RegisterWorker(Registration { host, store, role, attributed, extended: attributed, slots })
-}
-
-fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
-    vec(step(), 1..=most)
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        60 => (origin(), request()).prop_map(|(origin, request)| Step::Ask(origin, request)).boxed(),
-        3 => (origin(), vec(request(), 0..4))
-            .prop_map(|(origin, all)| Step::Ask(origin, Request::Batch(all))).boxed(),
-        8 => decision().prop_map(Step::Lead).boxed(),
-        16 => Just(Step::Plan),
-        2 => Just(Step::Obey),
-        1 => select(vec![1_u64, 1000, 40_000]).prop_map(Step::Wait),
-    ]
-}
-
-fn origin() -> impl Strategy<Value = Origin> {
-    let process = select(vec![None, None, Some(WorkerId(1)), Some(WorkerId(2)), Some(WorkerId(4))]);
-    process.prop_map(|process| Origin { stamp: None, process })
-}
-
-fn object() -> impl Strategy<Value = ObjectId> {
-    prop_oneof![8 => 0_u64..12, 2 => 0_u64..40].prop_map(ObjectId)
-}
-
-fn worker() -> impl Strategy<Value = WorkerId> {
-    prop_oneof![8 => 0_u64..5, 1 => 0_u64..9].prop_map(WorkerId)
-}
-
-fn store() -> impl Strategy<Value = StoreId> {
-    prop_oneof![8 => 0_u64..2, 1 => 0_u64..5].prop_map(StoreId)
-}
-
-fn run() -> impl Strategy<Value = Run> {
-    (0_u64..16, 1_u32..3)
-        .prop_map(|(operation, attempt)| Run { operation: OperationId(operation), attempt: Attempt(attempt) })
-}
-
-fn argument() -> impl Strategy<Value = Argument> {
-    let bytes = Bytes::from_static(b"v");
-    prop_oneof![
-        3 => object().prop_map(Argument::Object),
-        1 => vec(object(), 0..3).prop_map(move |nested| Argument::Value { bytes: bytes.clone(), nested }),
-    ]
-}
-
-fn task() -> impl Strategy<Value = Task> {
-    (
-        select(vec!["f", "f", "f", "g", "g", "h", "unknown"]),
-        vec(argument(), 0..3),
-        select(vec![0, 0, 0, 0, 0, 1]),
-    )
-        .prop_map(|(name, arguments, results_given)| Task {
-            name: FunctionName(Bytes::from(name)),
-            arguments,
-            results_given,
-        })
-}
-
-fn options() -> impl Strategy<Value = TaskOptions> {
-    let retries = select(vec![Some(3), Some(3), Some(0), Some(1), None]);
-    (retries, any::<bool>())
-        .prop_map(|(max_retries, retry_exceptions)| TaskOptions { max_retries, retry_exceptions })
-}
-
-fn request() -> impl Strategy<Value = Request> {
-    let child = || select(vec![None, None, Some(0_u32), Some(1)]);
-    let maybe_run = || proptest::option::weighted(0.3, run());
-    prop_oneof![
-        1 => (1_u8..3).prop_map(|host| Request::RegisterStore { address: format!("10.0.0.{host}:1") }).boxed(),
-        1 => (1_u8..4, select(vec![Role::Worker, Role::Driver]), any::<bool>(), 0_u32..3)
-            .prop_map(|(host, role, attributed, slots)| register(host, role, attributed, slots)).boxed(),
-        1 => (worker(), select(vec!["f", "g"]), 0_u64..3).prop_map(|(worker, name, results)| {
-            Request::RegisterFunction { worker, name: FunctionName(Bytes::from(name)), results }
-        }).boxed(),
-        16 => (worker(), task(), options(), child(), proptest::option::of(worker()))
-            .prop_map(|(worker, task, options, child, hint)| {
-                Request::Submit { worker, task, options, child, hint }
-            }).boxed(),
-        8 => (worker(), child()).prop_map(|(worker, child)| Request::Put { worker, child }).boxed(),
-        6 => (worker(), object()).prop_map(|(worker, object)| Request::Get { worker, object }).boxed(),
-        10 => (object(), object(), maybe_run())
-            .prop_map(|(alias, target, run)| Request::Alias { alias, target, run }).boxed(),
-        16 => (object(), store(), maybe_run())
-            .prop_map(|(object, store, run)| Request::Ready { object, store, run }).boxed(),
-        14 => vec(object(), 0..4).prop_map(|objects| Request::AddReferences { objects }).boxed(),
-        6 => vec(object(), 1..3).prop_map(|objects| Request::DropReferences { objects }).boxed(),
-        6 => (object(), vec(object(), 0..3))
-            .prop_map(|(object, contained)| Request::Contain { object, contained }).boxed(),
-        16 => (worker(), proptest::option::weighted(0.8, any::<bool>()), maybe_run())
-            .prop_map(|(worker, previous, run)| {
-                let error = Bytes::from_static(b"no");
-                let previous = previous.map(|succeeded| Previous { succeeded, error });
-                Request::Idle { worker, previous, run }
-            }).boxed(),
-        1 => (worker(), vec(run(), 0..3)).prop_map(|(worker, runs)| Request::GiveBack { worker, runs }).boxed(),
-        1 => Just(Request::KillWorkers),
-        1 => select(vec!["x", "y"]).prop_map(|body| Request::ExportFunction { body: Bytes::from(body) }).boxed(),
-        1 => select(vec!["x", "y"]).prop_map(|body| {
-            Request::ExportVariable { name: FunctionName(Bytes::from("v")), body: Bytes::from(body) }
-        }).boxed(),
-        1 => peer().prop_map(|peer| Request::Leave { peer }).boxed(),
-    ]
-}
-
-fn peer() -> impl Strategy<Value = Peer> {
-    prop_oneof![6 => worker().prop_map(Peer::Worker), 1 => store().prop_map(Peer::Store)]
-}
-
-fn decision() -> impl Strategy<Value = Decision> {
-    let assignment = (0_u64..16, 1_u32..3, worker()).prop_map(|(operation, attempt, worker)| Assignment {
-        operation: OperationId(operation),
-        attempt: Attempt(attempt),
-        worker,
-    });
-    let holds = || {
-        vec(object(), 0..8).prop_map(|mut holds| {
-            holds.sort_unstable();
-            holds.dedup();
-            holds
-        })
-    };
-    prop_oneof![
-        2 => vec(assignment, 0..4).prop_map(Decision::Assign).boxed(),
-        2 => vec((0_u64..40).prop_map(OrderId), 0..6).prop_map(|orders| Decision::Done { orders }).boxed(),
-        2 => vec(run(), 0..3).prop_map(|runs| Decision::Undelivered { runs }).boxed(),
-        1 => vec(peer(), 0..2).prop_map(|peers| Decision::Expire { peers }).boxed(),
-        2 => (store(), holds(), 0_u64..2000).prop_map(|(store, holds, asked)| {
-            Decision::Reconcile { store, holds, asked_ms: TimeMs(asked) }
-        }).boxed(),
-        1 => (store(), object()).prop_map(|(store, object)| Decision::DeliveryFailed { store, object }).boxed(),
-        1 => (0_u64..2000).prop_map(|before| Decision::ExpireSessions { before_ms: TimeMs(before) }).boxed(),
-        1 => (0_u64..4).prop_map(|term| Decision::Rearm { term: Term(term) }).boxed(),
-        1 => select(vec![Algorithm::Naive, Algorithm::LocalityAware]).prop_map(Decision::SetAlgorithm),
-    ]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -506,53 +348,56 @@ fn the_generated_commands_reach_most_of_the_scheduler() {
             }
         }
     }
-    for wanted in [
-        "Submitted",
-        "Object",
-        "Killed(true)",
-        "Killed(false)",
-        "FunctionUnknown",
-        "WorkerUnknown",
-        "WorkerExpired",
-        "StoreUnknown",
-        "StoreExpired",
-        "NoStore",
-        "ObjectUnknown",
-        "ObjectDeallocated",
-        "ArgumentUnknown",
-        "ArgumentDeallocated",
-        "Invalid",
-        "NotOwned",
-        "TooFewReferences",
-        "AliasedAlready",
-        "AliasOfItself",
-        "AliasCycle",
-        "AliasOfValue",
-        "ReadyAlias",
-        "ContainedAlready",
-        "IsDriver",
-        "OtherAttempt",
-        "Execute",
-        "Import",
-        "Die",
-        "Deliver",
-        "NotifyAlias",
-        "Deallocate",
-        "Waiting",
-        "Queued",
-        "Running",
-        "Reported",
-        "Done",
-        "Failed",
-        "Cancelled",
-        "PutObject",
-        "RetriesExhausted",
-        "DependencyFailed",
-        "ReconstructionDisabled",
-        "Some(Ready)",
-        "Some(Pending)",
-        "Some(Deallocated)",
-    ] {
+    for wanted in WANTED {
         assert!(seen.contains(wanted), "{wanted} was never seen, only {seen:?}");
     }
 }
+
+/// Answers, refusals, orders, and what became of tasks and objects.
+const WANTED: [&str; 45] = [
+    "Submitted",
+    "Object",
+    "Killed(true)",
+    "Killed(false)",
+    "FunctionUnknown",
+    "WorkerUnknown",
+    "WorkerExpired",
+    "StoreUnknown",
+    "StoreExpired",
+    "NoStore",
+    "ObjectUnknown",
+    "ObjectDeallocated",
+    "ArgumentUnknown",
+    "ArgumentDeallocated",
+    "Invalid",
+    "NotOwned",
+    "TooFewReferences",
+    "AliasedAlready",
+    "AliasOfItself",
+    "AliasCycle",
+    "AliasOfValue",
+    "ReadyAlias",
+    "ContainedAlready",
+    "IsDriver",
+    "OtherAttempt",
+    "Execute",
+    "Import",
+    "Die",
+    "Deliver",
+    "NotifyAlias",
+    "Deallocate",
+    "Waiting",
+    "Queued",
+    "Running",
+    "Reported",
+    "Done",
+    "Failed",
+    "Cancelled",
+    "PutObject",
+    "RetriesExhausted",
+    "DependencyFailed",
+    "ReconstructionDisabled",
+    "Some(Ready)",
+    "Some(Pending)",
+    "Some(Deallocated)",
+];

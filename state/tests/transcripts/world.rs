@@ -117,6 +117,7 @@ impl World {
             reply => {
                 if let Ok(Answer::Job(job)) = &reply {
                     self.job = job.id;
+                    self.orders = OrderId::default();
                 }
                 show::reply(&reply)
             }
