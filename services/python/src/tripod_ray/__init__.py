@@ -1,0 +1,90 @@
+"""Drivers and workers in Python for Tripod's replicated scheduler.
+
+    import tripod_ray as ray
+
+    ray.init("node1:7700,node2:7700,node3:7700")
+
+    @ray.remote
+    def square(x):
+        return x * x
+
+    print(ray.get([square.remote(i) for i in range(4)]))
+
+Knows: the scheduler's calls, the local protocol of object stores, and how values are written. Does not know:
+how nodes agree, where tasks run, or what becomes of objects; all that is the scheduler's.
+
+Invariants:
+* Every call that changes something is sent in one line, in order, each exactly once, whichever node answers.
+* A reference is counted before anything that relies on it, and given up after it; the README has the table.
+* A value in shared memory is never copied and never changes; what is made of it keeps it there.
+
+| module | what |
+|---|---|
+| `api` | init, shutdown, put, get, wait and the like |
+| `remote` | remote functions and their arguments |
+| `reference` | handles |
+| `reusable` | reusable variables |
+| `process` | a registration: puts, gets, waits, heartbeats |
+| `outbox`, `calls` | the line of calls to the scheduler |
+| `link` | nodes, and the next one when one fails |
+| `store` | the object store of this machine |
+| `values`, `layout` | how values are written |
+| `wire` | messages, paths and metadata keys |
+| `worker`, `service`, `turn`, `execution` | workers |
+| `context`, `runtime` | the running task; the connection |
+| `errors` | what can go wrong |
+"""
+
+from .api import (
+    get,
+    init,
+    is_initialized,
+    kill_workers,
+    put,
+    scheduler_info,
+    shutdown,
+    task_info,
+    wait,
+)
+from .errors import (
+    ExpiredError,
+    FunctionNotRegisteredError,
+    GetTimeoutError,
+    NotConnectedError,
+    ObjectLostError,
+    RefusedError,
+    StoreError,
+    TaskError,
+    TripodError,
+    UnreachableError,
+)
+from .reference import ObjectRef
+from .remote import remote
+from .reusable import Reusable, ReusableError, reusables
+
+__all__ = [
+    "ExpiredError",
+    "FunctionNotRegisteredError",
+    "GetTimeoutError",
+    "NotConnectedError",
+    "ObjectLostError",
+    "ObjectRef",
+    "RefusedError",
+    "Reusable",
+    "ReusableError",
+    "StoreError",
+    "TaskError",
+    "TripodError",
+    "UnreachableError",
+    "get",
+    "init",
+    "is_initialized",
+    "kill_workers",
+    "put",
+    "remote",
+    "reusables",
+    "scheduler_info",
+    "shutdown",
+    "task_info",
+    "wait",
+]

@@ -1,0 +1,48 @@
+"""Which task a thread executes."""
+
+import threading
+
+_current = threading.local()
+
+
+class TaskContext:
+    """The running task of a thread: its attempt, how many objects it has made, and which reusable variables
+    it used."""
+
+    __slots__ = ("run", "runs", "children", "touched")
+
+    def __init__(self, run, runs):
+        # Pair of operation and attempt.
+        self.run = run
+        self.runs = runs
+        self.children = 0
+        self.touched = set()
+
+    def __enter__(self):
+        self._set(self)
+        return self
+
+    def __exit__(self, *_):
+        self._set(None)
+
+    @staticmethod
+    def _set(task):
+        _current.task = task
+
+
+def current():
+    """The task that this thread executes, or None."""
+    return getattr(_current, "task", None)
+
+
+def next_child():
+    """The place of the next submission or put among those of the running task, by which a task that runs
+    again gets the objects of its first attempt. None outside of tasks, and if the scheduler would take it for
+    another task's.
+    """
+    task = current()
+    if task is None:
+        return None
+    child = task.children
+    task.children = child + 1
+    return child if task.runs.leads(task.run) else None

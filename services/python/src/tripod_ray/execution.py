@@ -1,0 +1,286 @@
+"""One task, from its arguments to its results."""
+
+import logging
+import pickle
+import threading
+import traceback
+
+import cloudpickle
+
+from . import calls, layout, values, wire
+from .context import TaskContext
+from .errors import ObjectLostError, StoreError, TaskError
+from .reference import ObjectRef
+from .remote import FUNCTION_MAGIC
+from .store import Gets
+
+# The scheduler keeps so much of a text.
+_ERROR_BYTES_MOST = 16 * 1024
+
+_log = logging.getLogger("tripod_ray")
+
+
+class Functions:
+    """What the worker can execute, by key."""
+
+    def __init__(self, process):
+        self._process = process
+        self._bodies = {}
+        self._loaded = {}
+
+    def take(self, implementation):
+        """Imports a function that the scheduler sent. It is deserialised when it is first called, so a
+        function that cannot be is a task that fails, with its text. Functions of other languages are left to
+        their workers.
+        """
+        if not implementation.startswith(FUNCTION_MAGIC):
+            return
+        try:
+            key, results, body = pickle.loads(implementation[len(FUNCTION_MAGIC) :])
+        except Exception as error:  # Whatever was sent must not end the worker.
+            _log.warning("an exported function cannot be read: %r", error)
+            return
+        self._bodies[key] = (results, body)
+        self._loaded.pop(key, None)
+        self._process.outbox.post(calls.RegisterFunction(key.encode(), results))
+
+    def find(self, key):
+        """The function. Raises what its deserialisation raises."""
+        function = self._loaded.get(key)
+        if function is None:
+            function = cloudpickle.loads(self._bodies[key][1])
+            self._loaded[key] = function
+        return function
+
+
+class Executor:
+    """Executes the tasks of one worker."""
+
+    def __init__(self, process, functions, runs):
+        self._process = process
+        self._functions = functions
+        self._runs = runs
+
+    def execute(self, request):
+        """Executes a task and reports it. Answers with the names of the reusable variables that it used.
+        Raises nothing but what ends the process."""
+        task = request.task
+        run = (request.operationid, request.attempt or 1)
+        key, name = task.name.decode("utf-8", "replace"), _name(task)
+        with TaskContext(run, self._runs) as context:
+            call = _Call(self._process, name, task)
+            try:
+                function = self._function(key, name)
+                outputs = self._outputs(request, call.run(function, len(task.result)))
+            except TaskError as error:
+                self._runs.returned(run)
+                self._fail(request, run, error, call.retries)
+            else:
+                self._runs.returned(run)
+                self._report(request, run).succeed(outputs)
+            return context.touched
+
+    def _function(self, key, name):
+        try:
+            return self._functions.find(key)
+        except KeyError:
+            raise TaskError(name, None, f"function {name} is not known to this worker") from None
+        except BaseException as error:  # The modules it needs may raise anything.
+            raise _raised(name, error, f"function {name} cannot be imported\n") from None
+
+    def _outputs(self, request, results):
+        """What is to be stored or aliased: pairs of an id and a handle or a packed value."""
+        task, wanted = request.task, request.store_output
+        outputs = []
+        for place, (objectid, result) in enumerate(zip(task.result, results)):
+            if place < len(wanted) and not wanted[place]:
+                continue
+            try:
+                if isinstance(result, ObjectRef):
+                    self._process.outbox.await_ids((result,))
+                else:
+                    result = layout.pack(result)
+            except Exception as error:  # What pickling raises is up to the value.
+                name = _name(task)
+                raise _raised(name, error, f"result {place} of function {name} cannot be stored\n") from None
+            outputs.append((objectid, result))
+        return outputs
+
+    def _fail(self, request, run, error, retries):
+        report = self._report(request, run)
+        if retries is not None and (retries < 0 or run[1] <= retries):
+            # It will be tried again: what is stored now would be its result for ever.
+            report.end(error)
+        else:
+            report.fail(error)
+
+    def _report(self, request, run):
+        return _Report(self._process, self._runs, run, request.task)
+
+
+class _Call:
+    """The arguments of a task. The references that the task holds are the worker's from the start; handles
+    take them over, and give them up when nobody uses the arguments any more."""
+
+    def __init__(self, process, name, task):
+        self._process = process
+        self._name = name
+        self._arguments = task.arg
+        self._refs = {
+            place: process.adopt(value.id)
+            for place, value in enumerate(task.arg)
+            if not value.HasField("obj")
+        }
+        # How often an exception is tried again; None: not at all.
+        self.retries = None
+        self._names = ()
+        last = task.arg[-1].obj if task.arg else None
+        if last is not None and last.HasField("dict_data"):
+            self._read_mark(last)
+
+    def run(self, function, results):
+        """Calls the function, and answers with as many results. Raises `TaskError`."""
+        arguments = self._values()
+        positional = arguments[: len(arguments) - len(self._names)]
+        named = dict(zip(self._names, arguments[len(positional) :]))
+        del arguments
+        try:
+            returned = function(*positional, **named)
+        except BaseException as error:  # A task's own exit ends the task and not the worker.
+            if isinstance(error, StoreError) and self._process.lost is not None:
+                raise TaskError(self._name, None, str(error)) from None
+            raise _raised(self._name, error, "", skip=1) from None
+        return self._split(returned, results)
+
+    def _read_mark(self, obj):
+        entries = obj.dict_data.elem
+        if not entries or entries[0].key.string_data.data != values.CALL_MARK.encode():
+            return
+        mark = values.read(obj, self._process.adopt)
+        self._names = mark[values.CALL_MARK]
+        self.retries = mark.get("retries")
+        self._arguments = self._arguments[:-1]
+
+    def _values(self):
+        gets = Gets(self._process.store, [ref.id for ref in self._refs.values()]) if self._refs else None
+        place = 0
+        try:
+            if gets is not None:
+                gets.wait(None)
+            got, arguments = iter(range(len(self._refs))), []
+            for place, value in enumerate(self._arguments):
+                if place in self._refs:
+                    arguments.append(self._process.value(gets, next(got), self._refs[place]))
+                else:
+                    arguments.append(values.read(value.obj, self._process.adopt))
+            return arguments
+        except (TaskError, ObjectLostError) as error:
+            raise self._produced_by_failed(place, error) from None
+        except BaseException as error:  # The classes of arguments may raise anything when they are made.
+            raise _raised(
+                self._name, error, f"argument {place} of function {self._name} cannot be read\n"
+            ) from None
+        finally:
+            if gets is not None:
+                gets.close()
+
+    def _produced_by_failed(self, place, error):
+        if isinstance(error, TaskError):
+            maker, text = error.function_name, error.traceback_text
+        else:
+            maker, text = error.function.rpartition(":")[0] or error.function or "put", str(error)
+        return TaskError(
+            self._name,
+            error,
+            f"argument {place} of function {self._name} was produced by failed {maker}:\n{text}",
+        )
+
+    def _split(self, returned, results):
+        if results == 1:
+            return (returned,)
+        if results == 0:
+            if returned is not None:
+                raise TaskError(
+                    self._name, None, f"function {self._name} has 0 return values, and returned one"
+                )
+            return ()
+        if not isinstance(returned, (tuple, list)) or len(returned) != results:
+            what = len(returned) if isinstance(returned, (tuple, list)) else type(returned).__name__
+            text = f"function {self._name} has {results} return values, and returned {what}"
+            raise TaskError(self._name, None, text)
+        return returned
+
+
+class _Report:
+    """Stores what a task made, and reports the task when all of it can be read here. Stores answer in a
+    thread of their own, so the worker goes on meanwhile."""
+
+    def __init__(self, process, runs, run, task):
+        self._process = process
+        self._runs = runs
+        self._run = run
+        self._name = _name(task)
+        self._results = list(task.result)
+        self._lock = threading.Lock()
+        self._left = 1
+        self._error = None
+
+    def succeed(self, outputs):
+        """`outputs` are pairs of an id and a handle or a packed value."""
+        self._left += len(outputs)
+        for objectid, output in outputs:
+            if isinstance(output, ObjectRef):
+                self._process.outbox.post(calls.Alias(objectid, output, self._run))
+                self._stored(None)
+            else:
+                self._process.contain(objectid, output)
+                self._process.store.put(objectid, output, self._run, self._stored)
+        self._stored(None)
+
+    def fail(self, error):
+        """Every result becomes an error object."""
+        packed = layout.pack_error(error)
+        for objectid in self._results:
+            # Whether it is stored is of no matter to the report, which says that the task failed.
+            self._process.store.put(objectid, packed, self._run, lambda _: None)
+        self.end(error)
+
+    def end(self, error=None):
+        """The report itself. The references to results that the task held are given up."""
+        outbox = self._process.outbox
+        text = (
+            error.traceback_text.encode("utf-8", "replace")[:_ERROR_BYTES_MOST] if error is not None else b""
+        )
+        outbox.post(calls.Idle(self._run, (error is None, text)))
+        self._runs.reported(self._run)
+        for objectid in self._results:
+            outbox.drop(objectid)
+
+    def _stored(self, error):
+        with self._lock:
+            if error is not None and error.code != wire.ALREADY_EXISTS:
+                self._error = error
+            self._left -= 1
+            if self._left:
+                return
+        if self._error is None:
+            self.end()
+        else:
+            self.fail(TaskError(self._name, None, f"a result cannot be stored: {self._error}"))
+
+
+def _name(task):
+    """A function's name for people: its key without the digest."""
+    key = task.name.decode("utf-8", "replace")
+    return key.rpartition(":")[0] or key
+
+
+def _raised(name, error, before, skip=0):
+    """What a task raised, as it is stored and reported."""
+    trace = error.__traceback__
+    for _ in range(skip):
+        trace = trace.tb_next if trace is not None else None
+    text = before + "".join(traceback.format_exception(type(error), error, trace))
+    # Its frames would keep arguments alive.
+    error.__traceback__ = None
+    return TaskError(name, error, text)

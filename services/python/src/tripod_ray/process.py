@@ -1,0 +1,290 @@
+"""A worker or driver towards the cluster: it registers, stays alive, and puts, gets and waits."""
+
+import contextlib
+import logging
+import resource
+import socket
+import threading
+import time
+
+from . import calls, layout, link, wire
+from .context import current, next_child
+from .errors import (
+    ExpiredError,
+    GetTimeoutError,
+    RefusedError,
+    StoreError,
+    TaskError,
+    TripodError,
+    UnreachableError,
+)
+from .outbox import Outbox
+from .reference import ObjectRef
+from .store import Gets, StoreConnection
+
+# A result that this machine's store gets by itself, since its worker is here too, needs no word to the
+# scheduler. Later than this it is asked for: it may be elsewhere, or be lost.
+_REQUEST_AFTER_S = 0.003
+_WAIT_SLICE_S = 5.0
+_TTL_FIRST_MS = 3000
+
+_log = logging.getLogger("tripod_ray")
+
+
+class Process:
+    """One registration with the scheduler. It ends with `close`, or when `lost` says why."""
+
+    def __init__(self, endpoints, *, driver, node_ip=None, store_address="", job=None, slots=None):
+        """Registers, and connects to the object store of this machine. Raises `TripodError`."""
+        _raise_descriptor_limit()
+        self.link = link.Link(endpoints, job)
+        self.outbox = Outbox(self.link)
+        self.driver = driver
+        self.on_order = None
+        self.on_lost = None
+        # Attempts that the worker has, for its heartbeats.
+        self.running = lambda: ()
+        self.last_answer_s = time.monotonic()
+        self.ttl_ms = _TTL_FIRST_MS
+        self._stopped = threading.Event()
+        # Keys of functions that this process has exported.
+        self.exported = set()
+        try:
+            self._register(node_ip or _own_ip(self.link.endpoints[0]), store_address, slots)
+            self.store = self._connect_store()
+        except BaseException:
+            self.outbox.close(0.1)
+            self.link.close()
+            raise
+        self.outbox.on_lost = self._ended
+        self.store.on_lost = self._store_lost
+        self._heart = threading.Thread(target=self._beat, name="tripod-heartbeat", daemon=True)
+        self._heart.start()
+
+    @property
+    def lost(self):
+        """Why this registration is over; None while it is not."""
+        return self.outbox.lost
+
+    def close(self):
+        """Sends what is left, and ends all connections."""
+        self._stopped.set()
+        self.outbox.close()
+        self.store.on_lost = None
+        self.store.close()
+        self.link.close()
+
+    def lose(self, error):
+        """The registration is over: whoever waits is told."""
+        self.outbox.lose(error)
+
+    def submit(self, function, arguments, results, options):
+        """Submits a task; its handles get their ids later. `function` is the encoded name."""
+        self._check()
+        refs = [ObjectRef(self.outbox) for _ in range(results)]
+        self.outbox.post(calls.Submit(function, arguments, refs, next_child(), options))
+        return refs
+
+    def put(self, value):
+        """Stores a value, and answers with its handle."""
+        return self.put_packed(layout.pack(value))
+
+    def put_packed(self, packed):
+        self._check()
+        task = current()
+        objectid, present = self.outbox.ask(calls.Put(next_child()))
+        # The store's word that it has the object ends the reference that keeps it alive now, so the handle's
+        # own reference must be known before.
+        held = calls.Increment([objectid])
+        if present:
+            self.outbox.ask(held)
+            return ObjectRef(self.outbox, objectid)
+        self.outbox.post(held)
+        last = self.contain(objectid, packed) or held
+        self._store(objectid, packed, task.run if task else None, last)
+        return ObjectRef(self.outbox, objectid)
+
+    def contain(self, objectid, packed):
+        """Tells the scheduler which ids are inside an object that is about to be stored."""
+        ids = [ref.id for ref in packed.refs]
+        if not ids:
+            return None
+        self.outbox.post(calls.Increment(ids))
+        contain = calls.Contain(objectid, ids)
+        self.outbox.post(contain)
+        return contain
+
+    def get(self, refs, timeout_s=None):
+        """The values of handles, in their order. Raises the first failure among them, or
+        `GetTimeoutError`."""
+        self._check()
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        if not self.outbox.await_ids(refs, timeout_s):
+            raise GetTimeoutError("the scheduler did not accept the tasks in time")
+        gets = Gets(self.store, [ref._id for ref in refs])
+        try:
+            self._await_objects(gets, end)
+            return [self.value(gets, place, ref) for place, ref in enumerate(refs)]
+        except StoreError:
+            if self.lost is not None:
+                raise self.lost from None
+            raise
+        finally:
+            gets.close()
+
+    def value(self, gets, place, ref):
+        """The value of an object that came. `ref` is kept alive by values that lie in shared memory."""
+        memory, metadata_offset = gets.take(place, ref)
+        return layout.unpack(memory, metadata_offset, self.handle)
+
+    def handle(self, objectid):
+        """A handle of an id that was found in an object; what it was found in keeps it alive until it is
+        counted."""
+        self.outbox.post(calls.Increment([objectid]))
+        return ObjectRef(self.outbox, objectid)
+
+    def adopt(self, objectid):
+        """A handle of an id for which this process owns a reference already."""
+        return ObjectRef(self.outbox, objectid)
+
+    def wait(self, refs, count, timeout_s):
+        """The places of the first `count` handles, in their order, whose objects can be had or never will."""
+        self._check()
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        if not self.outbox.await_ids(refs, timeout_s):
+            return []
+        request = wire.RayWaitRequest(objectids=[ref._id for ref in refs], at_least=count)
+        with self.outbox.pausing() if timeout_s != 0 else contextlib.nullcontext():
+            while True:
+                left = _WAIT_SLICE_S if end is None else min(_WAIT_SLICE_S, max(0.0, end - time.monotonic()))
+                request.timeout_ms = int(left * 1000)
+                reply = wire.RayWaitResponse.FromString(
+                    self.link.call(wire.WAIT, request.SerializeToString(), attempt_s=left + 5.0)
+                )
+                places = [waited.place for waited in reply.objects]
+                if len(places) >= count or (end is not None and time.monotonic() >= end):
+                    return places[:count]
+                self._check()
+
+    def read(self, path, request, reply, trailers=None):
+        """A call that changes nothing."""
+        return reply.FromString(self.link.call(path, request.SerializeToString(), trailers=trailers))
+
+    def _check(self):
+        if self.outbox.lost is not None:
+            raise self.outbox.lost
+
+    def _await_objects(self, gets, end):
+        left = None if end is None else end - time.monotonic()
+        if gets.wait(_REQUEST_AFTER_S if left is None else max(0.0, min(_REQUEST_AFTER_S, left))):
+            return
+        for objectid in gets.missing():
+            self.outbox.post(calls.Request(objectid))
+        with self.outbox.pausing():
+            if not gets.wait(None if end is None else max(0.0, end - time.monotonic())):
+                missing = len(gets.missing())
+                gets.cancel()
+                raise GetTimeoutError(f"{missing} objects did not come in time")
+
+    def _store(self, objectid, packed, run, last):
+        """Writes a value; it is readable only after the call `last` was answered."""
+        stored, failures = threading.Event(), []
+
+        def answered(error):
+            failures.append(error)
+            stored.set()
+
+        try:
+            self.store.put(objectid, packed, run, answered, before_ready=lambda: self.outbox.finish(last))
+        except StoreError as error:
+            answered(error)
+        stored.wait()
+        error = failures[0]
+        if error is not None and error.code != wire.ALREADY_EXISTS:
+            # What was never made would be waited for, and kept, for ever.
+            self.outbox.finish(last)
+            failed = layout.pack_error(TaskError("put", None, str(error)))
+            self.store.put(objectid, failed, run, lambda _: self.outbox.drop(objectid))
+            raise error
+
+    def _register(self, node_ip, store_address, slots):
+        request = wire.RegisterWorkerRequest(
+            node_ip_address=node_ip, objstore_address=store_address, is_driver=self.driver
+        )
+        extra = () if slots is None else ((wire.SLOTS, str(slots)),)
+        reply = self.outbox.register(request, extra)
+        self.workerid, self.objstoreid = reply.workerid, reply.objstoreid
+        self.address, self.store_address = reply.worker_address, reply.objstore_address
+
+    def _connect_store(self):
+        data = link.ask(self.store_address, wire.STORE_INFO, wire.ObjStoreInfoRequest().SerializeToString())
+        info = wire.ObjStoreInfoReply.FromString(data)
+        if not info.local_socket:
+            raise StoreError(f"the object store at {self.store_address} serves no local socket")
+        try:
+            store = StoreConnection(info.local_socket, self.workerid)
+        except OSError as error:
+            raise StoreError(
+                f"cannot connect to {info.local_socket}: {error}; is it on this machine?"
+            ) from None
+        if store.objstoreid != self.objstoreid:
+            store.close()
+            raise StoreError(f"{info.local_socket} is store {store.objstoreid}, not {self.objstoreid}")
+        return store
+
+    def _ended(self):
+        self._stopped.set()
+        self.store.close()
+        if self.on_lost is not None:
+            self.on_lost()
+
+    def _store_lost(self, error):
+        self.lose(StoreError(f"the object store of this machine is gone: {error}"))
+
+    def _beat(self):
+        kind = wire.HeartbeatRequest.KIND_DRIVER if self.driver else wire.HeartbeatRequest.KIND_WORKER
+        while not self._stopped.wait(self.ttl_ms / 3000):
+            self.store.flush()
+            request = wire.HeartbeatRequest(kind=kind, id=self.workerid)
+            for operationid, attempt in self.running():
+                request.running.add(operationid=operationid, attempt=attempt)
+            try:
+                data = self.link.call(
+                    wire.HEARTBEAT, request.SerializeToString(), patience_s=self.ttl_ms / 1000, attempt_s=2.0
+                )
+            except RefusedError as error:
+                if error.reason == "expired" or error.code in (wire.FAILED_PRECONDITION, wire.NOT_FOUND):
+                    return self.lose(ExpiredError(str(error)))
+                continue
+            except UnreachableError:
+                continue
+            reply = wire.HeartbeatResponse.FromString(data)
+            self.last_answer_s = time.monotonic()
+            self.ttl_ms = reply.ttl_ms or self.ttl_ms
+            if reply.order == wire.HeartbeatResponse.ORDER_REREGISTER:
+                return self.lose(
+                    ExpiredError("the cluster gave this process up, since it was silent for too long")
+                )
+            if reply.order == wire.HeartbeatResponse.ORDER_DIE and self.on_order is not None:
+                self.on_order()
+
+
+def _own_ip(endpoint):
+    """The address by which this machine reaches a node; nothing is sent."""
+    host, _, port = endpoint.rpartition(":")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((host.strip("[]"), int(port)))
+            return probe.getsockname()[0]
+    except (OSError, ValueError) as error:
+        raise TripodError(
+            f"cannot tell this machine's address towards {endpoint}: {error}; give node_ip"
+        ) from None
+
+
+def _raise_descriptor_limit():
+    """Each large object that is in use may keep a descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

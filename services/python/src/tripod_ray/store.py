@@ -1,0 +1,357 @@
+"""The object store of this machine, over its unix socket."""
+
+import itertools
+import mmap
+import os
+import queue
+import socket
+import struct
+import sys
+import threading
+import time
+
+from . import wire
+from .errors import StoreError
+
+_LENGTH = struct.Struct("<I")
+_RECEIVE_BYTES = 256 * 1024
+_FRAME_MOST = 64 * 1024 * 1024
+# A reply passes one descriptor at most; a few replies may come together.
+_DESCRIPTORS_MOST = 64
+# How long a writer waits for room in a store that is full for now.
+_ROOM_S = 5.0
+
+
+class StoreConnection:
+    """One connection. Calls can be made from any thread; one thread reads the answers.
+
+    A reply is handed to its asker's function in the reader's thread, which must not block there.
+    """
+
+    def __init__(self, path, workerid):
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(path)
+        self._writing = threading.Lock()
+        self._tags = itertools.count(1)
+        self._asked = {}
+        self._released = queue.SimpleQueue()
+        self.lost = None
+        self.on_lost = None
+        self._reader = threading.Thread(target=self._read, name="tripod-store", daemon=True)
+        self._reader.start()
+        hello = wire.LocalRequest()
+        hello.hello.version = 1
+        hello.hello.workerid = workerid
+        reply, _ = self.ask(hello)
+        self.objstoreid = reply.welcome.objstoreid
+        self.inline_bytes_max = reply.welcome.inline_bytes_max
+        self.capacity_bytes = reply.welcome.capacity_bytes
+
+    def send(self, requests, answered):
+        """Sends requests at once. `answered(place, reply, descriptor)` is called for each; `reply` is None if
+        the connection breaks before. Answers with the tags."""
+        self._note_releases(requests)
+        frames, tags = [], []
+        for place, request in enumerate(requests):
+            request.tag = tag = next(self._tags)
+            tags.append(tag)
+            self._asked[tag] = (answered, place)
+            data = request.SerializeToString()
+            frames.append(_LENGTH.pack(len(data)))
+            frames.append(data)
+        try:
+            with self._writing:
+                if self.lost is not None:
+                    raise OSError(str(self.lost))
+                self._socket.sendall(b"".join(frames))
+        except OSError as error:
+            self._lose(error)
+            for tag in tags:
+                self._tell(tag, None, None)
+        return tags
+
+    def ask(self, request):
+        """Sends one request, and waits for the reply and the descriptor that came with it. Raises
+        `StoreError`."""
+        arrived = threading.Event()
+        answers = []
+
+        def answered(_, reply, descriptor):
+            answers.append((reply, descriptor))
+            arrived.set()
+
+        self.send([request], answered)
+        arrived.wait()
+        reply, descriptor = answers[0]
+        if reply is None:
+            raise StoreError(f"the object store of this machine is gone: {self.lost}")
+        if reply.code != wire.OK:
+            if descriptor is not None:
+                os.close(descriptor)
+            raise StoreError(reply.text or f"the object store refused with code {reply.code}", reply.code)
+        return reply, descriptor
+
+    def put(self, objectid, packed, run, answered, before_ready=None):
+        """Stores an object. `answered(error)` is called with None when it can be read here, perhaps in the
+        reader's thread. A large one is written by the calling thread, which waits for room. `before_ready` is
+        called after that and before the object becomes readable."""
+        if packed.size_bytes > self.inline_bytes_max:
+            try:
+                request = self._write(objectid, packed, run)
+            except StoreError as error:
+                answered(error)
+                return
+        else:
+            request = wire.LocalRequest()
+            request.put.objectid = objectid
+            request.put.data = packed.whole()
+            request.put.metadata_offset = packed.metadata_offset
+            _set_run(request.put, run)
+        if before_ready is not None:
+            before_ready()
+        self.send([request], lambda _, reply, __: answered(_failure(reply)))
+
+    def _write(self, objectid, packed, run):
+        """Writes a large object, and answers with the request that makes it readable. Raises `StoreError`."""
+        descriptor = self._create(objectid, packed.size_bytes)
+        try:
+            for place, piece in packed.pieces:
+                _write_all(descriptor, memoryview(piece).cast("B"), place)
+        finally:
+            os.close(descriptor)
+        seal = wire.LocalRequest()
+        seal.seal.objectid = objectid
+        seal.seal.metadata_offset = packed.metadata_offset
+        _set_run(seal.seal, run)
+        return seal
+
+    def _create(self, objectid, size_bytes):
+        """Memory for an object. While others have to let go of theirs first, it is asked for again."""
+        end = time.monotonic() + _ROOM_S
+        while True:
+            create = wire.LocalRequest()
+            create.create.objectid = objectid
+            create.create.size_bytes = size_bytes
+            try:
+                _, descriptor = self.ask(create)
+                break
+            except StoreError as error:
+                full = error.code == wire.RESOURCE_EXHAUSTED and size_bytes <= self.capacity_bytes
+                if not full or time.monotonic() >= end:
+                    raise
+            time.sleep(0.05)
+        if descriptor is None:
+            raise StoreError("the object store passed no descriptor")
+        return descriptor
+
+    def release(self, objectid):
+        """Lets go of an object that was got by descriptor. Safe in `__del__`; the store is told with what is
+        sent next."""
+        self._released.put(objectid)
+
+    def close(self):
+        self._lose(ConnectionError("closed by this process"))
+
+    def _note_releases(self, requests):
+        while True:
+            try:
+                objectid = self._released.get_nowait()
+            except queue.Empty:
+                return
+            request = wire.LocalRequest(tag=next(self._tags))
+            request.release.objectid = objectid
+            data = request.SerializeToString()
+            with self._writing:
+                if self.lost is None:
+                    try:
+                        self._socket.sendall(_LENGTH.pack(len(data)) + data)
+                    except OSError:
+                        return
+
+    def flush(self):
+        """Tells the store what was released; called now and then, since a process may send nothing else for
+        long."""
+        if self.lost is None:
+            self._note_releases(())
+
+    def _read(self):
+        data, descriptors = bytearray(), []
+        try:
+            while True:
+                piece, passed, _, _ = socket.recv_fds(self._socket, _RECEIVE_BYTES, _DESCRIPTORS_MOST)
+                descriptors.extend(passed)
+                if not piece:
+                    raise ConnectionError("the store closed the connection")
+                data += piece
+                at = 0
+                while len(data) - at >= _LENGTH.size:
+                    (length,) = _LENGTH.unpack_from(data, at)
+                    if length > _FRAME_MOST:
+                        raise ConnectionError(f"a frame of {length} bytes")
+                    if len(data) - at - _LENGTH.size < length:
+                        break
+                    start = at + _LENGTH.size
+                    reply = wire.LocalReply.FromString(bytes(data[start : start + length]))
+                    at = start + length
+                    passes = reply.HasField("object") and reply.object.descriptor
+                    self._tell(reply.tag, reply, descriptors.pop(0) if passes else None)
+                del data[:at]
+        except Exception as error:  # Also a reply that cannot be decoded, or a descriptor that did not come.
+            self._lose(error)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _tell(self, tag, reply, descriptor):
+        asked = self._asked.pop(tag, None)
+        if asked is not None:
+            asked[0](asked[1], reply, descriptor)
+        elif descriptor is not None:
+            os.close(descriptor)
+
+    def _lose(self, error):
+        with self._writing:
+            first, self.lost = self.lost is None, self.lost or error
+        if not first:
+            return
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._socket.close()
+        while self._asked:
+            try:
+                tag = next(iter(self._asked))
+            except (RuntimeError, StopIteration):
+                continue
+            self._tell(tag, None, None)
+        if self.on_lost is not None:
+            self.on_lost(error)
+
+
+class Gets:
+    """Objects that are asked of the store together."""
+
+    def __init__(self, store, objectids):
+        self._store = store
+        self._objectids = objectids
+        self._changed = threading.Condition()
+        self.replies = [None] * len(objectids)
+        self._left = len(objectids)
+        self._lost = False
+        self._over = False
+        requests = []
+        for objectid in objectids:
+            request = wire.LocalRequest()
+            request.get.objectid = objectid
+            requests.append(request)
+        self._tags = store.send(requests, self._answered)
+
+    def wait(self, timeout_s):
+        """Whether all of them came within a time (seconds, None: for ever). Raises `StoreError` if the store
+        went."""
+        if self._left:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._left or self._lost, timeout_s)
+        if self._lost:
+            raise StoreError(f"the object store of this machine is gone: {self._store.lost}")
+        return not self._left
+
+    def missing(self):
+        """The ids of those that did not come yet."""
+        return [objectid for objectid, reply in zip(self._objectids, self.replies) if reply is None]
+
+    def cancel(self):
+        """Gives up what did not come; what comes nevertheless is let go of."""
+        with self._changed:
+            self._over = True
+            waiting = [tag for tag, reply in zip(self._tags, self.replies) if reply is None]
+        requests = []
+        for tag in waiting:
+            request = wire.LocalRequest()
+            request.cancel.get_tag = tag
+            requests.append(request)
+        self._store.send(requests, lambda *_: None)
+        self.close()
+
+    def close(self):
+        """Lets go of every object whose mapping was not taken."""
+        with self._changed:
+            replies, self.replies = self.replies, [None] * len(self.replies)
+        for place, reply in enumerate(replies):
+            if reply is not None and reply[1] is not None:
+                os.close(reply[1])
+                self._store.release(self._objectids[place])
+
+    def take(self, place, keep):
+        """The memory of an object and its metadata offset. `keep` lives as long as a mapping of it does.
+        Raises
+        `StoreError` if the store answered with an error."""
+        reply, descriptor = self.replies[place]
+        error = _failure(reply)
+        if error is not None:
+            raise error
+        if descriptor is None:
+            return reply.object.data, reply.object.metadata_offset
+        self.replies[place] = (reply, None)
+        mapping = Mapping.of(descriptor, reply.object.size_bytes)
+        mapping.store, mapping.objectid, mapping.keep = self._store, self._objectids[place], keep
+        return memoryview(mapping), reply.object.metadata_offset
+
+    def _answered(self, place, reply, descriptor):
+        with self._changed:
+            if reply is None:
+                self._lost = True
+                self._changed.notify_all()
+                return
+            if not self._over:
+                self.replies[place] = (reply, descriptor)
+                self._left -= 1
+                if not self._left:
+                    self._changed.notify_all()
+                return
+        if descriptor is not None:
+            os.close(descriptor)
+            self._store.release(self._objectids[place])
+
+
+class Mapping(mmap.mmap):
+    """An object's memory, read-only. Values made of it keep it alive; when the last of them is collected, the
+    store is told, and the handle that it keeps ends."""
+
+    store = None
+    objectid = None
+    keep = None
+
+    @classmethod
+    def of(cls, descriptor, size_bytes):
+        """Takes the descriptor over."""
+        try:
+            # A mapping needs no descriptor; older Pythons keep one for each.
+            more = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+            return cls(descriptor, size_bytes, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ, **more)
+        finally:
+            os.close(descriptor)
+
+    def __del__(self):
+        if self.store is not None:
+            self.store.release(self.objectid)
+
+
+def _failure(reply):
+    if reply is None:
+        return StoreError("the object store of this machine is gone")
+    if reply.code != wire.OK:
+        return StoreError(reply.text or f"the object store refused with code {reply.code}", reply.code)
+    return None
+
+
+def _set_run(message, run):
+    if run is not None:
+        message.run.operationid, message.run.attempt = run
+
+
+def _write_all(descriptor, view, place):
+    while len(view):
+        written = os.pwrite(descriptor, view, place)
+        view, place = view[written:], place + written

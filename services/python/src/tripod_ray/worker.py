@@ -1,0 +1,168 @@
+"""A worker process: `python -m tripod_ray.worker --address HOST:PORT,...`."""
+
+import argparse
+import contextlib
+import logging
+import os
+import random
+import sys
+import threading
+import time
+
+from . import calls, context, runtime, wire
+from .api import ENDPOINTS
+from .errors import RefusedError, TripodError
+from .execution import Executor, Functions
+from .process import Process
+from .reusable import reusables
+from .runs import Runs
+from .service import Service
+from .turn import Turn
+
+# Tasks that the scheduler hands out ahead: the next one is here when one ends.
+SLOTS = 8
+_AGAIN_MOST_S = 5.0
+
+_log = logging.getLogger("tripod_ray")
+
+
+class Life:
+    """One registration of a worker: it lasts until the scheduler ends it or gives it up."""
+
+    def __init__(self, options):
+        self._dying = False
+        self._runs = Runs()
+        self._process = Process(
+            options.address,
+            driver=False,
+            node_ip=options.node_ip,
+            store_address=options.objstore_address,
+            job=options.job,
+            slots=options.slots,
+        )
+        process = self._process
+        self._turn = Turn(self._start_runner)
+        self._turn.set_allowed(self._may_begin)
+        process.outbox.pausing = self._pausing
+        process.running = self._runs.listed
+        process.on_order = lambda: self._turn.put(None)
+        process.on_lost = self._turn.close
+        if process.lost is not None:
+            self._turn.close()
+        self._functions = Functions(process)
+        self._executor = Executor(process, self._functions, self._runs)
+        try:
+            self._server = Service(process.workerid, self._arrived).serve(process.address)
+        except OSError:
+            process.close()
+            raise
+
+    def run(self):
+        """Runs tasks until the end. Answers whether the worker is to register again."""
+        runtime.connect(self._process)
+        _log.info("worker %d listens on %s", self._process.workerid, self._process.address)
+        self._process.outbox.post(calls.Idle())
+        self._take_turns()
+        # The answer to what ended it is still to be sent.
+        self._server.stop(0.5).wait(1.0)
+        runtime.connect(None)
+        self._process.close()
+        return not self._dying
+
+    def _arrived(self, item):
+        if isinstance(item, wire.ExecuteTaskRequest):
+            self._runs.arrived((item.operationid, item.attempt or 1))
+        self._turn.put(item)
+
+    def _take_turns(self):
+        while (item := self._turn.take()) is not None:
+            try:
+                self._handle(item)
+            except (
+                Exception
+            ):  # A mistake of ours must not end the worker: the task's silence would never end.
+                _log.exception("the worker failed")
+                self._process.lose(TripodError("the worker failed"))
+            finally:
+                self._turn.done()
+        self._dying = self._dying or self._process.lost is None
+        self._turn.close()
+
+    def _handle(self, item):
+        if isinstance(item, wire.ExecuteTaskRequest):
+            touched = self._executor.execute(item)
+            if touched:
+                reusables.renew(touched)
+        elif isinstance(item, wire.Function):
+            self._functions.take(item.implementation)
+        else:
+            reusables.take(item)
+
+    def _start_runner(self):
+        threading.Thread(target=self._take_turns, name="tripod-runner", daemon=True).start()
+
+    def _pausing(self):
+        # Threads that a task started have no turn to give away.
+        return self._turn.pausing() if context.current() is not None else contextlib.nullcontext()
+
+    def _may_begin(self):
+        """A worker that nobody answers has perhaps been given up, and its tasks given to others."""
+        process = self._process
+        return time.monotonic() - process.last_answer_s < process.ttl_ms / 1000
+
+
+def serve(options):
+    """Registers, again and again if need be, and runs tasks until the scheduler ends the worker."""
+    pause_s = 0.1
+    while True:
+        try:
+            life = Life(options)
+        except (TripodError, OSError) as error:
+            _log.warning("cannot begin, trying again: %s", error)
+            if isinstance(error, RefusedError) and error.code == wire.INVALID_ARGUMENT:
+                raise
+            time.sleep(pause_s * random.uniform(0.5, 1.0))
+            pause_s = min(_AGAIN_MOST_S, pause_s * 2)
+            continue
+        pause_s = 0.1
+        if not life.run():
+            return
+        _log.warning("registering again")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="tripod-ray-worker", description="Executes tasks of a Tripod cluster."
+    )
+    parser.add_argument(
+        "--address",
+        default=os.environ.get("TRIPOD_ENDPOINTS"),
+        help=f"client addresses of the nodes, with commas between ({ENDPOINTS})",
+    )
+    parser.add_argument("--node-ip", help="this machine's address, as its object store is registered")
+    parser.add_argument(
+        "--objstore-address", default="", help="which object store, if this machine has several"
+    )
+    parser.add_argument("--job", help="the job whose scheduler it serves; the port's own if it is not given")
+    parser.add_argument("--slots", type=int, default=SLOTS, help="tasks that may wait at this worker")
+    parser.add_argument("--until-eof", action="store_true", help="end when the standard input does")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args(arguments)
+    if not options.address:
+        parser.error(f"give --address, or set {ENDPOINTS}")
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, stream=sys.stderr)
+    if options.until_eof:
+        threading.Thread(target=_end_with_input, daemon=True).start()
+    serve(options)
+    return 0
+
+
+def _end_with_input():
+    """So that no worker outlives the program that began it, however that ends."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""An object store for tests: the local protocol over a unix socket, objects in this process's memory."""
+
+import os
+import socket
+import struct
+import threading
+
+from tripod_ray import wire
+
+_LENGTH = struct.Struct("<I")
+INLINE_BYTES_MAX = 64 * 1024
+CANCELLED = 1
+
+
+class FakeStore:
+    """Holds objects as descriptors or bytes, and answers any number of connections."""
+
+    def __init__(self, folder, objstoreid, ready, capacity_bytes=1 << 30):
+        """`ready(objectid, objstoreid)` is called, with nothing locked, when an object is complete."""
+        self.objstoreid = objstoreid
+        self.path = os.path.join(folder, f"store{objstoreid}")
+        self.capacity_bytes = capacity_bytes
+        self.objects = {}
+        self.aliases = {}
+        self.released = 0
+        self.pinned = 0
+        self._ready = ready
+        self._lock = threading.RLock()
+        self._waiting = {}
+        self._connections = set()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(self.path)
+        self._listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def insert(self, objectid, metadata_offset, data):
+        """A complete object, from a process or from another store."""
+        with self._lock:
+            self.objects[objectid] = (metadata_offset, data)
+            waiting = self._waiting.pop(objectid, [])
+        for answer in waiting:
+            answer(self._object(objectid))
+        self._ready(objectid, self.objstoreid)
+
+    def bytes_of(self, objectid):
+        metadata_offset, data = self.objects[objectid]
+        if isinstance(data, int):
+            data = os.pread(data, os.fstat(data).st_size, 0)
+        return metadata_offset, data
+
+    def notify_alias(self, alias, canonical):
+        with self._lock:
+            self.aliases[alias] = canonical
+            waiting = self._waiting.pop(alias, [])
+        for answer in waiting:
+            answer(self._object(alias))
+
+    def deallocate(self, objectid):
+        with self._lock:
+            self.objects.pop(objectid, None)
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self._connections.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        writing, created, gets = threading.Lock(), {}, {}
+
+        def send(reply, descriptor=None):
+            data = reply.SerializeToString()
+            frame = _LENGTH.pack(len(data)) + data
+            try:
+                with writing:
+                    if descriptor is None:
+                        connection.sendall(frame)
+                    else:
+                        socket.send_fds(connection, [frame], [descriptor])
+            except OSError:
+                pass
+
+        stream = connection.makefile("rb")
+        try:
+            while head := stream.read(_LENGTH.size):
+                request = wire.LocalRequest.FromString(stream.read(_LENGTH.unpack(head)[0]))
+                getattr(self, "_" + request.WhichOneof("ask"))(request, send, created, gets)
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+    def _hello(self, request, send, *_):
+        reply = wire.LocalReply(tag=request.tag)
+        reply.welcome.objstoreid = self.objstoreid
+        reply.welcome.inline_bytes_max = INLINE_BYTES_MAX
+        reply.welcome.capacity_bytes = self.capacity_bytes
+        send(reply)
+
+    def _put(self, request, send, *_):
+        if request.put.objectid in self.objects:
+            return send(wire.LocalReply(tag=request.tag, code=wire.ALREADY_EXISTS))
+        if len(request.put.data) > INLINE_BYTES_MAX:
+            return send(wire.LocalReply(tag=request.tag, code=wire.INVALID_ARGUMENT))
+        send(wire.LocalReply(tag=request.tag))
+        self.insert(request.put.objectid, request.put.metadata_offset, request.put.data)
+
+    def _create(self, request, send, created, _):
+        size = request.create.size_bytes
+        if size > self.capacity_bytes:
+            text = f"{size} bytes are more than the store's {self.capacity_bytes}"
+            return send(wire.LocalReply(tag=request.tag, code=wire.RESOURCE_EXHAUSTED, text=text))
+        descriptor = os.memfd_create("fake")
+        os.ftruncate(descriptor, size)
+        created[request.create.objectid] = descriptor
+        reply = wire.LocalReply(tag=request.tag)
+        reply.object.size_bytes = size
+        reply.object.descriptor = True
+        send(reply, descriptor)
+
+    def _seal(self, request, send, created, _):
+        descriptor = created.pop(request.seal.objectid)
+        send(wire.LocalReply(tag=request.tag))
+        self.insert(request.seal.objectid, request.seal.metadata_offset, descriptor)
+
+    def _abort(self, request, send, created, _):
+        created.pop(request.abort.objectid, None)
+        send(wire.LocalReply(tag=request.tag))
+
+    def _get(self, request, send, _, gets):
+        tag, objectid = request.tag, request.get.objectid
+
+        def answer(found):
+            if gets.pop(tag, None) is None:
+                return
+            reply, descriptor = found
+            reply.tag = tag
+            if descriptor is not None:
+                self.pinned += 1
+            send(reply, descriptor)
+
+        with self._lock:
+            gets[tag] = answer
+            if self.aliases.get(objectid, objectid) not in self.objects:
+                self._waiting.setdefault(objectid, []).append(answer)
+                return
+        answer(self._object(objectid))
+
+    def _cancel(self, request, send, _, gets):
+        if gets.pop(request.cancel.get_tag, None) is not None:
+            send(wire.LocalReply(tag=request.cancel.get_tag, code=CANCELLED))
+        send(wire.LocalReply(tag=request.tag))
+
+    def _release(self, request, send, *_):
+        with self._lock:
+            self.released += 1
+        send(wire.LocalReply(tag=request.tag))
+
+    def _object(self, objectid):
+        metadata_offset, data = self.objects[self.aliases.get(objectid, objectid)]
+        reply = wire.LocalReply()
+        reply.object.metadata_offset = metadata_offset
+        if isinstance(data, int):
+            reply.object.size_bytes = os.fstat(data).st_size
+            reply.object.descriptor = True
+            return reply, data
+        reply.object.size_bytes = len(data)
+        reply.object.data = data
+        return reply, None

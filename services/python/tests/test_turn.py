@@ -1,0 +1,101 @@
+"""One task at a time, in order, and others while one waits."""
+
+import threading
+import unittest
+
+from tripod_ray.runs import Runs
+from tripod_ray.turn import Turn
+
+
+class Turns(unittest.TestCase):
+    def setUp(self):
+        self.threads = []
+        self.turn = Turn(self.start)
+        self.addCleanup(self.turn.close)
+        self.log = []
+
+    def start(self):
+        thread = threading.Thread(target=self.run_items, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def run_items(self):
+        while (item := self.turn.take()) is not None:
+            item()
+            self.turn.done()
+
+    def test_items_run_in_order_and_none_ends(self):
+        for place in range(100):
+            self.turn.put(lambda place=place: self.log.append(place))
+        self.turn.put(None)
+        self.run_items()
+        self.assertEqual(self.log, list(range(100)))
+
+    def test_others_run_while_one_waits_and_it_goes_on_alone(self):
+        over, inside = threading.Event(), []
+
+        def waits():
+            self.log.append("begin")
+            with self.turn.pausing():
+                over.wait(60)
+            inside.append(1)
+            self.log.append("end")
+            inside.pop()
+
+        def other():
+            self.log.append("other")
+            over.set()
+            for _ in range(1000):
+                self.assertEqual(inside, [], "two tasks run at once")
+
+        self.turn.put(waits)
+        self.turn.put(other)
+        self.turn.put(None)
+        self.run_items()
+        for thread in self.threads:
+            thread.join(60)
+        self.assertEqual(self.log, ["begin", "other", "end"])
+
+    def test_waiting_can_nest_as_deep_as_there_are_items(self):
+        done = [threading.Event() for _ in range(21)]
+
+        def waits_for_next(place):
+            with self.turn.pausing():
+                done[place + 1].wait(60)
+            self.log.append(place)
+            done[place].set()
+
+        for place in range(20):
+            self.turn.put(lambda place=place: waits_for_next(place))
+        self.turn.put(done[20].set)
+        self.start()
+        self.assertTrue(done[0].wait(60))
+        self.assertEqual(self.log, list(range(19, -1, -1)))
+
+    def test_nothing_begins_while_it_is_not_allowed(self):
+        allowed = threading.Event()
+        self.turn.set_allowed(allowed.is_set)
+        ran = threading.Event()
+        self.turn.put(ran.set)
+        self.start()
+        self.assertFalse(ran.wait(0.3))
+        allowed.set()
+        self.assertTrue(ran.wait(60))
+
+
+class RunsList(unittest.TestCase):
+    def test_only_the_first_that_was_not_reported_leads(self):
+        runs = Runs()
+        runs.arrived((1, 1))
+        runs.arrived((2, 1))
+        self.assertTrue(runs.leads((1, 1)))
+        self.assertFalse(runs.leads((2, 1)))
+        runs.returned((1, 1))
+        threading.Timer(0.05, runs.reported, ((1, 1),)).start()
+        self.assertTrue(runs.leads((2, 1)), "the report of the one before was on its way")
+        self.assertFalse(runs.leads((9, 1)))
+        self.assertEqual(runs.listed(), [(2, 1)])
+
+
+if __name__ == "__main__":
+    unittest.main()
