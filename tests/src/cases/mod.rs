@@ -28,6 +28,8 @@ pub(crate) enum Case {
     ReservedPorts,
     /// Every API scenario with that release gives upstream's outcome.
     Conformance { release: String },
+    /// The Python package does what its tests say.
+    PythonPackage,
     /// Every raw call of that dialect gives upstream's answer.
     Raw { dialect: Dialect },
     /// A killed task ends the others with an error that names it.
@@ -49,6 +51,7 @@ impl fmt::Display for Case {
         match self {
             Self::Comparison => write!(f, "comparison"),
             Self::ReservedPorts => write!(f, "reserved ports"),
+            Self::PythonPackage => write!(f, "python package"),
             Self::Conformance { release } => write!(f, "conformance {release}"),
             Self::Raw { dialect } => write!(f, "raw calls {}", dialect.name),
             Self::KilledTask { release, poll: Poll::Hold } => write!(f, "killed task {release} poll hold"),
@@ -66,7 +69,7 @@ impl fmt::Display for Case {
 
 /// The cases that share a cluster, and those that need one each; only those that the filter picks.
 pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
-    let mut together = vec![Case::Comparison, Case::ReservedPorts];
+    let mut together = vec![Case::Comparison, Case::ReservedPorts, Case::PythonPackage];
     let mut alone = Vec::new();
     let given = |dialect: &Dialect| settings.releases.iter().any(|release| release == dialect.release);
     together.extend(Dialect::ALL.into_iter().filter(given).map(|dialect| Case::Raw { dialect }));
@@ -112,6 +115,7 @@ impl Case {
     fn limit(&self) -> Duration {
         match self {
             Self::Comparison | Self::ReservedPorts => Duration::from_secs(60),
+            Self::PythonPackage => scripts::PACKAGE_LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
             Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
@@ -126,6 +130,7 @@ impl Case {
         match self {
             Self::Comparison => scripts::comparison(settings).await,
             Self::ReservedPorts => scripts::reserved_ports(settings).await,
+            Self::PythonPackage => scripts::python_package(settings).await,
             Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
             Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,
             Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,

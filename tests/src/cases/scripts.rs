@@ -8,23 +8,38 @@ use tripod_tests::python::Script;
 
 use crate::settings::Settings;
 
+/// Tests of a few functions.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Tests with processes of their own; ten seconds on a machine that has time.
+pub(super) const PACKAGE_LIMIT: Duration = Duration::from_secs(300);
+
 /// The comparison's own tests: a comparison that finds nothing would let everything pass.
 pub(super) async fn comparison(settings: &Settings) -> Result<String> {
-    unit_tests(settings, "test_compare", &[]).await
+    unit_tests(settings, "test_compare", &[], LIMIT).await
 }
 
 /// Ports that we hold are not given to scripts.
 pub(super) async fn reserved_ports(settings: &Settings) -> Result<String> {
     let held = ReservedPorts::reserve(1)?;
-    unit_tests(settings, "test_reserved_port", &[held.first().to_string()]).await
+    unit_tests(settings, "test_reserved_port", &[held.first().to_string()], LIMIT).await
 }
 
-async fn unit_tests(settings: &Settings, name: &str, arguments: &[String]) -> Result<String> {
+/// Drivers and workers in Python, and the stand-in for a cluster that their tests bring along.
+pub(super) async fn python_package(settings: &Settings) -> Result<String> {
+    unit_tests(settings, "test_python_package", &[], PACKAGE_LIMIT).await
+}
+
+async fn unit_tests(
+    settings: &Settings,
+    name: &str,
+    arguments: &[String],
+    limit: Duration,
+) -> Result<String> {
     let release = settings.releases.first().context("no release")?;
     let folder = settings.results.join("scripts");
     let (python, file) = (settings.python(release)?, format!("{name}.py"));
     let mut script = Script::start(python, &file, arguments, &[], &folder, name)?;
-    script.succeed(Duration::from_secs(60)).await?;
+    script.succeed(limit).await?;
     let output = script.output();
     let ran = output.lines().find(|line| line.starts_with("Ran ")).context("no test was run")?;
     Ok(ran.to_owned())
