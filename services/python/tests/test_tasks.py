@@ -228,7 +228,8 @@ class Information(ClusterTest):
         ray.get(ref)
         info = ray.scheduler_info()
         entries = [entry for name, entry in info["function_table"].items() if "identity" in name]
-        self.assertEqual([entry["num_return_vals"] for entry in entries], [1])
+        # A cluster that runs already may know those of earlier drivers, too.
+        self.assertEqual({entry["num_return_vals"] for entry in entries}, {1})
         self.assertEqual(counts([ref.id]), [1])
         self.assertTrue(ray.is_initialized())
 

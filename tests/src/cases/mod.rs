@@ -5,6 +5,7 @@ mod conformance;
 mod directed;
 mod killed_task;
 mod program;
+mod python_cluster;
 mod raw;
 mod scripts;
 mod tensorflow;
@@ -30,6 +31,8 @@ pub(crate) enum Case {
     Conformance { release: String },
     /// The Python package does what its tests say.
     PythonPackage,
+    /// The same, with drivers and workers at a real cluster.
+    PythonCluster,
     /// Every raw call of that dialect gives upstream's answer.
     Raw { dialect: Dialect },
     /// A killed task ends the others with an error that names it.
@@ -52,6 +55,7 @@ impl fmt::Display for Case {
             Self::Comparison => write!(f, "comparison"),
             Self::ReservedPorts => write!(f, "reserved ports"),
             Self::PythonPackage => write!(f, "python package"),
+            Self::PythonCluster => write!(f, "python cluster"),
             Self::Conformance { release } => write!(f, "conformance {release}"),
             Self::Raw { dialect } => write!(f, "raw calls {}", dialect.name),
             Self::KilledTask { release, poll: Poll::Hold } => write!(f, "killed task {release} poll hold"),
@@ -70,7 +74,7 @@ impl fmt::Display for Case {
 /// The cases that share a cluster, and those that need one each; only those that the filter picks.
 pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
     let mut together = vec![Case::Comparison, Case::ReservedPorts, Case::PythonPackage];
-    let mut alone = Vec::new();
+    let mut alone = vec![Case::PythonCluster];
     let given = |dialect: &Dialect| settings.releases.iter().any(|release| release == dialect.release);
     together.extend(Dialect::ALL.into_iter().filter(given).map(|dialect| Case::Raw { dialect }));
     for (position, release) in settings.releases.iter().enumerate() {
@@ -116,6 +120,7 @@ impl Case {
         match self {
             Self::Comparison | Self::ReservedPorts => Duration::from_secs(60),
             Self::PythonPackage => scripts::PACKAGE_LIMIT,
+            Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
             Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
@@ -131,6 +136,7 @@ impl Case {
             Self::Comparison => scripts::comparison(settings).await,
             Self::ReservedPorts => scripts::reserved_ports(settings).await,
             Self::PythonPackage => scripts::python_package(settings).await,
+            Self::PythonCluster => python_cluster::run(settings).await,
             Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
             Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,
             Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,

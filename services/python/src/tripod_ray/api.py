@@ -17,7 +17,7 @@ def init(address=None, *, node_ip=None, objstore_address="", job=None):
 
     `address` are the client addresses of its nodes, `host:port` with commas between; without it the
     environment's TRIPOD_ENDPOINTS. `node_ip` is this machine's address, as its object store is registered;
-    without it the address by which this machine reaches the first node. `objstore_address` chooses among
+    without it the environment's TRIPOD_NODE_IP, else the address by which it reaches the first node. `objstore_address` chooses among
     several stores of this machine. `job` names the job whose scheduler is used; without it the port's own.
     """
     if runtime.connected() is not None:

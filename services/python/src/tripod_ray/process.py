@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import resource
 import socket
 import threading
@@ -50,7 +51,8 @@ class Process:
         # Keys of functions that this process has exported.
         self.exported = set()
         try:
-            self._register(node_ip or _own_ip(self.link.endpoints[0]), store_address, slots)
+            node_ip = node_ip or os.environ.get("TRIPOD_NODE_IP") or _own_ip(self.link.endpoints[0])
+            self._register(node_ip, store_address, slots)
             self.store = self._connect_store()
         except BaseException:
             self.outbox.close(0.1)
