@@ -99,7 +99,7 @@ impl Endpoints {
                     return Err(Refused { endpoint: node.address.clone(), status });
                 }
                 Ok(Err(status)) => {
-                    tracing::debug!(what, endpoint = node.address, %status, "a node did not answer")
+                    tracing::debug!(what, endpoint = node.address, %status, "a node did not answer");
                 }
                 Err(_) => tracing::debug!(what, endpoint = node.address, "a node did not answer in time"),
             }

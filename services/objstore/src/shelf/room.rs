@@ -134,7 +134,7 @@ impl Shelf {
         match read {
             Ok(Ok(value)) => self.restored(id, &spilled, Ok(value)),
             Ok(Err(RestoreError::Memory(error))) => {
-                self.restored(id, &spilled, Err(RoomError::System(error)))
+                self.restored(id, &spilled, Err(RoomError::System(error)));
             }
             Ok(Err(RestoreError::Read(error))) => self.damaged(id, &spilled, &error.to_string()),
             Err(error) => self.damaged(id, &spilled, &error.to_string()),
