@@ -8,7 +8,7 @@ use crate::value::Pinned;
 /// The size of chunks for a receiver that does not ask for another: what stores of August 2016 sent.
 const SEED_CHUNK_BYTES: u64 = 8192;
 /// The largest chunks that a receiver gets, however large it asks for them.
-pub(crate) const CHUNK_BYTES_MAX: u64 = 1 << 18;
+pub(crate) const CHUNK_BYTES_MAX: u64 = 1 << 20;
 
 /// The chunks of an object from an offset on. An object, or a rest, of no bytes is one empty chunk.
 #[derive(Debug)]

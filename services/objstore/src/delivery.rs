@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::fetch::{FetchError, Partial, Wanted};
 use crate::ids::ObjectId;
 use crate::peers::Peers;
-use crate::shelf::Shelf;
+use crate::shelf::{RoomError, Shelf};
 use crate::table::{Delivery, Life};
 
 /// Rest after a failed attempt; doubled until the maximum.
@@ -166,7 +166,13 @@ impl Deliveries {
             tracing::debug!(object = %id, source = address, %error, "an attempt to fetch an object failed");
             match error {
                 FetchError::Unwanted => return,
-                FetchError::Absent(_) | FetchError::Wrong(_) => sources.drop_source(&address),
+                // Not put behind the others: two sources of two objects would take turns for ever. A peer that
+                // says so to who asks from the beginning is no such source.
+                FetchError::Differs if before > Some(0) => continue,
+                FetchError::Differs => sources.drop_source(&address),
+                FetchError::Absent(_)
+                | FetchError::Wrong(_)
+                | FetchError::Room(RoomError::LargerThanStore { .. }) => sources.drop_source(&address),
                 FetchError::Broke(_) | FetchError::Room(_) => sources.demote(&address),
             }
             if partial.as_ref().map(Partial::verified_bytes) > before {

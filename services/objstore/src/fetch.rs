@@ -25,6 +25,10 @@ pub(crate) enum FetchError {
     /// The source has no copy.
     #[error("the source does not have it: {0}")]
     Absent(String),
+    /// The source has another object than the one whose beginning is here: it was made twice. What was here is
+    /// dropped, so that the same source can be asked for the whole at once.
+    #[error("it has another object than the source before it")]
+    Differs,
     /// What came is not the object.
     #[error("the source sent something wrong: {0}")]
     Wrong(String),
@@ -70,7 +74,7 @@ impl Wanted {
         match &result {
             Err(FetchError::Broke(_)) => peers.forget(address),
             // Not to be mixed with what another source sends.
-            Err(FetchError::Wrong(_)) => *partial = None,
+            Err(FetchError::Wrong(_) | FetchError::Differs) => *partial = None,
             _ => {}
         }
         result
@@ -137,7 +141,7 @@ impl Wanted {
             *partial = None;
             if chunk.before_crc32c.is_some() || chunk.data_crc32c.is_some() && offset > 0 {
                 // It would send the rest of another object than the one whose beginning we have.
-                return Err(FetchError::Broke("it has another object than the source before it".into()));
+                return Err(FetchError::Differs);
             }
         }
         let writer =
@@ -208,7 +212,8 @@ fn of_status(status: &tonic::Status) -> FetchError {
         | Code::FailedPrecondition
         | Code::Unimplemented
         | Code::InvalidArgument => FetchError::Absent(text),
-        Code::OutOfRange => FetchError::Wrong(text),
+        // It is shorter than what is here already.
+        Code::OutOfRange => FetchError::Differs,
         _ => FetchError::Broke(text),
     }
 }

@@ -5,11 +5,13 @@
 //! | `frame` | frames, as both sides read and write them |
 //! | `listener` | the socket and its connections |
 //! | `session` | one connection: what it asks, writes and holds |
+//! | `answer` | refusals, with their codes |
 //! | `outgoing` | replies on their way, with descriptors |
 //! | `connection` | the other side: the library for processes |
 //! | `incoming` | replies as they come, with descriptors |
 //! | `object` | an object as a process has it |
 
+mod answer;
 mod connection;
 mod frame;
 mod incoming;
@@ -24,6 +26,3 @@ pub use object::{Draft, LocalError, Object};
 
 /// The version of the protocol.
 const VERSION: u32 = 1;
-
-#[cfg(test)]
-mod tests;

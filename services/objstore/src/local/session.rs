@@ -19,12 +19,12 @@ use tripod_proto::tripod::v1::{
     LocalWelcome,
 };
 
+use super::answer::{Answer, get_refused, not_writing, write_refused};
 use super::outgoing::{self, Outgoing, Passed};
 use super::{VERSION, frame};
 use crate::ids::{ObjectId, Run};
 use crate::incarnation::Incarnation;
-use crate::shelf::{GetError, RoomError, SealFailed, WriteError, Writer};
-use crate::table::Refusal;
+use crate::shelf::{RoomError, SealFailed, Writer};
 use crate::value::Value;
 
 /// Bytes of a request besides an object's.
@@ -79,18 +79,6 @@ enum Done {
     Get { tag: u64, number: u64, id: ObjectId, got: Result<Arc<Value>, Answer> },
     Created { tag: u64, id: ObjectId, created: Result<Writer, Answer> },
     Put { tag: u64, put: Result<(), Answer> },
-}
-
-/// A refusal as it is told.
-struct Answer {
-    code: Code,
-    text: String,
-}
-
-impl Answer {
-    fn new(code: Code, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
-    }
 }
 
 /// The connection is to end.
@@ -386,27 +374,4 @@ impl Session {
 
 fn run_of(run: Option<LocalRun>) -> Option<Run> {
     run.map(|run| Run { operation: run.operationid, attempt: run.attempt })
-}
-
-fn not_writing(id: ObjectId) -> Answer {
-    Answer::new(Code::NotFound, format!("this connection does not write object {id}"))
-}
-
-fn write_refused(error: &WriteError) -> Answer {
-    let code = match error {
-        WriteError::Refused(Refusal::Exists(_)) => Code::AlreadyExists,
-        WriteError::Refused(_) => Code::NotFound,
-        WriteError::Room(_) => Code::ResourceExhausted,
-    };
-    Answer::new(code, error.to_string())
-}
-
-fn get_refused(error: &GetError) -> Answer {
-    let code = match error {
-        GetError::Deallocated(_) => Code::NotFound,
-        GetError::Lost(_) => Code::DataLoss,
-        GetError::Room(_) => Code::ResourceExhausted,
-        GetError::Ended => Code::Cancelled,
-    };
-    Answer::new(code, error.to_string())
 }

@@ -45,6 +45,8 @@ pub(crate) async fn beat(endpoints: &Endpoints, id: StoreId, shelf: &Arc<Shelf>)
                 tracing::warn!(store = %id, status = %refused.status, "the scheduler does not have this store any more");
                 return End::Expired;
             }
+            // A scheduler that knows no heartbeats watches the connection to the store's own port.
+            Err(refused) if refused.status.code() == Code::Unimplemented => INTERVAL_MAX,
             Err(refused) => {
                 tracing::warn!(endpoint = refused.endpoint, status = %refused.status, "a heartbeat is refused");
                 INTERVAL_FIRST

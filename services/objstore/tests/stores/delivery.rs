@@ -129,6 +129,25 @@ async fn the_rest_of_another_object_is_not_put_behind_the_beginning_of_this_one(
 }
 
 #[tokio::test]
+async fn a_source_that_never_ends_and_one_of_another_object_do_not_take_turns_for_ever() {
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let broken = peer(|request| match request.offset {
+        0 => Ok((rest(5, 3 * MIB, 0).into_iter().take(2).collect(), Then::Breaks)),
+        _ => Ok((Vec::new(), Then::Breaks)),
+    })
+    .await;
+    let (longer, shorter) = (scene.store().await, scene.store().await);
+    longer.put(5, 4 * MIB).await;
+    shorter.put(6, 70_000).await;
+    for (object, source, len) in [(5, &longer, 4 * MIB), (6, &shorter, 70_000)] {
+        target.fetch(object, &broken.address).await;
+        target.fetch(object, source.store.address()).await;
+        target.expect(object, len).await;
+    }
+}
+
+#[tokio::test]
 async fn a_store_of_2016_that_breaks_off_is_asked_for_the_whole_again() {
     let scene = Scene::new().await;
     let mut target = scene.store().await;
@@ -150,8 +169,10 @@ async fn a_store_of_2016_that_breaks_off_is_asked_for_the_whole_again() {
 async fn a_store_that_lies_is_not_believed_and_another_is_asked() {
     type Lie = fn(Vec<ObjChunk>) -> Vec<ObjChunk>;
     let lies: [(&str, Lie); 6] = [
-        ("a wrong checksum", |mut chunks| {
-            chunks[1].data_crc32c = Some(7);
+        ("bytes that are not those of the checksum", |mut chunks| {
+            let mut data = chunks[1].data.to_vec();
+            data[1000] ^= 1;
+            chunks[1].data = data.into();
             chunks
         }),
         ("a size that changes", |mut chunks| {

@@ -12,6 +12,7 @@ use prost::Message as _;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tonic::Code;
 use tripod_objstore::ObjectId;
+use tripod_proto::ray::ObjChunk;
 use tripod_proto::tripod::v1::local_reply::Told;
 use tripod_proto::tripod::v1::local_request::Ask;
 use tripod_proto::tripod::v1::{
@@ -19,6 +20,7 @@ use tripod_proto::tripod::v1::{
     LocalRequest, LocalSeal,
 };
 
+use crate::peer::{Then, peer};
 use crate::support::{PATIENCE, Scene, Started};
 
 /// A connection without a library. It blocks, so it is used in threads for that.
@@ -203,8 +205,7 @@ async fn an_object_cannot_be_sealed_while_it_can_be_written_through_a_mapping() 
         let refused = raw.ask(3, seal());
         assert_eq!(code(&refused), Code::FailedPrecondition, "{refused:?}");
         assert!(refused.text.contains("mapping"), "{refused:?}");
-        mapping.kill().expect("killed");
-        mapping.wait().expect("ended");
+        mapping.end();
         assert_eq!(code(&raw.ask(4, seal())), Code::Ok);
     })
     .await;
@@ -212,8 +213,25 @@ async fn an_object_cannot_be_sealed_while_it_can_be_written_through_a_mapping() 
     assert_eq!(got.size_bytes(), 100_000);
 }
 
+/// A process that has a file mapped; it ends with the test, however that ends.
+struct Mapper(std::process::Child);
+
+impl Mapper {
+    fn end(&mut self) {
+        // It may have ended by itself.
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+impl Drop for Mapper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// A process that has mapped the file for writing, when this returns.
-fn mapping_process(file: &std::fs::File) -> std::process::Child {
+fn mapping_process(file: &std::fs::File) -> Mapper {
     use std::io::BufRead as _;
     use std::process::{Command, Stdio};
     let script =
@@ -227,6 +245,7 @@ fn mapping_process(file: &std::fs::File) -> std::process::Child {
     let mut line = String::new();
     let out = child.stdout.take().expect("piped");
     std::io::BufReader::new(out).read_line(&mut line).expect("read");
+    let child = Mapper(child);
     assert_eq!(line, "mapped\n");
     child
 }
@@ -297,6 +316,50 @@ proptest! {
             }
             store.put(9_000_000, 10).await;
             store.expect(9_000_000, 10).await;
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_chunks_of_another_store_end_this_one_or_make_an_object_of_other_bytes(
+        chunks in proptest::collection::vec(
+            (0_u64..20, 0_u64..2, proptest::collection::vec(any::<u8>(), 0..12), any::<bool>(), proptest::option::of(any::<u32>())),
+            0..5,
+        ),
+    ) {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let scene = Scene::new().await;
+            let mut store = scene.store().await;
+            let chunks: Vec<ObjChunk> = chunks
+                .into_iter()
+                .map(|(total_size, metadata_offset, data, checked, before_crc32c)| ObjChunk {
+                    total_size,
+                    metadata_offset,
+                    data_crc32c: checked.then(|| crc32c::crc32c(&data)),
+                    data: data.into(),
+                    before_crc32c,
+                })
+                .collect();
+            let sent = chunks.clone();
+            let strange = peer(move |request| match request.offset {
+                0 => Ok((sent.clone(), Then::Ends)),
+                _ => Err(tonic::Status::not_found("it has no rest")),
+            })
+            .await;
+            store.fetch(5, &strange.address).await;
+            crate::support::until("it is asked", || (!strange.asked().is_empty()).then_some(())).await;
+            // What it sent was an object, or another store is asked.
+            let honest = scene.store().await;
+            honest.put(5, 70_000).await;
+            store.fetch(5, honest.store.address()).await;
+            let got = store.local.get(ObjectId(5), Some(PATIENCE)).await.expect("it comes").bytes().expect("mapped");
+            let all: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect();
+            let from_strange = got == all && chunks.iter().all(|chunk| chunk.total_size == all.len() as u64);
+            assert!(from_strange || got == crate::support::pattern(5, 70_000), "{chunks:?}");
         });
     }
 }

@@ -1,0 +1,42 @@
+//! What a process is told when it cannot have what it asks for.
+
+use tonic::Code;
+
+use crate::ids::ObjectId;
+use crate::shelf::{GetError, WriteError};
+use crate::table::Refusal;
+
+/// A refusal as it is told.
+pub(super) struct Answer {
+    pub(super) code: Code,
+    pub(super) text: String,
+}
+
+impl Answer {
+    pub(super) fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+pub(super) fn not_writing(id: ObjectId) -> Answer {
+    Answer::new(Code::NotFound, format!("this connection does not write object {id}"))
+}
+
+pub(super) fn write_refused(error: &WriteError) -> Answer {
+    let code = match error {
+        WriteError::Refused(Refusal::Exists(_)) => Code::AlreadyExists,
+        WriteError::Refused(_) => Code::NotFound,
+        WriteError::Room(_) => Code::ResourceExhausted,
+    };
+    Answer::new(code, error.to_string())
+}
+
+pub(super) fn get_refused(error: &GetError) -> Answer {
+    let code = match error {
+        GetError::Deallocated(_) => Code::NotFound,
+        GetError::Lost(_) => Code::DataLoss,
+        GetError::Room(_) => Code::ResourceExhausted,
+        GetError::Ended => Code::Cancelled,
+    };
+    Answer::new(code, error.to_string())
+}
