@@ -13,17 +13,17 @@ pub enum Error {
     Listen { address: String, cause: io::Error },
     #[error(
         "the socket {path} for processes of this machine cannot be made: {cause}; next: pick a directory of your own \
-         with a short name with --socket-directory", path = .path.display()
+         with a short name with --directory", path = .path.display()
     )]
     Socket { path: PathBuf, cause: io::Error },
     #[error(
         "the directory {path} for spilled objects cannot be used: {cause}; next: pick one that can be written to with \
-         --spill-directory", path = .path.display()
+         --directory", path = .path.display()
     )]
     SpillDirectory { path: PathBuf, cause: io::Error },
     #[error(
         "the directory {path} is used by another object store; next: end that one, or pick another directory with \
-         --spill-directory", path = .path.display()
+         --directory", path = .path.display()
     )]
     SpillDirectoryTaken { path: PathBuf },
     /// The scheduler will not have this store.

@@ -159,7 +159,7 @@ async fn settings_that_cannot_work_are_refused_with_what_to_do() {
         .expect("set");
     config.socket_directory = scene.path("open");
     let refused = Store::start(config).await.expect_err("others may enter").to_string();
-    assert!(refused.contains("chmod 700") && refused.contains("--socket-directory"), "{refused}");
+    assert!(refused.contains("chmod 700") && refused.contains("--directory"), "{refused}");
     let mut config = scene.config();
     config.listen = scene.listening.address;
     let refused = Store::start(config).await.expect_err("the address is taken").to_string();
