@@ -58,11 +58,14 @@ impl Ray {
         planned
     }
 
-    /// When the next task may be tried again, or the next worker be given one, if that is all that is waited for.
+    /// When the next task may be tried again, or the next worker be given one: after `now`, for what is due already
+    /// waits for something else.
     #[must_use]
-    pub fn next_due(&self) -> Option<TimeMs> {
-        let delayed = self.index.queue.delayed.get_min().map(|(time, _)| *time);
+    pub fn next_due(&self, now: TimeMs) -> Option<TimeMs> {
+        let later = TimeMs(now.0.saturating_add(1));
+        let delayed = self.index.queue.delayed.range((later, OperationId(0))..).next().map(|(time, _)| *time);
         let suspects = self.idle.iter().filter_map(|worker| self.workers.get(worker)?.suspect_until);
+        let suspects = suspects.filter(|until| *until > now);
         let suspect = if self.index.queue.ready.is_empty() { None } else { suspects.min() };
         delayed.into_iter().chain(suspect).min()
     }

@@ -26,7 +26,7 @@ pub(crate) fn command(scope: Scope, scheduler: Option<&Ray>, now: TimeMs, line: 
 }
 
 /// What a line that only looks is told.
-pub(crate) fn look(ray: &Ray, line: &Line<'_>) -> Option<String> {
+pub(crate) fn look(ray: &Ray, now: TimeMs, line: &Line<'_>) -> Option<String> {
     Some(match line.word(0) {
         "ray-counts" => {
             let info = ray.info();
@@ -64,7 +64,7 @@ pub(crate) fn look(ray: &Ray, line: &Line<'_>) -> Option<String> {
             let stores = ray.stores().into_iter().map(|store| format!("\n  {}", show::plain(&store)));
             format!("peers{}", workers.chain(stores).collect::<String>())
         }
-        "ray-due" => show::plain(&ray.next_due()),
+        "ray-due" => show::plain(&ray.next_due(now)),
         "ray-totals" => show::plain(&ray.totals()),
         _ => return None,
     })

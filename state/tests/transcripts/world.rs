@@ -159,7 +159,9 @@ impl World {
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
-            verb if verb.starts_with("ray-") => return ray::look(self.state.ray(self.job)?, line),
+            verb if verb.starts_with("ray-") => {
+                return ray::look(self.state.ray(self.job)?, self.state.now_ms(), line);
+            }
             "timers" => {
                 let connected = self.state.connected_tasks();
                 show::plain(&(connected, self.state.open_barriers()))

@@ -19,7 +19,7 @@ pub(super) async fn run(reign: Reign) {
         let mut changes = reign.watch();
         let look = |state: &tripod_state::State, ray: &Ray| {
             let now = time.now(state.now_ms());
-            (now, ray.plan(now, ASSIGNED_MAX), ray.next_due())
+            (now, ray.plan(now, ASSIGNED_MAX), ray.next_due(now))
         };
         let Some((now, plan, due)) = reign.look_around(look).await else { return };
         if !plan.is_empty() {

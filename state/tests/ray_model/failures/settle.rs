@@ -1,5 +1,6 @@
 //! The end of a history: nothing goes wrong any more, and everybody does what he was told.
 
+use tripod_state::ids::TimeMs;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::{Availability, WorkerLife};
 use tripod_state::ray::{Peer, Request};
@@ -34,8 +35,8 @@ impl World {
             if before != self.machine.state {
                 continue;
             }
-            match self.machine.scheduler().next_due() {
-                Some(due) if due.0 > self.machine.now_ms => self.machine.now_ms = due.0,
+            match self.machine.scheduler().next_due(TimeMs(self.machine.now_ms)) {
+                Some(due) => self.machine.now_ms = due.0,
                 _ if self.unblock() => {}
                 _ => break,
             }
