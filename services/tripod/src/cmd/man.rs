@@ -52,7 +52,8 @@ mod tests {
 
     fn names(command: &Command, name: &str, found: &mut BTreeSet<String>) {
         found.insert(name.to_owned());
-        for below in command.get_subcommands() {
+        // What is hidden is not released.
+        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
             names(below, &format!("{name}-{}", below.get_name()), found);
         }
     }

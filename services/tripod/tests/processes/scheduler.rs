@@ -183,7 +183,7 @@ async fn tasks_run_and_their_results_are_read() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_task_is_lost_or_run_again_when_leaders_are_killed() {
     let data = tempfile::tempdir().expect("a directory");
-    let site = Site::start(data.path(), 1, 2);
+    let mut site = Site::start(data.path(), 1, 2);
     let driver = site.driver(0).await;
     let mut sums = Vec::new();
     for round in 0..3 {
@@ -192,7 +192,7 @@ async fn no_task_is_lost_or_run_again_when_leaders_are_killed() {
             let task = Task::of("tripod.add").arg(&number).unwrap().arg(&round).unwrap();
             objects.push(one(&driver, task).await);
             if number == 50 {
-                site.dev.kill(site.dev.current_leader());
+                site.dev.kill_leader();
             }
         }
         let sum = objects.iter().fold(Task::of("tripod.sum"), Task::object);

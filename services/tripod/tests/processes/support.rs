@@ -118,6 +118,20 @@ impl Dev {
         kill_by(self.nodes[place]);
     }
 
+    /// Kills the node that leads now, without giving it time for anything. Nodes may have been started again.
+    pub(crate) fn kill_leader(&mut self) {
+        wait_for("a leader that runs", || {
+            for line in self.lines.try_iter() {
+                let node = line["node"].as_u64().and_then(|node| usize::try_from(node).ok())?;
+                self.nodes[node - 1] = pid(&line);
+            }
+            // Some node may still tell of a leader that was killed a moment ago.
+            let place = usize::try_from(self.current_leader() - 1).expect("a small id");
+            let process = Pid::from_raw(i32::try_from(self.nodes[place]).expect("a process id"));
+            kill(process, Signal::SIGKILL).is_ok().then_some(())
+        });
+    }
+
     /// Kills dev itself; its nodes must notice.
     pub(crate) fn kill_parent(mut self) -> Vec<u32> {
         kill_by(self.process.id());
