@@ -18,12 +18,13 @@
 //!   of them off.
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
-//! and `memory` its double; `aside` is where long work goes. `submit`, `session` and `hold` send
+//! and `memory` its double; `aside` is where long work goes, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
 //! `readiness` whether it can serve. `peers` asks the leader what a front end of its node keeps in memory.
 
 mod aside;
+mod awake;
 mod backend;
 mod calls;
 mod clock;
@@ -43,6 +44,7 @@ mod session;
 mod submit;
 
 pub use aside::aside;
+pub use awake::{Awake, Moment};
 pub use backend::{Backend, Future, RaftBackend};
 pub use clock::Clock;
 pub use contact::{Contact, ContactSwitch};

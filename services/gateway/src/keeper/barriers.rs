@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use tripod_state::ids::{BarrierCounter, BarrierName, JobId};
 use tripod_state::state::OpenBarrier;
 
-use super::awake::Moment;
+use crate::awake::Moment;
 
 /// One instance of a barrier.
 pub(super) type Instance = (JobId, BarrierName, BarrierCounter);
@@ -77,8 +77,8 @@ pub(super) fn instance(open: OpenBarrier) -> Instance {
 mod tests {
     use tripod_state::ids::DurationMs;
 
-    use super::super::awake::Awake;
     use super::*;
+    use crate::awake::Awake;
 
     fn named(name: &str) -> Instance {
         (JobId(1), BarrierName::from(name), BarrierCounter(0))

@@ -3,7 +3,6 @@
 //! whether it still holds; a task that missed a beat is a *suspect*, for which answers may wait. A new
 //! leader starts every timer anew, so a change of leaders can only give a task more time, never less.
 
-mod awake;
 mod barriers;
 mod run;
 mod suspects;
@@ -19,9 +18,9 @@ use tripod_state::ids::{DurationMs, LogIndex, ServiceIncarnation, Term, TimeMs};
 use tripod_state::task::Beat as Opinion;
 use tripod_state::{Effect, State};
 
-use self::awake::{Awake, Moment};
 use self::barriers::BarrierTimers;
 use self::tasks::{Connected, TaskTimers};
+use crate::awake::{Awake, Moment};
 use crate::backend::{Backend, Future, look};
 use crate::clock::{Clock, percent};
 use crate::options::Options;

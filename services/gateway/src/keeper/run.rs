@@ -13,10 +13,10 @@ use tripod_state::job::Poll;
 use tripod_state::task::Phase;
 use tripod_state::{Command, Envelope, Scope, State, barrier, session, task};
 
-use super::awake::Awake;
 use super::barriers::{Instance, instance};
 use super::tasks::{Connected, Due, Silent};
 use super::{Keeper, Memory};
+use crate::awake::Awake;
 use crate::backend::{Backend, look};
 use crate::clock::millis;
 

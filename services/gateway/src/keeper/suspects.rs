@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tripod_state::ids::{JobId, TaskId};
 
-use super::awake::Moment;
+use crate::awake::Moment;
 
 /// The overdue tasks of each job and when their time is up. Most jobs have none and cost nothing.
 #[derive(Default)]
@@ -57,8 +57,8 @@ impl Suspects {
 mod tests {
     use tripod_state::ids::DurationMs;
 
-    use super::super::awake::Awake;
     use super::*;
+    use crate::awake::Awake;
 
     #[tokio::test(start_paused = true)]
     async fn the_soonest_of_the_job_counts_and_only_while_it_is_there() {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
 
-use super::awake::Moment;
 use super::suspects::Suspects;
+use crate::awake::Moment;
 use crate::clock::percent;
 
 /// How long before its deadline a task is overdue, in percent of the heartbeat timeout. Clients beat
@@ -205,8 +205,8 @@ impl Armed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::awake::Awake;
     use super::*;
+    use crate::awake::Awake;
 
     const JOB: JobId = JobId(1);
     const TIMEOUT: DurationMs = DurationMs(1000);

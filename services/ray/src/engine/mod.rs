@@ -11,7 +11,6 @@
 //! | `steward` | what stores hold, compared with the state |
 //! | `links` | connections to peers |
 
-mod awake;
 mod clerk;
 mod lane;
 mod links;
@@ -40,7 +39,6 @@ use self::links::Links;
 use self::reign::Reign;
 use crate::pulse::Heard;
 
-pub(crate) use self::awake::{Awake, Moment};
 pub use self::patience::Patience;
 
 /// How often idle sessions are closed, and after how long without a call.

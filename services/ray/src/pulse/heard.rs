@@ -6,13 +6,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message as _;
-use tripod_state::ids::JobId;
+use tripod_gateway::{Awake, Moment};
+use tripod_state::ids::{DurationMs, JobId};
 use tripod_state::ray::Peer;
 use tripod_state::ray::ids::StoreId;
 
 use super::wire::{Report, StoreUsage, Verdicts};
 use super::{Beat, Told, Usage};
-use crate::engine::{Awake, Moment, Patience};
+use crate::engine::Patience;
+
+/// As the time that a process was awake is counted.
+fn in_ms(length: Duration) -> DurationMs {
+    DurationMs(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+}
 
 /// Everybody who is watched, by job. Empty on nodes that do not lead.
 #[derive(Default)]
@@ -67,7 +73,7 @@ impl Heard {
         for (peer, regular) in peers {
             let fresh = || {
                 let allowed = watched.patience.allowance(*peer, *regular, peers.len());
-                let deadline = now.plus(first.map_or(allowed, |first| first.max(allowed)));
+                let deadline = now.plus(in_ms(first.map_or(allowed, |first| first.max(allowed))));
                 Entry { deadline, regular: *regular, usage: None }
             };
             watched.peers.insert(*peer, before.get(peer).copied().unwrap_or_else(fresh));
@@ -86,7 +92,7 @@ impl Heard {
         let Some(entry) = watched.peers.get_mut(&beat.peer) else { return Told { watched: false, ttl_ms } };
         // After an election there is more time than usual, and a beat must not take it away.
         entry.deadline =
-            entry.deadline.max(now.plus(watched.patience.allowance(beat.peer, entry.regular, peers)));
+            entry.deadline.max(now.plus(in_ms(watched.patience.allowance(beat.peer, entry.regular, peers))));
         entry.usage = beat.usage.or(entry.usage);
         Told { watched: true, ttl_ms }
     }
@@ -108,7 +114,7 @@ impl Heard {
     pub(crate) fn put_off(&self, job: JobId, peers: &[Peer], by: Duration) {
         let mut jobs = self.jobs.lock();
         let Some(watched) = jobs.get_mut(&job) else { return };
-        let deadline = watched.awake.now().plus(by);
+        let deadline = watched.awake.now().plus(in_ms(by));
         for peer in peers {
             if let Some(entry) = watched.peers.get_mut(peer) {
                 entry.deadline = entry.deadline.max(deadline);

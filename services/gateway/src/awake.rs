@@ -13,11 +13,11 @@ const GAP: Duration = Duration::from_secs(1);
 
 /// A point in the time that this process was awake, counted from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment(Duration);
+pub struct Moment(Duration);
 
 /// A monotonic clock that leaves out the pauses.
 #[derive(Debug)]
-pub(super) struct Awake {
+pub struct Awake {
     started: Instant,
     last_tick: Instant,
     paused: Duration,
@@ -31,12 +31,14 @@ impl Default for Awake {
 }
 
 impl Awake {
-    pub(super) fn now(&self) -> Moment {
+    /// How long this process was awake until now.
+    #[must_use]
+    pub fn now(&self) -> Moment {
         Moment(self.started.elapsed().saturating_sub(self.paused))
     }
 
     /// To be called by a steady timer. Gives the length of the pause that has just ended, if one has.
-    pub(super) fn tick(&mut self) -> Option<Duration> {
+    pub fn tick(&mut self) -> Option<Duration> {
         let now = Instant::now();
         let gap = now - self.last_tick;
         self.last_tick = now;
@@ -50,17 +52,20 @@ impl Awake {
 
 impl Moment {
     /// This moment plus `length`, at the end of time if that is beyond it.
-    pub(super) fn plus(self, length: DurationMs) -> Self {
+    #[must_use]
+    pub fn plus(self, length: DurationMs) -> Self {
         Self(self.0.saturating_add(Duration::from_millis(length.0)))
     }
 
     /// This moment less `length`, at the start if that is before it.
-    pub(super) fn minus(self, length: DurationMs) -> Self {
+    #[must_use]
+    pub fn minus(self, length: DurationMs) -> Self {
         Self(self.0.saturating_sub(Duration::from_millis(length.0)))
     }
 
     /// How long after `earlier` this is; zero if it is not.
-    pub(super) fn since(self, earlier: Self) -> DurationMs {
+    #[must_use]
+    pub fn since(self, earlier: Self) -> DurationMs {
         DurationMs(millis(self.0.saturating_sub(earlier.0)))
     }
 }
