@@ -12,7 +12,8 @@ fn short(planted: Option<Planted>) -> Options {
 /// Which rules the first of these seeds broke that broke any.
 fn caught(planted: Planted, seeds: std::ops::RangeInclusive<u64>) -> Vec<String> {
     let broken = |report: &SeedReport| !report.violations.is_empty();
-    let options = Options { planted: Some(planted), ..Options::default() };
+    let scheduler = matches!(planted, Planted::ResultLost | Planted::HoldsForgotten | Planted::TaskTakenAway);
+    let options = Options { planted: Some(planted), scheduler, ..Options::default() };
     let report = seeds.clone().map(|seed| run_seed(seed, &options)).find(broken);
     let report = report.unwrap_or_else(|| panic!("{planted:?} was not caught in {seeds:?}"));
     report.violations.iter().map(|violation| violation.rule.clone()).collect()
@@ -39,12 +40,26 @@ fn honest_seeds_pass_and_judge_something() {
     }
 }
 
+#[test]
+fn honest_schedulers_pass_and_judge_something() {
+    // Processes die in the runs of most seeds, and in those of every third one none does.
+    for seed in [3, 4] {
+        let report = run_seed(seed, &Options { scheduler: true, ..short(None) });
+        assert!(report.passed, "{report}");
+        let judged = report.judged;
+        assert!(judged.attempts > 0 && judged.results > 0 && judged.schedulers > 0, "{report}");
+        let died = report.counts.keys().any(|kind| kind.starts_with("peers that"));
+        assert_eq!(died, seed % 3 != 0, "{report}");
+    }
+}
+
 /// Something below the simulation counts across the runs of a process, so a seed repeats itself process by process:
 /// as `tripod-chaos run simulation` runs it.
 #[test]
 fn two_runs_of_a_seed_are_one_run() {
     if let Ok(seed) = std::env::var(SEED) {
-        let report = run_seed(seed.parse().expect("a seed"), &short(None));
+        let options = Options { scheduler: true, ..short(None) };
+        let report = run_seed(seed.parse().expect("a seed"), &options);
         println!("{RUN}{:016x} {} {}", report.hash, report.events, report.simulated_ms);
         return;
     }
@@ -127,4 +142,22 @@ fn an_increment_applied_twice_is_caught() {
 fn an_id_that_is_given_twice_is_caught() {
     let rules = caught(Planted::ReusedId, 1..=40);
     assert!(rules.contains(&"one membership".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn a_result_that_was_lost_is_missed() {
+    let rules = caught(Planted::ResultLost, 1..=10);
+    assert!(rules.contains(&"every result comes to be".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn references_of_the_dead_that_are_kept_are_noticed() {
+    let rules = caught(Planted::HoldsForgotten, 2..=20);
+    assert!(rules.contains(&"what was dropped is gone".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn a_task_that_is_taken_from_a_healthy_worker_is_noticed() {
+    let rules = caught(Planted::TaskTakenAway, 1..=10);
+    assert!(rules.iter().any(|rule| rule == "no call is refused" || rule == "scheduled work"), "{rules:?}");
 }

@@ -16,9 +16,11 @@ pub mod metadata;
 
 // Where generated code of other packages looks for messages without one.
 use ray::{
-    AddContainedObjectIDsRequest, AliasObjectIDsRequest, DecrementRefCountRequest, IncrementRefCountRequest,
-    ObjReadyRequest, PutObjReply, PutObjRequest, ReadyForNewTaskRequest, RegisterFunctionRequest,
-    RequestObjRequest, SubmitTaskReply, SubmitTaskRequest,
+    AddContainedObjectIDsRequest, AliasObjectIDsRequest, DeallocateObjectRequest, DecrementRefCountRequest,
+    DieRequest, ExecuteTaskRequest, ImportFunctionRequest, ImportReusableVariableRequest,
+    IncrementRefCountRequest, NotifyAliasRequest, ObjReadyRequest, PutObjReply, PutObjRequest,
+    ReadyForNewTaskRequest, RegisterFunctionRequest, RequestObjRequest, StartDeliveryRequest,
+    SubmitTaskReply, SubmitTaskRequest,
 };
 
 /// Our own API for the command line, SDK and agents.

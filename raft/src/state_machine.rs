@@ -95,6 +95,10 @@ struct Shared {
 }
 
 /// An entry that is ready to be applied.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are commands, and those must not be allocated twice"
+)]
 enum Step {
     Blank,
     Membership(openraft::Membership<u64, crate::types::Peer>),

@@ -72,7 +72,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-load",
-        may: &["tripod-proto"],
+        may: &["tripod-client", "tripod-proto"],
         dev: &[],
         because: "a load generator is a client",
     },
@@ -107,7 +107,9 @@ const OURS: &[Ours] = &[
             "tripod-native",
             "tripod-proto",
             "tripod-raft",
+            "tripod-ray",
             "tripod-state",
+            "tripod-worker",
         ],
         dev: &[],
         because: "faults hit processes through the wire, and the simulation runs whole nodes in one process",

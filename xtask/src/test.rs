@@ -15,6 +15,8 @@ use crate::verify;
 const SEEDS: &str = "200";
 /// How long real processes are disturbed.
 const MINUTES: &str = "3";
+/// And how long the nodes, workers and stores of a scheduler, each time.
+const SCHEDULER_MINUTES: &str = "0.5";
 
 /// What to test.
 #[derive(Args, Clone)]
@@ -48,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     stages.push(Stage::new("clients", move || client_tests(&clients)));
     stages.push(Stage::new("release", release_figures));
     stages.push(Stage::new("simulation", || chaos(&["simulation", "--seed", "1", "--seeds", SEEDS])));
-    stages.push(Stage::new("chaos", || chaos(&["mixed", "--seed", "1", "--minutes", MINUTES])));
+    stages.push(Stage::new("chaos", disturbed));
     stage::run_all("test", options.only.as_deref(), stages)
 }
 
@@ -75,6 +77,14 @@ fn release_figures() -> Result<()> {
     figures.args(["--", "--ignored", "--nocapture"]);
     figures.env("TRIPOD_BIN", target_dir()?.join("release/tripod"));
     cargo::run(figures)
+}
+
+/// Real processes under faults: everything at once, and then schedulers, which are a preview and need a cluster of
+/// their own.
+fn disturbed() -> Result<()> {
+    chaos(&["mixed", "--seed", "1", "--minutes", MINUTES])?;
+    chaos(&["scheduler", "--seed", "1", "--minutes", SCHEDULER_MINUTES])?;
+    chaos(&["scheduler-peers", "--seed", "3", "--minutes", SCHEDULER_MINUTES])
 }
 
 /// One run of `tripod-chaos`, by the program that the release stage made: unoptimised, a seed takes six times as long.

@@ -16,6 +16,7 @@
 //! | [`digest`] | replicas that applied the same log are equal |
 //! | [`lock`] | one holder for each token, and no holder that was overtaken writes |
 //! | [`kept`] | what was acknowledged is there at the end |
+//! | [`scheduled`] | each task that was accepted has the right result, or a reason why not |
 //! | [`release`] | whoever reads a key that was written is answered soon |
 
 pub mod barrier;
@@ -30,6 +31,7 @@ pub mod list;
 pub mod lock;
 pub mod release;
 mod rules;
+pub mod scheduled;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -54,5 +56,6 @@ pub fn check_all(history: &History, rules: &Rules) -> Vec<Checked> {
         lock::check(history, rules),
         kept::check(history, rules),
         release::check(history, rules),
+        scheduled::check(history, rules),
     ]
 }

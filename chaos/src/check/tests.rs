@@ -3,7 +3,7 @@
 use super::*;
 use crate::history::{
     Call, ClientId, Element, Fence, Found, Header, History, Incarnation, Job, Key, LockSeen, LogIndex,
-    Micros, NodeId, Outcome, Recorder, Reply, TaskId, Value,
+    Micros, NodeId, Outcome, Recorder, Reply, TaskId, Value, Work,
 };
 
 #[test]
@@ -21,6 +21,7 @@ fn every_checker_says_something_of_its_own() {
         "lock",
         "kept",
         "release",
+        "scheduled",
     ];
     assert_eq!(names, expected);
     assert!(checks.iter().all(|check| check.held() && check.examined == 0), "{checks:?}");
@@ -60,6 +61,7 @@ fn checkers_do_not_disturb_each_other() {
         Call::ReadLock { lock: Key::from("lock") },
         Reply::Lock(Some(LockSeen { fence: Fence(1), held: true })),
     );
+    done(Call::Submit { work: Work(1), makes: None }, Reply::Done);
     now += 1_000_000;
     let waits = recorder.invoke(Micros(now), ClientId(2), Call::Read { key: Key::from("w") });
     now += 8_000_000;

@@ -21,6 +21,7 @@ mod agent;
 pub mod connections;
 mod launch;
 mod options;
+mod peers;
 mod ports;
 mod process;
 mod reservation;
@@ -28,6 +29,7 @@ mod running;
 
 pub use agent::Agent;
 pub use options::{ClusterOptions, Kind, NodeEnv, find_etcd, find_tripod};
+pub use peers::{Peers, Seat};
 pub use ports::{NodePorts, PortBlock};
 pub use process::NodeProcess;
 pub use reservation::ReservedPorts;

@@ -12,7 +12,7 @@ use super::Target;
 use super::members;
 use super::rot::{self, Rotten};
 use super::storage::{Disks, Shim};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Peers};
 
 /// How long a node may take to say what it is; a paused one says nothing.
 const STATUS_LIMIT: Duration = Duration::from_millis(500);
@@ -42,6 +42,8 @@ pub struct Arena<'a> {
     free: BTreeSet<u64>,
     /// Whether members come and go. Then a node may end by itself that was removed.
     pub members_change: bool,
+    /// The scheduler's workers and stores, if there are some.
+    pub peers: Option<&'a mut Peers>,
     /// Parts of the nodes' logs, in bytes, in which a node said with a code that its disk is damaged.
     pub excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
@@ -60,6 +62,7 @@ impl<'a> Arena<'a> {
             rotten: None,
             free: BTreeSet::new(),
             members_change: false,
+            peers: None,
             excused: BTreeMap::new(),
         }
     }
@@ -93,6 +96,9 @@ impl<'a> Arena<'a> {
     /// # Errors
     /// A node cannot be started.
     pub fn look_for_the_dead(&mut self) -> anyhow::Result<()> {
+        if let Some(peers) = &mut self.peers {
+            peers.look_for_the_dead()?;
+        }
         for (node, status) in self.cluster.take_ended() {
             if let Some(rotten) = self.rotten.take_if(|rotten| rotten.is(node)) {
                 rot::ended(self, rotten, status)?;

@@ -9,6 +9,7 @@
 //! | `members` | who takes part changes, or is drained |
 //! | `roll` | who takes part, as the leader has it |
 //! | `stand_back` | that a drained node leads nothing, when the faults are over |
+//! | `peers` | SIGKILL of the scheduler's workers and object stores |
 //! | `network` | partitions, delay, narrow lines, resets |
 //! | `disk` | disks that are slow, stall, fail or are full, clocks that jump, power that goes |
 //! | `rot` | bits that flip, and the way back of the node that finds them |
@@ -19,6 +20,7 @@ mod arena;
 mod disk;
 mod members;
 mod network;
+mod peers;
 mod process;
 mod roll;
 mod rot;
@@ -28,6 +30,8 @@ pub mod storage;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::cluster::Seat;
 
 pub use arena::Arena;
 pub use members::Wish;
@@ -69,45 +73,88 @@ pub enum Fault {
     TransferLeadership,
     /// No message between the node and the others, in either direction. With `reset`, the connections are
     /// reset at the end; without, what was held back arrives then, long after it was sent.
-    Isolate { target: Target, reset: bool },
+    Isolate {
+        target: Target,
+        reset: bool,
+    },
     /// Messages between nodes are lost in one direction only.
-    OneWay { target: Target, way: Way },
+    OneWay {
+        target: Target,
+        way: Way,
+    },
     /// Two halves that do not hear each other, and one node that hears and is heard by all.
     Bridge,
     /// Clients do not reach the node; the other nodes do.
     CutClients(Target),
     /// Everything between the node and everybody else takes longer.
-    Delay { target: Target, least_ms: u64, jitter_ms: u64 },
+    Delay {
+        target: Target,
+        least_ms: u64,
+        jitter_ms: u64,
+    },
     /// Everything that the node sends and receives goes over a narrow line.
-    Slow { target: Target, bytes_per_second: u64 },
+    Slow {
+        target: Target,
+        bytes_per_second: u64,
+    },
     /// Connections of the node, with nodes and clients, are reset at random times.
-    Loss { target: Target, lifetime_max_ms: u64 },
+    Loss {
+        target: Target,
+        lifetime_max_ms: u64,
+    },
     /// The power of the node goes: what it had not flushed is lost, all or by sectors, as `chance` says.
-    PowerCut { target: Target, chance: u64 },
+    PowerCut {
+        target: Target,
+        chance: u64,
+    },
     /// The power of all nodes goes at once.
-    PowerCutAll { chance: u64 },
+    PowerCutAll {
+        chance: u64,
+    },
     /// The power of the node goes, and with it that of its disk, a file system of its own.
     DiskCut(Target),
     /// The power of all nodes and of all their disks goes at once.
     DiskCutAll,
     /// SIGKILL to a node of a cluster that is whole, and a bit of one of its files is turned over, as `chance`
     /// says. When the fault ends it is started again, and must have everything or end with a code.
-    FlipBit { target: Target, chance: u64 },
+    FlipBit {
+        target: Target,
+        chance: u64,
+    },
     /// Every flush of the node takes this much longer.
-    SlowDisk { target: Target, delay_ms: u64 },
+    SlowDisk {
+        target: Target,
+        delay_ms: u64,
+    },
     /// Flushes of the node do not return until the fault ends.
     StallDisk(Target),
     /// Flushes of the node fail after so many more have succeeded. The node must end by itself, and is started
     /// again when the fault ends.
-    FailFlush { target: Target, passes: u64 },
+    FailFlush {
+        target: Target,
+        passes: u64,
+    },
     /// Writes of the node fail for lack of space. If it ends by itself, it must say why.
     FullDisk(Target),
     /// The node's wall clock is this much wrong until the fault ends.
-    ClockJump { target: Target, shift_ms: i64 },
+    ClockJump {
+        target: Target,
+        shift_ms: i64,
+    },
     /// New connections to and from the node are refused, and open ones reset.
     Refuse(Target),
+    /// SIGKILL to a worker of the scheduler, or to an object store; it is started again when the fault ends.
+    KillWorker {
+        chance: u64,
+    },
+    KillStore {
+        chance: u64,
+    },
     /// The members change; whom it is about, `chance` says.
-    Members { wish: Wish, chance: u64 },
+    Members {
+        wish: Wish,
+        chance: u64,
+    },
 }
 
 /// Two faults of the same lane never happen at the same time.
@@ -118,6 +165,8 @@ pub enum Lane {
     Network,
     /// Who takes part.
     Members,
+    /// The scheduler's workers and stores.
+    Peers,
 }
 
 /// A fault that has begun, with what ends it.
@@ -134,6 +183,7 @@ enum Undo {
     Nothing,
     Start(Vec<u64>),
     Resume(u64),
+    StartPeer(Seat),
     HealDisk {
         node: u64,
         failed_before: u64,
@@ -167,6 +217,8 @@ impl Fault {
             Self::Slow { .. } => "slow-link",
             Self::Loss { .. } => "loss",
             Self::Refuse(_) => "refuse-connections",
+            Self::KillWorker { .. } => "kill-worker",
+            Self::KillStore { .. } => "kill-store",
             Self::Members { wish, .. } => wish.kind(),
             Self::PowerCut { .. } => "power-cut",
             Self::PowerCutAll { .. } => "power-cut-all",
@@ -208,6 +260,7 @@ impl Fault {
             | Self::Slow { .. }
             | Self::Loss { .. }
             | Self::Refuse(_) => Lane::Network,
+            Self::KillWorker { .. } | Self::KillStore { .. } => Lane::Peers,
             Self::Members { .. } => Lane::Members,
         }
     }
@@ -248,6 +301,7 @@ impl Fault {
             Lane::Machine if self.needs_disks() => disk::cut_power(self, arena).await,
             Lane::Machine if self.needs_library() => disk::inject(self, arena).await,
             Lane::Machine => process::inject(self, arena).await,
+            Lane::Peers => peers::inject(self, arena),
             Lane::Network | Lane::Members => network::inject(self, arena).await,
         }
     }
@@ -270,6 +324,7 @@ impl Begun {
                     arena.cluster.restart(node)?;
                 }
             }
+            Undo::StartPeer(seat) => peers::start(seat, arena)?,
             Undo::Resume(node) => arena.cluster.resume(node)?,
             Undo::HealDisk { node, failed_before } => disk::heal(node, failed_before, arena).await?,
             Undo::FindOut(damaged) => rot::find_out(damaged, arena).await?,

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Barrier, Element, Fence, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId, Value, Version,
+    Barrier, Element, Fence, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId, Value, Version, Work,
 };
 
 /// A call, whatever protocol carried it. The protocol's repetitions of one call are one call here.
@@ -77,6 +77,14 @@ pub enum Call {
     /// Asks how the tasks of a job stand. [`super::Reply::Tasks`].
     ReadTasks { job: Job },
 
+    /// Hands a task to a scheduler. `makes`: what its function makes; `None`: it fails, on purpose.
+    /// [`super::Reply::Done`].
+    Submit { work: Work, makes: Option<Value> },
+    /// Reads what a task has made, once it has. [`super::Reply::Value`] or [`super::Reply::NotMade`].
+    ReadResult { work: Work },
+    /// Looks at a scheduler after everything was read and dropped. [`super::Reply::Scheduler`].
+    ReadScheduler,
+
     /// Asks one node for the digest of its state. [`super::Reply::Digest`].
     ReadDigest { node: NodeId },
 }
@@ -106,6 +114,9 @@ impl Call {
             Self::Heartbeat { .. } => "heartbeat",
             Self::Leave { .. } => "leave",
             Self::ReadTasks { .. } => "read-tasks",
+            Self::Submit { .. } => "submit",
+            Self::ReadResult { .. } => "read-result",
+            Self::ReadScheduler => "read-scheduler",
             Self::ReadDigest { .. } => "read-digest",
         }
     }
@@ -123,7 +134,8 @@ impl Call {
             | Self::Increment { .. }
             | Self::Acquire { .. }
             | Self::Release { .. }
-            | Self::WriteGuarded { .. } => true,
+            | Self::WriteGuarded { .. }
+            | Self::Submit { .. } => true,
             Self::Read { .. }
             | Self::ReadList { .. }
             | Self::ReadCounter { .. }
@@ -135,6 +147,8 @@ impl Call {
             | Self::Heartbeat { .. }
             | Self::Leave { .. }
             | Self::ReadTasks { .. }
+            | Self::ReadResult { .. }
+            | Self::ReadScheduler
             | Self::ReadDigest { .. } => false,
         }
     }
@@ -181,6 +195,10 @@ impl fmt::Display for Call {
                 write!(f, "task {task} of {job}, life {incarnation}, leaves")
             }
             Self::ReadTasks { job } => write!(f, "read the tasks of {job}"),
+            Self::Submit { work, makes: Some(value) } => write!(f, "submit task {work}, which makes {value}"),
+            Self::Submit { work, makes: None } => write!(f, "submit task {work}, which fails"),
+            Self::ReadResult { work } => write!(f, "read the result of task {work}"),
+            Self::ReadScheduler => f.write_str("look at the scheduler"),
             Self::ReadDigest { node } => write!(f, "read the digest of node {node}"),
         }
     }

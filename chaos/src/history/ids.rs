@@ -56,6 +56,10 @@ macro_rules! text {
 }
 
 number! {
+    /// A task of a scheduler, as the driver numbers it that submits it.
+    Work(u64)
+}
+number! {
     /// Microseconds since the start of the run, by the run's own clock: real or simulated, never running
     /// backwards, the same for all clients.
     Micros(u64)

@@ -33,11 +33,12 @@ pub use call::Call;
 pub use fault::Fault;
 pub use ids::{
     Barrier, ClientId, Element, Fence, Generation, Incarnation, Job, Key, LogIndex, Micros, NodeId,
-    OperationId, Sequence, SessionId, Stamp, TaskId, Value, Version,
+    OperationId, Sequence, SessionId, Stamp, TaskId, Value, Version, Work,
 };
 pub use operation::Operation;
 pub use outcome::{
-    BarrierSeen, Found, Guarded, LockSeen, Missing, Outcome, Refusal, Reply, Standing, TaskSeen,
+    BarrierSeen, Found, Guarded, LockSeen, Missing, NotMade, Outcome, Refusal, Reply, SchedulerSeen,
+    Standing, TaskSeen,
 };
 pub use record::{Header, History};
 pub use recorder::{OpenFault, Pending, Recorder};

@@ -54,8 +54,33 @@ pub enum Reply {
     Tasks(Vec<TaskSeen>),
     /// The digest of one node's state at an index.
     Digest { node: NodeId, applied_index: LogIndex, digest: u64 },
+    /// Why a task made nothing.
+    NotMade { reason: NotMade, text: String },
+    /// What a scheduler has left.
+    Scheduler(SchedulerSeen),
     /// The domain said no.
     Refused(Refusal),
+}
+
+/// Why a scheduled task made nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotMade {
+    /// Its function failed, or that of a task whose result it needed.
+    Failed,
+    /// The scheduler gave it up, and says why.
+    Lost,
+}
+
+/// A scheduler when nothing is to be done any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SchedulerSeen {
+    /// Objects that something refers to.
+    pub objects: u64,
+    /// Tasks that wait or run.
+    pub open: u64,
+    /// Tasks of those it remembers that were begun more than once.
+    pub again: u64,
 }
 
 /// What a register holds.
@@ -222,6 +247,11 @@ impl fmt::Display for Reply {
             Self::Tasks(tasks) => write!(f, "{} tasks", tasks.len()),
             Self::Digest { node, applied_index, digest } => {
                 write!(f, "node {node} at index {applied_index}: {digest:016x}")
+            }
+            Self::NotMade { reason: NotMade::Failed, text } => write!(f, "its function failed ({text})"),
+            Self::NotMade { reason: NotMade::Lost, text } => write!(f, "given up ({text})"),
+            Self::Scheduler(SchedulerSeen { objects, open, again }) => {
+                write!(f, "{objects} objects, {open} tasks open, {again} begun again")
             }
             Self::Refused(Refusal::Exists) => f.write_str("refused: it exists"),
             Self::Refused(Refusal::VersionMismatch { current: Some(current) }) => {

@@ -31,6 +31,7 @@ pub use run::{Options, run_scenario};
 pub use total::{TotalsArgs, totals};
 
 use crate::fault::Wish;
+use crate::workload::Workload;
 use plan::Kind;
 
 /// A run that has a name.
@@ -40,6 +41,7 @@ pub struct Scenario {
     /// One sentence for people who choose.
     pub about: &'static str,
     kinds: &'static [Kind],
+    workloads: &'static [Workload],
 }
 
 /// Every scenario, in the order in which `list` tells them.
@@ -48,26 +50,31 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "calm",
         about: "Nothing happens: what the workloads and checkers themselves do, and how much.",
         kinds: &[],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "kills",
         about: "SIGKILL of the leader, of a follower, and of all nodes at once; each is started again.",
         kinds: &[Kind::KillLeader, Kind::KillLeader, Kind::KillFollower, Kind::KillAll],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "pauses",
         about: "SIGSTOP of a node for half a second to a minute: it keeps its connections and its beliefs.",
         kinds: &[Kind::PauseLeader, Kind::PauseLeader, Kind::PauseFollower],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "deposed-leaders",
         about: "SIGSTOP of the leader for longer than an election, again and again: it wakes up deposed.",
         kinds: &[Kind::DeposeLeader],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "restarts",
         about: "SIGTERM of one node after the other, and leadership handed around: planned work.",
         kinds: &[Kind::TerminateLeader, Kind::TerminateFollower, Kind::TransferLeadership],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "partitions",
@@ -81,16 +88,19 @@ pub const SCENARIOS: &[Scenario] = &[
             Kind::Bridge,
             Kind::CutClients,
         ],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "slow-network",
         about: "Delays with jitter, narrow lines, connections that are reset or refused.",
         kinds: &[Kind::Delay, Kind::Slow, Kind::Loss, Kind::Refuse],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "mixed",
         about: "Everything of the above, processes and network at the same time; now and then the members change.",
         kinds: Kind::EVERYWHERE,
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "membership",
@@ -121,31 +131,63 @@ pub const SCENARIOS: &[Scenario] = &[
             Kind::Mute,
             Kind::Bridge,
         ],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "power-cuts",
         about: "The power of one node or of all goes, and what they had not flushed is lost or torn (needs `cc`).",
         kinds: &[Kind::PowerCutAll, Kind::PowerCut],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "power-cuts-ext4",
         about: "The power of one node or of all goes with that of its disk, an ext4 of its own (needs root and `cc`).",
         kinds: &[Kind::DiskCutAll, Kind::DiskCut],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "bit-rot",
         about: "Bits flip on the disk of one node after the other; it has everything or says so and rejoins.",
         kinds: &[Kind::FlipBit, Kind::FlipBit, Kind::FlipBit, Kind::KillLeader],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "disks",
         about: "Flushes that are slow, stall or fail, and disks without space, while the nodes run (needs `cc`).",
         kinds: &[Kind::SlowDisk, Kind::StallDisk, Kind::FailFlush, Kind::FullDisk],
+        workloads: &Workload::USUAL,
     },
     Scenario {
         name: "clocks",
         about: "Wall clocks that jump by up to an hour, forward and back; one node at a time (needs `cc`).",
         kinds: &[Kind::ClockJump],
+        workloads: &Workload::USUAL,
+    },
+    Scenario {
+        name: "scheduler",
+        about: "A scheduler with stores and workers at feature level 3; only nodes are killed, so nothing runs twice.",
+        kinds: &[
+            Kind::KillLeader,
+            Kind::KillLeader,
+            Kind::KillFollower,
+            Kind::KillAll,
+            Kind::DeposeLeader,
+            Kind::TransferLeadership,
+        ],
+        workloads: &[Workload::Registers, Workload::Scheduler],
+    },
+    Scenario {
+        name: "scheduler-peers",
+        about: "The same, and workers and stores are killed, too.",
+        kinds: &[
+            Kind::KillLeader,
+            Kind::KillFollower,
+            Kind::DeposeLeader,
+            Kind::KillWorker,
+            Kind::KillWorker,
+            Kind::KillStore,
+        ],
+        workloads: &[Workload::Registers, Workload::Scheduler],
     },
 ];
 
@@ -153,6 +195,11 @@ impl Scenario {
     /// Whether its nodes run with the library between them and their disks.
     fn needs_library(&self) -> bool {
         self.kinds.iter().any(|kind| kind.needs_library())
+    }
+
+    /// Whether it needs the scheduler's workers and stores, and nodes that support a scheduler.
+    fn has_scheduler(&self) -> bool {
+        self.workloads.contains(&Workload::Scheduler)
     }
 
     /// Whether its members change.

@@ -65,6 +65,8 @@ pub(super) enum Kind {
     FailFlush,
     FullDisk,
     ClockJump,
+    KillWorker,
+    KillStore,
     /// Somebody comes, goes, or gets another part to play.
     Member(Wish),
     /// The same, less often.
@@ -76,7 +78,9 @@ impl Plan {
     pub(super) fn draw(kinds: &[Kind], seed: u64, length: Duration) -> Self {
         let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         let mut plan = Self { length_ms, steps: Vec::new() };
-        for (number, lane) in [Lane::Machine, Lane::Network, Lane::Members].into_iter().enumerate() {
+        for (number, lane) in
+            [Lane::Machine, Lane::Network, Lane::Members, Lane::Peers].into_iter().enumerate()
+        {
             let mut random = StdRng::seed_from_u64(seed.wrapping_mul(2).wrapping_add(number as u64));
             let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| kind.lane() == lane).collect();
             plan.fill_lane(&kinds, &mut random);
@@ -215,6 +219,7 @@ impl Kind {
                 (Fault::FailFlush { target: anybody, passes }, random.random_range(1_000..5_000))
             }
             Self::FullDisk => (Fault::FullDisk(anybody), random.random_range(1_000..8_000)),
+            Self::KillWorker | Self::KillStore => self.draw_peer(random),
             Self::Member(wish) | Self::Seldom(wish) => {
                 (Fault::Members { wish, chance: random.random() }, random.random_range(1_000..4_000))
             }
@@ -223,6 +228,17 @@ impl Kind {
                 let shift_ms = random.random_range(-hour_ms..=hour_ms);
                 (Fault::ClockJump { target: anybody, shift_ms }, network_ms)
             }
+        }
+    }
+}
+
+impl Kind {
+    /// [`Self::draw`], of what is done to the scheduler's workers and stores.
+    fn draw_peer(self, random: &mut StdRng) -> (Fault, u64) {
+        let (chance, lasts_ms) = (random.random(), random.random_range(500..6_000));
+        match self {
+            Self::KillStore => (Fault::KillStore { chance }, lasts_ms),
+            _ => (Fault::KillWorker { chance }, lasts_ms),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::cluster::Cluster;
 use crate::fault::{Arena, settle, stands_back};
 use crate::history::{Header, Micros, NodeId, Recorder};
 use crate::report::{About, Report, Verdict};
-use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, Workload, read_all};
+use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, read_all};
 
 /// How long clients may take to end once they are told to: their longest call.
 const STOP_PATIENCE: Duration = Duration::from_secs(240);
@@ -98,11 +98,15 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     let header = Header { scenario: scenario.name.to_owned(), seed: options.seed };
     let recorder = Recorder::new(header);
     let (stop, stopped) = watch::channel(false);
-    let setting = Setting::new(endpoints(&stage.cluster), recorder.clone(), options.seed, service, stopped);
+    let mut setting =
+        Setting::new(endpoints(&stage.cluster), recorder.clone(), options.seed, service, stopped);
+    if scenario.has_scheduler() {
+        setting.driver_host = stage.start_peers()?.host(0);
+    }
 
     let timers = Timers::watch(&stage.cluster, recorder.clone(), setting.clock);
     let mut own = Own::default();
-    if let Err(error) = phases(&kept.plan, &mut stage.arena(), &setting, stop, &mut own).await {
+    if let Err(error) = phases(scenario, &kept.plan, &mut stage.arena(), &setting, stop, &mut own).await {
         recorder.void(format!("the harness failed: {error:#}"));
     }
     drop(timers);
@@ -210,6 +214,7 @@ impl Own {
 
 /// Safety phase, then liveness phase.
 async fn phases(
+    scenario: &Scenario,
     plan: &Plan,
     arena: &mut Arena<'_>,
     setting: &Setting,
@@ -217,7 +222,7 @@ async fn phases(
     own: &mut Own,
 ) -> anyhow::Result<()> {
     let mut clients = JoinSet::new();
-    for workload in Workload::ALL {
+    for workload in scenario.workloads {
         workload.start(setting, &mut clients);
     }
     let carried_out = nemesis::carry_out(plan, arena, &setting.recorder, setting.clock).await;

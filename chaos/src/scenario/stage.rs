@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::Scenario;
 use super::run::Options;
-use crate::cluster::{Cluster, ClusterOptions, Kind, find_tripod};
+use crate::cluster::{Cluster, ClusterOptions, Kind, Peers, find_tripod};
 use crate::fault::Arena;
 use crate::fault::storage::{Disks, FileSystem, Shim};
 
@@ -18,6 +18,7 @@ const SPARES: u64 = 2;
 /// A cluster that is about to be disturbed.
 pub(super) struct Stage {
     // Fields drop in this order: the processes end before their disks go.
+    pub(super) peers: Option<Peers>,
     pub(super) cluster: Cluster,
     disks: Option<Disks>,
     /// Whether nodes come and go.
@@ -42,6 +43,9 @@ impl Stage {
         if let Some(shim) = &shim {
             nodes.kind = Kind::Tripod { binary: shim.program().to_owned() };
         }
+        if scenario.has_scheduler() {
+            nodes = nodes.with_args(["--feature-level-max", "3"]);
+        }
         let data = out.join("cluster");
         // Data of an earlier run would be another cluster's.
         let free = !data.exists();
@@ -59,13 +63,23 @@ impl Stage {
         } else {
             None
         };
-        Ok(Self { cluster, disks, members_change: scenario.changes_members(), shim, data })
+        Ok(Self { peers: None, cluster, disks, members_change: scenario.changes_members(), shim, data })
+    }
+
+    /// Starts the scheduler's workers and stores.
+    ///
+    /// # Errors
+    /// A process cannot be started.
+    pub(super) fn start_peers(&mut self) -> anyhow::Result<&Peers> {
+        let peers = Peers::start_all(&self.cluster, &self.data.join("peers"))?;
+        Ok(self.peers.insert(peers))
     }
 
     /// The cluster as faults see it.
     pub(super) fn arena(&mut self) -> Arena<'_> {
         let mut arena = Arena::new(&mut self.cluster, self.shim.as_ref(), self.disks.as_ref());
         arena.members_change = self.members_change;
+        arena.peers = self.peers.as_mut();
         arena
     }
 
@@ -74,7 +88,8 @@ impl Stage {
     /// # Errors
     /// They cannot be copied or removed.
     pub(super) fn close(self, keep: bool) -> anyhow::Result<()> {
-        let Self { cluster, disks, data, .. } = self;
+        let Self { peers, cluster, disks, data, .. } = self;
+        drop(peers);
         let nodes = cluster.ids();
         drop(cluster);
         if !keep {

@@ -122,6 +122,11 @@ impl Client {
         }
     }
 
+    /// Another one that is counted as the same.
+    pub(crate) fn sibling_here(&mut self) -> Self {
+        self.sibling(self.id)
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.phase.get()
     }

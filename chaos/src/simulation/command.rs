@@ -36,6 +36,10 @@ pub struct SimulationArgs {
     #[arg(long, value_name = "MS", default_value_t = Options::default().faults_for_ms)]
     faults_for_ms: u64,
 
+    /// Have a scheduler with workers and object stores in every run, not only in one of five
+    #[arg(long)]
+    scheduler: bool,
+
     /// How the reports are printed
     #[arg(short = 'o', long = "output", value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -43,6 +47,13 @@ pub struct SimulationArgs {
     /// Print what happened in the simulation, event by event (one seed only)
     #[arg(long)]
     events: bool,
+}
+
+impl SimulationArgs {
+    /// What a seed must be told besides to run the same again.
+    fn flags(&self) -> &'static str {
+        if self.scheduler { " --scheduler" } else { "" }
+    }
 }
 
 /// A form of reports.
@@ -70,14 +81,18 @@ pub fn command(args: &SimulationArgs) -> anyhow::Result<ExitCode> {
         workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
     })?;
     let state = fleet.state.into_inner().expect("workers do not panic");
-    eprintln!("{}", state.sum(fleet.began));
+    eprintln!("{}", state.sum(fleet.began, args.flags()));
     Ok(if state.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// One seed, in this process.
 fn alone(args: &SimulationArgs) -> ExitCode {
-    let options =
-        Options { faults_for_ms: args.faults_for_ms, planted: args.plant, keep_events: args.events };
+    let options = Options {
+        faults_for_ms: args.faults_for_ms,
+        planted: args.plant,
+        scheduler: args.scheduler,
+        keep_events: args.events,
+    };
     let mut report = run_seed(args.seed, &options);
     for line in std::mem::take(&mut report.lines) {
         eprintln!("{line}");
@@ -138,7 +153,7 @@ impl State {
         }
     }
 
-    fn sum(&self, began: Instant) -> String {
+    fn sum(&self, began: Instant, flags: &str) -> String {
         let faults: Vec<_> = self.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let mut sum = format!(
             "{} seeds in {} s: {} failed; {} s simulated, {} operations; {}",
@@ -150,7 +165,7 @@ impl State {
             faults.join(", ")
         );
         if let Some(first) = self.failed.iter().min() {
-            sum.push_str(&format!("\nreproduce with: {}", reproduce(*first)));
+            sum.push_str(&format!("\nreproduce with: {}{flags}", reproduce(*first)));
         }
         sum
     }
@@ -165,7 +180,7 @@ impl Fleet<'_> {
             state.add(&report);
             if !report.passed {
                 eprint!("{report}");
-                eprintln!("  reproduce with: {}", report.reproduce());
+                eprintln!("  reproduce with: {}{}", report.reproduce(), self.args.flags());
             }
             if self.args.output == Output::Json {
                 print(&report, Output::Json);
@@ -182,6 +197,9 @@ impl Fleet<'_> {
         let mut command = Command::new(program);
         command.args(["run", "simulation", "--output", "json", "--seed", &seed.to_string()]);
         command.args(["--faults-for-ms", &self.args.faults_for_ms.to_string()]);
+        if self.args.scheduler {
+            command.arg("--scheduler");
+        }
         if let Some(value) = self.args.plant.and_then(|planted| planted.to_possible_value()) {
             command.args(["--plant", value.get_name()]);
         }

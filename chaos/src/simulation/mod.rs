@@ -19,18 +19,20 @@
 //! |---|---|
 //! | `run`, `options`, `report`, `panics` | one seed, from start to verdict |
 //! | `plan`, `fault`, `nemesis` | what the seed decides, and doing it |
-//! | `node`, `network` | a node and its network as a simulated host |
+//! | `node`, `network`, `clock` | a node, its network and its clock as a simulated host |
 //! | `client`, `workload` | the clients |
 //! | `watcher`, `observation`, `invariant` | what is seen of nodes, and the rules |
-//! | `witness`, `event_log` | where all of it is told |
+//! | `witness`, `judged`, `event_log` | where all of it is told |
 //! | `planted` | mistakes made on purpose |
 //! | `command` | many seeds, each in a process of its own |
 
 mod client;
+mod clock;
 mod command;
 mod event_log;
 mod fault;
 mod invariant;
+mod judged;
 mod nemesis;
 mod network;
 mod node;
@@ -48,13 +50,13 @@ mod workload;
 pub use command::{SimulationArgs, command};
 pub use event_log::EventLog;
 pub(crate) use invariant::one_membership::OneMembership;
+pub use judged::Judged;
 pub(crate) use observation::LogLine;
 pub use observation::{SimTime, Violation};
 pub use options::Options;
 pub use planted::Planted;
 pub use report::{SeedReport, reproduce};
 pub use run::run_seed;
-pub use witness::Judged;
 
 /// What `tripod-chaos run` calls it, and `list`.
 pub const NAME: &str = "simulation";

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures::future::{FutureExt as _, Shared};
 use futures::stream::{BoxStream, StreamExt as _};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -50,12 +51,20 @@ async fn bind(port: u16) -> io::Result<TcpListener> {
 
 /// Connections of clients, for a gRPC server.
 pub(crate) async fn clients() -> io::Result<BoxStream<'static, io::Result<Accepted>>> {
-    let listener = bind(CLIENT_PORT).await?;
-    let accept = |listener: TcpListener| async {
-        let accepted = listener.accept().await.map(|(stream, _)| Accepted(stream));
-        Some((accepted, listener))
+    connections(CLIENT_PORT, futures::future::pending().boxed().shared()).await
+}
+
+/// Resolves when a process ends, of which a host may have several.
+pub(crate) type End = Shared<BoxFuture<'static, ()>>;
+
+/// Connections to a port, which break when the process that accepts them ends.
+pub(crate) async fn connections(port: u16, end: End) -> io::Result<BoxStream<'static, io::Result<Accepted>>> {
+    let listener = bind(port).await?;
+    let accept = |(listener, end): (TcpListener, End)| async {
+        let accepted = listener.accept().await.map(|(stream, _)| Accepted(stream, end.clone()));
+        Some((accepted, (listener, end)))
     };
-    Ok(futures::stream::unfold(listener, accept).boxed())
+    Ok(futures::stream::unfold((listener, end), accept).boxed())
 }
 
 /// A channel to the client port of a host. It connects when it is used, and again after a failure.
@@ -66,15 +75,30 @@ pub(crate) fn channel(host: &str) -> Channel {
         .http2_keep_alive_interval(std::time::Duration::from_millis(700))
         .keep_alive_timeout(std::time::Duration::from_millis(700))
         .keep_alive_while_idle(true);
-    endpoint.connect_with_connector_lazy(tower::service_fn(|uri: Uri| async move {
-        let host = uri.host().unwrap_or_default().to_owned();
-        let port = uri.port_u16().unwrap_or(CLIENT_PORT);
-        TcpStream::connect((host, port)).await.map(TokioIo::new)
-    }))
+    endpoint.connect_with_connector_lazy(tower::service_fn(dial))
+}
+
+async fn dial(uri: Uri) -> io::Result<TokioIo<TcpStream>> {
+    let host = uri.host().unwrap_or_default().to_owned();
+    let port = uri.port_u16().unwrap_or(CLIENT_PORT);
+    TcpStream::connect((host, port)).await.map(TokioIo::new)
+}
+
+/// How a node's scheduler reaches workers and stores.
+pub(crate) fn to_peers() -> tripod_ray::Connect {
+    std::sync::Arc::new(|endpoint| {
+        Box::pin(async move { endpoint.connect_with_connector(tower::service_fn(dial)).await })
+    })
 }
 
 /// An accepted connection of a client.
-pub(crate) struct Accepted(TcpStream);
+pub(crate) struct Accepted(TcpStream, End);
+
+impl Accepted {
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        Pin::new(&mut self.1).poll(context).is_ready()
+    }
+}
 
 impl Connected for Accepted {
     type ConnectInfo = ();
@@ -88,6 +112,9 @@ impl AsyncRead for Accepted {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.is_over(context) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
         Pin::new(&mut self.0).poll_read(context, buffer)
     }
 }
@@ -98,6 +125,9 @@ impl AsyncWrite for Accepted {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_over(context) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         Pin::new(&mut self.0).poll_write(context, bytes)
     }
 

@@ -8,27 +8,36 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tripod_coordination::JobBinding;
-use tripod_gateway::{Gateway, Parts, RaftBackend};
+use tripod_gateway::{Consistency, Gateway, Parts, RaftBackend};
 use tripod_native::JobPorts;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
 use tripod_raft::{
     Handle, InitialMember, Leadership, LogLine, Observer, SeenMembers, SimulatedDisk, WallClock, World,
 };
-use tripod_state::ids::{NodeId, TimeMs};
+use tripod_ray::{Patience, Scheduler};
+use tripod_state::ids::NodeId;
+use tripod_state::{Command, State, member};
 
-use super::network::{self, PEER_PORT, SimulatedNetwork};
+use super::clock::ProcessClock;
+use super::network::{self, CLIENT_PORT, PEER_PORT, SimulatedNetwork};
 use super::observation::Life;
 use super::plan::Plan;
 use super::planted::{Planted, PlantedBackend};
 use super::witness::{Witness, now};
 
-/// When the simulation begins, by the clocks on its walls: some day in 2026.
-const EPOCH_MS: u64 = 1_780_000_000_000;
 /// Between two attempts of a node to get an id.
 const JOIN_PAUSE: Duration = Duration::from_millis(150);
 /// How long one of them may take.
 const JOIN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The scheduler's rules about silence: as short as a run, and longer than a fault that keeps its peers from all nodes.
+const PATIENCE: Patience = Patience {
+    ttl_min: Duration::from_secs(1),
+    grace: Duration::from_secs(3),
+    failover_min: Duration::from_secs(5),
+    reconcile_every: Duration::from_secs(8),
+};
 
 /// What stays of a machine when its node is not running, and where a running one is found.
 pub(crate) struct Site {
@@ -188,14 +197,6 @@ impl Site {
         self.clock_off_ms.store(off_ms, Ordering::Relaxed);
     }
 
-    fn clock(&self) -> WallClock {
-        let off = Arc::clone(&self.clock_off_ms);
-        Arc::new(move || {
-            let wall = EPOCH_MS + now().0;
-            TimeMs(wall.saturating_add_signed(off.load(Ordering::Relaxed)))
-        })
-    }
-
     /// What the host runs, from start to crash. It never ends by itself: the simulation would go on without it.
     pub(crate) async fn run(self: Arc<Self>) -> turmoil::Result {
         let node = self.identity().await;
@@ -240,7 +241,7 @@ impl Site {
     /// Asks the node at that place for an id.
     async fn join(&self, place: usize, token: u64) -> Option<NodeId> {
         let mut cluster = ClusterClient::new(network::channel(&host(place)));
-        let supports_level = tripod_state::level::NEWEST.0;
+        let supports_level = tripod_state::level::PREVIEW.0;
         let request = JoinRequest { peer_address: self.peer(), token, supports_level };
         let joined = async {
             let listed = cluster.list_members(ListMembersRequest {}).await?.into_inner().members;
@@ -275,10 +276,13 @@ impl Site {
     }
 
     async fn serve(&self, node: NodeId, life: Life) -> Ended {
-        let clock = self.clock();
+        let process_clock = ProcessClock::of(&self.clock_off_ms);
+        let reading = Arc::clone(&process_clock);
+        let clock: WallClock = Arc::new(move || reading.read());
         let observer = Arc::new(Observed { node, witness: self.witness.clone() });
         let world = World::simulated(Arc::new(SimulatedNetwork), self.disk.clone(), clock.clone());
-        let world = world.observed(observer);
+        // What is not released yet is disturbed too.
+        let world = world.observed(observer).limited_to(tripod_state::level::PREVIEW);
         let parts = Parts::with_clock(tripod_gateway::Options::default(), clock);
         let mut options = self.config.options.clone();
         let told = self.told.lock().clone();
@@ -299,6 +303,12 @@ impl Site {
         let (_made, backups) = watch::channel(None);
         let routes = tripod_coordination::routes(&gateway, &binding);
         let routes = tripod_native::add_to(routes, &gateway, &job_ports, &backups);
+        let scheduler = Scheduler::with_patience(&gateway, PATIENCE).connecting(network::to_peers());
+        let routes = scheduler.add_to(routes, &tripod_ray::Binding::Named("default".to_owned()));
+        // They end with the host's runtime.
+        tokio::spawn(process_clock.keep(handle.clone()));
+        tokio::spawn(scheduler.run());
+        tokio::spawn(announce(gateway, node, self.name.clone()));
         let incoming = match network::clients().await {
             Ok(incoming) => incoming,
             Err(error) => return Ended::Failed(error.to_string()),
@@ -310,6 +320,24 @@ impl Site {
             _ = handle.removed() => Ended::Removed,
             served = serving => Ended::Failed(format!("its client port ended: {served:?}")),
         }
+    }
+}
+
+/// Says where this node is reached, until that is known: stores are sent there for errors.
+async fn announce(gateway: Gateway, node: NodeId, host: String) {
+    let addresses = member::Addresses {
+        client: format!("{host}:{CLIENT_PORT}"),
+        http: format!("{host}:80"),
+        job_host: host,
+        job_port_first: CLIENT_PORT,
+        job_port_count: 64,
+    };
+    let known = |state: &State| state.members().contains(&(node, addresses.clone()));
+    while !gateway.read(Consistency::Local, known).await.unwrap_or(false) {
+        let command = member::Command::Announce { node, addresses: addresses.clone() };
+        // Whatever comes of it, the state tells.
+        drop(gateway.submit(Command::Member(command)).await);
+        tokio::time::sleep(JOIN_PAUSE).await;
     }
 }
 

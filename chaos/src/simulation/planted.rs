@@ -2,6 +2,8 @@
 //!
 //! They live outside the code under test: in the disk below it, and in the backend between gateway and raft.
 
+mod scheduler;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +15,7 @@ use tripod_gateway::{
 };
 use tripod_raft::Applied;
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
-use tripod_state::{Answer, Command, Envelope, Scope, State, barrier, kv, task};
+use tripod_state::{Answer, Command, Envelope, Scope, State, barrier, kv, ray, task};
 
 /// A mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -32,11 +34,17 @@ pub enum Planted {
     DoubleApply,
     /// A node that joins is given an id that another one had.
     ReusedId,
+    /// Now and then an object store's report is acknowledged and forgotten.
+    ResultLost,
+    /// What a worker referred to that is given up is never freed.
+    HoldsForgotten,
+    /// Now and then a task is taken from a worker that has just been given it.
+    TaskTakenAway,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::LyingDisk,
         Self::ForgottenVote,
         Self::StaleReads,
@@ -44,6 +52,9 @@ impl Planted {
         Self::BarrierArrivalDropped,
         Self::DoubleApply,
         Self::ReusedId,
+        Self::ResultLost,
+        Self::HoldsForgotten,
+        Self::TaskTakenAway,
     ];
 }
 
@@ -75,6 +86,58 @@ impl PlantedBackend {
             first.await?;
             inner.propose(envelope).await
         })
+    }
+
+    /// Lets a command through, and before or after it another one.
+    fn with(
+        &self,
+        before: Option<ray::Command>,
+        envelope: Envelope,
+        after: Option<ray::Command>,
+    ) -> Future<Result<Applied, ProposeError>> {
+        let inner = Arc::clone(&self.inner);
+        let own = |command| Envelope { stamp: None, command: Command::Ray(command) };
+        Box::pin(async move {
+            if let Some(before) = before {
+                inner.propose(own(before)).await?;
+            }
+            let applied = inner.propose(envelope).await?;
+            if let Some(after) = after {
+                inner.propose(own(after)).await?;
+            }
+            Ok(applied)
+        })
+    }
+
+    /// What becomes of a command to a scheduler.
+    fn scheduled(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        let Command::Ray(command) = &envelope.command else { return self.inner.propose(envelope) };
+        let answered = |answer| {
+            let applied = Applied { index: self.inner.applied_index(), reply: Ok(Answer::Ray(answer)) };
+            Box::pin(std::future::ready(Ok(applied))) as Future<_>
+        };
+        match self.planted {
+            Some(Planted::ResultLost) => {
+                // What a store says that it holds would tell.
+                if matches!(command, ray::Command::Lead { decision: ray::Decision::Reconcile { .. }, .. }) {
+                    return answered(ray::Answer::Done);
+                }
+                match scheduler::taken(command) {
+                    Some(answer) if self.is_this_one() => answered(answer),
+                    _ => self.inner.propose(envelope),
+                }
+            }
+            Some(Planted::HoldsForgotten) => {
+                let mut before = None;
+                self.inner.read(&mut |state: &State| before = scheduler::keep_forever(state, command));
+                self.with(before, envelope, None)
+            }
+            Some(Planted::TaskTakenAway) => {
+                let after = scheduler::take_back(command).filter(|_| self.is_this_one());
+                self.with(None, envelope, after)
+            }
+            _ => self.inner.propose(envelope),
+        }
     }
 
     /// The life that is current, whatever life the caller is.
@@ -124,6 +187,7 @@ impl Backend for PlantedBackend {
                 Box::pin(std::future::pending())
             }
             (Some(Planted::IncarnationCheckSkipped), Command::Task(_)) => self.unfenced(envelope),
+            (Some(_), Command::Ray(_)) => self.scheduled(envelope),
             _ => self.inner.propose(envelope),
         }
     }

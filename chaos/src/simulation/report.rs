@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::judged::Judged;
 use super::observation::{SimTime, Violation};
-use super::witness::Judged;
 use crate::report::Outcomes;
 
 /// What a simulation did and found.

@@ -66,6 +66,8 @@ struct Run<'a> {
     witness: Witness,
     phase: Rc<Cell<Phase>>,
     gangs_over: Rc<Cell<bool>>,
+    /// Whether there is a scheduler with its peers.
+    scheduler: bool,
     faults_until: SimTime,
     clients_over: bool,
     began: Instant,
@@ -84,6 +86,10 @@ impl Run<'_> {
         }
         let (phase, gangs_over) = (Rc::new(Cell::new(Phase::Faults)), Rc::new(Cell::new(false)));
         let mut hosts = workload::HOSTS.to_vec();
+        let scheduler = options.scheduler || workload::scheduler::is_in(seed);
+        if scheduler {
+            hosts.push(workload::scheduler::HOST);
+        }
         if plan.spares > 0 {
             hosts.push(workload::OPERATOR);
         }
@@ -111,6 +117,7 @@ impl Run<'_> {
             witness,
             phase,
             gangs_over,
+            scheduler,
             faults_until,
             clients_over: false,
             began,
@@ -195,6 +202,13 @@ impl Run<'_> {
             self.witness.applied_in_the_end(at, applied);
         }
         self.watcher.members_in_the_end(at);
+        if self.scheduler {
+            let faults = self.nemesis.counts();
+            // A leader that cannot tell whether a worker has a task gives it to another one.
+            let cut_off = faults.keys().any(|kind| kind == "partition-clients" || kind == "hold");
+            let healthy = !cut_off && !workload::scheduler::peers_die(self.seed);
+            self.witness.scheduled_at(at, |rule| rule.end(healthy));
+        }
         for key in self.witness.acknowledged_keys() {
             let found = self.watcher.read(|state| {
                 let scope = Scope { job: state.job_named(workload::KEYS_JOB)?, service: None };

@@ -13,6 +13,7 @@ use super::invariant::one_membership;
 use super::node::{Running, Site};
 use super::observation::{LogLine, Sample, SimTime};
 use super::witness::Witness;
+use super::workload;
 
 /// How often the nodes' status is looked at, in milliseconds of simulated time.
 const STATUS_EVERY_MS: u64 = 20;
@@ -34,6 +35,8 @@ pub(crate) struct Watcher {
     /// When an index above all before was last seen applied, and that index.
     progress: (SimTime, LogIndex),
     last_stall: SimTime,
+    /// The highest index after which the scheduler was looked at.
+    scheduler: LogIndex,
     looked: Looked,
 }
 
@@ -86,6 +89,7 @@ impl Watcher {
             dead: BTreeSet::new(),
             progress: Default::default(),
             last_stall: SimTime(0),
+            scheduler: LogIndex(0),
             looked: Looked::default(),
         }
     }
@@ -93,11 +97,31 @@ impl Watcher {
     /// Looks at what is due.
     pub(crate) fn turn(&mut self, at: SimTime) {
         self.leaders(at);
+        self.schedulers(at);
         if due(&mut self.looked.status, at, STATUS_EVERY_MS) {
             self.status(at);
         }
         if due(&mut self.looked.states, at, STATES_EVERY_MS) {
             self.states(at);
+        }
+    }
+
+    /// Looks at the scheduler whenever a node has applied more than any before. What the others make of the same
+    /// entries is compared by digests.
+    fn schedulers(&mut self, at: SimTime) {
+        for site in &self.sites {
+            let Some(running) = site.running() else { continue };
+            let applied = running.handle.applied_index();
+            if applied <= self.scheduler {
+                continue;
+            }
+            self.scheduler = applied;
+            running.handle.read(|state| {
+                let job = state.job_named(workload::scheduler::JOB);
+                if let Some(ray) = job.and_then(|job| state.ray(job)) {
+                    self.witness.scheduled_at(at, |rule| rule.look(running.node, applied, ray));
+                }
+            });
         }
     }
 

@@ -21,9 +21,11 @@ use super::invariant::leader_completeness::LeaderCompleteness;
 use super::invariant::log_matching;
 use super::invariant::monotone_applied::MonotoneApplied;
 use super::invariant::one_membership::{self, OneMembership};
+use super::invariant::scheduled_work::ScheduledWork;
 use super::invariant::state_machine_safety::StateMachineSafety;
 use super::invariant::term_covers_log;
 use super::invariant::voters_decide::VotersDecide;
+use super::judged::{End, Judged};
 use super::observation::{Life, LogLine, Sample, SimTime, Violation};
 use crate::history::{Call, ClientId, Header, History, Micros, Outcome, Recorder};
 
@@ -50,30 +52,11 @@ struct Seen {
     heartbeats: HeartbeatRule,
     members: OneMembership,
     voters: VotersDecide,
+    scheduled: ScheduledWork,
     barriers: u64,
     /// Since when nothing has been wrong with the network, nodes and disks.
     calm_since: Option<SimTime>,
     counts: BTreeMap<&'static str, u64>,
-}
-
-/// How much was judged. A rule that judged nothing proves nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Judged {
-    /// Leaders that were elected.
-    pub leaders: u64,
-    /// Entries that one node applied after another.
-    pub entries: u64,
-    /// Digests that two nodes had at the same index.
-    pub digests: u64,
-    /// Acknowledged writes that were looked for in the end.
-    pub writes: u64,
-    /// Instances of barriers.
-    pub barriers: u64,
-    /// Acknowledgements to lives of tasks.
-    pub lives: u64,
-    /// Lists of the members that were committed.
-    #[serde(default)]
-    pub memberships: u64,
 }
 
 /// The simulated time, as the host that runs at the moment sees it.
@@ -102,6 +85,7 @@ impl Witness {
             heartbeats: HeartbeatRule::default(),
             members: OneMembership::default(),
             voters: VotersDecide::default(),
+            scheduled: ScheduledWork::default(),
             barriers: 0,
             calm_since: Some(SimTime(0)),
             counts: BTreeMap::new(),
@@ -304,6 +288,22 @@ impl Witness {
         self.seen.lock().heartbeats.is_dead(task)
     }
 
+    /// Something happened to what schedulers were given to do.
+    pub(crate) fn scheduled(&self, judge: impl FnOnce(&mut ScheduledWork) -> Result<(), String>) {
+        self.scheduled_at(now(), judge);
+    }
+
+    /// [`Self::scheduled`], as it is seen from outside of all hosts.
+    pub(crate) fn scheduled_at(
+        &self,
+        at: SimTime,
+        judge: impl FnOnce(&mut ScheduledWork) -> Result<(), String>,
+    ) {
+        let mut seen = self.seen.lock();
+        let judged = judge(&mut seen.scheduled);
+        seen.judge(at, "scheduled work", judged);
+    }
+
     pub(crate) fn heartbeats_end(&self, at: SimTime) {
         let mut seen = self.seen.lock();
         let judged = seen.heartbeats.end();
@@ -350,19 +350,12 @@ impl Witness {
                 barriers: seen.barriers,
                 lives: seen.fencing.checked(),
                 memberships: seen.members.lists(),
+                attempts: seen.scheduled.attempts(),
+                results: seen.scheduled.results(),
+                schedulers: seen.scheduled.looks(),
             },
         }
     }
-}
-
-/// What a witness says in the end.
-pub(crate) struct End {
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) hash: u64,
-    pub(crate) events: u64,
-    pub(crate) lines: Vec<String>,
-    pub(crate) counts: BTreeMap<String, u64>,
-    pub(crate) judged: Judged,
 }
 
 impl Seen {

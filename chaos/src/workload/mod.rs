@@ -10,6 +10,7 @@
 //! | `counters` | increments over dialects N and T, repeated with their stamp until answered, and without |
 //! | `locks` | take a lock, write what it protects with their token, and are late |
 //! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, fall silent, or come again |
+//! | `scheduler` | drivers of a scheduler: tasks, chains and trees of tasks, what they put, what comes of it |
 //! | `finals` | what everything holds when all is over |
 //! | `dialect` | the dialects that they speak |
 //! | `wire` | one attempt at one node, and what its end means |
@@ -21,6 +22,7 @@ mod gangs;
 mod lists;
 mod locks;
 mod registers;
+mod scheduler;
 mod setting;
 mod wire;
 
@@ -40,11 +42,13 @@ pub enum Workload {
     Counters,
     Locks,
     Gangs,
+    /// Needs workers and stores.
+    Scheduler,
 }
 
 impl Workload {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Registers, Self::Lists, Self::Counters, Self::Locks, Self::Gangs];
+    /// Those that need nothing but nodes.
+    pub const USUAL: [Self; 5] = [Self::Registers, Self::Lists, Self::Counters, Self::Locks, Self::Gangs];
 
     /// Starts its clients. Each ends soon after it is told to stop.
     pub fn start(self, setting: &Setting, clients: &mut JoinSet<()>) {
@@ -54,6 +58,7 @@ impl Workload {
             Self::Counters => counters::start(setting, clients),
             Self::Locks => locks::start(setting, clients),
             Self::Gangs => gangs::start(setting, clients),
+            Self::Scheduler => scheduler::start(setting, clients),
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct Setting {
     pub service: u64,
     /// Becomes true when clients are to make no further calls.
     pub stop: watch::Receiver<bool>,
+    /// The address of the machine that the drivers of the scheduler are on, if there is one.
+    pub driver_host: String,
     clients: Arc<AtomicU32>,
     values: Arc<AtomicU64>,
 }
@@ -73,6 +75,7 @@ impl Setting {
             seed,
             service,
             stop,
+            driver_host: String::new(),
             clients: Arc::default(),
             values: Arc::new(AtomicU64::new(1)),
         }

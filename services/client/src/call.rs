@@ -97,8 +97,9 @@ impl Caller {
                 let node = &self.nodes[place];
                 match attempt(node, &send, self.attempt_limit(&progress)).await {
                     Ok(Ok(answer)) => {
-                        self.preferred.store(place, Ordering::Relaxed);
-                        return Ok(answer);
+                        let next = self.leader(&answer).unwrap_or(place);
+                        self.preferred.store(next, Ordering::Relaxed);
+                        return Ok(answer.into_inner());
                     }
                     Ok(Err(status)) => return Err(progress.refused(node, &status)),
                     Err(failure) => progress = progress.after(failure)?,
@@ -107,6 +108,13 @@ impl Caller {
             tokio::time::sleep_until((Instant::now() + pause).min(progress.deadline)).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
+    }
+
+    /// The place of the leader, if the answer names it and it is one of the nodes that this client knows: a call
+    /// that goes there takes one way less.
+    fn leader<T>(&self, answer: &Response<T>) -> Option<usize> {
+        let told = answer.metadata().get(tripod_proto::metadata::RAY_LEADER)?.to_str().ok()?;
+        self.nodes.iter().position(|node| node.address == told)
     }
 
     /// When to give up on one node: with the whole call if asking another would help nothing.
@@ -165,7 +173,11 @@ impl Progress {
 
 /// One attempt at one node. The inner result is the cluster's answer, yes or no; the outer error means
 /// that this node had none.
-async fn attempt<T, F, Fut>(node: &Node, send: &F, limit: Instant) -> Result<Result<T, Status>, Failure>
+async fn attempt<T, F, Fut>(
+    node: &Node,
+    send: &F,
+    limit: Instant,
+) -> Result<Result<Response<T>, Status>, Failure>
 where
     F: Fn(Channel) -> Fut,
     Fut: Future<Output = Result<Response<T>, Status>>,
@@ -184,7 +196,7 @@ where
         }
     };
     let status = match timeout_at(limit, send(channel)).await {
-        Ok(Ok(response)) => return Ok(Ok(response.into_inner())),
+        Ok(Ok(response)) => return Ok(Ok(response)),
         Ok(Err(status)) => status,
         Err(_) => {
             node.disconnect();

@@ -20,6 +20,8 @@ use crate::wire::ray_client::RayClient;
 
 /// The reason of refusals that end when the cluster's feature level rises.
 const LEVEL: &str = "level";
+/// The longest wait at one node: shorter than the time after which another node is asked.
+const WAIT_SLICE: Duration = Duration::from_secs(2);
 const LEVEL_PAUSE: Duration = Duration::from_millis(250);
 
 /// One process of a job's scheduler. Its mutating calls are made one after the other, each exactly once: it is sent
@@ -150,16 +152,30 @@ impl Scheduler {
         self.look("heartbeat", beat).await
     }
 
-    /// Waits until objects are decided, at most for the request's time.
+    /// Waits until objects are decided, at most for the request's time. Asks again and again: a node that is cut off
+    /// must not be waited for.
     ///
     /// # Errors
-    /// As any call.
-    pub async fn wait(&self, message: wire::RayWaitRequest) -> Result<wire::RayWaitResponse, Error> {
-        self.look("wait for objects", |channel, request| {
-            let request = request.map(|()| message.clone());
-            async move { ray_client(channel).wait(request).await }
-        })
-        .await
+    /// As any call, when no node could answer for the process's patience.
+    pub async fn wait(&self, mut message: wire::RayWaitRequest) -> Result<wire::RayWaitResponse, Error> {
+        let until = Instant::now() + Duration::from_millis(message.timeout_ms);
+        let all = message.objectids.len();
+        let enough = if message.at_least == 0 { all } else { all.min(message.at_least as usize) };
+        let mut answered = Instant::now();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            message.timeout_ms = u64::try_from(left.min(WAIT_SLICE).as_millis()).unwrap_or(u64::MAX);
+            let asked = self.look("wait for objects", |channel, request| {
+                let request = request.map(|()| message.clone());
+                async move { ray_client(channel).wait(request).await }
+            });
+            match asked.await {
+                Ok(answer) if answer.objects.len() >= enough || left <= WAIT_SLICE => return Ok(answer),
+                Ok(_) => answered = Instant::now(),
+                Err(Error::Unavailable { .. }) if answered.elapsed() < self.patience => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Workers, stores, queues and objects, for people.

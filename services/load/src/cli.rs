@@ -6,7 +6,7 @@ use crate::closed_loop::Plan;
 use crate::job::BenchJob;
 use crate::report::Report;
 use crate::system::System;
-use crate::{barrier, heartbeat, kv};
+use crate::{barrier, heartbeat, kv, tasks};
 
 /// What is measured.
 #[derive(Debug, Clone, Subcommand)]
@@ -17,6 +17,29 @@ pub enum BenchArgs {
     Barrier(GangArgs),
     /// All tasks of a fresh job send heartbeats as fast as they are answered.
     Heartbeat(GangArgs),
+    /// Tasks of the scheduler in batches, with workers and a store that are only played: the coordinator alone.
+    #[command(hide = true)]
+    Tasks(TasksArgs),
+}
+
+/// Flags of `bench tasks`.
+#[derive(Debug, Clone, Args)]
+pub struct TasksArgs {
+    /// Drivers, each of which submits a batch and waits until it is done.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub drivers: u16,
+    /// Workers that are done with a task as soon as they have it.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub workers: u16,
+    /// Tasks of a batch.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4000))]
+    pub batch: u16,
+    /// Tasks that a worker may be given at a time.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub slots: u32,
+    /// Length of the measured window; a short warm-up comes before it.
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
 }
 
 /// Flags of `bench kv`.
@@ -80,6 +103,20 @@ pub async fn run(args: BenchArgs, endpoints: Vec<String>, json: bool) -> anyhow:
             let job = BenchJob::create(&endpoints, args.clients).await?;
             let addresses = job.all_addresses();
             finish(job, heartbeat::run("tripod", &addresses, args.clients, plan)).await?
+        }
+        BenchArgs::Tasks(args) => {
+            let plan = Plan::seconds(args.seconds)?;
+            let job = BenchJob::create(&endpoints, 1).await?;
+            let options = tasks::Options {
+                endpoints,
+                job: job.name.clone(),
+                drivers: args.drivers.into(),
+                workers: args.workers.into(),
+                batch: args.batch.into(),
+                slots: args.slots,
+                plan,
+            };
+            finish(job, tasks::run(&options)).await?
         }
     };
     for text in &report.first_errors {

@@ -27,6 +27,7 @@
 //! | [`task`] | one task of a job, as JAX's client behaves, over dialect N |
 //! | [`program`] | sets and gets as a training program's client makes them, over dialect T |
 //! | [`barrier`], [`heartbeat`] | what the tasks of a job do |
+//! | [`tasks`] | the scheduler: a store, workers and drivers that are only played |
 
 pub mod barrier;
 pub mod cli;
@@ -39,3 +40,4 @@ pub mod program;
 pub mod report;
 pub mod system;
 pub mod task;
+pub mod tasks;

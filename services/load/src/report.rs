@@ -21,6 +21,12 @@ pub struct Report {
     pub value_bytes: Option<usize>,
     /// Length of the measured window.
     pub seconds: f64,
+    /// Tasks of the scheduler that were done, per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks_per_s: Option<f64>,
+    /// Calls of all processes that those took, per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands_per_s: Option<f64>,
     /// Successful requests in the window, all clients together.
     pub ops: u64,
     pub ops_per_s: f64,
@@ -67,6 +73,8 @@ impl Report {
             ops: latencies.len(),
             ops_per_s: round_to(latencies.len() as f64 / seconds.max(f64::MIN_POSITIVE), 10.0),
             rounds_per_s: None,
+            tasks_per_s: None,
+            commands_per_s: None,
             p50_us: latencies.value_at_quantile(0.5),
             p90_us: latencies.value_at_quantile(0.9),
             p99_us: latencies.value_at_quantile(0.99),
@@ -81,6 +89,14 @@ impl Report {
     #[must_use]
     pub fn with_rounds(mut self) -> Self {
         self.rounds_per_s = Some(round_to(self.ops_per_s / self.clients.max(1) as f64, 10.0));
+        self
+    }
+
+    /// Each request was a batch of so many tasks, which took so many calls of all processes together.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: usize, calls: f64) -> Self {
+        self.tasks_per_s = Some(round_to(self.ops_per_s * tasks as f64, 10.0));
+        self.commands_per_s = Some(round_to(self.ops_per_s * calls, 10.0));
         self
     }
 
@@ -100,6 +116,10 @@ impl Report {
         ];
         if let Some(rounds) = self.rounds_per_s {
             columns.insert(4, ("ROUNDS/S", format!("{rounds:.0}")));
+        }
+        if let (Some(tasks), Some(commands)) = (self.tasks_per_s, self.commands_per_s) {
+            columns.insert(4, ("TASKS/S", format!("{tasks:.0}")));
+            columns.insert(5, ("COMMANDS/S", format!("{commands:.0}")));
         }
         let mut names = String::new();
         let mut figures = String::new();

@@ -113,7 +113,7 @@ impl Wanted {
         if first || have != total {
             return Err(FetchError::Broke(format!("the stream ended after {have} of {total} bytes")));
         }
-        whole.writer.seal(whole.metadata_offset, None).map_err(|error| {
+        whole.writer.seal_soon(whole.metadata_offset, None).await.map_err(|error| {
             tracing::debug!(object = %self.id, %error, "a fetched object could not be finished");
             FetchError::Unwanted
         })

@@ -23,7 +23,7 @@
 //! | `table`, `forgotten` | the states of objects, pure |
 //! | `shelf` | objects: their states and bytes, room, waiting, writing |
 //! | `value`, `memory`, `mapping`, `spill` | bytes on the heap, in sealed memory, mapped, on disk |
-//! | `service`, `chunks` | `/ObjStore/*`, and objects as streams |
+//! | `service`, `tell`, `chunks` | `/ObjStore/*`, many of its calls in one, and objects as streams |
 //! | `delivery`, `fetch`, `peers` | objects on their way here |
 //! | `local` | the protocol for processes of this machine, both sides |
 //! | `scheduler` | registration, heartbeats, reports |
@@ -46,6 +46,7 @@ mod shelf;
 mod spill;
 mod store;
 mod table;
+mod tell;
 mod value;
 
 pub use config::Config;

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
+use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
 
 use crate::config::Config;
 use crate::delivery::{Deliveries, Rules};
@@ -236,7 +237,8 @@ async fn serve(tcp: TcpListener, service: Service) -> Result<(), tonic::transpor
         .initial_stream_window_size(peers::STREAM_WINDOW_BYTES)
         .initial_connection_window_size(peers::CONNECTION_WINDOW_BYTES)
         .max_frame_size(peers::FRAME_BYTES_MAX)
-        .add_service(ObjStoreServer::new(service))
+        .add_service(ObjStoreServer::new(service.clone()))
+        .add_service(RayPeerServer::new(service))
         .serve_with_incoming(accepted)
         .await
 }

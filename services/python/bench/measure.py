@@ -3,12 +3,14 @@ chain.
 
 A system is given as functions: `submit(previous)` submits a no-op task, which depends on `previous` unless
 that is None, and answers with its future; `gather(futures)` waits for all of them. Times are wall clock in
-this process.
+this process. With `--paced` each part begins when a line comes in, and ends with a line of output, so that
+who measures from outside knows when it runs.
 """
 
 import argparse
 import json
 import statistics
+import sys
 import time
 
 
@@ -16,18 +18,37 @@ def run(system, submit, gather, workers):
     """Measures, and prints one line of JSON. `workers` is what the line says of the cluster."""
     options = arguments()
     gather([submit(None) for _ in range(options.warm_up)])
-    line = {
-        "system": system,
-        "workers": workers,
-        "tasks": options.tasks,
-        "batch_tasks_per_s": [round(batch(submit, gather, options.tasks), 1) for _ in range(options.rounds)],
-    }
-    took = sorted(one_by_one(submit, gather, options.calls))
+    line = {"system": system, "workers": workers, "tasks": options.tasks, "batch_tasks_per_s": []}
+    for _ in range(options.rounds):
+        with part("batch", options):
+            line["batch_tasks_per_s"].append(round(batch(submit, gather, options.tasks), 1))
+    with part("one by one", options):
+        took = sorted(one_by_one(submit, gather, options.calls))
     line["submit_to_done_p50_ms"] = round(statistics.median(took) * 1e3, 3)
     line["submit_to_done_p99_ms"] = round(took[int(len(took) * 0.99)] * 1e3, 3)
     line["chain_length"] = options.chain
-    line["chain_s"] = round(chain(submit, gather, options.chain), 4)
+    with part("chain", options):
+        line["chain_s"] = round(chain(submit, gather, options.chain), 4)
     print(json.dumps(line), flush=True)
+
+
+class part:
+    """A part that is measured from outside."""
+
+    def __init__(self, name, options):
+        self._name = name
+        self._paced = options.paced
+
+    def __enter__(self):
+        self._say("ready")
+
+    def __exit__(self, *_):
+        self._say("done")
+
+    def _say(self, state):
+        if self._paced:
+            print(json.dumps({"part": self._name, "state": state}), flush=True)
+            sys.stdin.readline()
 
 
 def arguments():
@@ -40,7 +61,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3, help="of batches")
     parser.add_argument("--calls", type=int, default=500, help="one at a time")
     parser.add_argument("--chain", type=int, default=200)
-    parser.add_argument("--warm-up", type=int, default=200)
+    parser.add_argument("--warm-up", type=int, default=500)
+    parser.add_argument("--paced", action="store_true", help="wait for a line before and after each part")
     return parser.parse_args()
 
 

@@ -1,5 +1,6 @@
-"""No-op tasks with this package. The cluster runs, with its object store: `--address` or TRIPOD_ENDPOINTS
-names its nodes; this program starts the workers."""
+"""No-op tasks with this package. Without `--address` it starts a cluster of three nodes on this machine, with
+the program `tripod` from TRIPOD_BIN or PATH; a cluster that is named has an object store here and no workers
+yet, which this program starts."""
 
 import subprocess
 import sys
@@ -17,10 +18,12 @@ def no_op(_):
 
 def main():
     options = measure.arguments()
-    tripod_ray.init(options.address)
-    address = ",".join(tripod_ray.runtime.process().link.endpoints)
-    command = [sys.executable, "-m", "tripod_ray.worker", "--until-eof", "--address", address]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(options.workers)]
+    if options.address:
+        tripod_ray.init(options.address)
+        workers = start_workers(options)
+    else:
+        tripod_ray.init(num_workers=options.workers)
+        workers = []
     try:
         end = time.monotonic() + 60
         while len(tripod_ray.scheduler_info()["available_workers"]) < options.workers:
@@ -33,6 +36,11 @@ def main():
             worker.kill()
             worker.wait()
         tripod_ray.shutdown()
+
+
+def start_workers(options):
+    command = [sys.executable, "-m", "tripod_ray.worker", "--until-eof", "--address", options.address]
+    return [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(options.workers)]
 
 
 if __name__ == "__main__":

@@ -48,7 +48,11 @@ class Worker:
     def __init__(self, workerid, address, store, driver, slots):
         self.id, self.address, self.store, self.driver, self.slots = workerid, address, store, driver, slots
         self.alive, self.ready, self.tasks = True, False, []
+        self.accepting, self.window = True, 2
         self.orders = deque()
+
+    def is_free(self):
+        return self.accepting and len(self.tasks) < min(self.slots, self.window)
 
 
 def nested_ids(obj):
@@ -76,7 +80,7 @@ class FakeScheduler:
         self.send = send
         self.objects, self.workers, self.operations = [], [], []
         self.functions, self.exports, self.queue, self.gets = {}, [], [], []
-        self.failed, self.succeeded, self.requests = [], 0, 0
+        self.failed, self.succeeded, self.requests, self.given_back = [], 0, 0, 0
         self.children, self.violations, self.sessions = {}, [], {}
         self.scheduling = False
         self.aliases = set()
@@ -143,7 +147,7 @@ class FakeScheduler:
         if submit.task.name not in self.functions or not self.functions[submit.task.name][1]:
             result.submit.SetInParent()
             return
-        key = (worker.tasks[0].op, call.child) if worker.tasks and call.HasField("child") else None
+        key = self.child_of(worker, call)
         if key in self.children:
             task = self.children[key]
         else:
@@ -165,8 +169,19 @@ class FakeScheduler:
         result.submit.result.extend(task.results)
         result.submit.function_registered = True
 
+    def child_of(self, worker, call):
+        """Which call of which task it is, by which it is known when the task runs again."""
+        if not call.HasField("child"):
+            return None
+        run = (call.run.operationid, call.run.attempt)
+        if run not in [(task.op, task.attempt) for task in worker.tasks]:
+            raise Refused(
+                wire.FAILED_PRECONDITION, f"worker {worker.id} makes a call of {run}, which it has not"
+            )
+        return call.run.operationid, call.child
+
     def _put(self, call, by, result):
-        self.living(call.put.workerid)
+        self.child_of(self.living(call.put.workerid), call)
         self.operations.append(None)
         result.put.objectid = self.create()
 
@@ -221,12 +236,17 @@ class FakeScheduler:
             for path, request in self.exports:
                 self.send(worker, path, request)
         if not call.idle.HasField("previous_task_info"):
+            # All that it has waits: it can run one more.
+            worker.accepting = True
+            worker.window = max(worker.window, len(worker.tasks) + 1)
             return
+        worker.window += 1
         run = (call.run.operationid, call.run.attempt)
         task = next((task for task in worker.tasks if (task.op, task.attempt) == run), None)
         if task is None:
             raise Refused(wire.FAILED_PRECONDITION, f"worker {worker.id} does not have {run}")
         worker.tasks.remove(task)
+        worker.accepting = True
         info = call.idle.previous_task_info
         if info.task_succeeded:
             self.succeeded += 1
@@ -234,6 +254,26 @@ class FakeScheduler:
             self.retry(task, info.error_message)
         else:
             self.failed.append((task, worker.address, info.error_message))
+
+    def _give_back(self, call, by, result):
+        worker = self.living(call.give_back.workerid)
+        worker.accepting, worker.window = False, 1
+        for run in call.give_back.runs:
+            task = next(
+                (t for t in worker.tasks if (t.op, t.attempt) == (run.operationid, run.attempt)), None
+            )
+            if task is None:
+                self.violations.append(f"worker {worker.id} gives back {run}, which it has not")
+                continue
+            worker.tasks.remove(task)
+            self.given_back += 1
+            for objectid in task.held():
+                self.move(objectid, ("process", worker.id), ("task", task.op))
+            task.attempt += 1
+            self.queue.append(task)
+
+    def _leave(self, call, by, result):
+        self.expire(call.leave.workerid)
 
     # Objects
 
@@ -355,9 +395,7 @@ class FakeScheduler:
     def serve_tasks(self):
         for task in list(self.queue):
             able = self.functions.get(task.name, (0, ()))[1]
-            free = [
-                w for w in self.workers if w.alive and w.ready and w.id in able and len(w.tasks) < w.slots
-            ]
+            free = [w for w in self.workers if w.alive and w.ready and w.id in able and w.is_free()]
             needs = [value.id for value in task.args if not value.HasField("obj")]
             if free and all(map(self.located, needs)):
                 self.queue.remove(task)

@@ -64,6 +64,37 @@ class FailedTasks(ClusterTest):
         self.assertIn("returns_one", task["error_message"])
         self.assertIn("0 return values", task["error_message"])
 
+    def test_results_of_another_type_than_declared_fail_the_task(self):
+        @ray.remote([], [int])
+        def says_a_number():
+            return 1.5
+
+        @ray.remote([bool], [int, str])
+        def says_two(swapped):
+            return ("a", 1) if swapped else (1, ray.put("b"))
+
+        with self.assertRaisesRegex(
+            ray.TaskError, "result 0 of .*says_a_number is declared int, and is float"
+        ):
+            ray.get(says_a_number.remote())
+        number, text = says_two.remote(False)
+        self.assertEqual((ray.get(number), ray.get(text)), (1, "b"), "a handle passes for any type")
+        for ref in says_two.remote(True):
+            with self.assertRaisesRegex(ray.TaskError, "declared int, and is str"):
+                ray.get(ref)
+        self.await_failed("says_a_number", 1)
+        self.await_failed("says_two", 1)
+
+    def test_arguments_are_checked_again_where_they_are_read(self):
+        @ray.remote([int], [int])
+        def double(number):
+            return 2 * number
+
+        self.assertEqual(ray.get(double.remote(double.remote(2))), 8)
+        with self.assertRaisesRegex(ray.TaskError, "argument 0 of .*double is declared int, and is str"):
+            ray.get(double.remote(ray.put("2")))
+        self.await_failed("double", 1)
+
     def test_a_wrong_number_of_results_is_a_failed_task(self):
         @ray.remote(num_returns=2)
         def returns_wrong(what):

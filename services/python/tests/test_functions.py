@@ -151,6 +151,8 @@ class Definitions(Recorded):
             lambda: ray.remote(1),
             lambda: ray.remote(Recorder),
             lambda: ray.remote(num_returns=-1)(len),
+            lambda: ray.remote([1], []),
+            lambda: ray.remote([int], [], []),
         ]:
             with self.assertRaises((TypeError, ValueError)):
                 bad()
@@ -158,6 +160,28 @@ class Definitions(Recorded):
             ray.remote(lambda: 0).options(color=1)
         with self.assertRaises(ValueError):
             ray.remote(lambda: 0).options(max_retries=-2)
+
+    def test_arguments_of_another_type_than_declared_are_not_submitted(self):
+        def f(number, *words, flag=False):
+            return number
+
+        typed = ray.remote([int, str], [int])(f)
+        for good in [
+            (1,),
+            (1, "a", "b"),
+            (True, "a"),
+            (ObjectRef(self.process, 1), ObjectRef(self.process, 2)),
+        ]:
+            typed.remote(*good)
+        self.assertEqual(self.call(), ([ObjectRef(self.process, 1), ObjectRef(self.process, 2)], {}))
+        submitted = len(self.process.submitted)
+        for bad in [("1",), (1, 2), (1, "a", None), (None,)]:
+            with self.assertRaisesRegex(TypeError, r"argument \d of .*f is declared (int|str), and is"):
+                typed.remote(*bad)
+        with self.assertRaisesRegex(TypeError, "without arguments"):
+            ray.remote([], [])(lambda x: None).remote(1)
+        self.assertEqual(len(self.process.submitted), submitted)
+        self.assertEqual(len(ray.remote([], [int, None])(lambda: (1, None)).remote()), 2)
 
     def test_options_change_a_copy(self):
         f = ray.remote(lambda: 0)

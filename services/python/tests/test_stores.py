@@ -1,11 +1,17 @@
 """Objects between stores, as far as drivers and workers see them: U2."""
 
+import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
-from cluster import ClusterTest, only_fake
+from cluster import DEADLINE_S, ClusterTest, eventually, only_fake
+from fake_store import FakeStore
 
 import tripod_ray as ray
+from tripod_ray import layout
+from tripod_ray.store import StoreConnection
 
 
 @only_fake("needs two stores on one machine")
@@ -31,6 +37,53 @@ class TwoStores(ClusterTest):
         ref = ray.put("far")
         back = ray.remote(lambda refs: refs[0])
         self.assertEqual(ray.get([back.remote([ref]) for _ in range(6)]), ["far"] * 6)
+
+
+class WrittenTogether(unittest.TestCase):
+    """What may be written a little later, with others."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.made = []
+        self.fake = FakeStore(folder.name, 0, lambda objectid, _: self.made.append(objectid))
+        self.addCleanup(self.fake.close)
+        self.store = StoreConnection(self.fake.path, 1)
+        self.addCleanup(self.store.close)
+        self.answers, self.all_answered = [], threading.Event()
+
+    def put(self, objectid, last, soon=True):
+        def answered(error):
+            self.answers.append(error)
+            if last:
+                self.all_answered.set()
+
+        self.store.put(objectid, layout.pack(objectid), None, answered, soon=soon)
+
+    def test_nobody_else_need_write_for_it_to_be_written(self):
+        self.put(1, last=True)
+        self.assertTrue(self.all_answered.wait(DEADLINE_S))
+        self.assertEqual(self.answers, [None])
+
+    def test_a_thread_that_is_busy_does_not_keep_it_back(self):
+        self.put(1, last=True)
+        end = time.monotonic() + DEADLINE_S
+        while not self.all_answered.is_set():
+            self.assertLess(time.monotonic(), end, "a task that computes keeps results of others back")
+
+    def test_all_of_them_are_written_in_their_order(self):
+        for objectid in range(500):
+            self.put(objectid, last=objectid == 499, soon=objectid % 7 > 0)
+        self.assertTrue(self.all_answered.wait(DEADLINE_S))
+        self.assertEqual(self.answers, [None] * 500)
+        # The stand-in answers first.
+        eventually(lambda: self.made == list(range(500)), "the order in which they were put")
+
+    def test_a_connection_that_breaks_tells_those_that_wait_to_be_written(self):
+        self.fake.close()
+        self.put(1, last=True)
+        self.assertTrue(self.all_answered.wait(DEADLINE_S))
+        self.assertIsInstance(self.answers[0], ray.StoreError)
 
 
 if __name__ == "__main__":

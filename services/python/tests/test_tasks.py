@@ -5,7 +5,7 @@ import string
 import unittest
 
 import numpy as np
-from cluster import ClusterTest, counts, eventually
+from cluster import ClusterTest, await_counts, eventually
 
 import tripod_ray as ray
 from tripod_ray import calls, runtime
@@ -83,6 +83,8 @@ class Tasks(ClusterTest):
         def nothing():
             pass
 
+        # Reports of earlier tests may still be on their way.
+        eventually(lambda: not ray.task_info()["running_tasks"])
         before = ray.task_info()["num_succeeded"]
         self.assertIsNone(nothing.remote())
         eventually(lambda: ray.task_info()["num_succeeded"] == before + 1)
@@ -230,7 +232,7 @@ class Information(ClusterTest):
         entries = [entry for name, entry in info["function_table"].items() if "identity" in name]
         # A cluster that runs already may know those of earlier drivers, too.
         self.assertEqual({entry["num_return_vals"] for entry in entries}, {1})
-        self.assertEqual(counts([ref.id]), [1])
+        await_counts(self, [ref.id], [1])
         self.assertTrue(ray.is_initialized())
 
 

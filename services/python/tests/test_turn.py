@@ -3,7 +3,6 @@
 import threading
 import unittest
 
-from tripod_ray.runs import Runs
 from tripod_ray.turn import Turn
 
 
@@ -25,9 +24,8 @@ class Turns(unittest.TestCase):
             self.turn.done()
 
     def test_items_run_in_order_and_none_ends(self):
-        for place in range(100):
-            self.turn.put(lambda place=place: self.log.append(place))
-        self.turn.put(None)
+        self.turn.put([lambda place=place: self.log.append(place) for place in range(100)])
+        self.turn.put([None])
         self.run_items()
         self.assertEqual(self.log, list(range(100)))
 
@@ -48,9 +46,7 @@ class Turns(unittest.TestCase):
             for _ in range(1000):
                 self.assertEqual(inside, [], "two tasks run at once")
 
-        self.turn.put(waits)
-        self.turn.put(other)
-        self.turn.put(None)
+        self.turn.put([waits, other, None])
         self.run_items()
         for thread in self.threads:
             thread.join(60)
@@ -66,8 +62,8 @@ class Turns(unittest.TestCase):
             done[place].set()
 
         for place in range(20):
-            self.turn.put(lambda place=place: waits_for_next(place))
-        self.turn.put(done[20].set)
+            self.turn.put([lambda place=place: waits_for_next(place)])
+        self.turn.put([done[20].set])
         self.start()
         self.assertTrue(done[0].wait(60))
         self.assertEqual(self.log, list(range(19, -1, -1)))
@@ -76,25 +72,20 @@ class Turns(unittest.TestCase):
         allowed = threading.Event()
         self.turn.set_allowed(allowed.is_set)
         ran = threading.Event()
-        self.turn.put(ran.set)
+        self.turn.put([ran.set])
         self.start()
         self.assertFalse(ran.wait(0.3))
         allowed.set()
         self.assertTrue(ran.wait(60))
 
-
-class RunsList(unittest.TestCase):
-    def test_only_the_first_that_was_not_reported_leads(self):
-        runs = Runs()
-        runs.arrived((1, 1))
-        runs.arrived((2, 1))
-        self.assertTrue(runs.leads((1, 1)))
-        self.assertFalse(runs.leads((2, 1)))
-        runs.returned((1, 1))
-        threading.Timer(0.05, runs.reported, ((1, 1),)).start()
-        self.assertTrue(runs.leads((2, 1)), "the report of the one before was on its way")
-        self.assertFalse(runs.leads((9, 1)))
-        self.assertEqual(runs.listed(), [(2, 1)])
+    def test_what_is_behind_a_task_that_takes_long_can_be_withdrawn(self):
+        self.turn.put(["first", "second", 3, "fourth", None])
+        self.assertEqual(self.turn.withdraw(lambda _: True, running_s=0.01), [], "nothing runs")
+        self.assertEqual(self.turn.take(), "first")
+        self.assertEqual(self.turn.withdraw(lambda _: True, running_s=60), [], "it has just begun")
+        self.assertEqual(self.turn.withdraw(lambda item: item != 3), ["second", "fourth"])
+        self.turn.done()
+        self.assertEqual([self.turn.take(), self.turn.done(), self.turn.take()], [3, None, None])
 
 
 if __name__ == "__main__":

@@ -16,11 +16,12 @@ from tripod_ray.service import Service
 class ServiceOfAWorker(unittest.TestCase):
     def setUp(self):
         self.queued = []
-        self.server = Service(3, self.queued.append).serve("127.0.0.1:0")
-        self.addCleanup(lambda: self.server.stop(None).wait())
+        self.service = Service(3, self.queued.extend)
+        server = self.service.serve("127.0.0.1:0")
+        self.addCleanup(lambda: server.stop(None).wait())
 
     def test_an_attempt_that_comes_twice_is_queued_once(self):
-        service = Service(3, self.queued.append)
+        service = Service(3, self.queued.extend)
         for operation, attempt in [(0, 1), (0, 1), (1, 1), (0, 2), (0, 1)]:
             service._execute(
                 wire.ExecuteTaskRequest(operationid=operation, attempt=attempt, workerid=3), None
@@ -36,18 +37,37 @@ class ServiceOfAWorker(unittest.TestCase):
                 raise Aborted(code)
 
         with self.assertRaises(Aborted) as caught:
-            Service(3, self.queued.append)._execute(
+            Service(3, self.queued.extend)._execute(
                 wire.ExecuteTaskRequest(operationid=0, workerid=2), Call()
             )
         self.assertIs(caught.exception.args[0], grpc.StatusCode.FAILED_PRECONDITION)
         self.assertEqual(self.queued, [])
+
+    def test_many_orders_are_queued_in_their_order_up_to_one_that_is_not_its_own(self):
+        request = wire.RayTellRequest()
+        request.orders.add().function.function.implementation = b"f"
+        for operation, worker in [(0, 3), (0, 3), (1, 3), (2, 4), (3, 3)]:
+            order = request.orders.add().execute
+            order.operationid, order.attempt, order.workerid = operation, 1, worker
+        with grpc.insecure_channel(f"127.0.0.1:{self.service.port}") as channel:
+            data = channel.unary_unary("/tripod.v1.RayPeer/Tell")(request.SerializeToString(), timeout=60)
+        told = [order.code for order in wire.RayTellResponse.FromString(data).orders]
+        self.assertEqual(told, [0, 0, 0, 0, wire.FAILED_PRECONDITION])
+        self.assertEqual(self.queued[0].implementation, b"f")
+        self.assertEqual([item.operationid for item in self.queued[1:]], [0, 1])
+        service = Service(3, self.queued.extend)
+        request = wire.RayTellRequest(orders=[wire.message("tripod.v1.RayOrder")() for _ in range(3)])
+        request.orders[0].die.SetInParent()
+        request.orders[1].deallocate.SetInParent()
+        told = [order.code for order in service._tell(request, None).orders]
+        self.assertEqual((told, self.queued[-1]), ([0, wire.UNIMPLEMENTED], None))
 
     def test_an_address_that_is_taken_is_an_error(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             with self.assertRaises(OSError):
-                Service(3, self.queued.append).serve(f"127.0.0.1:{taken.getsockname()[1]}")
+                Service(3, self.queued.extend).serve(f"127.0.0.1:{taken.getsockname()[1]}")
 
 
 class Node(grpc.GenericRpcHandler):
@@ -89,6 +109,19 @@ class Links(unittest.TestCase):
         self.assertEqual((away.calls, there.calls), ([(b"ask", "7")], [(b"ask", "7")]))
         link.call("/a/b", b"ask", metadata)
         self.assertEqual(len(away.calls), 1, "it stays with the node that answered")
+
+    def test_calls_go_to_the_leader_once_it_is_known(self):
+        leader = self.node(lambda _: b"leader")
+
+        def tell(context):
+            context.send_initial_metadata(((wire.LEADER, leader.address),))
+            return b"follower"
+
+        follower = self.node(tell)
+        link = self.link(follower, leader)
+        self.assertEqual([link.call("/a/b", b"") for _ in range(3)], [b"follower", b"leader", b"leader"])
+        alone = self.link(follower)
+        self.assertEqual([alone.call("/a/b", b"") for _ in range(2)], [b"follower"] * 2, "it is not known")
 
     def test_a_node_that_says_nothing_is_left(self):
         silent = threading.Event()

@@ -5,8 +5,8 @@ use tripod_proto::ray as pb;
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_result::Reply;
 use tripod_proto::tripod::v1::{RayBatchResponse, RayCall, RayResult, RayRun, RayTaskOptions};
-use tripod_state::ray::ids::{Attempt, OperationId};
-use tripod_state::ray::{Answer, Refusal, Request, Run, TaskOptions};
+use tripod_state::ray::ids::{Attempt, OperationId, WorkerId};
+use tripod_state::ray::{Answer, Peer, Refusal, Request, Run, TaskCall, TaskOptions};
 
 use crate::{caller, decode, status};
 
@@ -29,6 +29,7 @@ pub(crate) fn decode(calls: Vec<RayCall>) -> Result<Request, Status> {
 
 fn one(RayCall { call, options, run, child }: RayCall) -> Result<Request, Status> {
     let run = run.map(decode_run).transpose()?;
+    let child = child.map(|place| TaskCall { run, place });
     let request = match call.ok_or_else(|| status::invalid("call: it is none"))? {
         Call::Submit(request) => decode::submit(request, task_options(options)?, child)?,
         Call::Put(request) => decode::put(request, child),
@@ -40,6 +41,11 @@ fn one(RayCall { call, options, run, child }: RayCall) -> Result<Request, Status
         Call::Contained(request) => decode::contain(request),
         Call::Idle(request) => decode::idle(request, run),
         Call::Function(request) => decode::register_function(request),
+        Call::GiveBack(request) => Request::GiveBack {
+            worker: WorkerId(request.workerid),
+            runs: request.runs.into_iter().map(decode_run).collect::<Result<_, _>>()?,
+        },
+        Call::Leave(request) => Request::Leave { peer: Peer::Worker(WorkerId(request.workerid)) },
     };
     Ok(request)
 }
@@ -117,7 +123,10 @@ mod tests {
             ..Default::default()
         };
         let Ok(Request::Batch(requests)) = decode(vec![put, ready]) else { panic!("it is a batch") };
-        assert!(matches!(requests[0], Request::Put { child: Some(2), .. }), "{requests:?}");
+        assert!(
+            matches!(requests[0], Request::Put { child: Some(TaskCall { place: 2, .. }), .. }),
+            "{requests:?}"
+        );
         let Request::Ready { run: Some(run), .. } = requests[1] else { panic!("{requests:?}") };
         assert_eq!((run.operation, run.attempt), (OperationId(9), Attempt(3)));
     }

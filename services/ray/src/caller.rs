@@ -8,7 +8,7 @@ use tripod_gateway::Consistency;
 use tripod_proto::metadata;
 use tripod_state::ids::Sequence;
 use tripod_state::ray::ids::{Attempt, ClientSession, OperationId, WorkerId};
-use tripod_state::ray::{Origin, Run, Stamp, TaskOptions};
+use tripod_state::ray::{Origin, Run, Stamp, TaskCall, TaskOptions};
 
 use crate::status;
 
@@ -22,7 +22,7 @@ pub(crate) struct Caller {
     /// It has a session, so it will name itself.
     pub(crate) has_session: bool,
     pub(crate) run: Option<Run>,
-    pub(crate) child: Option<u32>,
+    pub(crate) child: Option<TaskCall>,
     pub(crate) options: TaskOptions,
     pub(crate) slots: u32,
     pub(crate) extended: bool,
@@ -35,14 +35,15 @@ impl Caller {
     /// that its client believes to be exactly-once would be executed twice.
     pub(crate) fn of(metadata: &MetadataMap) -> Result<Self, Status> {
         let session = session(metadata)?;
+        let run = run(metadata)?;
         Ok(Self {
             origin: Origin {
                 stamp: stamp(metadata, session)?,
                 process: number(metadata, metadata::RAY_WORKER)?.map(WorkerId),
             },
             has_session: session.is_some(),
-            run: run(metadata)?,
-            child: number(metadata, metadata::RAY_CHILD)?,
+            run,
+            child: number(metadata, metadata::RAY_CHILD)?.map(|place| TaskCall { run, place }),
             options: options(metadata)?,
             slots: match number(metadata, metadata::RAY_SLOTS)? {
                 Some(0) => return Err(malformed(metadata::RAY_SLOTS, "0", "at least 1")),
@@ -207,7 +208,7 @@ mod tests {
         .unwrap();
         assert_eq!(caller.origin.process, Some(WorkerId(0)));
         assert_eq!(caller.run, Some(Run { operation: OperationId(u64::MAX), attempt: Attempt(2) }));
-        assert_eq!((caller.child, caller.slots, caller.extended), (Some(0), 8, true));
+        assert_eq!((caller.child.map(|call| call.place), caller.slots, caller.extended), (Some(0), 8, true));
         assert_eq!(caller.options, TaskOptions { max_retries: None, retry_exceptions: true });
         assert_eq!(caller.freshness, Consistency::Local);
     }

@@ -6,7 +6,7 @@ use prost::Message as _;
 use tonic::Status;
 use tripod_proto::ray as pb;
 use tripod_state::ray::ids::{FunctionName, ObjectId, StoreId, WorkerId};
-use tripod_state::ray::{Argument, Previous, Registration, Request, Role, Run, Task, TaskOptions};
+use tripod_state::ray::{Argument, Previous, Registration, Request, Role, Run, Task, TaskCall, TaskOptions};
 
 use crate::caller::Caller;
 use crate::status;
@@ -40,7 +40,7 @@ pub(crate) fn register_function(request: pb::RegisterFunctionRequest) -> Request
 pub(crate) fn submit(
     request: pb::SubmitTaskRequest,
     options: TaskOptions,
-    child: Option<u32>,
+    child: Option<TaskCall>,
 ) -> Result<Request, Status> {
     let Some(task) = request.task else { return Err(status::invalid("task: it is missing")) };
     let bytes = task.encoded_len();
@@ -55,6 +55,7 @@ pub(crate) fn submit(
         arguments: task.arg.iter().map(argument).collect(),
         results_given: task.result.len() as u64,
     };
+    // The hint is the planner's word, not the client's.
     Ok(Request::Submit { worker: WorkerId(request.workerid), task, options, child, hint: None })
 }
 
@@ -68,7 +69,7 @@ fn argument(value: &pb::Value) -> Argument {
     }
 }
 
-pub(crate) fn put(request: pb::PutObjRequest, child: Option<u32>) -> Request {
+pub(crate) fn put(request: pb::PutObjRequest, child: Option<TaskCall>) -> Request {
     Request::Put { worker: WorkerId(request.workerid), child }
 }
 

@@ -1,12 +1,13 @@
 //! The way from a call to the cluster and back: whose job it is, who calls, decode, ask, encode.
 
 use tonic::metadata::MetadataValue;
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::metadata;
 use tripod_state::ids::JobId;
+use tripod_state::ray::ids::WorkerId;
 use tripod_state::ray::{self, Answer, Ray};
-use tripod_state::{Command, Scope};
+use tripod_state::{Command, Scope, State};
 
 use crate::binding::Binding;
 use crate::caller::Caller;
@@ -57,10 +58,22 @@ impl Front {
         request: ray::Request,
     ) -> Result<Answered, Status> {
         self.pulse.named(job, &caller.origin, &request);
+        let request = self.hinted(job, request).await;
         let scope = Scope { job, service: None };
         let command = ray::Command::Ask { scope, origin: caller.origin, request };
         let (answer, replayed) = status::answer(self.gateway.submit(Command::Ray(command)).await)?;
         Ok(Answered { job, answer, replayed, can_follow: caller.has_session })
+    }
+
+    /// Where there is an idle worker for the only task of a request, it is named with it: a cluster with little to do
+    /// needs one command for a task instead of two. This node may know less than the leader; what does not hold is
+    /// not done.
+    async fn hinted(&self, job: JobId, mut request: ray::Request) -> ray::Request {
+        if let Some((task, hint)) = lone_task(&mut request) {
+            let look = |state: &State| state.ray(job).and_then(|ray| ray.hint(task));
+            *hint = self.gateway.read(Consistency::Local, look).await.ok().flatten();
+        }
+        request
     }
 
     pub(crate) async fn job(&self, metadata: &tonic::metadata::MetadataMap) -> Result<JobId, Status> {
@@ -78,7 +91,7 @@ impl Front {
         job: JobId,
         look: impl FnOnce(&Ray) -> T + Send,
     ) -> Result<T, Status> {
-        let look = |state: &tripod_state::State| match state.ray(job) {
+        let look = |state: &State| match state.ray(job) {
             Some(ray) => look(ray),
             None => look(&Ray::default()),
         };
@@ -92,7 +105,12 @@ impl Front {
         encode: impl FnOnce(Answer) -> Result<R, Status>,
     ) -> Result<Response<R>, Status> {
         let Answered { answer, replayed, can_follow, .. } = answered;
-        let mut response = Response::new(encode(answer)?);
+        let encoded = encode(answer).map_err(|status| match status.code() {
+            // The answer of an earlier call, which was another one: the client's mistake and not ours.
+            Code::Internal if replayed => status::reused(),
+            _ => status,
+        });
+        let mut response = Response::new(encoded?);
         if replayed {
             response.metadata_mut().insert(metadata::RAY_REPLAYED, MetadataValue::from_static("1"));
         }
@@ -100,5 +118,19 @@ impl Front {
             self.leader.borrow().tell(response.metadata_mut());
         }
         Ok(response)
+    }
+}
+
+/// The only task that a request submits, and the place for the hint.
+fn lone_task(request: &mut ray::Request) -> Option<(&ray::Task, &mut Option<WorkerId>)> {
+    match request {
+        ray::Request::Submit { task, hint, .. } => Some((task, hint)),
+        ray::Request::Batch(requests) => {
+            let is_task = |request: &&mut ray::Request| matches!(request, ray::Request::Submit { .. });
+            let mut tasks = requests.iter_mut().filter(is_task);
+            let only = tasks.next()?;
+            if tasks.next().is_some() { None } else { lone_task(only) }
+        }
+        _ => None,
     }
 }

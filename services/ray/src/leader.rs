@@ -22,6 +22,7 @@ pub(crate) fn keep(gateway: Gateway) -> Known {
     let (sender, known) = watch::channel(Leader::default());
     tokio::spawn(async move {
         tokio::select! {
+            biased;
             () = run(&gateway, &sender) => {}
             () = sender.closed() => {}
         }
@@ -44,6 +45,7 @@ async fn run(gateway: &Gateway, sender: &watch::Sender<Leader>) {
             changed
         });
         tokio::select! {
+            biased;
             () = members.changed() => {}
             changed = leadership.changed() => if changed.is_err() { return },
         }

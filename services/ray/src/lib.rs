@@ -61,5 +61,5 @@ mod store;
 mod values;
 
 pub use binding::Binding;
-pub use engine::Patience;
+pub use engine::{Connect, Connecting, Patience};
 pub use node::{MESSAGE_BYTES_MAX, Scheduler};

@@ -1,6 +1,6 @@
 //! `tripod.v1.Ray`: what our own workers, drivers and people ask.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -10,6 +10,7 @@ use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::ray_server::Ray;
 use tripod_state::Topic;
 use tripod_state::ids::JobId;
+use tripod_state::ray::Ray as Scheduler;
 use tripod_state::ray::ids::{ObjectId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, TaskState};
 
@@ -40,7 +41,9 @@ type Outcome<T> = Result<Response<T>, Status>;
 /// What of a wait is decided: the places in the request, and why an object cannot be had.
 struct Waiting {
     ids: Vec<ObjectId>,
-    undecided: Vec<u32>,
+    /// How many are to be decided.
+    enough: usize,
+    undecided: VecDeque<u32>,
     decided: Vec<pb::RayWaited>,
 }
 
@@ -49,13 +52,13 @@ impl Service {
         Self { front }
     }
 
-    async fn wait_for(&self, job: JobId, wait: &mut Waiting, enough: usize) -> Result<(), Status> {
+    async fn wait_for(&self, job: JobId, wait: &mut Waiting) -> Result<(), Status> {
         let mut changes = self.front.gateway.watch(Topic::Ray(job));
         // Everything that was acknowledged before the call is seen by all looks.
         self.front.read(Consistency::Linearizable, job, |_| ()).await?;
         for look in 0_u32.. {
             self.front.read(Consistency::Local, job, |ray| wait.look(ray)).await??;
-            if wait.decided.len() >= enough {
+            if wait.decided.len() >= wait.enough {
                 break;
             }
             changes.changed().await;
@@ -68,37 +71,51 @@ impl Service {
 }
 
 impl Waiting {
-    fn new(ids: Vec<u64>) -> Self {
+    fn new(ids: Vec<u64>, enough: usize) -> Self {
         let undecided = (0..).take(ids.len()).collect();
-        Self { ids: ids.into_iter().map(ObjectId).collect(), undecided, decided: Vec::new() }
+        Self { ids: ids.into_iter().map(ObjectId).collect(), enough, undecided, decided: Vec::new() }
     }
 
-    /// Notes what was decided since the last look.
-    fn look(&mut self, ray: &tripod_state::ray::Ray) -> Result<(), Status> {
-        let mut unknown = None;
-        let Self { ids, undecided, decided } = self;
-        undecided.retain(|place| {
-            let object = ids[*place as usize];
-            let failed = match ray.availability(object) {
-                None => {
-                    unknown = Some(object);
-                    return true;
-                }
-                Some(Availability::Pending) => return true,
-                Some(Availability::Ready) => String::new(),
-                Some(Availability::Failed(failure)) => status::reason_word(failure.reason),
-                Some(Availability::Deallocated) => "DEALLOCATED".to_owned(),
-            };
-            decided.push(pb::RayWaited { place: *place, failed });
-            false
-        });
-        match unknown {
-            Some(object) => {
-                let refusal = tripod_state::ray::Refusal::ObjectUnknown { object };
-                Err(status::of_refusal(&refusal))
+    /// Notes what was decided since the last look, as long as there may be enough. Those that are not decided are
+    /// left in front, so that a wait for all of many looks at few of them again.
+    fn look(&mut self, ray: &Scheduler) -> Result<(), Status> {
+        let spare = self.ids.len() - self.enough;
+        let mut pending = 0;
+        while pending <= spare
+            && let Some(place) = self.undecided.get(pending).copied()
+        {
+            if self.decide(ray, place)? {
+                self.undecided.swap_remove_front(pending);
+            } else {
+                pending += 1;
             }
-            None => Ok(()),
         }
+        Ok(())
+    }
+
+    /// Notes all that are decided.
+    fn look_at_all(&mut self, ray: &Scheduler) -> Result<(), Status> {
+        for place in std::mem::take(&mut self.undecided) {
+            self.decide(ray, place)?;
+        }
+        Ok(())
+    }
+
+    /// Whether that one is decided; if so it is noted.
+    fn decide(&mut self, ray: &Scheduler, place: u32) -> Result<bool, Status> {
+        let object = self.ids[place as usize];
+        let failed = match ray.availability(object) {
+            None => {
+                let refusal = tripod_state::ray::Refusal::ObjectUnknown { object };
+                return Err(status::of_refusal(&refusal));
+            }
+            Some(Availability::Pending) => return Ok(false),
+            Some(Availability::Ready) => String::new(),
+            Some(Availability::Failed(failure)) => status::reason_word(failure.reason),
+            Some(Availability::Deallocated) => "DEALLOCATED".to_owned(),
+        };
+        self.decided.push(pb::RayWaited { place, failed });
+        Ok(true)
     }
 }
 
@@ -129,13 +146,15 @@ impl Ray for Service {
             0 => asked,
             some => asked.min(some as usize),
         };
-        let mut wait = Waiting::new(message.objectids);
+        let mut wait = Waiting::new(message.objectids, enough);
         let until = Instant::now() + WAIT_MAX.min(Duration::from_millis(message.timeout_ms));
         if message.timeout_ms == 0 {
-            self.front.read(Consistency::Linearizable, job, |ray| wait.look(ray)).await??;
-        } else if let Ok(ended) = tokio::time::timeout_at(until, self.wait_for(job, &mut wait, enough)).await
-        {
-            ended?;
+            self.front.read(Consistency::Linearizable, job, |ray| wait.look_at_all(ray)).await??;
+        } else {
+            if let Ok(ended) = tokio::time::timeout_at(until, self.wait_for(job, &mut wait)).await {
+                ended?;
+            }
+            self.front.read(Consistency::Local, job, |ray| wait.look_at_all(ray)).await??;
         }
         wait.decided.sort_unstable_by_key(|waited| waited.place);
         Ok(Response::new(pb::RayWaitResponse { objects: wait.decided }))

@@ -10,7 +10,7 @@ use tripod_proto::tripod::v1::membership_server::MembershipServer;
 use tripod_proto::tripod::v1::ray_server::RayServer;
 
 use crate::binding::Binding;
-use crate::engine::{self, Patience};
+use crate::engine::{self, Connect, Links, Patience};
 use crate::front::Front;
 use crate::leader::{self, Known};
 use crate::oversize::Oversize;
@@ -29,6 +29,7 @@ pub struct Scheduler {
     heard: Arc<Heard>,
     leader: Known,
     patience: Patience,
+    links: Links,
 }
 
 impl Scheduler {
@@ -50,7 +51,14 @@ impl Scheduler {
             heard,
             leader: leader::keep(gateway.clone()),
             patience,
+            links: Links::default(),
         }
+    }
+
+    /// The same with another way to workers and stores: for simulations.
+    #[must_use]
+    pub fn connecting(self, connect: Connect) -> Self {
+        Self { links: Links::over(connect), ..self }
     }
 
     /// Adds the services to the routes of a port.
@@ -77,6 +85,6 @@ impl Scheduler {
 
     /// Plans, gives orders and watches whenever this node leads, for as long as it is polled.
     pub async fn run(self) {
-        engine::run(self.gateway, self.heard, self.patience).await;
+        engine::run(self.gateway, self.heard, self.patience, self.links).await;
     }
 }

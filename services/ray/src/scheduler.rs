@@ -55,6 +55,7 @@ impl Service {
             match registered {
                 Err(refused) if has_no_store(&refused) => {
                     tokio::select! {
+                        biased;
                         () = &mut patience => return Err(refused),
                         () = changes.changed() => {}
                     }

@@ -25,8 +25,14 @@ pub(crate) fn invalid(text: &str) -> Status {
 
 /// An answer of another kind than the request's.
 pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> Status {
-    tracing::error!(?answer, "an answer to another question");
+    tracing::warn!(?answer, "an answer to another question");
     Status::internal("the scheduler gave an answer to another question")
+}
+
+/// A place in a session that was used for a call of another kind. Nothing was executed.
+pub(crate) fn reused() -> Status {
+    let text = "this place in the session was used for another call";
+    with_reason(Status::failed_precondition(text), "sequence-reused")
 }
 
 /// A reply of the state machine; the second value says whether it is that of an earlier attempt.

@@ -16,6 +16,8 @@ const OTHERS: &[&str] = &[
     "TRIPOD_JOB",
     "TRIPOD_TASKS",
     "TRIPOD_TASK_ID",
+    // Of the Python package.
+    "TRIPOD_NODE_IP",
 ];
 /// What our own tests say to each other by variables that the nodes inherit.
 const OF_TESTS: &[&str] = &[

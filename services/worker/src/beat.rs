@@ -30,10 +30,10 @@ pub(crate) enum Standing {
 /// Beats until the process is given up or dismissed.
 pub(crate) async fn of_worker(
     process: Process,
-    running: watch::Receiver<Vec<RayRun>>,
+    running: impl Fn() -> Vec<RayRun>,
     standing: watch::Sender<Standing>,
 ) {
-    beat(Kind::Worker, process.id, &process.scheduler, || running.borrow().clone(), &standing).await;
+    beat(Kind::Worker, process.id, &process.scheduler, running, &standing).await;
 }
 
 /// Beats as long as the future is polled.

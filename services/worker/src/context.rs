@@ -1,27 +1,50 @@
 //! What a running task can do: submit other tasks, and read and write objects. It runs on a thread of its own, so
 //! its calls block.
 
+use std::future::Future;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::runtime::Handle;
+use tripod_client::wire::RayRun;
 
 use crate::ObjectId;
 use crate::error::{CallError, GetError};
 use crate::process::{Process, PutError};
 use crate::reference::ObjectRef;
 use crate::task::Task;
+use crate::worker::{Executor, Ticket};
 
 /// A running task's view of the cluster.
 pub struct Context {
     process: Process,
-    runtime: Handle,
+    executor: Executor,
+    ticket: Ticket,
 }
 
+/// How long a task may wait before its worker begins another one.
+const WAIT_SHORT: Duration = Duration::from_millis(5);
+
 impl Context {
-    pub(crate) fn new(process: &Process) -> Self {
-        Self { process: process.within_task(), runtime: Handle::current() }
+    pub(crate) fn new(executor: &Executor, ticket: Ticket, run: Option<RayRun>) -> Self {
+        Self { process: executor.process.within_task(run), executor: executor.clone(), ticket }
+    }
+
+    /// Waits for something that others do, perhaps this worker itself.
+    fn wait_for<T>(&self, what: impl Future<Output = T>) -> T {
+        let Executor { inbox, runtime, .. } = &self.executor;
+        runtime.block_on(async {
+            let mut what = std::pin::pin!(what);
+            if let Ok(come) = tokio::time::timeout(WAIT_SHORT, &mut what).await {
+                return come;
+            }
+            if inbox.waits(self.ticket) {
+                self.executor.clone().start();
+            }
+            let come = what.await;
+            inbox.resumes(self.ticket);
+            come
+        })
     }
 
     /// Submits a task. An attempt of this task that is repeated gets the same results for the same calls.
@@ -29,7 +52,7 @@ impl Context {
     /// # Errors
     /// [`CallError`].
     pub fn submit(&self, task: &Task) -> Result<Vec<ObjectRef>, CallError> {
-        self.runtime.block_on(self.process.submit(task))
+        self.executor.runtime.block_on(self.process.submit(task))
     }
 
     /// Writes a value as an object.
@@ -37,7 +60,7 @@ impl Context {
     /// # Errors
     /// [`PutError`].
     pub fn put<T: Serialize + ?Sized>(&self, value: &T) -> Result<ObjectRef, PutError> {
-        self.runtime.block_on(self.process.put(value))
+        self.executor.runtime.block_on(self.process.put(value))
     }
 
     /// The value of an object, once there is one.
@@ -45,7 +68,7 @@ impl Context {
     /// # Errors
     /// [`GetError`].
     pub fn get<T: DeserializeOwned>(&self, object: &ObjectRef) -> Result<T, GetError> {
-        self.runtime.block_on(self.process.get(object))
+        self.wait_for(self.process.get(object))
     }
 
     /// As [`crate::Driver::wait`].
@@ -58,7 +81,7 @@ impl Context {
         at_least: usize,
         timeout: Duration,
     ) -> Result<Vec<bool>, CallError> {
-        self.runtime.block_on(self.process.wait(objects, at_least, timeout))
+        self.wait_for(self.process.wait(objects, at_least, timeout))
     }
 
     /// A reference to an object whose id was inside of an argument.
@@ -66,6 +89,6 @@ impl Context {
     /// # Errors
     /// [`CallError`].
     pub fn adopt(&self, object: ObjectId) -> Result<ObjectRef, CallError> {
-        self.runtime.block_on(self.process.adopt(object))
+        self.executor.runtime.block_on(self.process.adopt(object))
     }
 }

@@ -13,28 +13,26 @@
 //! | `tripod.fail` | a text | the error with that text |
 //! | `tripod.panic` | a text | a panic |
 //! | `tripod.fibonacci` | n | the n-th number, by tasks that submit tasks |
+//! | `tripod.get` | ids of objects | how many they are, after it has got all of them |
+//! | `tripod.wait` | ids of objects | how many they are, when all are decided |
 //! | `tripod.forward` | a function's name and a number | another task's result, as its own |
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tripod_proto::ray::Obj;
 
+use crate::ObjectId;
 use crate::context::Context;
 use crate::function::Output;
+use crate::reference::ObjectRef;
 use crate::task::Task;
-use crate::value::from_obj;
+use crate::value::{Blob, from_obj};
 use crate::worker::Worker;
 
-/// Bytes of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Blob(Vec<u8>);
-
-impl Serialize for Blob {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
+/// How long `tripod.wait` waits.
+const WAIT: Duration = Duration::from_secs(600);
 
 /// How many bytes there are, without a copy of them.
 struct Length(usize);
@@ -60,6 +58,8 @@ pub fn add_to(worker: Worker) -> Worker {
         .fallible("tripod.fail", |text: String| Err::<(), String>(text))
         .function("tripod.panic", |text: String| -> () { std::panic::panic_any(text) })
         .full("tripod.fibonacci", 1, fibonacci)
+        .full("tripod.get", 1, |context, arguments| with_all(context, arguments, get_all))
+        .full("tripod.wait", 1, |context, arguments| with_all(context, arguments, wait_for_all))
         .full("tripod.forward", 1, forward)
 }
 
@@ -98,7 +98,32 @@ fn forward(context: &Context, arguments: &[Obj]) -> Result<Vec<Output>, String> 
     Ok(vec![Output::Object(one_of(context, &task)?)])
 }
 
-fn one_of(context: &Context, task: &Task) -> Result<crate::ObjectRef, String> {
+/// Refers to the objects whose ids are the argument, and does something with them.
+fn with_all(
+    context: &Context,
+    arguments: &[Obj],
+    work: impl Fn(&Context, &[ObjectRef]) -> Result<(), String>,
+) -> Result<Vec<Output>, String> {
+    let [ids] = arguments else { return Err("it takes 1 argument".to_owned()) };
+    let ids: Vec<ObjectId> = from_obj(ids).map_err(|error| error.to_string())?;
+    let objects = ids.iter().map(|id| context.adopt(*id)).collect::<Result<Vec<_>, _>>();
+    let objects = objects.map_err(|error| error.to_string())?;
+    work(context, &objects)?;
+    Ok(vec![Output::of(&objects.len())?])
+}
+
+fn get_all(context: &Context, objects: &[ObjectRef]) -> Result<(), String> {
+    objects.iter().try_for_each(|object| {
+        context.get::<IgnoredAny>(object).map(|_| ()).map_err(|error| error.to_string())
+    })
+}
+
+fn wait_for_all(context: &Context, objects: &[ObjectRef]) -> Result<(), String> {
+    let decided = context.wait(objects, 0, WAIT).map_err(|error| error.to_string())?;
+    if decided.iter().all(|decided| *decided) { Ok(()) } else { Err("not all are decided".to_owned()) }
+}
+
+fn one_of(context: &Context, task: &Task) -> Result<ObjectRef, String> {
     let mut results = context.submit(task).map_err(|error| error.to_string())?;
     results.pop().ok_or_else(|| "the function has no result".to_owned())
 }

@@ -10,6 +10,7 @@ use crate::ObjectId;
 use crate::beat;
 use crate::config::Config;
 use crate::error::{CallError, GetError};
+use crate::outbox::leave;
 use crate::process::{BeginError, Process, PutError};
 use crate::reference::ObjectRef;
 use crate::task::Task;
@@ -101,5 +102,7 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.beats.abort();
+        // Its references go with it; if this is not heard, by its silence.
+        self.process.outbox.tell(vec![leave(self.process.id)]);
     }
 }

@@ -8,23 +8,27 @@ use serde::de::DeserializeOwned;
 use tripod_proto::ray::Obj;
 
 use crate::context::Context;
-use crate::reference::ObjectRef;
+use crate::reference::{ObjectRef, collecting};
 use crate::value::{from_obj, to_obj};
 
 /// One result of a task.
 pub enum Output {
     Value(Box<Obj>),
+    /// A value with references inside, which are kept until the object that it becomes has its own.
+    Containing(Box<Obj>, Vec<ObjectRef>),
     /// Another object, which the result is to mean.
     Object(ObjectRef),
 }
 
 impl Output {
-    /// A value.
+    /// A value, with the references inside of it. Objects of which only ids are inside may be gone before it is written.
     ///
     /// # Errors
     /// Why it is no object.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, String> {
-        to_obj(value).map(Box::new).map(Self::Value).map_err(|error| error.to_string())
+        let (value, inside) = collecting(|| to_obj(value));
+        let value = Box::new(value.map_err(|error| error.to_string())?);
+        Ok(if inside.is_empty() { Self::Value(value) } else { Self::Containing(value, inside) })
     }
 }
 

@@ -12,6 +12,7 @@
 //! * An attempt of a task is executed once by a worker, however often it is sent.
 //! * A function that panics is a failed task, and not a dead worker.
 //! * A worker that nobody has heard for as long as it may be silent begins nothing.
+//! * One task runs at a time; while it waits for others, another one does. What would wait too long is given back.
 //! * A reference is given up once, and after everything that needs it.
 //!
 //! | module | what |
@@ -52,4 +53,5 @@ pub use id::ObjectId;
 pub use process::{BeginError, PutError};
 pub use reference::ObjectRef;
 pub use task::Task;
+pub use value::Blob;
 pub use worker::{Worker, WorkerError};

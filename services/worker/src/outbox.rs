@@ -2,11 +2,13 @@
 //! one. So a process that has much to say says it in few commands, and one that has little waits for nobody.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout_at};
 use tonic::Code;
 use tripod_client::{Error, Scheduler, wire};
-use tripod_proto::ray::{DecrementRefCountRequest, PutObjReply, SubmitTaskReply};
+use tripod_proto::ray::{DecrementRefCountRequest, IncrementRefCountRequest, PutObjReply, SubmitTaskReply};
 use wire::ray_call::Call;
 use wire::{RayCall, RayResult};
 
@@ -14,6 +16,12 @@ use crate::error::{CallError, Lost};
 
 /// Calls of one batch. A command of this many is a few tens of kilobytes.
 const BATCH_CALLS_MAX: usize = 512;
+/// After a batch of so many calls the next one waits for others: a process that has much to say is not in a hurry
+/// for each, and every batch costs the cluster a command.
+const MANY: usize = 32;
+const GATHER: Duration = Duration::from_millis(2);
+/// How long references that are given up wait for other calls.
+const LAZY: Duration = Duration::from_millis(10);
 
 /// Where calls are left. Cheap to clone; the calls end with the last clone.
 #[derive(Debug, Clone)]
@@ -23,9 +31,11 @@ pub(crate) struct Outbox {
 
 /// Calls that come one after the other, and who wants to know what came of them.
 #[derive(Debug)]
-struct Letter {
-    calls: Vec<RayCall>,
+pub(crate) struct Letter {
+    pub(crate) calls: Vec<RayCall>,
     answers: Option<Asker>,
+    /// Nothing waits for it to happen: it goes with what comes next, or a little later.
+    lazy: bool,
 }
 
 type Asker = oneshot::Sender<Result<Vec<RayResult>, Lost>>;
@@ -38,20 +48,32 @@ impl Outbox {
         Self { sender }
     }
 
+    /// One whose letters a test reads.
+    #[cfg(test)]
+    pub(crate) fn scripted() -> (Self, mpsc::UnboundedReceiver<Letter>) {
+        let (sender, letters) = mpsc::unbounded_channel();
+        (Self { sender }, letters)
+    }
+
     /// Leaves calls and waits for their answers, which are as many.
     ///
     /// # Errors
     /// The process was given up, or could not reach the cluster: it must begin anew.
     pub(crate) async fn ask(&self, calls: Vec<RayCall>) -> Result<Vec<RayResult>, Lost> {
         let (answers, answered) = oneshot::channel();
-        self.leave(Letter { calls, answers: Some(answers) })?;
+        self.leave(Letter { calls, answers: Some(answers), lazy: false })?;
         answered.await.map_err(|_| Lost::ended())?
     }
 
     /// Leaves calls whose answers nobody waits for. Refusals are logged.
     pub(crate) fn tell(&self, calls: Vec<RayCall>) {
         // Without a process there is nobody whose references it would concern.
-        let _ = self.leave(Letter { calls, answers: None });
+        let _ = self.leave(Letter { calls, answers: None, lazy: false });
+    }
+
+    /// Gives up references some time: no call that comes has to wait until that is known.
+    pub(crate) fn give_up(&self, objects: Vec<u64>) {
+        let _ = self.leave(Letter { calls: vec![decrement(objects)], answers: None, lazy: true });
     }
 
     fn leave(&self, letter: Letter) -> Result<(), Lost> {
@@ -61,11 +83,23 @@ impl Outbox {
 
 async fn send(scheduler: Arc<Scheduler>, process: u64, mut letters: mpsc::UnboundedReceiver<Letter>) {
     let mut gathered = Vec::new();
+    let mut busy = false;
     while letters.recv_many(&mut gathered, BATCH_CALLS_MAX).await > 0 {
+        if gathered.iter().all(|letter| letter.lazy) {
+            company(&mut letters, &mut gathered).await;
+        }
+        if std::mem::take(&mut busy) && gathered.len() < BATCH_CALLS_MAX {
+            sleep(GATHER).await;
+            while gathered.len() < BATCH_CALLS_MAX
+                && let Ok(more) = letters.try_recv()
+            {
+                gathered.push(more);
+            }
+        }
         let mut calls = Vec::new();
         let mut waiting = Vec::with_capacity(gathered.len());
         for letter in gathered.drain(..) {
-            let Letter { calls: more, answers } = letter;
+            let Letter { calls: more, answers, .. } = letter;
             match answers {
                 None if joined(&mut calls, &more) => {}
                 answers => {
@@ -74,9 +108,12 @@ async fn send(scheduler: Arc<Scheduler>, process: u64, mut letters: mpsc::Unboun
                 }
             }
         }
+        busy = calls.len() >= MANY;
+        let ends = calls.iter().any(|call| matches!(call.call, Some(Call::Leave(_))));
         let batch = wire::RayBatchRequest { workerid: Some(process), calls };
         match scheduler.batch(batch).await {
             Ok(answer) => hand_out(answer.results, waiting),
+            Err(error) if ends => tracing::debug!(%error, process, "it leaves, and that is not known"),
             Err(error) => {
                 // Whoever waits is told why; those who come later, that it has ended.
                 let lost = Lost::of(&error);
@@ -86,6 +123,24 @@ async fn send(scheduler: Arc<Scheduler>, process: u64, mut letters: mpsc::Unboun
                 }
                 return;
             }
+        }
+        if ends {
+            // All references of a process that has left are gone.
+            return;
+        }
+    }
+}
+
+/// Waits a little for something that is not lazy.
+async fn company(letters: &mut mpsc::UnboundedReceiver<Letter>, gathered: &mut Vec<Letter>) {
+    let until = Instant::now() + LAZY;
+    while gathered.len() < BATCH_CALLS_MAX
+        && let Ok(Some(letter)) = timeout_at(until, letters.recv()).await
+    {
+        let lazy = letter.lazy;
+        gathered.push(letter);
+        if !lazy {
+            return;
         }
     }
 }
@@ -124,6 +179,16 @@ pub(crate) fn call(call: Call) -> RayCall {
 /// Gives up references.
 pub(crate) fn decrement(objects: Vec<u64>) -> RayCall {
     call(Call::Decrement(DecrementRefCountRequest { objectid: objects }))
+}
+
+/// The process ends.
+pub(crate) fn leave(process: u64) -> RayCall {
+    call(Call::Leave(wire::RayLeaveRequest { workerid: process }))
+}
+
+/// Takes references.
+pub(crate) fn increment(objects: Vec<u64>) -> RayCall {
+    call(Call::Increment(IncrementRefCountRequest { objectid: objects }))
 }
 
 /// What a refused call says.
@@ -178,6 +243,22 @@ mod tests {
         assert!(!joined(&mut calls, std::slice::from_ref(&other)));
         calls.push(other);
         assert!(!joined(&mut calls, &[decrement(vec![3])]), "what is between them keeps its place");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn references_that_are_given_up_go_with_the_next_call() {
+        let (outbox, mut letters) = Outbox::scripted();
+        outbox.give_up(vec![1]);
+        let mut gathered = vec![letters.recv().await.unwrap()];
+        outbox.give_up(vec![2]);
+        outbox.tell(Vec::new());
+        outbox.give_up(vec![3]);
+        company(&mut letters, &mut gathered).await;
+        assert_eq!(gathered.len(), 3, "what is not lazy ends the wait");
+        let begun = Instant::now();
+        let mut gathered = vec![letters.recv().await.unwrap()];
+        company(&mut letters, &mut gathered).await;
+        assert_eq!((gathered.len(), begun.elapsed()), (1, LAZY));
     }
 
     #[tokio::test]

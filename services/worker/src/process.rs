@@ -19,12 +19,15 @@ use tripod_proto::ray::{
 use crate::config::Config;
 use crate::error::{CallError, GetError, Lost};
 use crate::outbox::{self, Outbox, call, decrement};
-use crate::reference::ObjectRef;
+use crate::reference::{ObjectRef, reading};
 use crate::store::Store;
 use crate::task::Task;
 use crate::value::{ValueError, from_obj, ids_inside, to_obj};
 use crate::{ObjectId, failed};
 
+/// A value that is in this machine's store by itself, since its worker is here too, needs no word to the scheduler.
+/// After so long it is asked for: it may be elsewhere, or lost.
+const REQUEST_AFTER: Duration = Duration::from_millis(3);
 /// How long a process tries to reach the cluster before it gives up: longer than any election.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a function may be unknown after it was asked for; workers register theirs when they start.
@@ -41,6 +44,8 @@ pub(crate) struct Process {
     pub(crate) store: Store,
     /// The running task's next call that makes objects, so that another attempt of it gets the same ones.
     children: Option<Arc<AtomicU32>>,
+    /// The task that runs, whose calls they are.
+    run: Option<RayRun>,
 }
 
 /// Why a process could not begin.
@@ -74,12 +79,12 @@ impl Process {
         let unusable = |text| BeginError::Store { address: reply.objstore_address.clone(), text };
         let store = Store::connect(&reply.objstore_address, id).await.map_err(unusable)?;
         let outbox = Outbox::start(Arc::clone(&scheduler), id);
-        Ok((Self { id, scheduler, outbox, store, children: None }, reply))
+        Ok((Self { id, scheduler, outbox, store, children: None, run: None }, reply))
     }
 
     /// This process while it runs a task.
-    pub(crate) fn within_task(&self) -> Self {
-        Self { children: Some(Arc::default()), ..self.clone() }
+    pub(crate) fn within_task(&self, run: Option<RayRun>) -> Self {
+        Self { children: Some(Arc::default()), run, ..self.clone() }
     }
 
     fn child(&self) -> Option<u32> {
@@ -89,7 +94,7 @@ impl Process {
     /// Submits a task, and waits while nobody knows its function.
     pub(crate) async fn submit(&self, task: &Task) -> Result<Vec<ObjectRef>, CallError> {
         let child = self.child();
-        let mut calls = task.calls(self.id, child);
+        let mut calls = task.calls(self.id, child, self.run);
         let deadline = Instant::now() + FUNCTION_PATIENCE;
         let mut pause = FUNCTION_PAUSE;
         loop {
@@ -130,7 +135,7 @@ impl Process {
         let value = to_obj(value)?;
         let child = self.child();
         let put = PutObjRequest { workerid: self.id };
-        let put = RayCall { child, ..call(Call::Put(put)) };
+        let put = RayCall { child, run: self.run, ..call(Call::Put(put)) };
         let reply = self.one(put).await?;
         let id = outbox::put(reply)?;
         self.count(vec![id.objectid]).await?;
@@ -164,20 +169,26 @@ impl Process {
     /// The value of an object, once there is one.
     pub(crate) async fn get<T: DeserializeOwned>(&self, object: &ObjectRef) -> Result<T, GetError> {
         let id = object.id().0;
-        let ask = RequestObjRequest { workerid: self.id, objectid: id };
-        let asked = async { outbox::done(self.one(call(Call::Request(ask))).await?) };
-        let (got, mut asked) = (self.value(id), std::pin::pin!(asked));
-        let mut got = std::pin::pin!(got);
-        let value = tokio::select! {
-            value = &mut got => value?,
-            refused = &mut asked => {
-                refused?;
-                got.await?
+        let mut got = std::pin::pin!(self.value(id));
+        let value = match tokio::time::timeout(REQUEST_AFTER, &mut got).await {
+            Ok(value) => value?,
+            Err(_) => {
+                let ask = RequestObjRequest { workerid: self.id, objectid: id };
+                let asked = async { outbox::done(self.one(call(Call::Request(ask))).await?) };
+                tokio::select! {
+                    value = &mut got => value?,
+                    refused = asked => {
+                        refused?;
+                        got.await?
+                    }
+                }
             }
         };
         match failed::read(&value) {
             Some(error) => Err(GetError::Failed(Box::new(error))),
-            None => from_obj(&value).map_err(|why| GetError::Value { object: id, why }),
+            None => {
+                reading(&self.outbox, || from_obj(&value)).map_err(|why| GetError::Value { object: id, why })
+            }
         }
     }
 

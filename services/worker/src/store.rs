@@ -12,8 +12,39 @@ use tripod_objstore::{ObjectId, Run};
 use tripod_proto::ray::ObjStoreInfoRequest;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 
+use crate::error::Lost;
+
 /// How long the store of the same machine may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a worker without its store waits to be given up. The scheduler needs less: a store's time to live is a few
+/// seconds, and after an election some more.
+const GIVEN_UP_WITHIN: Duration = Duration::from_secs(60);
+
+/// Whether an answer means that the store is gone with everything in it: it has ended, or begins anew.
+pub(crate) fn is_gone(code: Code) -> bool {
+    matches!(code, Code::Unavailable | Code::Cancelled)
+}
+
+/// Waits for the end of a worker whose store is gone. The scheduler gives up a store together with its workers; what
+/// such a worker could report until then would look like a fault of its tasks.
+pub(crate) async fn gone(text: &str) -> Lost {
+    let lost = lost(text);
+    tokio::time::sleep(GIVEN_UP_WITHIN).await;
+    lost
+}
+
+/// [`gone`] for a thread that belongs to the worker, and may be left behind when its process ends.
+pub(crate) fn gone_for_thread(text: &str) -> Lost {
+    let lost = lost(text);
+    std::thread::sleep(GIVEN_UP_WITHIN);
+    lost
+}
+
+fn lost(text: &str) -> Lost {
+    tracing::warn!(text, "the object store of this worker is gone: it begins nothing until it is given up");
+    Lost { why: format!("the object store of this machine is gone: {text}").into() }
+}
 
 /// A connection to it. Cheap to clone.
 #[derive(Clone)]

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use serde::Serialize;
-use tripod_client::wire::{RayCall, RayTaskOptions, ray_call::Call};
+use tripod_client::wire::{RayCall, RayRun, RayTaskOptions, ray_call::Call};
 use tripod_proto::ray::{self, IncrementRefCountRequest, Obj, SubmitTaskRequest, Value};
 
 use crate::outbox::call;
-use crate::reference::ObjectRef;
+use crate::reference::{ObjectRef, collecting};
 use crate::value::{ValueError, ids_inside, to_obj};
 
 /// A call of a function that is to run somewhere.
@@ -21,7 +21,8 @@ pub struct Task {
 enum Argument {
     /// Kept until the task is submitted.
     Object(ObjectRef),
-    Value(Box<Obj>),
+    /// With the references inside.
+    Value(Box<Obj>, #[expect(dead_code, reason = "kept until the task is submitted")] Vec<ObjectRef>),
 }
 
 impl Task {
@@ -32,13 +33,14 @@ impl Task {
         Self { name, arguments: Vec::new(), options: RayTaskOptions::default() }
     }
 
-    /// The next argument, by value. The objects whose ids are inside of it must be referred to by this process until
-    /// the task is submitted.
+    /// The next argument, by value. Objects of which only ids are inside, and no references, must be referred to by this
+    /// process until the task is submitted.
     ///
     /// # Errors
     /// The value is no object.
     pub fn arg<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, ValueError> {
-        self.arguments.push(Argument::Value(Box::new(to_obj(value)?)));
+        let (value, inside) = collecting(|| to_obj(value));
+        self.arguments.push(Argument::Value(Box::new(value?), inside));
         Ok(self)
     }
 
@@ -72,21 +74,21 @@ impl Task {
 
     /// The calls that submit it for a process, and whether there are two: what a task refers to is counted before the
     /// task takes the references over.
-    pub(crate) fn calls(&self, process: u64, child: Option<u32>) -> Vec<RayCall> {
+    pub(crate) fn calls(&self, process: u64, child: Option<u32>, run: Option<RayRun>) -> Vec<RayCall> {
         let mut referred = Vec::new();
         let arg = self.arguments.iter().map(|argument| match argument {
             Argument::Object(object) => {
                 referred.push(object.id().0);
                 Value { id: object.id().0, obj: None }
             }
-            Argument::Value(value) => {
+            Argument::Value(value, _) => {
                 referred.extend(ids_inside(value));
                 Value { id: 0, obj: Some(Obj::clone(value)) }
             }
         });
         let task = ray::Task { name: self.name.clone(), arg: arg.collect(), result: Vec::new() };
         let submit = SubmitTaskRequest { workerid: process, task: Some(task) };
-        let submit = RayCall { options: Some(self.options), child, ..call(Call::Submit(submit)) };
+        let submit = RayCall { options: Some(self.options), child, run, ..call(Call::Submit(submit)) };
         if referred.is_empty() {
             return vec![submit];
         }
@@ -95,7 +97,7 @@ impl Task {
 
     /// The objects that the task takes over with its last call.
     pub(crate) fn referred(&self) -> Vec<u64> {
-        match &self.calls(0, None)[..] {
+        match &self.calls(0, None, None)[..] {
             [RayCall { call: Some(Call::Increment(counted)), .. }, _] => counted.objectid.clone(),
             _ => Vec::new(),
         }

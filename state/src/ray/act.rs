@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ids::TimeMs;
 use crate::ray::Ray;
-use crate::ray::command::{Origin, Role};
+use crate::ray::command::{Origin, Role, TaskCall};
 use crate::ray::ids::{ObjectId, OperationId, StoreId, WorkerId};
 use crate::ray::object::Object;
 use crate::ray::operation::Entry;
@@ -20,6 +20,8 @@ pub(crate) struct Act<'a> {
     pub(crate) now: TimeMs,
     /// Objects that lost their last copy.
     pub(crate) lost: VecDeque<ObjectId>,
+    /// Objects without a copy that a process put.
+    pub(crate) unmade: VecDeque<ObjectId>,
     /// Objects that cannot be had, and why.
     pub(crate) failing: VecDeque<(ObjectId, Reason)>,
     /// Queued tasks whose argument cannot be had.
@@ -36,11 +38,13 @@ pub(crate) enum Owner {
 
 impl<'a> Act<'a> {
     pub(crate) fn new(ray: &'a mut Ray, now: TimeMs) -> Self {
-        Self { ray, now, lost: VecDeque::new(), failing: VecDeque::new(), doomed: VecDeque::new() }
+        let (lost, unmade) = (VecDeque::new(), VecDeque::new());
+        Self { ray, now, lost, unmade, failing: VecDeque::new(), doomed: VecDeque::new() }
     }
 
     /// Does what follows from the changes, until nothing does. Objects that fail come before those that are lost,
-    /// so that nothing is made again for what cannot be made.
+    /// so that nothing is made again for what cannot be made. What was put comes last: its task may run again, and put
+    /// it again.
     pub(crate) fn settle(&mut self) {
         loop {
             if let Some((object, reason)) = self.failing.pop_front() {
@@ -49,6 +53,8 @@ impl<'a> Act<'a> {
                 self.fail_task(operation, Reason::DependencyFailed(argument));
             } else if let Some(object) = self.lost.pop_front() {
                 self.make_again(object);
+            } else if let Some(object) = self.unmade.pop_front() {
+                self.fail_put(object);
             } else {
                 return;
             }
@@ -100,11 +106,14 @@ impl Ray {
     }
 
     /// Which task the calls of a process are made in.
-    pub(crate) fn creator(&self, worker: &Worker) -> Creator {
-        match (worker.role, worker.running.first()) {
-            (Role::Driver, _) => Creator::Root,
-            (Role::Worker, Some(run)) => Creator::Task(run.operation),
-            (Role::Worker, None) => Creator::Nobody,
+    pub(crate) fn creator(&self, worker: &Worker, call: Option<TaskCall>) -> Result<Creator, Refusal> {
+        let named = call.and_then(|call| call.run);
+        match (worker.role, named, worker.running.first()) {
+            (Role::Driver, ..) => Ok(Creator::Root),
+            (Role::Worker, Some(run), _) if worker.running.contains(&run) => Ok(Creator::Task(run.operation)),
+            (Role::Worker, Some(run), _) => Err(Refusal::OtherAttempt { operation: run.operation }),
+            (Role::Worker, None, Some(run)) => Ok(Creator::Task(run.operation)),
+            (Role::Worker, None, None) => Ok(Creator::Nobody),
         }
     }
 

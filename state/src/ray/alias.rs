@@ -1,7 +1,7 @@
 //! Ids that mean other objects, and ids that are inside objects.
 
 use crate::ray::Ray;
-use crate::ray::act::Act;
+use crate::ray::act::{Act, Owner};
 use crate::ray::answer::Answer;
 use crate::ray::command::{Origin, Run};
 use crate::ray::ids::ObjectId;
@@ -23,8 +23,10 @@ impl Act<'_> {
         let pointer = self.ray.object(alias)?.target;
         self.ray.object(target)?;
         self.ray.check_run(run)?;
+        let mut anew = false;
         match pointer {
             Target::Unknown => {}
+            Target::To(known) if known != target && self.ray.may_point_anew(alias, run) => anew = true,
             Target::To(known) if known == target || self.ray.was_tried_again(alias) => {
                 return Ok(Answer::Done);
             }
@@ -33,7 +35,13 @@ impl Act<'_> {
             Target::Canonical => return Err(Refusal::AliasOfValue { alias }),
         }
         if self.ray.index.trees.same(alias, target) {
-            return Err(Refusal::AliasCycle { alias, target });
+            let members = self.ray.index.trees.members(alias);
+            if !anew || self.ray.pointing_at(alias, &members).contains(&target) {
+                return Err(Refusal::AliasCycle { alias, target });
+            }
+        }
+        if anew {
+            self.detach(alias);
         }
         if self.ray.can_bring(target) {
             let members = self.ray.index.trees.members(alias);
@@ -50,8 +58,9 @@ impl Act<'_> {
             // each time.
             self.ray.point(alias, target);
         }
+        self.pass_wishes_on(alias);
         self.ray.object_mut(alias).creation = false;
-        if let Producer::Put { by } = self.ray.objects[&alias].producer {
+        if let Producer::Put { by, .. } = self.ray.objects[&alias].producer {
             self.ray.index.unwritten.remove(&(by, alias));
         }
         self.judge_maker(alias);
@@ -72,11 +81,11 @@ impl Act<'_> {
             Ok(object) => {
                 if let Some(known) = &object.contained {
                     let same = known.iter().map(|inner| inner.object).eq(contained.iter().copied());
-                    return if same {
-                        Ok(Answer::Done)
-                    } else {
-                        Err(Refusal::ContainedAlready { object: id })
-                    };
+                    if !same {
+                        return Err(Refusal::ContainedAlready { object: id });
+                    }
+                    self.contain_again(owner, contained);
+                    return Ok(Answer::Done);
                 }
                 false
             }
@@ -102,6 +111,21 @@ impl Act<'_> {
             self.ray.object_mut(id).contained = Some(list);
         }
         Ok(Answer::Done)
+    }
+}
+
+impl Act<'_> {
+    /// A later attempt wrote the same object anew, and gives the references away a second time. Calls of a process
+    /// that says who it is come once, so it has taken them for that.
+    fn contain_again(&mut self, owner: Owner, contained: &[ObjectId]) {
+        if owner == Owner::Nobody {
+            return;
+        }
+        let Ok(given) = self.ray.transferable(owner, contained.iter().copied()) else { return };
+        for (object, _) in contained.iter().copied().zip(given).filter(|(_, held)| *held) {
+            self.ray.disown(owner, object);
+            self.drop_one(object);
+        }
     }
 }
 

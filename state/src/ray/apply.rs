@@ -153,6 +153,7 @@ impl Act<'_> {
                 true
             }
             Decision::SetAlgorithm(algorithm) => self.choose(algorithm),
+            Decision::Unreported { runs } => self.unreported(&runs),
         };
         (Answer::Done, changed)
     }

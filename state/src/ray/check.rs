@@ -105,7 +105,9 @@ impl Ray {
             ensure(queued || entry.holds.is_empty(), || format!("task {id} owns references"))?;
             let most = entry.options.max_retries;
             ensure(most.is_none_or(|most| entry.spent <= most), || format!("task {id} was tried too often"))?;
-            for object in &entry.holds {
+            let runs = matches!(entry.stage, Stage::Queued | Stage::Running { .. });
+            ensure(runs || entry.kept.is_empty(), || format!("task {id} keeps what its calls made"))?;
+            for object in entry.holds.iter().chain(&entry.kept) {
                 ensure(self.objects.contains_key(object), || {
                     format!("task {id} owns {object}, which is gone")
                 })?;

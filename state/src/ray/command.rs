@@ -44,6 +44,15 @@ pub struct Run {
     pub attempt: Attempt,
 }
 
+/// A call of a running task that makes objects: the same call of a later attempt gets the same objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCall {
+    /// Which of the tasks that the worker was given it is; without that, the first of them.
+    pub run: Option<Run>,
+    /// Its place among the calls of that task, from 0.
+    pub place: u32,
+}
+
 /// What a client asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
@@ -63,16 +72,15 @@ pub enum Request {
         worker: WorkerId,
         task: Task,
         options: TaskOptions,
-        /// Its place among the calls of the caller's running task, from 0: the same call of a later attempt gets
-        /// the same objects.
-        child: Option<u32>,
-        /// The idle worker that the task would be given to now. Counts if it still could be.
+        child: Option<TaskCall>,
+        /// The idle worker that the task would be given to now ([`super::Ray::hint`]). Counts if it still could be,
+        /// and nothing else waits.
         hint: Option<WorkerId>,
     },
     /// Answers [`super::Answer::Object`].
     Put {
         worker: WorkerId,
-        child: Option<u32>,
+        child: Option<TaskCall>,
     },
     /// The object is to come to the worker's store.
     Get {
@@ -146,7 +154,7 @@ pub struct Registration {
     pub attributed: bool,
     /// It sends heartbeats, and asks with the attempt that it means.
     pub extended: bool,
-    /// How many tasks it may be given at a time; it runs them in order. At least 1.
+    /// How many tasks it may be given at a time, at most; it runs them in order. At least 1.
     pub slots: u32,
 }
 
@@ -230,6 +238,9 @@ pub enum Decision {
     Rearm { term: Term },
     /// How tasks are chosen from now on.
     SetAlgorithm(Algorithm),
+    /// Tasks of workers of 2016 that live: all their results came to be, and nobody heard of their ends for so long
+    /// that the reports must have been lost.
+    Unreported { runs: Vec<Run> },
 }
 
 /// How a task is chosen for an idle worker. Upstream's command line had the same two.

@@ -11,7 +11,6 @@ use crate::ray::limits::DEAD_KEPT;
 use crate::ray::object::Target;
 use crate::ray::operation::Stage;
 use crate::ray::refusal::Refusal;
-use crate::ray::view::Reason;
 
 impl Act<'_> {
     pub(crate) fn leave(&mut self, peer: Peer) -> Result<Answer, Refusal> {
@@ -122,11 +121,11 @@ impl Act<'_> {
         }
     }
 
-    /// What a process put and did not write will never come.
+    /// What a process put and did not write will never come, unless its task puts it again.
     fn give_up_puts(&mut self, process: WorkerId) {
         let all = (process, ObjectId(0))..=(process, ObjectId(u64::MAX));
         let unwritten = self.ray.index.unwritten.range(all);
-        self.failing.extend(unwritten.map(|(_, object)| (*object, Reason::PutObject)));
+        self.unmade.extend(unwritten.map(|(_, object)| *object));
     }
 
     /// Has a delivery come from another store, if one is left. Otherwise it is begun anew when the object is there
@@ -165,6 +164,7 @@ impl Act<'_> {
         entry.not_before = None;
         let (holds, results) = (std::mem::take(&mut entry.holds), entry.results.clone());
         self.ray.lineage_finish(operation);
+        self.end_calls(operation);
         for result in results {
             let object = self.ray.object_mut(result);
             object.target = Target::Canonical;

@@ -13,7 +13,7 @@ use crate::ray::refusal::Refusal;
 impl Act<'_> {
     pub(crate) fn get(&mut self, worker: WorkerId, object: ObjectId) -> Result<Answer, Refusal> {
         let asks = self.ray.living(worker)?;
-        let (store, creator) = (asks.store, self.ray.creator(asks));
+        let (store, creator) = (asks.store, self.ray.creator(asks, None)?);
         self.ray.living_store(store)?;
         self.ray.object(object)?;
         at_most("gets that wait", self.ray.index.getters.len() as u64 + 1, GETS_MAX)?;

@@ -37,6 +37,8 @@ pub const COUNT_MAX: u64 = 1 << 40;
 pub const BATCH_MAX: u64 = 100_000;
 /// Tasks that one worker may have at a time.
 pub const SLOTS_MAX: u32 = 4_096;
+/// Tasks that a worker with as many slots is given at first: it is given more with every report.
+pub(crate) const WINDOW_FIRST: u32 = 2;
 /// Calls of one task that are recognised when the task runs again.
 pub const CHILDREN_MAX: usize = 100_000;
 /// Bytes of an error text that is remembered.

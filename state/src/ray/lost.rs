@@ -30,7 +30,7 @@ impl Act<'_> {
             return;
         }
         let Producer::Task(operation) = self.ray.objects[&id].producer else {
-            self.failing.push_back((id, Reason::PutObject));
+            self.unmade.push_back(id);
             return;
         };
         let Some(entry) = self.ray.entry(operation).filter(|entry| !entry.evicted) else {

@@ -29,8 +29,8 @@
 //! | `apply`, `act`, `session` | the match over all commands; one command's work; exactly-once execution |
 //! | `record`, `object`, `operation`, `peers`, `function`, `export`, `outbox` | what is kept |
 //! | `index`, `tree`, `queue`, `lineage` | what is derived from that, so that nothing is searched |
-//! | `references`, `release`, `alias`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
-//! | `register`, `submit`, `plan`, `assign`, `report` | workers and tasks, as upstream had them |
+//! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
+//! | `register`, `submit`, `calls`, `plan`, `assign`, `report` | workers, tasks and what tasks call |
 //! | `expire`, `retry`, `lost`, `reconcile` | what dies, what is tried again, what is lost |
 //! | `query`, `check`, `part`, [`limits`] | what is shown; what must hold; snapshots; bounds |
 
@@ -43,6 +43,7 @@ mod alias;
 mod answer;
 mod apply;
 mod assign;
+mod calls;
 mod check;
 mod command;
 mod delivery;
@@ -69,6 +70,7 @@ mod references;
 mod refusal;
 mod register;
 mod release;
+mod repoint;
 mod report;
 mod retry;
 mod session;
@@ -78,7 +80,7 @@ mod tree;
 pub use answer::Answer;
 pub use command::{
     Algorithm, Argument, Assignment, Command, Decision, Origin, Peer, Previous, Registration, Request, Role,
-    Run, Stamp, Task, TaskOptions,
+    Run, Stamp, Task, TaskCall, TaskOptions,
 };
 pub use order::{Order, Source};
 pub use record::Ray;

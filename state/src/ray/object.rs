@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TimeMs;
+use crate::ray::command::Run;
 use crate::ray::ids::{ObjectId, OperationId, OrderId, StoreId, WorkerId};
 use crate::ray::order::Source;
 use crate::ray::view::Failure;
@@ -49,9 +50,11 @@ pub(crate) enum Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Producer {
     Task(OperationId),
-    /// Nothing: a process wrote what it had in its memory.
+    /// A process wrote what it had in its memory. Only the next attempt of the task that it was in can do so again.
     Put {
         by: WorkerId,
+        /// The attempt that put it last, if later ones can be told to mean the same object.
+        run: Option<Run>,
     },
 }
 

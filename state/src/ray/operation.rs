@@ -53,6 +53,9 @@ pub(crate) struct Entry {
     pub(crate) history: Vec<String>,
     /// References that the task itself owns, once for each, while it is queued.
     pub(crate) holds: Vec<ObjectId>,
+    /// References that the task owns to what earlier attempts put and submitted, once for each, until the next one
+    /// has come to its end.
+    pub(crate) kept: Vec<ObjectId>,
     /// What it submitted and put, by its place among its calls.
     pub(crate) children: OrdMap<u32, Child>,
     pub(crate) error: Bytes,
@@ -103,6 +106,7 @@ impl Entry {
             not_before: None,
             history: Vec::new(),
             holds: Vec::new(),
+            kept: Vec::new(),
             children: OrdMap::new(),
             error: Bytes::new(),
             counted: false,

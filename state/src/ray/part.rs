@@ -239,7 +239,7 @@ impl Ray {
         let inner = self.objects.values().flat_map(|object| object.contained.iter().flatten());
         let inner = inner.filter(|inner| inner.held).map(|inner| inner.object);
         let entries = || self.operations.values().filter_map(|found| found.entry());
-        let held = entries().flat_map(|entry| entry.holds.iter().copied());
+        let held = entries().flat_map(|entry| entry.holds.iter().chain(&entry.kept).copied());
         let owned = self.references.keys().map(|(_, object)| *object);
         if let Some(object) = inner.chain(held).chain(owned).find(|object| !known(object)) {
             return Err(format!("somebody refers to object {object}, which is not there"));
@@ -270,7 +270,7 @@ impl Ray {
             *counts.entry(*object).or_default() += count;
         }
         for found in self.operations.values() {
-            for object in found.entry().iter().flat_map(|entry| &entry.holds) {
+            for object in found.entry().iter().flat_map(|entry| entry.holds.iter().chain(&entry.kept)) {
                 *counts.entry(*object).or_default() += 1;
             }
         }
@@ -299,7 +299,7 @@ impl Ray {
 
     fn derive_places(&mut self) {
         for (id, object) in &self.objects {
-            if let (Producer::Put { by }, true) = (object.producer, object.creation) {
+            if let (Producer::Put { by, .. }, true) = (object.producer, object.creation) {
                 self.index.unwritten.insert((by, *id));
             }
             for location in &object.locations {

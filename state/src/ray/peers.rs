@@ -15,8 +15,11 @@ pub(crate) struct Worker {
     pub(crate) store: StoreId,
     pub(crate) attributed: bool,
     pub(crate) extended: bool,
-    /// How many tasks it may have at a time.
+    /// How many tasks it may have at a time, at most.
     pub(crate) slots: u32,
+    /// How many it may have now: more with every report, and one after it gave some back. So a worker whose tasks
+    /// take long has few that wait for it, and one whose tasks take no time is never out of work.
+    pub(crate) window: u32,
     pub(crate) since_ms: TimeMs,
     /// It asked for a task once, and was told of all exports then.
     pub(crate) initialised: bool,
@@ -37,7 +40,12 @@ impl Worker {
 
     /// Whether it is in the list of idle workers.
     pub(crate) fn is_free(&self) -> bool {
-        self.is_alive() && self.accepting && self.running.len() < self.slots as usize
+        self.is_alive() && self.accepting && self.running.len() < self.room()
+    }
+
+    /// How many tasks it may have now.
+    pub(crate) fn room(&self) -> usize {
+        self.window.min(self.slots) as usize
     }
 
     /// Where it listens.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ids::TimeMs;
 use crate::ray::Ray;
-use crate::ray::command::Assignment;
+use crate::ray::command::{Argument, Assignment, Task};
 use crate::ray::function::Slot;
 use crate::ray::ids::{Attempt, OperationId, StoreId, WorkerId};
 
@@ -24,7 +24,7 @@ impl Ray {
         let mut idle: Vec<WorkerId> = self.idle.iter().copied().collect();
         let mut load: BTreeMap<WorkerId, usize> = BTreeMap::new();
         let mut allowed = 1;
-        let deepest = idle.iter().map(|worker| self.workers[worker].slots as usize).max().unwrap_or(1);
+        let deepest = idle.iter().map(|worker| self.workers[worker].room()).max().unwrap_or(1);
         while allowed <= deepest {
             let mut place = 0;
             while place < idle.len() && planned.len() < most {
@@ -47,7 +47,7 @@ impl Ray {
                 planned.push(Assignment { operation, attempt: Attempt(attempt.0 + 1), worker: id });
                 trial.dequeue(operation);
                 *carries += 1;
-                if *carries >= worker.slots as usize {
+                if *carries >= worker.room() {
                     idle.swap_remove(place);
                 } else {
                     place += 1;
@@ -56,6 +56,28 @@ impl Ray {
             allowed += 1;
         }
         planned
+    }
+
+    /// The worker that a task which is submitted now would be given to, if nothing else waits: the first of those
+    /// with the fewest tasks. `None`: the planner has to look.
+    #[must_use]
+    pub fn hint(&self, task: &Task) -> Option<WorkerId> {
+        if self.idle.is_empty() || !self.index.queue.ready.is_empty() {
+            return None;
+        }
+        let function = self.functions.get(self.functions.slot(&task.name)?)?;
+        let awaited = task.arguments.iter().filter_map(|argument| match argument {
+            Argument::Object(object) => Some(*object),
+            Argument::Value { .. } => None,
+        });
+        if awaited.into_iter().any(|object| self.available(object).is_none()) {
+            return None;
+        }
+        let able = self.idle.iter().filter(|worker| function.workers.contains(*worker));
+        able.filter_map(|id| Some((id, self.workers.get(id)?)))
+            .filter(|(_, worker)| worker.suspect_until.is_none())
+            .min_by_key(|(_, worker)| worker.running.len())
+            .map(|(id, _)| *id)
     }
 
     /// When the next task may be tried again, or the next worker be given one: after `now`, for what is due already

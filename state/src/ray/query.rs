@@ -158,6 +158,22 @@ impl Ray {
         }
     }
 
+    /// How much there is of what, without looking at every object.
+    #[must_use]
+    pub fn counts(&self) -> view::Counts {
+        let drivers = self.workers.values().filter(|worker| worker.is_alive() && worker.role == Role::Driver);
+        view::Counts {
+            workers: self.index.workers_alive - drivers.count() as u64,
+            stores: (self.stores.len() - self.index.dead_stores.len()) as u64,
+            queued: self.index.queue.waiting.len() as u64,
+            running: self.index.running,
+            succeeded: self.succeeded,
+            failed: self.failures,
+            objects: self.objects.len() as u64,
+            orders: self.outbox.len() as u64,
+        }
+    }
+
     /// The living peers whose silence is measured.
     #[must_use]
     pub fn watched(&self) -> Vec<view::Watched> {

@@ -28,7 +28,10 @@ impl Act<'_> {
             found => found?,
         };
         if let Target::To(target) = object.target {
-            return Err(Refusal::ReadyAlias { object: id, target });
+            if !self.ray.may_point_anew(id, run) || self.ray.check_run(run).is_err() {
+                return Err(Refusal::ReadyAlias { object: id, target });
+            }
+            self.detach(id);
         }
         self.stored(id, store);
         Ok(Answer::Done)
@@ -53,7 +56,7 @@ impl Act<'_> {
         let made = std::mem::take(&mut self.ray.object_mut(id).creation);
         let producer = self.ray.objects[&id].producer;
         match producer {
-            Producer::Put { by } if made => drop(self.ray.index.unwritten.remove(&(by, id))),
+            Producer::Put { by, .. } if made => drop(self.ray.index.unwritten.remove(&(by, id))),
             Producer::Put { .. } | Producer::Task(_) => {}
         }
         for _ in 0..u8::from(delivered) + u8::from(made) {
@@ -101,8 +104,10 @@ impl Ray {
     /// Whether a copy that nobody ordered is not to be kept: the object failed for good, or was made by an earlier
     /// attempt and has a copy of that.
     fn is_unwanted(&self, object: &Object) -> bool {
-        let Producer::Task(operation) = object.producer else { return object.failure.is_some() };
-        let again = self.entry(operation).is_some_and(|entry| entry.attempt.0 > 1);
+        let again = match object.producer {
+            Producer::Task(operation) => self.entry(operation).is_some_and(|entry| entry.attempt.0 > 1),
+            Producer::Put { run, .. } => run.is_some_and(|run| run.attempt.0 > 1),
+        };
         object.failure.is_some() || (again && !object.creation && !object.locations.is_empty())
     }
 

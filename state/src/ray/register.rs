@@ -9,7 +9,8 @@ use crate::ray::answer::Answer;
 use crate::ray::command::{Registration, Role};
 use crate::ray::ids::{FunctionName, StoreId, WorkerId};
 use crate::ray::limits::{
-    FIRST_PORT, FUNCTIONS_MAX, NAME_BYTES_MAX, PEERS_MAX, PORTS, RESULTS_MAX, SLOTS_MAX, at_most,
+    FIRST_PORT, FUNCTIONS_MAX, NAME_BYTES_MAX, PEERS_MAX, PORTS, RESULTS_MAX, SLOTS_MAX, WINDOW_FIRST,
+    at_most,
 };
 use crate::ray::peers::{Store, Worker};
 use crate::ray::refusal::Refusal;
@@ -52,6 +53,7 @@ impl Act<'_> {
             attributed: wanted.attributed,
             extended: wanted.extended,
             slots: wanted.slots,
+            window: WINDOW_FIRST,
             since_ms: self.now,
             initialised: false,
             accepting: false,

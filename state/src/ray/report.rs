@@ -32,6 +32,7 @@ impl Act<'_> {
         previous: Option<Previous>,
         run: Option<Run>,
     ) -> Result<Answer, Refusal> {
+        let is_report = previous.is_some();
         let worker = self.ray.executor(id)?;
         let current = match run {
             None => worker.running.first().copied(),
@@ -48,13 +49,40 @@ impl Act<'_> {
             self.replay_exports(id);
         }
         if let (Some(previous), Some(run)) = (previous, current) {
+            let worker = self.ray.worker_mut(id);
+            worker.window = worker.slots.min(worker.window.saturating_add(1));
             self.report(id, run, previous);
         }
         let worker = self.ray.worker_mut(id);
         worker.accepting = true;
         worker.suspect_until = None;
+        if !is_report {
+            // One more, although what it has is not over: it waits within that.
+            let more = u32::try_from(worker.running.len() + 1).unwrap_or(u32::MAX);
+            worker.window = worker.slots.min(worker.window.max(more));
+        }
         self.ray.follow_idle(id);
         Ok(Answer::Done)
+    }
+
+    /// A worker of 2016 reports once, and what was lost with the node that it was told to does not come again. Whether
+    /// there was such a task. Of what it made nothing says that it failed.
+    pub(crate) fn unreported(&mut self, runs: &[Run]) -> bool {
+        let mut changed = false;
+        for run in runs.iter().copied() {
+            let Some(Stage::Running { worker, .. }) = self.ray.entry(run.operation).map(|entry| entry.stage)
+            else {
+                continue;
+            };
+            if !self.ray.is_unreported(worker, run) {
+                continue;
+            }
+            self.report(worker, run, Previous { succeeded: true, error: Bytes::new() });
+            self.ray.worker_mut(worker).accepting = true;
+            self.ray.follow_idle(worker);
+            changed = true;
+        }
+        changed
     }
 
     /// The tasks go back into the queue, as if they had never been given to the worker.
@@ -63,8 +91,10 @@ impl Act<'_> {
         for run in runs.iter().rev() {
             self.take_back(id, *run);
         }
-        // It waits within a task, and runs nothing else before that ends.
-        self.ray.worker_mut(id).accepting = false;
+        // It is busy with a long one, and asks for more when it wants more.
+        let worker = self.ray.worker_mut(id);
+        worker.accepting = worker.running.is_empty();
+        worker.window = 1;
         self.ray.follow_idle(id);
         Ok(Answer::Done)
     }
@@ -109,6 +139,7 @@ impl Act<'_> {
         self.ray.index.reported.insert((store, run.operation));
         let results = self.ray.entry(run.operation).map(|entry| entry.results.clone()).unwrap_or_default();
         self.lost.extend(results.into_iter().filter(|result| self.ray.is_lost(*result)));
+        self.end_calls(run.operation);
         self.judge_task(run.operation);
     }
 
@@ -129,6 +160,25 @@ impl Act<'_> {
 }
 
 impl Ray {
+    /// The tasks whose workers of 2016 have made all results and have not said that they are done. Tasks without
+    /// results are not among them: nothing tells whether those are done.
+    #[must_use]
+    pub fn unreported(&self) -> Vec<Run> {
+        let workers = self.workers.iter().filter(|(_, worker)| !worker.extended);
+        let first = workers.filter_map(|(id, worker)| Some((*id, *worker.running.first()?)));
+        first.filter(|(worker, run)| self.is_unreported(*worker, *run)).map(|(_, run)| run).collect()
+    }
+
+    fn is_unreported(&self, worker: WorkerId, run: Run) -> bool {
+        let Some(worker) = self.workers.get(&worker) else { return false };
+        let made = |result: &ObjectId| !self.is_awaited(*result);
+        !worker.extended
+            && worker.running.first() == Some(&run)
+            && self.entry(run.operation).is_some_and(|entry| {
+                entry.is_run(run) && !entry.results.is_empty() && entry.results.iter().all(made)
+            })
+    }
+
     /// A worker does not run a task any more, however that ended.
     pub(crate) fn stop_running(&mut self, id: WorkerId, run: Run) {
         self.worker_mut(id).running.retain(|known| *known != run);

@@ -57,6 +57,7 @@ impl Act<'_> {
         entry.spent += 1;
         let wait = back_off(entry.spent);
         entry.not_before = (wait.0 > 0).then(|| now.plus(wait));
+        self.keep_calls(operation);
         self.requeue(operation);
     }
 
@@ -181,6 +182,7 @@ impl Act<'_> {
             }
         }
         self.ray.lineage_finish(operation);
+        self.end_calls(operation);
         for object in holds {
             self.drop_one(object);
         }
@@ -191,6 +193,10 @@ impl Act<'_> {
         if !self.ray.is_awaited(id) {
             return;
         }
+        self.detach_from_lost(id);
+        if !self.ray.objects.contains_key(&id) {
+            return;
+        }
         let failure = Arc::new(self.ray.describe(&self.ray.objects[&id], reason));
         let members = self.ray.index.trees.members(id);
         let object = self.ray.object_mut(id);
@@ -198,7 +204,7 @@ impl Act<'_> {
         object.target = Target::Canonical;
         let made = std::mem::take(&mut object.creation);
         let producer = object.producer;
-        if let Producer::Put { by } = producer {
+        if let Producer::Put { by, .. } = producer {
             self.ray.index.unwritten.remove(&(by, id));
         }
         for member in &members {

@@ -1,4 +1,4 @@
-//! New tasks and new objects.
+//! New tasks.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -8,12 +8,10 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::ray::Ray;
 use crate::ray::act::{Act, Owner};
 use crate::ray::answer::Answer;
-use crate::ray::command::{Argument, Origin, Task, TaskOptions};
+use crate::ray::command::{Argument, Origin, Task, TaskCall, TaskOptions};
 use crate::ray::function::Slot;
 use crate::ray::ids::{ObjectId, OperationId, WorkerId};
-use crate::ray::limits::{
-    ARGUMENTS_MAX, CHILDREN_MAX, OBJECTS_MAX, ORDERS_MAX, QUEUE_MAX, TASK_BYTES_MAX, at_most,
-};
+use crate::ray::limits::{ARGUMENTS_MAX, OBJECTS_MAX, ORDERS_MAX, QUEUE_MAX, TASK_BYTES_MAX, at_most};
 use crate::ray::object::{Object, Producer};
 use crate::ray::operation::{Child, Entry, Kind, Operation};
 use crate::ray::refusal::Refusal;
@@ -25,14 +23,14 @@ pub(crate) struct Submission {
     pub(crate) worker: WorkerId,
     pub(crate) task: Task,
     pub(crate) options: TaskOptions,
-    pub(crate) child: Option<u32>,
+    pub(crate) child: Option<TaskCall>,
     pub(crate) hint: Option<WorkerId>,
 }
 
 impl Act<'_> {
     pub(crate) fn submit(&mut self, origin: Origin, wanted: Submission) -> Result<Answer, Refusal> {
         let owner = self.owner(origin)?;
-        let creator = self.ray.creator(self.ray.living(wanted.worker)?);
+        let creator = self.ray.creator(self.ray.living(wanted.worker)?, wanted.child)?;
         if wanted.task.results_given != 0 {
             return Err(invalid("result", "must be empty: the scheduler gives out the ids".to_owned()));
         }
@@ -72,23 +70,6 @@ impl Act<'_> {
         Ok(Answer::Submitted { results })
     }
 
-    pub(crate) fn put(&mut self, worker: WorkerId, child: Option<u32>) -> Result<Answer, Refusal> {
-        let creator = self.ray.creator(self.ray.living(worker)?);
-        if let Some(Child { object: Some(object), .. }) = self.ray.child(creator, child)
-            && self.ray.objects.get(&object).is_some_and(|object| object.failure.is_none())
-        {
-            let present = self.ray.available(object).is_some();
-            return Ok(Answer::Object { object, present });
-        }
-        at_most("objects", self.ray.objects.len() as u64 + 1, OBJECTS_MAX)?;
-        let object = self.ray.new_object(Producer::Put { by: worker });
-        self.ray.index.unwritten.insert((worker, object));
-        let operation = self.ray.new_operation(Operation { creator, kind: Kind::Put(object) });
-        self.ray.show(operation);
-        self.ray.remember_child(creator, child, Child { operation, digest: 0, object: Some(object) });
-        Ok(Answer::Object { object, present: false })
-    }
-
     /// Puts a recorded task into the queue, and gives it to the worker of the hint if that still can be.
     fn begin_task(&mut self, operation: OperationId, slot: Slot, hint: Option<WorkerId>) {
         self.ray.lineage_enter(operation);
@@ -97,7 +78,10 @@ impl Act<'_> {
         let failed = failed.into_iter().find(|argument| self.ray.has_failed(*argument));
         if let Some(argument) = failed {
             self.doomed.push_back((operation, argument));
-        } else if let Some(worker) = hint {
+        } else if let Some(worker) = hint
+            // Whoever waits longer is not passed by.
+            && self.ray.index.queue.ready.len() == 1
+        {
             self.assign_if_due(operation, worker);
         }
     }
@@ -153,29 +137,13 @@ impl Ray {
         Ok(())
     }
 
-    fn child(&self, creator: Creator, child: Option<u32>) -> Option<Child> {
-        let Creator::Task(parent) = creator else { return None };
-        self.entry(parent)?.children.get(&child?).copied()
-    }
-
     /// The task that an earlier attempt of the creator submitted with the same call, if its results are there.
-    fn made_before(&self, creator: Creator, child: Option<u32>, digest: u64) -> Option<OperationId> {
-        let known = self.child(creator, child)?;
+    fn made_before(&self, creator: Creator, call: Option<TaskCall>, digest: u64) -> Option<OperationId> {
+        let known = self.child(creator, call)?;
         let entry = self.entry(known.operation)?;
         let intact = |result: &ObjectId| self.objects.contains_key(result) && !self.has_failed(*result);
         let same = known.object.is_none() && known.digest == digest;
         (same && entry.results.iter().all(intact)).then_some(known.operation)
-    }
-
-    fn remember_child(&mut self, creator: Creator, place: Option<u32>, child: Child) {
-        let (Creator::Task(parent), Some(place)) = (creator, place) else { return };
-        if self.entry(parent).is_none() {
-            return;
-        }
-        let children = &mut self.entry_mut(parent).children;
-        if children.len() < CHILDREN_MAX || children.contains_key(&place) {
-            children.insert(place, child);
-        }
     }
 }
 

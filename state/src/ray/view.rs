@@ -204,6 +204,21 @@ pub struct Totals {
     pub lineage_bytes: u64,
 }
 
+/// The sizes of a scheduler.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub workers: u64,
+    pub stores: u64,
+    pub queued: u64,
+    pub running: u64,
+    /// Since the job began.
+    pub succeeded: u64,
+    /// Since the job began.
+    pub failed: u64,
+    pub objects: u64,
+    pub orders: u64,
+}
+
 /// A peer whose silence is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {

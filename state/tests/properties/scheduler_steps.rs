@@ -8,7 +8,7 @@ use tripod_state::ids::{Term, TimeMs};
 use tripod_state::ray::ids::{Attempt, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId};
 use tripod_state::ray::{
     Algorithm, Argument, Assignment, Decision, Origin, Peer, Previous, Registration, Request, Role, Run,
-    Task, TaskOptions,
+    Task, TaskCall, TaskOptions,
 };
 
 /// One thing that happens.
@@ -95,7 +95,10 @@ fn options() -> impl Strategy<Value = TaskOptions> {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let child = || select(vec![None, None, Some(0_u32), Some(1)]);
+    let child = || {
+        let call = |place| Some(TaskCall { run: None, place });
+        select(vec![None, None, call(0), call(1)])
+    };
     let maybe_run = || proptest::option::weighted(0.3, run());
     prop_oneof![
         1 => (1_u8..3).prop_map(|host| Request::RegisterStore { address: format!("10.0.0.{host}:1") }).boxed(),

@@ -8,6 +8,7 @@
 //! | `search` | many histories, and the shortest one that fails |
 //! | `machine` | a state with one job, and short words for what the tests do |
 //! | `facts` | single facts, written by hand |
+//! | `rows` | fixed scenarios in which the leader is killed after every step |
 //! | `failures` | a world of processes that die, repeat themselves and come late, and the laws that hold in it |
 //!
 //! `TRIPOD_CASES=N` runs N histories, `TRIPOD_SEED=S` begins with the one that a failure named.
@@ -17,6 +18,7 @@ mod facts;
 mod failures;
 mod generate;
 mod machine;
+mod rows;
 mod search;
 mod upstream;
 

@@ -6,7 +6,7 @@ use tripod_state::level::{self, PREVIEW};
 use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::{
     Answer, Argument, Assignment, Command as Ray, Decision, Order, Origin, Peer, Previous, Refusal,
-    Registration, Request, Role, Run, Source, Stamp, Task, TaskOptions, limits, view,
+    Registration, Request, Role, Run, Source, Stamp, Task, TaskCall, TaskOptions, limits, view,
 };
 use tripod_state::snapshot::Record;
 use tripod_state::{Command, Fault, State, job};
@@ -378,11 +378,11 @@ fn children_of_a_task_that_runs_again_keep_their_ids() {
     let call = |worker, name: &str, child| {
         let task = Task { name: name_of(name), arguments: Vec::new(), results_given: 0 };
         let (options, hint) = (TaskOptions::default(), None);
-        Request::Submit { worker, task, options, child: Some(child), hint }
+        Request::Submit { worker, task, options, child: Some(TaskCall { run: None, place: child }), hint }
     };
     let first = machine.ask(call(WORKER, "f", 0)).expect("it is known");
     let Ok(Answer::Object { object, present: false }) =
-        machine.ask(Request::Put { worker: WORKER, child: Some(1) })
+        machine.ask(Request::Put { worker: WORKER, child: Some(TaskCall { run: None, place: 1 }) })
     else {
         panic!("a new object");
     };
@@ -423,4 +423,19 @@ fn a_delivery_that_was_lost_is_begun_anew_when_the_object_is_there_again() {
     let run = Run { operation: OperationId(0), attempt: tripod_state::ray::ids::Attempt(2) };
     assert_eq!(machine.ray().execution(run).map(|found| found.store_output), Some(vec![false]));
     machine.ray().check().expect("the books balance");
+}
+
+#[test]
+fn a_lone_task_is_hinted_to_the_worker_that_the_planner_would_take() {
+    let mut machine = Machine::with_scheduler();
+    let task = |arguments| Task { name: name_of("f"), arguments, results_given: 0 };
+    assert_eq!(machine.ray().hint(&task(Vec::new())), Some(WORKER));
+    let missing = machine.put();
+    assert_eq!(machine.ray().hint(&task(vec![Argument::Object(missing)])), None, "it has to wait");
+    let other = Task { name: name_of("unknown"), ..task(Vec::new()) };
+    assert_eq!(machine.ray().hint(&other), None, "nobody executes it");
+    machine.submit("f", Vec::new()).unwrap();
+    assert_eq!(machine.ray().hint(&task(Vec::new())), None, "another one waits");
+    assert_eq!(machine.assign()[0].worker, WORKER);
+    assert_eq!(machine.ray().hint(&task(Vec::new())), None, "nobody is idle");
 }

@@ -11,7 +11,7 @@ use tripod_state::ray::ids::{
 };
 use tripod_state::ray::{
     Algorithm, Argument, Command, Decision, Origin, Peer, Previous, Ray, Registration, Request, Role, Run,
-    Stamp, Task, TaskOptions,
+    Stamp, Task, TaskCall, TaskOptions,
 };
 
 use crate::script::Line;
@@ -122,7 +122,7 @@ fn request(line: &Line<'_>) -> Request {
     let worker = || WorkerId(line.number(line.word(1)));
     let object = |place: usize| ObjectId(line.number(line.word(place)));
     let about = line.option("run").map(|text| run(line, text));
-    let child = line.get("child");
+    let child = line.get("child").map(|place| TaskCall { run: None, place });
     match line.word(0) {
         "ray-store" => Request::RegisterStore { address: line.text(1) },
         "ray-worker" => Request::RegisterWorker(registration(line)),

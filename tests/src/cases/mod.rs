@@ -29,7 +29,9 @@ pub(crate) enum Case {
     ReservedPorts,
     /// Every API scenario with that release gives upstream's outcome.
     Conformance { release: String },
-    /// The Python package does what its tests say.
+    /// The Python package can be installed from the checkout.
+    PythonInstall,
+    /// It does what its tests say.
     PythonPackage,
     /// The same, with drivers and workers at a real cluster.
     PythonCluster,
@@ -55,6 +57,7 @@ impl fmt::Display for Case {
             Self::Comparison => write!(f, "comparison"),
             Self::ReservedPorts => write!(f, "reserved ports"),
             Self::PythonPackage => write!(f, "python package"),
+            Self::PythonInstall => write!(f, "python install"),
             Self::PythonCluster => write!(f, "python cluster"),
             Self::Conformance { release } => write!(f, "conformance {release}"),
             Self::Raw { dialect } => write!(f, "raw calls {}", dialect.name),
@@ -73,7 +76,7 @@ impl fmt::Display for Case {
 
 /// The cases that share a cluster, and those that need one each; only those that the filter picks.
 pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
-    let mut together = vec![Case::Comparison, Case::ReservedPorts, Case::PythonPackage];
+    let mut together = vec![Case::Comparison, Case::ReservedPorts, Case::PythonPackage, Case::PythonInstall];
     let mut alone = vec![Case::PythonCluster];
     let given = |dialect: &Dialect| settings.releases.iter().any(|release| release == dialect.release);
     together.extend(Dialect::ALL.into_iter().filter(given).map(|dialect| Case::Raw { dialect }));
@@ -119,7 +122,7 @@ impl Case {
     fn limit(&self) -> Duration {
         match self {
             Self::Comparison | Self::ReservedPorts => Duration::from_secs(60),
-            Self::PythonPackage => scripts::PACKAGE_LIMIT,
+            Self::PythonPackage | Self::PythonInstall => scripts::PACKAGE_LIMIT,
             Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
@@ -136,6 +139,7 @@ impl Case {
             Self::Comparison => scripts::comparison(settings).await,
             Self::ReservedPorts => scripts::reserved_ports(settings).await,
             Self::PythonPackage => scripts::python_package(settings).await,
+            Self::PythonInstall => scripts::python_install(settings).await,
             Self::PythonCluster => python_cluster::run(settings).await,
             Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
             Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,

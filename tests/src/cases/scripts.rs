@@ -29,6 +29,11 @@ pub(super) async fn python_package(settings: &Settings) -> Result<String> {
     unit_tests(settings, "test_python_package", &[], PACKAGE_LIMIT).await
 }
 
+/// What `pip` makes of the package in the checkout.
+pub(super) async fn python_install(settings: &Settings) -> Result<String> {
+    unit_tests(settings, "test_python_install", &[], PACKAGE_LIMIT).await
+}
+
 async fn unit_tests(
     settings: &Settings,
     name: &str,

@@ -7,6 +7,7 @@
 //! | `monotone_applied`, `equal_digests` | replicas |
 //! | `one_membership`, `voters_decide` | who the members are, and that only voters decide |
 //! | `acknowledged_work` | writes and what is there in the end |
+//! | `scheduled_work` | tasks, their attempts and their results |
 //! | `incarnation_fencing`, `barrier_all_or_none`, `heartbeat_rule` | what clients were told |
 
 pub(crate) mod acknowledged_work;
@@ -19,6 +20,7 @@ pub(crate) mod leader_completeness;
 pub(crate) mod log_matching;
 pub(crate) mod monotone_applied;
 pub(crate) mod one_membership;
+pub(crate) mod scheduled_work;
 pub(crate) mod state_machine_safety;
 pub(crate) mod term_covers_log;
 pub(crate) mod voters_decide;

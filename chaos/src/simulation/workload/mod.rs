@@ -7,6 +7,7 @@
 //! | `counter` | dialect N | increments that are repeated with their stamp until there is an answer |
 //! | `operator` | `tripod.v1` | changes of the members, in every other run |
 //! | `gang` | dialect N | tasks of a job: registration, lives, heartbeats, barriers, silence |
+//! | `scheduler` | that of 2016, `tripod.v1` | stores, workers and drivers of a job's scheduler |
 
 mod arrival;
 mod beats;
@@ -16,6 +17,7 @@ mod keys;
 mod list;
 mod member;
 mod operator;
+pub(crate) mod scheduler;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -66,6 +68,7 @@ pub(crate) async fn run(host: &'static str, setting: Setting) -> turmoil::Result
             let second = first.sibling(ClientId(21));
             futures::future::join(counter::run(first), counter::run(second)).await;
         }
+        scheduler::HOST => scheduler::run(&setting).await,
         OPERATOR => operator::run(setting.client(40), &setting.sites).await,
         _ => {
             gang::run(setting.client(30)).await;

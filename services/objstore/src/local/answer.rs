@@ -3,7 +3,7 @@
 use tonic::Code;
 
 use crate::ids::ObjectId;
-use crate::shelf::{GetError, WriteError};
+use crate::shelf::{GetError, SealFailed, WriteError};
 use crate::table::Refusal;
 
 /// A refusal as it is told.
@@ -27,6 +27,14 @@ pub(super) fn write_refused(error: &WriteError) -> Answer {
         WriteError::Refused(Refusal::Exists(_)) => Code::AlreadyExists,
         WriteError::Refused(_) => Code::NotFound,
         WriteError::Room(_) => Code::ResourceExhausted,
+    };
+    Answer::new(code, error.to_string())
+}
+
+pub(super) fn seal_refused(error: &SealFailed) -> Answer {
+    let code = match error {
+        SealFailed::Refused(_) => Code::NotFound,
+        SealFailed::MappingLeft(_) | SealFailed::Broken(_) => Code::FailedPrecondition,
     };
     Answer::new(code, error.to_string())
 }

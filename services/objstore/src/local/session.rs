@@ -19,7 +19,7 @@ use tripod_proto::tripod::v1::{
     LocalWelcome,
 };
 
-use super::answer::{Answer, get_refused, not_writing, write_refused};
+use super::answer::{Answer, get_refused, not_writing, seal_refused, write_refused};
 use super::outgoing::{self, Outgoing, Passed};
 use super::{VERSION, frame};
 use crate::ids::{ObjectId, Run};
@@ -79,6 +79,7 @@ enum Done {
     Get { tag: u64, number: u64, id: ObjectId, got: Result<Arc<Value>, Answer> },
     Created { tag: u64, id: ObjectId, created: Result<Writer, Answer> },
     Put { tag: u64, put: Result<(), Answer> },
+    Sealed { tag: u64, id: ObjectId, writer: Writer, sealed: Result<(), SealFailed> },
 }
 
 /// The connection is to end.
@@ -135,10 +136,7 @@ impl Session {
             Ask::Hello(hello) => self.hello(tag, &hello).await,
             Ask::Put(put) => self.put(tag, put).await,
             Ask::Create(create) => self.create(tag, create).await,
-            Ask::Seal(seal) => {
-                let sealed = self.seal(&seal);
-                self.answer(tag, sealed).await
-            }
+            Ask::Seal(seal) => self.seal(tag, &seal).await,
             Ask::Abort(abort) => {
                 let id = ObjectId(abort.objectid);
                 let aborted = self.writers.remove(&id).map(drop).ok_or_else(|| not_writing(id));
@@ -212,26 +210,17 @@ impl Session {
         }
     }
 
-    fn seal(&mut self, seal: &LocalSeal) -> Result<(), Answer> {
+    async fn seal(&mut self, tag: u64, seal: &LocalSeal) -> Result<(), Broken> {
         let id = ObjectId(seal.objectid);
-        let writer = self.writers.get_mut(&id).ok_or_else(|| not_writing(id))?;
-        match writer.seal(seal.metadata_offset, run_of(seal.run)) {
-            Ok(()) => {
-                self.writers.remove(&id);
-                Ok(())
-            }
-            Err(error @ SealFailed::MappingLeft(_)) => {
-                Err(Answer::new(Code::FailedPrecondition, error.to_string()))
-            }
-            Err(error) => {
-                self.writers.remove(&id);
-                let code = match error {
-                    SealFailed::Refused(_) => Code::NotFound,
-                    _ => Code::FailedPrecondition,
-                };
-                Err(Answer::new(code, error.to_string()))
-            }
-        }
+        let Some(mut writer) = self.writers.remove(&id) else {
+            return self.refuse(tag, not_writing(id)).await;
+        };
+        let (metadata_offset, run) = (seal.metadata_offset, run_of(seal.run));
+        let work = async move {
+            let sealed = writer.seal_soon(metadata_offset, run).await;
+            Done::Sealed { tag, id, writer, sealed }
+        };
+        self.begin(work).await
     }
 
     async fn get(&mut self, tag: u64, get: &LocalGet) -> Result<(), Broken> {
@@ -287,6 +276,13 @@ impl Session {
     async fn done(&mut self, done: Done) -> Result<(), Broken> {
         match done {
             Done::Put { tag, put } => self.answer(tag, put).await,
+            Done::Sealed { tag, id, writer, sealed } => {
+                if let Err(SealFailed::MappingLeft(_)) = &sealed {
+                    // The process may unmap it and try again.
+                    self.writers.insert(id, writer);
+                }
+                self.answer(tag, sealed.map_err(|error| seal_refused(&error))).await
+            }
             Done::Created { tag, id, created } => match created {
                 Ok(writer) => self.created(tag, id, writer).await,
                 Err(answer) => self.refuse(tag, answer).await,

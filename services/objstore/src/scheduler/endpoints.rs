@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
-use tripod_proto::metadata::{JOB, RAY_REASON};
+use tripod_proto::metadata::{JOB, RAY_LEADER, RAY_REASON};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -94,7 +94,12 @@ impl Endpoints {
                 request.metadata_mut().insert(JOB, job.clone());
             }
             match timeout(self.attempt, node.send(request, &send)).await {
-                Ok(Ok(response)) => return Ok(response.into_inner()),
+                Ok(Ok(response)) => {
+                    if let Some(leader) = self.leader(&response) {
+                        self.preferred.store(leader, Ordering::Relaxed);
+                    }
+                    return Ok(response.into_inner());
+                }
                 Ok(Err(status)) if is_answer(&status) => {
                     return Err(Refused { endpoint: node.address.clone(), status });
                 }
@@ -113,6 +118,14 @@ impl Endpoints {
                 pause = (pause * 2).min(PAUSE_MAX);
             }
         }
+    }
+}
+
+impl Endpoints {
+    /// The place of the leader, if the answer names it and it is one of the nodes that this store knows.
+    fn leader<R>(&self, response: &Response<R>) -> Option<usize> {
+        let told = response.metadata().get(RAY_LEADER)?.to_str().ok()?;
+        self.nodes.iter().position(|node| node.address == told)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Telling the scheduler which objects became ready, once and in order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tonic::{Code, Request};
@@ -18,6 +19,9 @@ use crate::shelf::{Report, Shelf};
 
 /// Reports in one call.
 const BATCH_MAX: usize = 256;
+/// After a call of so many reports the next one waits for others: every call costs the cluster a command.
+const MANY: usize = 16;
+const GATHER: Duration = Duration::from_millis(2);
 /// The scheduler's word for an id that it has given up.
 const EXPIRED: &str = "expired";
 
@@ -29,13 +33,22 @@ pub(crate) async fn report(
     shelf: &Arc<Shelf>,
     reports: &mut mpsc::UnboundedReceiver<Report>,
 ) -> End {
-    let mut batches = true;
+    let (mut batches, mut busy) = (true, false);
     let mut waiting = Vec::with_capacity(BATCH_MAX);
     loop {
         if waiting.is_empty() && reports.recv_many(&mut waiting, BATCH_MAX).await == 0 {
             // The shelf is gone, and with it whoever would be asked.
             return End::Expired;
         }
+        if std::mem::take(&mut busy) && waiting.len() < BATCH_MAX {
+            tokio::time::sleep(GATHER).await;
+            while waiting.len() < BATCH_MAX
+                && let Ok(more) = reports.try_recv()
+            {
+                waiting.push(more);
+            }
+        }
+        busy = waiting.len() >= MANY;
         let reporter = Reporter { endpoints, session: &session, id };
         let count = if batches { waiting.len() } else { 1 };
         let answer = match waiting.as_slice() {
@@ -144,6 +157,6 @@ fn settle(shelf: &Arc<Shelf>, report: Report, result: &RayResult) -> Option<End>
 
 /// The scheduler does not count this copy, so it would never order it deallocated.
 fn drop_copy(shelf: &Arc<Shelf>, report: Report, text: &str) {
-    tracing::info!(object = %report.object, text, "the scheduler does not want an object, which is dropped");
+    tracing::debug!(object = %report.object, text, "the scheduler does not want an object, which is dropped");
     shelf.deallocate(report.object);
 }

@@ -4,12 +4,20 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::{Place, Report, RoomError, Shelf};
 use crate::ids::{ObjectId, Run};
 use crate::memory;
 use crate::table::{Life, Refusal};
 use crate::value::{Charge, Value};
+
+/// How long memory may seem to be mapped for writing. The system says so too while it holds some of the pages itself, for
+/// example because it moves them; that takes some hundred milliseconds at the worst.
+const SEAL_PATIENCE: Duration = Duration::from_secs(2);
+const SEAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why an object cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +161,24 @@ impl Writer {
                 Ok(())
             }
             Target::Memory(file) => file.write_all_at(bytes, offset),
+        }
+    }
+
+    /// [`Self::seal`], tried again for a while as long as the memory seems to be mapped for writing.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub(crate) async fn seal_soon(
+        &mut self,
+        metadata_offset: u64,
+        run: Option<Run>,
+    ) -> Result<(), SealFailed> {
+        let deadline = Instant::now() + SEAL_PATIENCE;
+        loop {
+            match self.seal(metadata_offset, run) {
+                Err(SealFailed::MappingLeft(_)) if Instant::now() < deadline => sleep(SEAL_PAUSE).await,
+                sealed => return sealed,
+            }
         }
     }
 

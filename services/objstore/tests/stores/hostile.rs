@@ -213,6 +213,29 @@ async fn an_object_cannot_be_sealed_while_it_can_be_written_through_a_mapping() 
     assert_eq!(got.size_bytes(), 100_000);
 }
 
+/// The system says that a mapping is left also while it holds pages itself, which whoever wrote them cannot know.
+#[tokio::test]
+async fn an_object_is_sealed_when_a_mapping_that_was_left_for_a_moment_is_gone() {
+    let scene = Scene::new().await;
+    let store = scene.store().await;
+    beside(&store, |socket| {
+        let mut raw = Raw::greeted(socket);
+        let created = raw.ask(2, Ask::Create(LocalCreate { objectid: 1, size_bytes: 100_000 }));
+        assert_eq!(code(&created), Code::Ok);
+        let file = std::fs::File::from(raw.descriptors.remove(0));
+        let mut mapping = mapping_process(&file);
+        raw.tell(3, Ask::Seal(LocalSeal { objectid: 1, ..LocalSeal::default() }));
+        let put = LocalPut { objectid: 2, data: vec![1].into(), ..LocalPut::default() };
+        assert_eq!(raw.ask(4, Ask::Put(put)).tag, 4, "what comes behind it does not wait for it");
+        mapping.end();
+        let sealed = raw.reply().expect("an answer");
+        assert_eq!((sealed.tag, code(&sealed)), (3, Code::Ok), "{sealed:?}");
+    })
+    .await;
+    let got = store.local.get(ObjectId(1), None).await.expect("here");
+    assert_eq!(got.size_bytes(), 100_000);
+}
+
 /// A process that has a file mapped; it ends with the test, however that ends.
 struct Mapper(std::process::Child);
 

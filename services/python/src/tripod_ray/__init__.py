@@ -22,10 +22,12 @@ Invariants:
 |---|---|
 | `api` | init, shutdown, put, get, wait and the like |
 | `remote` | remote functions and their arguments |
+| `typed` | declared types of arguments and results |
 | `reference` | handles |
 | `reusable` | reusable variables |
 | `process` | a registration: puts, gets, waits, heartbeats |
 | `outbox`, `calls` | the line of calls to the scheduler |
+| `local`, `keeper` | a cluster on this machine, for one driver |
 | `link` | nodes, and the next one when one fails |
 | `store` | the object store of this machine |
 | `values`, `layout` | how values are written |
@@ -47,6 +49,7 @@ from .api import (
     wait,
 )
 from .errors import (
+    ClusterError,
     ExpiredError,
     FunctionNotRegisteredError,
     GetTimeoutError,
@@ -63,6 +66,7 @@ from .remote import remote
 from .reusable import Reusable, ReusableError, reusables
 
 __all__ = [
+    "ClusterError",
     "ExpiredError",
     "FunctionNotRegisteredError",
     "GetTimeoutError",

@@ -5,6 +5,7 @@ import os
 
 from . import runtime, wire
 from .calls import Alone
+from .local import STORE_MIB, LocalCluster
 from .process import Process
 from .reference import ObjectRef
 from .reusable import reusables
@@ -12,22 +13,35 @@ from .reusable import reusables
 ENDPOINTS = "TRIPOD_ENDPOINTS"
 
 
-def init(address=None, *, node_ip=None, objstore_address="", job=None):
+# The cluster that `init` started, which ends with the connection.
+_local = None
+
+
+def init(address=None, *, node_ip=None, objstore_address="", job=None, num_workers=None, store_mib=STORE_MIB):
     """Connects this program to a cluster, as a driver.
 
     `address` are the client addresses of its nodes, `host:port` with commas between; without it the
-    environment's TRIPOD_ENDPOINTS. `node_ip` is this machine's address, as its object store is registered;
-    without it the environment's TRIPOD_NODE_IP, else the address by which it reaches the first node. `objstore_address` chooses among
+    environment's TRIPOD_ENDPOINTS. With neither, a cluster is started on this machine, for this program
+    alone: three nodes, an object store of `store_mib` MiB and `num_workers` workers, by default one for each
+    processor. It needs the program `tripod`, from the environment's TRIPOD_BIN or from PATH, and ends with
+    `shutdown` or with this program.
+
+    `node_ip` is this machine's address, as its object store is registered; without it the environment's
+    TRIPOD_NODE_IP, else the address by which it reaches the first node. `objstore_address` chooses among
     several stores of this machine. `job` names the job whose scheduler is used; without it the port's own.
     """
     if runtime.connected() is not None:
         raise RuntimeError("connected already: call shutdown() first")
+    global _local
     address = address or os.environ.get(ENDPOINTS)
+    if address and num_workers is not None:
+        raise ValueError("num_workers is for a cluster that init starts; this one has its own")
     if not address:
-        raise ValueError(f"give the cluster's address, or set {ENDPOINTS}=HOST:PORT,HOST:PORT,HOST:PORT")
-    process = Process(address, driver=True, node_ip=node_ip, store_address=objstore_address, job=job)
-    runtime.connect(process)
+        _local = LocalCluster(num_workers if num_workers is not None else os.cpu_count() or 1, store_mib)
+        address, node_ip = _local.endpoints, _local.node_ip
     try:
+        process = Process(address, driver=True, node_ip=node_ip, store_address=objstore_address, job=job)
+        runtime.connect(process)
         reusables.export_all(process)
     except BaseException:
         shutdown()
@@ -35,11 +49,17 @@ def init(address=None, *, node_ip=None, objstore_address="", job=None):
 
 
 def shutdown():
-    """Ends the connection. Handles that still exist are of no use afterwards."""
-    process = runtime.connected()
+    """Ends the connection, and the cluster if `init` started it. Handles that still exist are of no use
+    afterwards."""
+    global _local
+    process, local, _local = runtime.connected(), _local, None
     runtime.connect(None)
-    if process is not None:
-        process.close()
+    try:
+        if process is not None:
+            process.close()
+    finally:
+        if local is not None:
+            local.close()
 
 
 atexit.register(shutdown)

@@ -57,7 +57,7 @@ class Submit(Call):
 
     def __init__(self, function, arguments, refs, child=None, options=(None, False)):
         """`arguments` are handles, or pairs of an `Obj` and the handles inside it; `function` is a name,
-        encoded;
+        encoded; `child` is the attempt that calls and the place among its calls, or None;
         `options` are the retries after the first attempt, or None, and whether exceptions are tried again."""
         super().__init__()
         self.function = function
@@ -95,8 +95,7 @@ class Submit(Call):
                 add().obj.CopyFrom(argument[0])
             else:
                 add().id = argument._id
-        if self.child is not None:
-            call.child = self.child
+        _write_child(call, self.child)
         retries, exceptions = self.options
         if retries is not None:
             call.options.max_retries = retries
@@ -160,8 +159,7 @@ class Put(Call):
 
     def write(self, call, workerid):
         call.put.workerid = workerid
-        if self.child is not None:
-            call.child = self.child
+        _write_child(call, self.child)
 
     def take(self, result, outbox):
         self.result = (result.put.objectid, result.put.already_present)
@@ -299,6 +297,30 @@ class RegisterFunction(Call):
         call.function.num_return_vals = self.results
 
 
+class GiveBack(Call):
+    """The worker does not begin these attempts, which it was given."""
+
+    __slots__ = ("runs",)
+
+    def __init__(self, runs):
+        super().__init__()
+        self.runs = runs
+
+    def write(self, call, workerid):
+        call.give_back.workerid = workerid
+        for operationid, attempt in self.runs:
+            call.give_back.runs.add(operationid=operationid, attempt=attempt)
+
+
+class Leave(Call):
+    """The process ends, and nobody need wait until it is missed."""
+
+    __slots__ = ()
+
+    def write(self, call, workerid):
+        call.leave.workerid = workerid
+
+
 class Alone(Call):
     """A call that no batch can hold: it is sent by itself, in its place among the others."""
 
@@ -308,3 +330,8 @@ class Alone(Call):
         super().__init__()
         self.path = path
         self.request = request
+
+
+def _write_child(call, child):
+    if child is not None:
+        (call.run.operationid, call.run.attempt), call.child = child

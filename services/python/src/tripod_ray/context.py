@@ -9,12 +9,11 @@ class TaskContext:
     """The running task of a thread: its attempt, how many objects it has made, and which reusable variables
     it used."""
 
-    __slots__ = ("run", "runs", "children", "touched")
+    __slots__ = ("run", "children", "touched")
 
-    def __init__(self, run, runs):
+    def __init__(self, run):
         # Pair of operation and attempt.
         self.run = run
-        self.runs = runs
         self.children = 0
         self.touched = set()
 
@@ -36,13 +35,11 @@ def current():
 
 
 def next_child():
-    """The place of the next submission or put among those of the running task, by which a task that runs
-    again gets the objects of its first attempt. None outside of tasks, and if the scheduler would take it for
-    another task's.
-    """
+    """The running attempt, and the place of its next submission or put among all of them, by which a task
+    that runs again gets the objects of its first attempt. None outside of tasks."""
     task = current()
     if task is None:
         return None
     child = task.children
     task.children = child + 1
-    return child if task.runs.leads(task.run) else None
+    return task.run, child

@@ -9,6 +9,10 @@ class NotConnectedError(TripodError):
     """A call needs a cluster, and `init` was not called or `shutdown` was."""
 
 
+class ClusterError(TripodError):
+    """No cluster could be started on this machine; the text says why, and what to do."""
+
+
 class UnreachableError(TripodError):
     """No node of the cluster answered for as long as calls are tried again. What was asked may or may not
     have been done; the names of the endpoints are in the text."""

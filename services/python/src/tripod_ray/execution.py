@@ -56,10 +56,13 @@ class Functions:
 class Executor:
     """Executes the tasks of one worker."""
 
-    def __init__(self, process, functions, runs):
+    def __init__(self, process, functions, reported, has_more):
+        """`reported(run)` is called when a task's report is in the line of calls; `has_more()` tells whether
+        the next task is at hand."""
         self._process = process
         self._functions = functions
-        self._runs = runs
+        self._reported = reported
+        self._has_more = has_more
 
     def execute(self, request):
         """Executes a task and reports it. Answers with the names of the reusable variables that it used.
@@ -67,17 +70,15 @@ class Executor:
         task = request.task
         run = (request.operationid, request.attempt or 1)
         key, name = task.name.decode("utf-8", "replace"), _name(task)
-        with TaskContext(run, self._runs) as context:
+        with TaskContext(run) as context:
             call = _Call(self._process, name, task)
             try:
                 function = self._function(key, name)
                 outputs = self._outputs(request, call.run(function, len(task.result)))
             except TaskError as error:
-                self._runs.returned(run)
                 self._fail(request, run, error, call.retries)
             else:
-                self._runs.returned(run)
-                self._report(request, run).succeed(outputs)
+                self._report(request, run).succeed(outputs, self._has_more())
             return context.touched
 
     def _function(self, key, name):
@@ -115,7 +116,7 @@ class Executor:
             report.fail(error)
 
     def _report(self, request, run):
-        return _Report(self._process, self._runs, run, request.task)
+        return _Report(self._process, self._reported, run, request.task)
 
 
 class _Call:
@@ -215,9 +216,9 @@ class _Report:
     """Stores what a task made, and reports the task when all of it can be read here. Stores answer in a
     thread of their own, so the worker goes on meanwhile."""
 
-    def __init__(self, process, runs, run, task):
+    def __init__(self, process, reported, run, task):
         self._process = process
-        self._runs = runs
+        self._reported = reported
         self._run = run
         self._name = _name(task)
         self._results = list(task.result)
@@ -225,8 +226,9 @@ class _Report:
         self._left = 1
         self._error = None
 
-    def succeed(self, outputs):
-        """`outputs` are pairs of an id and a handle or a packed value."""
+    def succeed(self, outputs, soon):
+        """`outputs` are pairs of an id and a handle or a packed value. With `soon` they may be stored
+        together with those of the next task."""
         self._left += len(outputs)
         for objectid, output in outputs:
             if isinstance(output, ObjectRef):
@@ -234,15 +236,16 @@ class _Report:
                 self._stored(None)
             else:
                 self._process.contain(objectid, output)
-                self._process.store.put(objectid, output, self._run, self._stored)
+                self._process.store.put(objectid, output, self._run, self._stored, soon=soon)
         self._stored(None)
 
     def fail(self, error):
         """Every result becomes an error object."""
         packed = layout.pack_error(error)
         for objectid in self._results:
-            # Whether it is stored is of no matter to the report, which says that the task failed.
-            self._process.store.put(objectid, packed, self._run, lambda _: None)
+            # Whether it is stored is of no matter to the report, which says that the task failed. This may be
+            # the thread that reads the store's answers, which must not write.
+            self._process.store.put(objectid, packed, self._run, lambda _: None, soon=True)
         self.end(error)
 
     def end(self, error=None):
@@ -252,7 +255,7 @@ class _Report:
             error.traceback_text.encode("utf-8", "replace")[:_ERROR_BYTES_MOST] if error is not None else b""
         )
         outbox.post(calls.Idle(self._run, (error is None, text)))
-        self._runs.reported(self._run)
+        self._reported(self._run)
         for objectid in self._results:
             outbox.drop(objectid)
 

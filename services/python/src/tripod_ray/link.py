@@ -27,7 +27,8 @@ _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.S
 
 
 class Link:
-    """Channels to the nodes of one cluster. Every node takes every call; one is used until it fails."""
+    """Channels to the nodes of one cluster. Every node takes every call and passes it on to the leader; the
+    one that is said to lead is used if its address is known, else one until it fails."""
 
     def __init__(self, endpoints, job=None):
         """`endpoints` is a comma-separated text or a list of `host:port`."""
@@ -62,7 +63,9 @@ class Link:
                 answer, sent = call.with_call(
                     request, timeout=max(0.05, min(attempt_s, left)), metadata=(*self._job, *metadata)
                 )
+                self._follow(at, sent.initial_metadata())
                 if trailers is not None:
+                    trailers.update(sent.initial_metadata() or ())
                     trailers.update(sent.trailing_metadata() or ())
                 return answer
             except ValueError as error:
@@ -86,7 +89,8 @@ class Link:
         """Raises unless the call can be sent again."""
         trailers = dict(error.trailing_metadata() or ())
         code = error.code()
-        # A reason without an outage is the scheduler's word, also if its code says "unavailable": there is no store.
+        # A reason without an outage is the scheduler's word, also if its code says "unavailable": there is no
+        # store.
         its_word = wire.REASON in trailers or code not in _AGAIN
         if its_word and wire.OUTAGE not in trailers:
             raise RefusedError(code.value[0], error.details(), trailers.get(wire.REASON, "")) from None
@@ -94,6 +98,14 @@ class Link:
             raise UnreachableError(
                 f"{path}: no node of {', '.join(self.endpoints)} answered: {error.details()}"
             ) from None
+
+    def _follow(self, at, metadata):
+        for key, value in metadata or ():
+            if key == wire.LEADER:
+                if value != self.endpoints[at] and value in self.endpoints:
+                    with self._lock:
+                        self._at = self.endpoints.index(value)
+                return
 
     def _turn_from(self, at):
         with self._lock:

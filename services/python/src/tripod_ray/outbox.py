@@ -1,6 +1,6 @@
 """The one line of calls from this process to the scheduler, in order, each exactly once.
 
-One thread sends. While a batch is on its way, what comes in meanwhile becomes the next one; nothing waits for
+One thread sends. While a batch is on its way, what comes in meanwhile becomes the next one. Nothing waits for
 company. A call whose handles have no ids yet is parked with the first of them, and others overtake it; it
 keeps its handles alive, so no reference that it needs is given up before it. References that end are sent
 last in a batch, and alone only after a few milliseconds: giving one up late harms nobody.
@@ -41,6 +41,8 @@ class Outbox:
         self._queue = queue.SimpleQueue()
         self._ready = deque()
         self._drops = []
+        # When what was taken from the queue is sent at the latest; None: there is nothing.
+        self._due_s = None
         self._later = []
         self._answered = threading.Condition()
         self._thread = None
@@ -112,6 +114,8 @@ class Outbox:
         """Sends what is left, and ends."""
         if self._thread is None:
             return
+        if self.lost is None:
+            self._queue.put(calls.Leave())
         self._queue.put(_STOP)
         if self._thread is not threading.current_thread():
             self._thread.join(patience_s)
@@ -146,37 +150,34 @@ class Outbox:
 
     def _gather(self):
         """Waits until something is to be sent. Answers whether the line stays open."""
-        end = None
-        while not self._ready:
-            if self._drops and end is None:
-                end = time.monotonic() + _DROP_DELAY_S
-            due = min(filter(None, (end, self._later[0][0] if self._later else None)), default=None)
-            try:
-                item = self._queue.get(timeout=None if due is None else max(0.0, due - time.monotonic()))
-            except queue.Empty:
-                self._take_later()
-                if self._ready or (end is not None and time.monotonic() >= end):
+        while True:
+            while len(self._ready) < CALLS_MOST and len(self._drops) < _DROPS_MOST:
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
                     break
+                if item is _STOP:
+                    return False
+                self._accept(item)
+            self._take_later()
+            now = time.monotonic()
+            full = len(self._ready) >= CALLS_MOST or len(self._drops) >= _DROPS_MOST
+            if full or (self._due_s is not None and self._due_s <= now):
+                self._due_s = None
+                return True
+            due = min(filter(None, (self._due_s, self._later[0][0] if self._later else None)), default=None)
+            try:
+                item = self._queue.get(timeout=None if due is None else max(0.0, due - now))
+            except queue.Empty:
                 continue
             if item is _STOP:
                 return False
             self._accept(item)
-            if len(self._drops) >= _DROPS_MOST:
-                break
-        self._take_later()
-        while len(self._ready) < CALLS_MOST and len(self._drops) < _DROPS_MOST:
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                break
-            if item is _STOP:
-                return False
-            self._accept(item)
-        return True
 
     def _accept(self, item):
         if type(item) is int:
             self._drops.append(item)
+            self._send_within(_DROP_DELAY_S)
             return
         for ref in item.needs:
             if ref._id is not None:
@@ -189,6 +190,12 @@ class Outbox:
                 ref._parked.append(item)
             return
         self._ready.append(item)
+        self._send_within(0.0)
+
+    def _send_within(self, delay_s):
+        due_s = time.monotonic() + delay_s
+        if self._due_s is None or due_s < self._due_s:
+            self._due_s = due_s
 
     def _refuse(self, item, error):
         """A call whose handle will never have an id fails like it, and so do those that wait for its own."""
@@ -208,6 +215,7 @@ class Outbox:
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
+            self._send_within(0.0)
 
     def _flush(self):
         """One message: a batch, or a call that goes alone."""
@@ -225,6 +233,9 @@ class Outbox:
                 sent.append(call)
             if size > BYTES_MOST:
                 break
+        if sent and type(sent[-1]) is calls.Leave:
+            # All references of the process end with it.
+            self._drops = []
         if not self._ready and self._drops:
             drops = calls.Decrement(self._drops)
             self._drops = []

@@ -11,6 +11,7 @@ import cloudpickle
 from . import layout, runtime, values, wire
 from .calls import Alone
 from .reference import ObjectRef
+from .typed import Typed, Types
 from .values import CALL_MARK
 from .wire import Obj
 
@@ -32,12 +33,13 @@ class RemoteFunction:
     functions of the same name do not disturb each other, and a function that is defined again is another one.
     """
 
-    def __init__(self, function, num_returns=1, max_retries=None, retry_exceptions=False):
+    def __init__(self, function, num_returns=1, max_retries=None, retry_exceptions=False, types=None):
         if not callable(function) or inspect.isclass(function):
             raise TypeError("only functions can be remote")
         options = _checked(num_returns, max_retries, retry_exceptions)
         functools.update_wrapper(self, function)
-        self._function = function
+        self._function = function if types is None else Typed(function, types)
+        self._types = types
         self._num_returns = num_returns
         self._options = options
         self._name = f"{function.__module__}.{function.__qualname__}"
@@ -65,7 +67,7 @@ class RemoteFunction:
         other.__dict__.update(self.__dict__)
         other._options = options
         if num_returns != self._num_returns:
-            if self._function is None:
+            if self._function is None or self._types is not None:
                 raise TypeError("num_returns is changed where the function is defined")
             other._num_returns, other._key, other._encoded_key = num_returns, None, None
         return other
@@ -75,9 +77,11 @@ class RemoteFunction:
         or None if there is none. Arguments that are handles are replaced by their values; the task waits for
         them."""
         process = runtime.process()
+        call = self._bind(args, kwargs)
+        if self._types is not None:
+            self._types.check_arguments(self._name, call)
         if self._encoded_key not in process.exported:
             self._export(process)
-        call = self._bind(args, kwargs)
         refs = process.submit(
             self._encoded_key, _arguments(process, call, self._options), self._num_returns, self._options
         )
@@ -92,7 +96,7 @@ class RemoteFunction:
             _state.cyclic = True
             return _unknown, (self._name,)
         self._define()
-        fields = (self._key, self._num_returns, self._options, self._name, self._signature)
+        fields = (self._key, self._num_returns, self._options, self._name, self._signature, self._types)
         restored = (self._key, cloudpickle.dumps(fields))
         # Whoever gets the function may submit it, so it must be known before.
         process = runtime.connected()
@@ -147,12 +151,22 @@ class RemoteFunction:
 def remote(*function, num_returns=1, max_retries=None, retry_exceptions=False):
     """Makes a function remote: `@remote` or `@remote(num_returns=2)`.
 
+    With two lists, `@remote([int, str], [float])`, the types of arguments and results are declared, as in
+    2016: arguments are checked when the function is submitted and when it runs, results when it has run; a
+    task with a result of another type fails. The last type is that of all further arguments of `*args`. None
+    is the type of None, `object` that of anything, and a handle passes for any type where it is not read.
+
     `max_retries` are the attempts after the first when workers die (3 if not given, -1: without limit);
     `retry_exceptions` has exceptions of the function tried again as well, within the same number.
     """
+    if len(function) == 2 and all(isinstance(types, (list, tuple)) for types in function):
+        types = Types(*function)
+        return lambda function: RemoteFunction(
+            function, len(types.results), max_retries, retry_exceptions, types
+        )
     if function:
         if len(function) != 1:
-            raise TypeError("remote takes one function")
+            raise TypeError("remote takes one function, or the types of its arguments and of its results")
         return RemoteFunction(function[0], num_returns, max_retries, retry_exceptions)
     return lambda function: RemoteFunction(function, num_returns, max_retries, retry_exceptions)
 
@@ -171,10 +185,11 @@ def export_bytes(key, num_returns, function):
 
 
 def _restored(key, fields):
-    _, num_returns, options, name, signature = cloudpickle.loads(fields)
+    _, num_returns, options, name, signature, types = cloudpickle.loads(fields)
     made = RemoteFunction.__new__(RemoteFunction)
     made.__name__ = made.__qualname__ = name.rpartition(".")[2]
     made._function = None
+    made._types = types
     made._key, made._encoded_key = key, key.encode()
     made._num_returns, made._options, made._name, made._signature = num_returns, options, name, signature
     made._least, made._most = _arity(signature)

@@ -16,14 +16,17 @@ class Service(grpc.GenericRpcHandler):
     """Queues what comes, in the order in which it comes: answers mean "queued"."""
 
     def __init__(self, workerid, queue):
-        """`queue(item)` takes `ExecuteTaskRequest`, `ImportFunctionRequest`,
-        `ExportReusableVariableRequest`'s twin of imports, and None for the end."""
+        """`queue(items)` takes a list of `ExecuteTaskRequest`, `Function`, `ReusableVar`, and None for the
+        end."""
         self._workerid = workerid
+        # Where it listens, when it does.
+        self.port = None
         self._queue = queue
         self._seen = OrderedDict()
         self._lock = threading.Lock()
         imports = wire.message("ImportReusableVariableRequest")
         self._handlers = {
+            "/tripod.v1.RayPeer/Tell": self._handler(self._tell, wire.RayTellRequest),
             "/WorkerService/ExecuteTask": self._handler(self._execute, wire.ExecuteTaskRequest),
             "/WorkerService/ImportFunction": self._handler(self._import_function, wire.ImportFunctionRequest),
             "/WorkerService/ImportReusableVariable": self._handler(self._import_variable, imports),
@@ -47,6 +50,7 @@ class Service(grpc.GenericRpcHandler):
             raise OSError(str(error)) from None
         if not bound:
             raise OSError(f"cannot listen on {address}")
+        self.port = bound
         server.start()
         return server
 
@@ -57,14 +61,47 @@ class Service(grpc.GenericRpcHandler):
         )
 
     def _execute(self, request, call):
-        if request.HasField("workerid") and request.workerid != self._workerid:
-            call.abort(grpc.StatusCode.FAILED_PRECONDITION, f"this is worker {self._workerid}")
-        run = (request.operationid, request.attempt)
-        if not request.HasField("operationid") or self._is_new(run):
-            self._queue(request)
+        if not self._is_mine(request):
+            call.abort(grpc.StatusCode.FAILED_PRECONDITION, self._whose())
+        if self._is_new(request):
+            self._queue([request])
         return wire.ExecuteTaskReply()
 
-    def _is_new(self, run):
+    def _tell(self, request, _):
+        """All of them up to the first that is not for this worker."""
+        reply, items = wire.RayTellResponse(), []
+        for order in request.orders:
+            kind = order.WhichOneof("order")
+            told = reply.orders.add()
+            if kind == "execute":
+                if not self._is_mine(order.execute):
+                    told.code, told.text = wire.FAILED_PRECONDITION, self._whose()
+                    break
+                if self._is_new(order.execute):
+                    items.append(order.execute)
+            elif kind == "function":
+                items.append(order.function.function)
+            elif kind == "variable":
+                items.append(order.variable.reusable_variable)
+            elif kind == "die":
+                items.append(None)
+            else:
+                told.code, told.text = wire.UNIMPLEMENTED, f"a worker is not told: {kind}"
+                break
+        if items:
+            self._queue(items)
+        return reply
+
+    def _is_mine(self, request):
+        return not request.HasField("workerid") or request.workerid == self._workerid
+
+    def _whose(self):
+        return f"this is worker {self._workerid}"
+
+    def _is_new(self, request):
+        if not request.HasField("operationid"):
+            return True
+        run = (request.operationid, request.attempt)
         with self._lock:
             if run in self._seen:
                 return False
@@ -74,13 +111,13 @@ class Service(grpc.GenericRpcHandler):
             return True
 
     def _import_function(self, request, _):
-        self._queue(request.function)
+        self._queue([request.function])
         return wire.ImportFunctionReply()
 
     def _import_variable(self, request, _):
-        self._queue(request.reusable_variable)
+        self._queue([request.reusable_variable])
         return wire.AckReply()
 
     def _die(self, _, __):
-        self._queue(None)
+        self._queue([None])
         return wire.DieReply()

@@ -9,6 +9,7 @@ import struct
 import sys
 import threading
 import time
+from collections import deque
 
 from . import wire
 from .errors import StoreError
@@ -34,7 +35,11 @@ class StoreConnection:
         self._writing = threading.Lock()
         self._tags = itertools.count(1)
         self._asked = {}
-        self._released = queue.SimpleQueue()
+        # What is to be written: frames, and ids of objects that were let go of.
+        self._outgoing = deque()
+        self._wake = queue.SimpleQueue()
+        self._woken = False
+        self._writer = None
         self.lost = None
         self.on_lost = None
         self._reader = threading.Thread(target=self._read, name="tripod-store", daemon=True)
@@ -50,7 +55,11 @@ class StoreConnection:
     def send(self, requests, answered):
         """Sends requests at once. `answered(place, reply, descriptor)` is called for each; `reply` is None if
         the connection breaks before. Answers with the tags."""
-        self._note_releases(requests)
+        tags = self._append(requests, answered)
+        self.flush()
+        return tags
+
+    def _append(self, requests, answered):
         frames, tags = [], []
         for place, request in enumerate(requests):
             request.tag = tag = next(self._tags)
@@ -59,16 +68,41 @@ class StoreConnection:
             data = request.SerializeToString()
             frames.append(_LENGTH.pack(len(data)))
             frames.append(data)
+        self._outgoing.append(b"".join(frames))
+        return tags
+
+    def flush(self):
+        """Writes what waits, also the ids of objects that were released: a process may send nothing else for
+        long."""
+        self._woken = False
         try:
             with self._writing:
                 if self.lost is not None:
                     raise OSError(str(self.lost))
-                self._socket.sendall(b"".join(frames))
+                frames = []
+                while self._outgoing:
+                    waiting = self._outgoing.popleft()
+                    frames.append(waiting if type(waiting) is bytes else self._release_frame(waiting))
+                if frames:
+                    self._socket.sendall(b"".join(frames))
         except OSError as error:
             self._lose(error)
-            for tag in tags:
-                self._tell(tag, None, None)
-        return tags
+            self._tell_all()
+
+    def _flush_soon(self):
+        """Has another thread write, when this one is not in the way: while a worker has the next task at
+        hand, results of several are written together, and none waits for a task that takes long."""
+        if self._woken:
+            return
+        self._woken = True
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write, name="tripod-writer", daemon=True)
+            self._writer.start()
+        self._wake.put(True)
+
+    def _write(self):
+        while self._wake.get():
+            self.flush()
 
     def ask(self, request):
         """Sends one request, and waits for the reply and the descriptor that came with it. Raises
@@ -91,13 +125,14 @@ class StoreConnection:
             raise StoreError(reply.text or f"the object store refused with code {reply.code}", reply.code)
         return reply, descriptor
 
-    def put(self, objectid, packed, run, answered, before_ready=None):
+    def put(self, objectid, packed, run, answered, before_ready=None, soon=False):
         """Stores an object. `answered(error)` is called with None when it can be read here, perhaps in the
         reader's thread. A large one is written by the calling thread, which waits for room. `before_ready` is
-        called after that and before the object becomes readable."""
+        called after that and before the object becomes readable. With `soon` others may be written with it, a
+        few milliseconds later at most."""
         if packed.size_bytes > self.inline_bytes_max:
             try:
-                request = self._write(objectid, packed, run)
+                request = self._write_large(objectid, packed, run)
             except StoreError as error:
                 answered(error)
                 return
@@ -109,9 +144,13 @@ class StoreConnection:
             _set_run(request.put, run)
         if before_ready is not None:
             before_ready()
-        self.send([request], lambda _, reply, __: answered(_failure(reply)))
+        self._append([request], lambda _, reply, __: answered(_failure(reply)))
+        if soon:
+            self._flush_soon()
+        else:
+            self.flush()
 
-    def _write(self, objectid, packed, run):
+    def _write_large(self, objectid, packed, run):
         """Writes a large object, and answers with the request that makes it readable. Raises `StoreError`."""
         descriptor = self._create(objectid, packed.size_bytes)
         try:
@@ -147,32 +186,17 @@ class StoreConnection:
     def release(self, objectid):
         """Lets go of an object that was got by descriptor. Safe in `__del__`; the store is told with what is
         sent next."""
-        self._released.put(objectid)
+        self._outgoing.append(objectid)
 
     def close(self):
+        self._wake.put(False)
         self._lose(ConnectionError("closed by this process"))
 
-    def _note_releases(self, requests):
-        while True:
-            try:
-                objectid = self._released.get_nowait()
-            except queue.Empty:
-                return
-            request = wire.LocalRequest(tag=next(self._tags))
-            request.release.objectid = objectid
-            data = request.SerializeToString()
-            with self._writing:
-                if self.lost is None:
-                    try:
-                        self._socket.sendall(_LENGTH.pack(len(data)) + data)
-                    except OSError:
-                        return
-
-    def flush(self):
-        """Tells the store what was released; called now and then, since a process may send nothing else for
-        long."""
-        if self.lost is None:
-            self._note_releases(())
+    def _release_frame(self, objectid):
+        request = wire.LocalRequest(tag=next(self._tags))
+        request.release.objectid = objectid
+        data = request.SerializeToString()
+        return _LENGTH.pack(len(data)) + data
 
     def _read(self):
         data, descriptors = bytearray(), []
@@ -219,14 +243,17 @@ class StoreConnection:
         except OSError:
             pass
         self._socket.close()
+        self._tell_all()
+        if self.on_lost is not None:
+            self.on_lost(error)
+
+    def _tell_all(self):
         while self._asked:
             try:
                 tag = next(iter(self._asked))
             except (RuntimeError, StopIteration):
                 continue
             self._tell(tag, None, None)
-        if self.on_lost is not None:
-            self.on_lost(error)
 
 
 class Gets:

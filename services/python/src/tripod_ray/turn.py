@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections import deque
 
 
@@ -18,6 +19,7 @@ class Turn:
         self._changed = threading.Condition(threading.Lock())
         self._items = deque()
         self._busy = False
+        self._since_s = 0.0
         self._resuming = 0
         self._takers = 0
         self._closed = False
@@ -27,10 +29,10 @@ class Turn:
     def set_allowed(self, allowed):
         self._allowed = allowed
 
-    def put(self, item):
-        """Appends an item; None is the end, after those before it."""
+    def put(self, items):
+        """Appends items; None is the end, after those before it."""
         with self._changed:
-            self._items.append(item)
+            self._items.extend(items)
             self._changed.notify_all()
 
     def close(self):
@@ -38,6 +40,21 @@ class Turn:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def has_more(self):
+        """Whether the next item is at hand. A moment later it may be otherwise."""
+        return bool(self._items)
+
+    def withdraw(self, wanted, running_s=0.0):
+        """Takes out of the queue what `wanted(item)` says, for others to run. With `running_s` only if what
+        runs now has run for so long."""
+        with self._changed:
+            if running_s and not (self._busy and time.monotonic() - self._since_s >= running_s):
+                return []
+            found = [item for item in self._items if item is not None and wanted(item)]
+            if found:
+                self._items = deque(item for item in self._items if item is None or not wanted(item))
+            return found
 
     def take(self):
         """The next item, when it may run; None at the end. The caller says `done` after it."""
@@ -49,6 +66,7 @@ class Turn:
                         if self._allowed():
                             item = self._items.popleft()
                             self._busy = item is not None
+                            self._since_s = time.monotonic()
                             if item is None:
                                 self._closed = True
                                 self._changed.notify_all()
@@ -84,3 +102,4 @@ class Turn:
                     self._changed.wait()
                 self._resuming -= 1
                 self._busy = True
+                self._since_s = time.monotonic()

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -15,12 +16,15 @@ from .errors import RefusedError, TripodError
 from .execution import Executor, Functions
 from .process import Process
 from .reusable import reusables
-from .runs import Runs
 from .service import Service
 from .turn import Turn
 
-# Tasks that the scheduler hands out ahead: the next one is here when one ends.
-SLOTS = 8
+# Tasks that the scheduler hands out ahead, at most: it begins with few, and has more wait here the faster
+# they end.
+SLOTS = 128
+# A task that runs longer keeps no others waiting: they go back.
+_PATIENCE_S = 0.1
+_LOOK_S = 0.05
 _AGAIN_MOST_S = 5.0
 
 _log = logging.getLogger("tripod_ray")
@@ -30,8 +34,9 @@ class Life:
     """One registration of a worker: it lasts until the scheduler ends it or gives it up."""
 
     def __init__(self, options):
-        self._dying = False
-        self._runs = Runs()
+        self._dying = self._ending = False
+        # Attempts that were given to the worker and that it has not reported.
+        self._held = {}
         self._process = Process(
             options.address,
             driver=False,
@@ -44,13 +49,13 @@ class Life:
         self._turn = Turn(self._start_runner)
         self._turn.set_allowed(self._may_begin)
         process.outbox.pausing = self._pausing
-        process.running = self._runs.listed
-        process.on_order = lambda: self._turn.put(None)
+        process.running = lambda: list(self._held)
+        process.on_order = lambda: self._turn.put([None])
         process.on_lost = self._turn.close
         if process.lost is not None:
             self._turn.close()
         self._functions = Functions(process)
-        self._executor = Executor(process, self._functions, self._runs)
+        self._executor = Executor(process, self._functions, self._forget, self._turn.has_more)
         try:
             self._server = Service(process.workerid, self._arrived).serve(process.address)
         except OSError:
@@ -62,17 +67,45 @@ class Life:
         runtime.connect(self._process)
         _log.info("worker %d listens on %s", self._process.workerid, self._process.address)
         self._process.outbox.post(calls.Idle())
+        over = threading.Event()
+        threading.Thread(target=self._watch, args=(over,), name="tripod-watch", daemon=True).start()
         self._take_turns()
+        over.set()
         # The answer to what ended it is still to be sent.
         self._server.stop(0.5).wait(1.0)
         runtime.connect(None)
         self._process.close()
         return not self._dying
 
-    def _arrived(self, item):
-        if isinstance(item, wire.ExecuteTaskRequest):
-            self._runs.arrived((item.operationid, item.attempt or 1))
-        self._turn.put(item)
+    def end(self):
+        """Has the worker end after the task that runs. Safe in a signal handler."""
+        self._ending = True
+
+    def _watch(self, over):
+        """Gives back what need not wait for a task that takes long, or for a worker that is to end."""
+        while not over.wait(_LOOK_S):
+            if self._ending:
+                self._ending = False
+                self._dying = True
+                self._give_back(self._turn.withdraw(_can_go_back))
+                self._turn.put([None])
+            self._give_back(self._turn.withdraw(_can_go_back, running_s=_PATIENCE_S))
+
+    def _give_back(self, items):
+        runs = [_run(item) for item in items]
+        if runs:
+            self._process.outbox.post(calls.GiveBack(runs))
+            for run in runs:
+                self._forget(run)
+
+    def _forget(self, run):
+        self._held.pop(run, None)
+
+    def _arrived(self, items):
+        for item in items:
+            if isinstance(item, wire.ExecuteTaskRequest):
+                self._held[_run(item)] = None
+        self._turn.put(items)
 
     def _take_turns(self):
         while (item := self._turn.take()) is not None:
@@ -102,13 +135,27 @@ class Life:
         threading.Thread(target=self._take_turns, name="tripod-runner", daemon=True).start()
 
     def _pausing(self):
+        """What is behind a task that waits goes back, for whoever has nothing to do; if nobody has, this
+        worker says that it can run one of them meanwhile."""
         # Threads that a task started have no turn to give away.
-        return self._turn.pausing() if context.current() is not None else contextlib.nullcontext()
+        if context.current() is None:
+            return contextlib.nullcontext()
+        self._give_back(self._turn.withdraw(_can_go_back))
+        self._process.outbox.post(calls.Idle())
+        return self._turn.pausing()
 
     def _may_begin(self):
         """A worker that nobody answers has perhaps been given up, and its tasks given to others."""
         process = self._process
         return time.monotonic() - process.last_answer_s < process.ttl_ms / 1000
+
+
+def _run(request):
+    return request.operationid, request.attempt or 1
+
+
+def _can_go_back(item):
+    return isinstance(item, wire.ExecuteTaskRequest) and item.HasField("operationid")
 
 
 def serve(options):
@@ -125,8 +172,11 @@ def serve(options):
             pause_s = min(_AGAIN_MOST_S, pause_s * 2)
             continue
         pause_s = 0.1
+        signal.signal(signal.SIGTERM, lambda *_, life=life: life.end())
         if not life.run():
             return
+        # A worker that belongs to no cluster has nothing to finish.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _log.warning("registering again")
 
 

@@ -12,7 +12,7 @@ use super::reign::Reign;
 
 /// Notes of one command, and how long the first of them waits for others.
 const NOTES_MAX: usize = 256;
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(10);
 /// Between attempts of a note that did not come into the log.
 const PAUSE: Duration = Duration::from_millis(100);
 

@@ -1,5 +1,6 @@
 //! The orders for one peer, one after the other: an import is there before the task that needs it.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -18,6 +19,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// may be slow to begin, but its tasks need not wait until it is given up.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(2);
 
+/// Orders of one call, and the bytes that they may have together.
+const TOLD_MAX: usize = 256;
+const TOLD_BYTES_MAX: usize = 1 << 20;
+
 /// What is to be done with an order after an attempt.
 enum Next {
     /// It need not be given any more, and this is noted.
@@ -30,7 +35,11 @@ enum Next {
 /// Runs until the channel is closed and empty.
 pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
     let mut pause = PAUSE;
-    while let Some((id, order)) = queue.recv().await {
+    let (mut fresh, mut waiting) = (Vec::new(), VecDeque::new());
+    while !waiting.is_empty() || queue.recv_many(&mut fresh, TOLD_MAX).await > 0 {
+        waiting.extend(fresh.drain(..));
+        give_many(&reign, peer, &mut waiting).await;
+        let Some((id, order)) = waiting.pop_front() else { continue };
         if give(&reign, peer, id, &order).await {
             pause = PAUSE;
         } else {
@@ -38,6 +47,40 @@ pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedRece
             tokio::time::sleep(pause).await;
             pause = PAUSE_MAX.min(pause * 2);
         }
+    }
+}
+
+/// Gives those that wait in one call, if the peer is one of ours. What is left is for [`give`].
+async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, Order)>) {
+    if waiting.len() < 2 || !is_extended(reign, peer).await {
+        return;
+    }
+    let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
+        let ready = |(id, order): &(OrderId, Order)| {
+            ray.has_order(*id)
+                .then(|| Ready::of(state, ray, reign.job, reign.node, order))
+                .flatten()
+                .filter(Ready::is_whole)
+        };
+        let mut bytes = 0;
+        let fits = |ready: &Ready| {
+            bytes += ready.size_bytes();
+            bytes <= TOLD_BYTES_MAX
+        };
+        // From one on that need not be given any more, the others come later.
+        waiting.iter().map_while(ready).take_while(fits).collect::<Vec<_>>()
+    };
+    let Some(ready) = reign.look_around(look).await else { return };
+    let ready: Vec<Ready> = ready;
+    if ready.len() < 2 || reign.links.is_plain(&ready[0].address) {
+        return;
+    }
+    let told = Ready::send_all(&ready, &reign.links).await;
+    if told.plain {
+        reign.links.note_plain(&ready[0].address);
+    }
+    for (id, _) in waiting.drain(..told.taken) {
+        reign.finish(Finished::Done(id));
     }
 }
 

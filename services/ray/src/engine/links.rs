@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,20 +19,49 @@ const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that are kept. When there are more, all idle ones of addresses long gone are dropped with them.
 const LINKS_MAX: usize = 4096;
 
+/// How a connection is made: over TCP, unless a simulation brings a network of its own.
+pub type Connect = Arc<dyn Fn(Endpoint) -> Connecting + Send + Sync>;
+/// A connection that is being made.
+pub type Connecting = Pin<Box<dyn Future<Output = Result<Channel, tonic::transport::Error>> + Send>>;
+
 /// Cheap to clone; shared by all jobs of a node.
-#[derive(Clone, Default)]
-pub(super) struct Links {
-    open: Arc<Mutex<HashMap<String, Channel>>>,
+#[derive(Clone)]
+pub(crate) struct Links {
+    open: Arc<Mutex<HashMap<String, Link>>>,
+    connect: Connect,
+}
+
+struct Link {
+    channel: Channel,
+    /// Whoever listens there takes one order at a time.
+    plain: bool,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self::over(Arc::new(|endpoint| Box::pin(async move { endpoint.connect().await })))
+    }
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Links").field("open", &self.open.lock().len()).finish_non_exhaustive()
+    }
 }
 
 impl Links {
+    /// None yet; they will be made like this.
+    pub(crate) fn over(connect: Connect) -> Self {
+        Self { open: Arc::default(), connect }
+    }
+
     /// A connection to that address.
     ///
     /// # Errors
     /// Why there is none: nothing was sent.
     pub(super) async fn to(&self, address: &str) -> Result<Channel, String> {
-        if let Some(channel) = self.open.lock().get(address) {
-            return Ok(channel.clone());
+        if let Some(link) = self.open.lock().get(address) {
+            return Ok(link.channel.clone());
         }
         let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| reasons(&error))?;
         let endpoint = endpoint
@@ -39,7 +70,7 @@ impl Links {
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, endpoint.connect()).await;
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, (self.connect)(endpoint)).await;
         let channel = connected
             .map_err(|_| format!("no connection within {CONNECT_TIMEOUT:?}"))?
             .map_err(|error| reasons(&error))?;
@@ -47,7 +78,20 @@ impl Links {
         if open.len() >= LINKS_MAX {
             open.clear();
         }
-        Ok(open.entry(address.to_owned()).or_insert(channel).clone())
+        let link = open.entry(address.to_owned()).or_insert(Link { channel, plain: false });
+        Ok(link.channel.clone())
+    }
+
+    /// Whether whoever listens there is known to take one order at a time. Forgotten with the connection: another
+    /// program may have come to the address.
+    pub(super) fn is_plain(&self, address: &str) -> bool {
+        self.open.lock().get(address).is_some_and(|link| link.plain)
+    }
+
+    pub(super) fn note_plain(&self, address: &str) {
+        if let Some(link) = self.open.lock().get_mut(address) {
+            link.plain = true;
+        }
     }
 
     /// Forgets a connection on which a call failed, so that the next one makes another.

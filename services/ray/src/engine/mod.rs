@@ -9,8 +9,10 @@
 //! | `clerk` | notes in the log what was carried out |
 //! | `watchdog`, `prober` | who is silent for too long |
 //! | `steward` | what stores hold, compared with the state |
+//! | `auditor` | tasks that are done and of which the report was lost |
 //! | `links` | connections to peers |
 
+mod auditor;
 mod clerk;
 mod lane;
 mod links;
@@ -35,10 +37,11 @@ use tripod_state::ids::{DurationMs, JobId, Term, TimeMs};
 use tripod_state::ray::Decision;
 use tripod_state::{State, Topic};
 
-use self::links::Links;
+pub(crate) use self::links::Links;
 use self::reign::Reign;
 use crate::pulse::Heard;
 
+pub use self::links::{Connect, Connecting};
 pub use self::patience::Patience;
 
 /// How often idle sessions are closed, and after how long without a call.
@@ -48,9 +51,8 @@ const SESSION_IDLE_MS: DurationMs = DurationMs(10 * 60 * 1000);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the schedulers of all jobs for as long as it is polled.
-pub(crate) async fn run(gateway: Gateway, heard: Arc<Heard>, patience: Patience) {
+pub(crate) async fn run(gateway: Gateway, heard: Arc<Heard>, patience: Patience, links: Links) {
     let mut changes = gateway.watch(Topic::Jobs);
-    let links = Links::default();
     // They end with their jobs, or with this function.
     let mut jobs = JoinSet::new();
     let mut known = BTreeSet::new();
@@ -76,6 +78,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, pa
         let Ok(Some(has_scheduler)) = gateway.read(Consistency::Local, look).await else { return };
         if !now.ready_here || !has_scheduler {
             tokio::select! {
+                biased;
                 () = changes.changed() => {}
                 changed = leadership.changed() => if changed.is_err() { return },
             }
@@ -94,6 +97,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, pa
             shaken: Arc::default(),
         };
         tokio::select! {
+            biased;
             () = lead(&reign, notes) => {}
             () = over(&mut leadership, now.term) => {}
         }
@@ -121,6 +125,7 @@ async fn lead(reign: &Reign, notes: mpsc::UnboundedReceiver<clerk::Finished>) {
     parts.spawn(planner::run(reign.clone()));
     parts.spawn(watchdog::run(reign.clone()));
     parts.spawn(steward::run(reign.clone()));
+    parts.spawn(auditor::run(reign.clone()));
     parts.spawn(expire_sessions(reign.clone()));
     // Each part ends only when there is nothing left to lead, and one that panicked must not leave the others
     // half of an engine: all begin anew.

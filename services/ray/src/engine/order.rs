@@ -9,6 +9,8 @@ use tonic::{Code, Request, Status};
 use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_proto::ray::worker_service_client::WorkerServiceClient;
+use tripod_proto::tripod::v1::ray_peer_client::RayPeerClient;
+use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, ray_order};
 use tripod_state::State;
 use tripod_state::ids::{JobId, NodeId};
 use tripod_state::ray::view::Export;
@@ -49,6 +51,15 @@ pub(super) enum Sent {
     Unreachable(String),
     /// The peer may have it.
     Doubtful(String),
+}
+
+/// What came of sending many.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// So many were taken, from the first on.
+    pub(super) taken: usize,
+    /// The peer takes them one at a time.
+    pub(super) plain: bool,
 }
 
 impl Ready {
@@ -99,7 +110,7 @@ impl Ready {
 
     /// Tells the peer.
     pub(super) async fn send(&self, links: &Links) -> Sent {
-        if matches!(&self.message, Message::Deliver(message) if message.objstore_address.is_empty()) {
+        if !self.is_whole() {
             return Sent::Unreachable("this node has announced no place where it serves the job".to_owned());
         }
         let channel = match links.to(&self.address).await {
@@ -122,6 +133,40 @@ impl Ready {
         }
     }
 
+    /// Tells the peer many orders, which all go to one address. Those that were not taken, for whatever reason, are
+    /// to be sent one by one, which shows the reason.
+    pub(super) async fn send_all(orders: &[Self], links: &Links) -> Told {
+        let mut told = Told { taken: 0, plain: false };
+        let Some(Self { address, .. }) = orders.first() else { return told };
+        let Ok(channel) = links.to(address).await else { return told };
+        let request = RayTellRequest { orders: orders.iter().map(|order| order.message.order()).collect() };
+        let mut peer = RayPeerClient::new(channel);
+        match tokio::time::timeout(DEADLINE, peer.tell(request)).await {
+            Ok(Ok(answer)) => {
+                let answer = answer.into_inner().orders;
+                told.taken = answer.iter().take(orders.len()).take_while(|told| told.code == 0).count();
+            }
+            Ok(Err(status)) if status.source().is_none() => told.plain = status.code() == Code::Unimplemented,
+            Ok(Err(_)) | Err(_) => links.broken(address),
+        }
+        told
+    }
+
+    /// Whether nothing is missing: an error is fetched from this node, which may not be reachable for others.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(&self.message, Message::Deliver(message) if message.objstore_address.is_empty())
+    }
+
+    /// About how large the message is, in bytes.
+    pub(super) fn size_bytes(&self) -> usize {
+        match &self.message {
+            Message::Execute(message) => message.encoded_len(),
+            Message::Function(message) => message.encoded_len(),
+            Message::Variable(message) => message.encoded_len(),
+            Message::Die | Message::Deliver(_) | Message::Alias(_) | Message::Deallocate(_) => 0,
+        }
+    }
+
     async fn call(&self, channel: tonic::transport::Channel) -> Result<(), Status> {
         let worker = || WorkerServiceClient::new(channel.clone());
         let store = || ObjStoreClient::new(channel.clone());
@@ -134,6 +179,21 @@ impl Ready {
             Message::Alias(message) => store().notify_alias(message).await.map(drop),
             Message::Deallocate(message) => store().deallocate_object(message).await.map(drop),
         }
+    }
+}
+
+impl Message {
+    fn order(&self) -> RayOrder {
+        let order = match self.clone() {
+            Self::Execute(message) => ray_order::Order::Execute(*message),
+            Self::Function(message) => ray_order::Order::Function(message),
+            Self::Variable(message) => ray_order::Order::Variable(message),
+            Self::Die => ray_order::Order::Die(pb::DieRequest {}),
+            Self::Deliver(message) => ray_order::Order::Deliver(message),
+            Self::Alias(message) => ray_order::Order::Alias(message),
+            Self::Deallocate(message) => ray_order::Order::Deallocate(message),
+        };
+        RayOrder { order: Some(order) }
     }
 }
 

@@ -9,6 +9,10 @@ use super::time::LogTime;
 
 /// Tasks that are given out in one command.
 const ASSIGNED_MAX: usize = 256;
+/// After a plan of so many tasks the next one waits for more: the workers have enough to do, and every plan is a
+/// command.
+const MANY: usize = 16;
+const GATHER: Duration = Duration::from_millis(2);
 /// After a plan of which nothing held, nothing may have changed that would make the next one better.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -25,7 +29,11 @@ pub(super) async fn run(reign: Reign) {
         if !plan.is_empty() {
             let planned = plan.len();
             match reign.decide(Decision::Assign(plan)).await {
-                Some(Answer::Assigned { taken }) if taken > 0 => {}
+                Some(Answer::Assigned { taken }) if taken > 0 => {
+                    if planned >= MANY {
+                        tokio::time::sleep(GATHER).await;
+                    }
+                }
                 outcome => {
                     tracing::debug!(job = reign.job.0, planned, ?outcome, "nothing of a plan held");
                     tokio::time::sleep(PAUSE).await;
@@ -36,6 +44,7 @@ pub(super) async fn run(reign: Reign) {
         // One more millisecond, as the log's clock has no finer parts.
         let wait = due.map(|due| Duration::from_millis(due.0.saturating_sub(now.0) + 1));
         tokio::select! {
+            biased;
             () = changes.changed() => {}
             () = asleep(wait) => {}
         }

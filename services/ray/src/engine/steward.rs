@@ -51,6 +51,7 @@ pub(super) async fn run(reign: Reign) {
             due = Instant::now() + reign.patience.reconcile_every;
         }
         wanted = tokio::select! {
+            biased;
             () = tokio::time::sleep_until(due) => None,
             () = shaken(&reign) => Some(reign.shaken.take()),
         };

@@ -1,16 +1,18 @@
 //! Gives up peers that are silent for too long.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
+use tripod_state::ids::JobId;
 use tripod_state::ray::view::Watched;
 use tripod_state::ray::{Decision, Peer, Ray, Role};
 
+use super::Patience;
 use super::prober;
 use super::reign::Reign;
-use crate::pulse::Silence;
+use crate::pulse::{Heard, Silence};
 
 /// How often those who are watched are compared with the state, at least.
 const REFRESH_EVERY: Duration = Duration::from_secs(1);
@@ -61,19 +63,8 @@ pub(super) async fn run(reign: Reign) {
                 "this process did not run; nobody is given up for that"
             );
         }
-        if silence.overdue.is_empty() {
-            continue;
-        }
-        let peers = silence.overdue.clone();
-        let ttl = reign.patience.ttl(silence.regular);
-        if guard.suspects_itself(&silence, ttl) {
-            tracing::warn!(
-                job = reign.job.0,
-                silent = peers.len(),
-                watched = silence.regular,
-                "more than half of all peers are silent, so this node may be the one that is cut off; it waits"
-            );
-            reign.heard.put_off(reign.job, &peers, ttl);
+        let peers = guard.given_up(&reign.heard, reign.job, reign.patience, silence);
+        if peers.is_empty() {
             continue;
         }
         tracing::info!(job = reign.job.0, ?peers, "peers were silent for too long");
@@ -102,6 +93,24 @@ struct Guard {
 }
 
 impl Guard {
+    /// Of those who are overdue, whom to give up now: all of them or nobody.
+    fn given_up(&mut self, heard: &Heard, job: JobId, patience: Patience, silence: Silence) -> Vec<Peer> {
+        let ttl = patience.ttl(silence.regular);
+        if silence.overdue.is_empty() || !self.suspects_itself(&silence, ttl) {
+            return silence.overdue;
+        }
+        tracing::warn!(
+            job = job.0,
+            silent_lately = self.lately.len(),
+            silent_now = silence.overdue.len(),
+            watched = silence.regular,
+            "more than half of all peers fell silent within one time to live, so this node may be the one that is \
+             cut off; it waits"
+        );
+        heard.put_off(job, &silence.overdue, ttl);
+        Vec::new()
+    }
+
     fn suspects_itself(&mut self, silence: &Silence, ttl: Duration) -> bool {
         let now = Instant::now();
         self.lately.retain(|(at, _)| now - *at < ttl);
@@ -125,7 +134,7 @@ impl Guard {
 #[derive(Default)]
 struct Probers {
     tasks: JoinSet<()>,
-    running: HashMap<Peer, AbortHandle>,
+    running: BTreeMap<Peer, AbortHandle>,
 }
 
 impl Probers {
@@ -153,6 +162,7 @@ mod tests {
     use tripod_state::ray::ids::WorkerId;
 
     use super::*;
+    use crate::pulse::Beat;
 
     fn silence(overdue: &[u64], regular: usize) -> Silence {
         Silence { overdue: overdue.iter().map(|id| Peer::Worker(WorkerId(*id))).collect(), regular }
@@ -166,6 +176,40 @@ mod tests {
         assert!(guard.suspects_itself(&silence(&[3], 5), ttl), "three of five within one ttl");
         tokio::time::advance(ttl).await;
         assert!(!guard.suspects_itself(&silence(&[1, 2, 3], 5), ttl), "it has waited");
+    }
+
+    /// Beats of all workers stay in this node's queues for a while, and then they are heard again; or they are not.
+    #[tokio::test(start_paused = true)]
+    async fn f23_nobody_is_given_up_for_a_silence_of_more_than_half_that_ends_within_one_ttl() {
+        const JOB: JobId = JobId(1);
+        for comes_back in [true, false] {
+            let (heard, mut guard, patience) = (Heard::default(), Guard::default(), Patience::default());
+            let workers: Vec<Peer> = (0..6).map(|id| Peer::Worker(WorkerId(id))).collect();
+            let watched: Vec<(Peer, bool)> = workers.iter().map(|peer| (*peer, true)).collect();
+            heard.begin(JOB, patience);
+            heard.watch(JOB, &watched, Some(patience.after_election(6)));
+            let mut given_up = Vec::new();
+            for tick in 0..400 {
+                tokio::time::advance(Duration::from_millis(100)).await;
+                let (_, silence) = heard.tick(JOB);
+                given_up.extend(guard.given_up(&heard, JOB, patience, silence));
+                let waits = guard.waited.is_some();
+                for (place, peer) in workers.iter().enumerate() {
+                    // Two of six are heard all the time.
+                    if place < 2 || (comes_back && waits && tick % 10 == 0) {
+                        heard.hear(&Beat { job: JOB, peer: *peer, usage: None });
+                    }
+                }
+                heard.watch(
+                    JOB,
+                    &watched.iter().filter(|(peer, _)| !given_up.contains(peer)).copied().collect::<Vec<_>>(),
+                    None,
+                );
+            }
+            assert!(guard.waited.is_some(), "it suspected itself");
+            let silent = if comes_back { &[][..] } else { &workers[2..] };
+            assert_eq!(given_up, silent);
+        }
     }
 
     #[tokio::test(start_paused = true)]

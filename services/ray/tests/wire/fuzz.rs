@@ -1,5 +1,7 @@
 //! Whatever a client sends: no crash, and a refusal changes nothing.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use prost::Message as _;
 use rand::rngs::StdRng;
@@ -18,15 +20,21 @@ use crate::support::{Cluster, connect};
 /// Of each call; enough to meet most mistakes in a second, and the seeds differ from run to run.
 const ROUNDS: usize = 200;
 
-/// How long a call may wait: registrations without a store and waits do.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(200);
+/// How long a call is waited for that waits by itself: a registration without a store, and a wait.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How long any other call may take. None of them is given up before, or it might take effect during a later one.
+const LIMIT: Duration = Duration::from_secs(60);
 
 async fn send(cluster: &Cluster, path: &str, message: Bytes) -> Option<Result<(), Status>> {
     let mut grpc = Grpc::new(connect(cluster.address).await);
     grpc.ready().await.expect("the node lives");
     let path = PathAndQuery::try_from(format!("/{path}")).expect("a path");
-    let call = grpc.server_streaming(Request::new(message), path, BytesCodec);
-    tokio::time::timeout(PATIENCE, call).await.ok().map(|answer| answer.map(drop))
+    let call = grpc.server_streaming(Request::new(message), path.clone(), BytesCodec);
+    if path.as_str().ends_with("/RegisterWorker") || path.as_str().ends_with("/Wait") {
+        return tokio::time::timeout(PATIENCE, call).await.ok().map(|answer| answer.map(drop));
+    }
+    let answered = tokio::time::timeout(LIMIT, call).await;
+    Some(answered.unwrap_or_else(|_| panic!("{path} is not answered")).map(drop))
 }
 
 async fn check(cluster: &Cluster, path: &str, message: Vec<u8>, seed: u64) {

@@ -1,5 +1,6 @@
 //! The scheduler over the wire, with scripted workers and stores: the calls of 2016 and what becomes of them.
 
+mod bad_input;
 mod counting;
 mod exports;
 mod failover;
@@ -10,5 +11,7 @@ mod native;
 mod objects;
 mod readme;
 mod registration;
+mod rows;
 mod support;
 mod tasks;
+mod upstream;

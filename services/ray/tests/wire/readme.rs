@@ -43,3 +43,32 @@ fn the_readme_has_every_call() {
         assert!(calls().iter().any(|call| call == row), "README.md has a row for {row}, which is no call");
     }
 }
+
+/// The words in backticks of one line.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_row_has_its_tests_and_they_exist() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = std::fs::read_to_string(here.join("tests/README.md")).expect("a README of the tests");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ") && line.contains('`')).collect();
+    let ids = (1..=25).map(|row| format!("| R{row} |")).chain((1..=28).map(|row| format!("| F{row} |")));
+    for id in ids {
+        assert!(rows.iter().any(|row| row.starts_with(&id)), "tests/README.md has no row {id}");
+    }
+    for row in rows {
+        let (mut text, mut tests) = (String::new(), 0);
+        for word in quoted(row) {
+            if word.ends_with(".rs") {
+                let path = here.join("../..").join(word);
+                text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{word}: {error}"));
+            } else {
+                assert!(text.contains(&format!("fn {word}(")), "{row} names {word}, which is no test there");
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "{row} names no test");
+    }
+}

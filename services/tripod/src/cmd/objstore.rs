@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 
 use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use tripod_objstore::{Config, Store};
 use tripod_proto::code::Code;
@@ -24,6 +25,9 @@ A store that starts again is a new one: objects that only the old one held are m
 Examples:
   tripod objstore                                     for a cluster on this machine
   tripod objstore --listen 10.0.0.5:7750 --capacity-mib 65536 --directory /var/lib/tripod-objects";
+
+/// Below this, a machine's objects may not be many.
+const FILES_GOOD: u64 = 65_536;
 
 /// Flags of `objstore`.
 #[derive(Debug, Args)]
@@ -70,6 +74,7 @@ struct ServesLine<'a> {
 /// Keeps objects until it is told to stop.
 pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failure> {
     let stop = Stop::listen(args.exit_with_parent)?;
+    raise_open_files();
     let store = Store::start(config(args, global)?).await?;
     let mut stopped = pin!(async {
         let reason = stop.wait().await;
@@ -80,6 +85,21 @@ pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failu
         () = &mut stopped => return Ok(store.stop().await?),
     }
     Ok(store.run_until(stopped).await?)
+}
+
+/// Every object in shared memory is an open file. As many as the system lets this process have without asking for
+/// more rights.
+fn raise_open_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map(|()| hard));
+    match raised {
+        Ok(files) if files >= FILES_GOOD => tracing::debug!(files, "open files"),
+        Ok(files) => tracing::warn!(
+            files,
+            "few objects fit into this store, as each is an open file; next: `ulimit -Hn {FILES_GOOD}`, or LimitNOFILE= in the unit of systemd"
+        ),
+        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+    }
 }
 
 /// Prints where the store is, once it is registered. Nothing if it ends before: its end tells why.

@@ -33,8 +33,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "", hide_default_value = true)]
     store: String,
 
-    /// How many tasks may wait here; one at a time runs
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// How many short tasks may wait here; one at a time runs
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024))]
     slots: u32,
 
     /// End gracefully when standard input ends, that is, when the process that started this one does

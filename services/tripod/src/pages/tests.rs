@@ -176,6 +176,7 @@ fn commands_in_the_pages_are_commands() {
 
 /// What this program warns of without a code, since there is no page about it: nothing that an operator looks up.
 const WITHOUT_A_PAGE: &[&str] = &[
+    "few objects fit into this store",
     "job default exists with other parameters",
     "job port failed",
     "port failed",
@@ -183,6 +184,7 @@ const WITHOUT_A_PAGE: &[&str] = &[
     "process did not end in time and is killed",
     "replication did not end in time",
     "signal could not be passed on",
+    "the limit of open files cannot be raised",
     "the note of joining could not be removed",
     "the note of the members that this node was told of cannot be read",
     "the note of the members that this node was told of is no list",

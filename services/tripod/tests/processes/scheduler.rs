@@ -1,134 +1,18 @@
 //! The scheduler with real nodes, object stores and workers, and a driver in this process.
 
-use std::io::{BufRead, BufReader};
-use std::net::Ipv4Addr;
-use std::path::Path;
-use std::process::{Child, Stdio};
+mod failures;
+mod linear_algebra;
+mod shapes;
+mod site;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
-use tripod_chaos::cluster::ReservedPorts;
-use tripod_worker::{Config, Driver, GetError, ObjectRef, Task};
+use tokio::task::JoinSet;
+use tripod_worker::{Config, Driver, GetError, Task, Worker, demo};
 
-use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, stderr, tripod, wait_for};
-
-/// The scheduler's level is not released yet.
-const LEVEL: &[&str] = &["--feature-level-max=3", "--restart"];
-
-/// A store or a worker.
-struct Daemon(Child);
-
-impl Daemon {
-    fn start(command: &str, endpoints: &str, flags: &[&str]) -> Self {
-        let process = tripod()
-            .args([command, "--exit-with-parent", "--endpoints", endpoints])
-            .args(flags)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("starts");
-        Self(process)
-    }
-
-    /// The line that a store prints when it serves.
-    fn said(&mut self) -> Value {
-        let mut line = String::new();
-        let output = self.0.stdout.as_mut().expect("piped");
-        BufReader::new(output).read_line(&mut line).expect("readable");
-        serde_json::from_str(&line).expect("one line of JSON")
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
-            kill_by(self.0.id());
-            // There is nobody to tell when even this fails.
-            let _ = self.0.wait();
-        }
-    }
-}
-
-/// Nodes, and machines of one store and some workers each. Every machine has an address of its own.
-struct Site {
-    dev: Dev,
-    machines: Vec<Machine>,
-    _ports: ReservedPorts,
-}
-
-struct Machine {
-    host: String,
-    store: Daemon,
-    workers: Vec<Daemon>,
-}
-
-impl Site {
-    fn start(data: &Path, machines: usize, workers: usize) -> Self {
-        let ports = reserve_ports();
-        let dev = Dev::start(&ports, &data.join("nodes"), LEVEL);
-        let endpoints = dev.endpoints(1);
-        let machine = |place: usize| {
-            let host = host_of(&ports, place);
-            let folder = data.join(format!("store-{place}"));
-            let (listen, folder) = (format!("{host}:0"), folder.display().to_string());
-            let flags = ["--json", "--listen", &listen, "--directory", &folder];
-            let mut store = Daemon::start("objstore", &endpoints, &flags);
-            store.said();
-            let worker = |_| Daemon::start("worker", &endpoints, &["--host", &host]);
-            let workers = (0..workers).map(worker).collect();
-            Machine { host: host.clone(), store, workers }
-        };
-        let machines: Vec<_> = (0..machines).map(machine).collect();
-        let site = Self { dev, machines, _ports: ports };
-        site.until_workers(site.machines.iter().map(|machine| machine.workers.len()).sum());
-        site
-    }
-
-    fn until_workers(&self, wanted: usize) {
-        wait_for("idle workers", || {
-            let status = self.status();
-            let idle =
-                status["workers"].as_array()?.iter().filter(|worker| worker["state"] == "idle").count();
-            (idle == wanted).then_some(())
-        });
-    }
-
-    fn status(&self) -> Value {
-        self.dev.json(&["ray", "status", "--json"])
-    }
-
-    async fn driver(&self, machine: usize) -> Driver {
-        let endpoints = self.dev.endpoints(2).split(',').map(str::to_owned).collect();
-        let config = Config { host: self.machines[machine].host.clone(), ..Config::local(endpoints) };
-        Driver::begin(&config).await.expect("a driver")
-    }
-
-    /// Waits until nothing refers to anything any more.
-    fn until_empty(&self) {
-        wait_for("that every object is gone", || (self.status()["objects"]["live"] == 0).then_some(()));
-    }
-}
-
-/// An address of the loopback network that no other test uses: workers listen at ports that the scheduler chooses.
-fn host_of(ports: &ReservedPorts, place: usize) -> String {
-    let [high, low] = ports.first().to_be_bytes();
-    let place = u8::try_from(place + 1).expect("few machines");
-    Ipv4Addr::new(127, 100 + place, high, low.max(1)).to_string()
-}
-
-async fn one(driver: &Driver, task: Task) -> ObjectRef {
-    let mut results = driver.submit(&task).await.expect("submitted");
-    assert_eq!(results.len(), 1);
-    results.pop().expect("a result")
-}
-
-async fn number(driver: &Driver, object: &ObjectRef) -> i64 {
-    driver.get_within(object, PATIENCE).await.expect("a number")
-}
-
-fn add(left: &ObjectRef, right: i64) -> Task {
-    Task::of("tripod.add").object(left).arg(&right).expect("a number")
-}
+use crate::support::{PATIENCE, stderr};
+use site::{Machine, Site, add, number, one};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_run_and_their_results_are_read() {
@@ -202,8 +86,9 @@ async fn no_task_is_lost_or_run_again_when_leaders_are_killed() {
         let round = i64::try_from(round).expect("small");
         assert_eq!(number(&driver, sum).await, (0..100).sum::<i64>() + 100 * round);
     }
-    let tasks = site.dev.json(&["ray", "tasks", "--limit", "1000", "--json"]);
-    let again: Vec<_> = tasks.as_array().unwrap().iter().filter(|task| task["attempt"] != 1).collect();
+    let tasks = site.tasks();
+    // One that was given back before it began is at a later attempt.
+    let again: Vec<_> = tasks.iter().filter(|task| task["history"] != serde_json::json!([])).collect();
     assert!(again.is_empty(), "every worker is healthy: {again:?}");
     drop(sums);
     site.until_empty();
@@ -225,4 +110,36 @@ async fn what_a_killed_worker_ran_is_run_by_another_and_what_a_killed_store_held
     assert_eq!(number(&driver, &length).await, 1 << 20);
     let refused = site.dev.run(&["ray", "status", "--json"]);
     assert!(refused.status.success(), "{}", stderr(&refused));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u23_a_driver_comes_to_three_stores_of_five_workers_on_one_host() {
+    let data = tempfile::tempdir().expect("a directory");
+    let mut site = Site::start(data.path(), 1, 0);
+    let host = site.machines[0].host.clone();
+    let (second, _) = site.new_store(&host);
+    let (third, third_address) = site.new_store(&host);
+    let mut workers = JoinSet::new();
+    for _ in 0..15 {
+        workers.spawn(demo::add_to(Worker::new(site.config(0))).run(std::future::pending()));
+    }
+    site.until_workers(15);
+    let status = site.status();
+    let mut of_stores = BTreeMap::new();
+    for worker in status["workers"].as_array().expect("a list") {
+        *of_stores.entry(worker["store"].as_u64()).or_insert(0) += 1;
+    }
+    assert!(of_stores.values().eq(&[5, 5, 5]), "{status:#}");
+
+    let config = Config { store: third_address, ..site.config(0) };
+    let driver = Driver::begin(&config).await.expect("a driver");
+    let mut objects = Vec::new();
+    for value in 0..60 {
+        objects.push(one(&driver, Task::of("tripod.echo").arg(&value).unwrap()).await);
+    }
+    let sum = one(&driver, objects.iter().fold(Task::of("tripod.sum"), Task::object)).await;
+    assert_eq!(number(&driver, &sum).await, (0..60).sum::<i64>());
+    drop((objects, sum));
+    site.until_empty();
+    drop((second, third));
 }

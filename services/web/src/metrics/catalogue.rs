@@ -131,6 +131,13 @@ catalogue! {
     KEYS = gauge("tripod_keys", "keys of all jobs");
     KEY_BYTES = gauge("tripod_key_bytes", "bytes of all keys and values");
 
+    WORKERS = gauge("tripod_scheduler_workers", "living workers of all jobs' schedulers");
+    STORES = gauge("tripod_scheduler_stores", "living object stores of all jobs' schedulers");
+    SCHEDULED = by("state", gauge("tripod_scheduler_tasks", "tasks of all jobs' schedulers that are not done"));
+    ENDED = by("state", gauge("tripod_scheduler_tasks_ended", "tasks that ended, since each job began"));
+    OBJECTS = gauge("tripod_scheduler_objects", "objects of all jobs' schedulers");
+    ORDERS = gauge("tripod_scheduler_orders", "what workers and object stores are still to be told");
+
     MEMORY = gauge("process_resident_memory_bytes", "memory of this process that is in use");
     CPU = counter("process_cpu_seconds_total", "time that this process's threads have run");
     FDS = gauge("process_open_fds", "open files and connections of this process");

@@ -2,6 +2,7 @@
 
 use tripod_gateway::{Consistency, Gateway};
 use tripod_state::State;
+use tripod_state::ray::view::Counts;
 
 /// Sums over all jobs. Never by job: their names come and go, and each would be a series for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,6 +14,8 @@ pub(super) struct Census {
     pub(super) barriers_open: u64,
     pub(super) keys: u64,
     pub(super) key_bytes: u64,
+    /// Of all jobs' schedulers.
+    pub(super) scheduler: Counts,
     pub(super) change_under_way: bool,
     /// An operator wants this node to lead nothing and to have no clients.
     pub(super) drained: bool,
@@ -37,6 +40,18 @@ impl Census {
             census.barriers_open += u64::from(job.barriers_open);
             census.keys += job.keys;
             census.key_bytes += job.key_bytes;
+        }
+        for job in state.ray_jobs() {
+            let Some(ray) = state.ray(job) else { continue };
+            let (counts, sum) = (ray.counts(), &mut census.scheduler);
+            sum.workers += counts.workers;
+            sum.stores += counts.stores;
+            sum.queued += counts.queued;
+            sum.running += counts.running;
+            sum.succeeded += counts.succeeded;
+            sum.failed += counts.failed;
+            sum.objects += counts.objects;
+            sum.orders += counts.orders;
         }
         census
     }

@@ -35,6 +35,7 @@ impl Collector for Figures {
         self.disk(&mut page)?;
         self.snapshots(&mut page)?;
         self.state(&mut page)?;
+        self.scheduler(&mut page)?;
         self.process(&mut page)
     }
 }
@@ -119,6 +120,16 @@ impl Figures {
         page.gauge(&all::BARRIERS, census.barriers_open)?;
         page.gauge(&all::KEYS, census.keys)?;
         page.gauge(&all::KEY_BYTES, census.key_bytes)
+    }
+
+    fn scheduler(&self, page: &mut Page<'_>) -> fmt::Result {
+        let counts = &self.census.scheduler;
+        page.gauge(&all::WORKERS, counts.workers)?;
+        page.gauge(&all::STORES, counts.stores)?;
+        page.gauges(&all::SCHEDULED, [("queued", counts.queued), ("running", counts.running)])?;
+        page.gauges(&all::ENDED, [("succeeded", counts.succeeded), ("failed", counts.failed)])?;
+        page.gauge(&all::OBJECTS, counts.objects)?;
+        page.gauge(&all::ORDERS, counts.orders)
     }
 
     fn process(&self, page: &mut Page<'_>) -> fmt::Result {

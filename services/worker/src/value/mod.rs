@@ -3,21 +3,23 @@
 //! | Rust | `Obj` |
 //! |---|---|
 //! | `bool`, integers, floats | `bool_data`, `int_data`, `double_data` |
-//! | text, bytes | `string_data` |
+//! | text, bytes ([`Blob`]) | `string_data` |
 //! | `()`, `None` | `empty_data` |
 //! | sequences, tuples | `list_data`, `tuple_data` |
 //! | maps, structs | `dict_data`; a struct's keys are its fields' names |
 //! | a variant without content, with content | its name; a `dict_data` of its name and its content |
-//! | [`crate::ObjectId`] | `objectid_data` |
+//! | [`crate::ObjectId`], [`crate::ObjectRef`] | `objectid_data` |
 //!
 //! An object may not contain itself, and nothing is deeper than [`DEPTH_MAX`]: deeper messages are not read by
 //! protobuf's libraries.
 
+mod blob;
 mod de;
 mod ser;
 
 use tripod_proto::ray::{Obj, ObjId};
 
+pub use blob::Blob;
 pub use de::from_obj;
 pub use ser::to_obj;
 

@@ -1,22 +1,28 @@
 //! A worker: executes tasks, one after the other.
 
 mod execute;
+mod finish;
 mod inbox;
 mod service;
 
 use std::fmt::Display;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::time::MissedTickBehavior;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tripod_client::wire::ray_call::Call;
 use tripod_proto::ray::worker_service_server::WorkerServiceServer;
 use tripod_proto::ray::{ReadyForNewTaskRequest, RegisterFunctionRequest};
+use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
 
 use crate::beat::{self, Standing};
 use crate::config::Config;
@@ -25,12 +31,18 @@ use crate::error::{CallError, Lost};
 use crate::function::{Body, Output, Plain, Registered, of_fallible, of_plain};
 use crate::outbox::{self, call};
 use crate::process::{BeginError, Process};
-use crate::worker::inbox::Inbox;
+pub(crate) use crate::worker::execute::Executor;
+pub(crate) use crate::worker::inbox::{Inbox, Ticket};
 use tripod_proto::ray::Obj;
 
 /// How many tasks a worker may be given at a time, unless it says otherwise: enough that it need not wait for the
-/// next one while the last one's end is told, and few enough that long tasks do not pile up behind each other.
-const SLOTS: u32 = 16;
+/// next ones while the last ones' ends are told. It is given as many only while its tasks are short.
+const SLOTS: u32 = 128;
+/// What waits behind a task that runs for this long is given back, and how often that is looked at.
+const LONG: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a worker that ends tries to say so.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often another id is asked for when somebody else has the port that goes with one.
 const PORTS_TRIED: u32 = 8;
 
@@ -100,7 +112,7 @@ impl Worker {
         results: u64,
         function: impl Fn(&Context, &[Obj]) -> Result<Vec<Output>, String> + Send + Sync + 'static,
     ) -> Self {
-        self.register(name, results, std::sync::Arc::new(function))
+        self.register(name, results, Arc::new(function))
     }
 
     fn register(mut self, name: &str, results: u64, body: Body) -> Self {
@@ -115,10 +127,19 @@ impl Worker {
     /// [`WorkerError`].
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), WorkerError> {
         let mut shutdown = std::pin::pin!(shutdown);
+        let functions = Arc::new(self.functions.clone());
         loop {
-            tokio::select! {
+            let begun = tokio::select! {
                 () = &mut shutdown => return Ok(()),
-                ended = self.live() => match ended? {
+                begun = self.begin() => begun?,
+            };
+            let process = begun.0.clone();
+            tokio::select! {
+                () = &mut shutdown => {
+                    leave(&process).await;
+                    return Ok(());
+                }
+                ended = self.live(&functions, begun) => match ended? {
                     End::Dismissed => return Ok(()),
                     End::Expired => tracing::warn!("the scheduler has given up this worker: it registers again"),
                 },
@@ -126,22 +147,42 @@ impl Worker {
         }
     }
 
-    async fn live(&self) -> Result<End, WorkerError> {
-        let (process, listener) = self.begin().await?;
-        let (inbox, tasks) = Inbox::new();
-        let (running, running_now) = watch::channel(Vec::new());
+    async fn live(
+        &self,
+        functions: &Arc<Vec<Registered>>,
+        (process, listener): (Process, TcpListener),
+    ) -> Result<End, WorkerError> {
+        let inbox = Arc::new(Inbox::new(process.id, process.outbox.clone()));
+        let _closed = Closed(Arc::clone(&inbox));
         let standing = watch::Sender::new(Standing::Good);
         let mut parts = JoinSet::new();
-        let service = service::Service::new(process.id, inbox);
-        let server = Server::builder().tcp_nodelay(true).add_service(WorkerServiceServer::new(service));
+        let service = service::Service::new(process.id, Arc::clone(&inbox));
+        let server = Server::builder()
+            .add_service(WorkerServiceServer::new(service.clone()))
+            .add_service(RayPeerServer::new(service));
         parts.spawn(async move {
-            if let Err(error) = server.serve_with_incoming(TcpListenerStream::new(listener)).await {
+            // Without that an answer waits 40 ms for the kernel to find something to send it along with.
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            if let Err(error) = server.serve_with_incoming(incoming).await {
                 tracing::error!(%error, "the worker's port failed");
             }
         });
-        parts.spawn(beat::of_worker(process.clone(), running_now, standing.clone()));
+        let watched = Arc::clone(&inbox);
+        let running = move || watched.running();
+        parts.spawn(beat::of_worker(process.clone(), running, standing.clone()));
+        parts.spawn(give_back(Arc::clone(&inbox)));
         self.announce(&process).await?;
-        let executing = execute::run(&self.functions, &process, tasks, &running, standing.subscribe());
+        let (sender, executed) = mpsc::unbounded_channel();
+        let executor = Executor {
+            functions: Arc::clone(functions),
+            process: process.clone(),
+            inbox,
+            runtime: Handle::current(),
+            standing: standing.subscribe(),
+            executed: sender,
+        };
+        executor.start();
+        let executing = finish::run(&process, executed);
         let mut known = standing.subscribe();
         tokio::select! {
             ended = executing => Ok(match ended {
@@ -200,5 +241,29 @@ async fn listen(address: &str) -> std::io::Result<TcpListener> {
     TcpListener::bind(wanted).await
 }
 
-/// Where tasks come out of the queue.
-type Tasks = mpsc::UnboundedReceiver<inbox::Item>;
+/// Gives back what waits for too long, as long as it is polled.
+async fn give_back(inbox: Arc<Inbox>) {
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        inbox.give_back_behind(LONG);
+    }
+}
+
+/// Says that this worker ends, so that its tasks need not wait until it is missed.
+async fn leave(process: &Process) {
+    let told = process.outbox.ask(vec![outbox::leave(process.id)]);
+    if tokio::time::timeout(LEAVE_TIMEOUT, told).await.is_err() {
+        tracing::info!(worker = process.id, "nobody was told that this worker ends: it will be missed");
+    }
+}
+
+/// Lets the thread that executes end.
+struct Closed(Arc<Inbox>);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

@@ -1,7 +1,7 @@
 //! What drivers do, and what tasks do like drivers.
 
 use tripod_state::ray::ids::{ObjectId, WorkerId};
-use tripod_state::ray::{Answer, Argument, Request, Task, TaskOptions};
+use tripod_state::ray::{Answer, Argument, Request, Task, TaskCall, TaskOptions};
 
 use crate::failures::world::{FUNCTIONS, World, name};
 
@@ -54,6 +54,7 @@ impl World {
         let retries = self.numbers.below(4) as u32;
         let task = Task { name: name(function), arguments: arguments.to_vec(), results_given: 0 };
         let options = TaskOptions { max_retries: Some(retries), retry_exceptions: self.numbers.one_in(4) };
+        let child = child.map(|place| TaskCall { run: None, place });
         let submit = Request::Submit { worker: by, task, options, child, hint: None };
         let before = self.machine.scheduler().info().graph.len();
         match self.ask(by, submit)? {

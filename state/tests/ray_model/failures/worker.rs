@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tripod_state::ray::ids::{ObjectId, StoreId, WorkerId};
 use tripod_state::ray::view::Execution;
-use tripod_state::ray::{Answer, Argument, Previous, Request, Run};
+use tripod_state::ray::{Answer, Argument, Previous, Request, Run, TaskCall};
 
 use crate::failures::world::World;
 
@@ -92,6 +92,7 @@ impl World {
                 self.ask(worker, alias)?.ok();
                 return self.give_up(worker, &inner);
             }
+            (b"write", _) if !failed => return self.write_in_task(worker, store, run, results[0]),
             _ => {}
         }
         for (place, result) in results.iter().enumerate() {
@@ -112,6 +113,38 @@ impl World {
             }
         }
         Some(())
+    }
+
+    /// Puts an object, and returns it in place of a value. Most of the workers tell that a later attempt's put is the
+    /// same one. `None` if the worker died in it.
+    fn write_in_task(&mut self, worker: WorkerId, store: StoreId, run: Run, result: ObjectId) -> Option<()> {
+        let child = (!worker.0.is_multiple_of(4)).then_some(0);
+        let Answer::Object { object, present } = self
+            .must(worker, Request::Put { worker, child: child.map(|place| TaskCall { run: None, place }) })?
+        else {
+            self.broken("a put is answered with no object")
+        };
+        self.must(worker, Request::AddReferences { objects: vec![object] })?;
+        self.own(worker, &[object]);
+        let early = self.numbers.one_in(2);
+        if early {
+            self.ask(worker, Request::Alias { alias: result, target: object, run: Some(run) })?.ok();
+        }
+        if self.numbers.one_in(4) {
+            self.processes.remove(&worker);
+            return None;
+        }
+        if !present {
+            self.store_ready(store, object, Some(run));
+        }
+        if self.numbers.one_in(4) {
+            self.processes.remove(&worker);
+            return None;
+        }
+        if !early {
+            self.ask(worker, Request::Alias { alias: result, target: object, run: Some(run) })?.ok();
+        }
+        self.give_up(worker, &[object])
     }
 }
 

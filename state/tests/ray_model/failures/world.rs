@@ -13,8 +13,8 @@ use crate::generate::Numbers;
 use crate::machine::{Machine, Said};
 
 /// What workers can do, and with how many results.
-pub(super) const FUNCTIONS: [(&str, u64); 6] =
-    [("value", 1), ("pair", 2), ("alias", 1), ("nest", 1), ("boom", 1), ("box", 1)];
+pub(super) const FUNCTIONS: [(&str, u64); 7] =
+    [("value", 1), ("pair", 2), ("alias", 1), ("nest", 1), ("boom", 1), ("box", 1), ("write", 1)];
 
 /// A call and what was said to it.
 #[derive(Clone)]

@@ -145,7 +145,16 @@ impl Upstream {
     pub(super) fn contain(&mut self, client: Owner, object: ObjectId, inside: &[ObjectId]) -> Verdict {
         if let Some(listed) = self.objects.get(object.0 as usize).and_then(|object| object.listed.as_deref())
         {
-            return if listed == inside { Ok(Answer::Done) } else { Err(vec!["ContainedAlready"]) };
+            if listed != inside {
+                return Err(vec!["ContainedAlready"]);
+            }
+            // A later attempt of a process that says who it is gives its references away once more.
+            let gives =
+                matches!(client, Owner::Process(_)) && self.faults_of_giving(client, inside).is_empty();
+            for id in inside.iter().filter(|_| gives) {
+                self.release(*id, client);
+            }
+            return Ok(Answer::Done);
         }
         let mut faults: Vec<_> = inside.iter().flat_map(|id| self.faults_of(*id)).collect();
         if object.0 >= self.objects.len() as u64 {

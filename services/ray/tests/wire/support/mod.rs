@@ -1,13 +1,14 @@
 //! A node over a state in memory, and scripted workers and stores on loopback addresses of its own.
 
+mod begin;
 pub(crate) mod bytes_codec;
 pub(crate) mod peer;
+mod process;
 pub(crate) mod store;
 pub(crate) mod worker;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -22,22 +23,19 @@ use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::membership_client::MembershipClient;
 use tripod_proto::tripod::v1::ray_client::RayClient;
 use tripod_ray::{Binding, MESSAGE_BYTES_MAX, Patience, Scheduler};
-use tripod_state::ids::{FeatureLevel, JobId, NodeId, ServiceIncarnation};
-use tripod_state::member::Addresses;
-use tripod_state::ray::Ray;
+use tripod_state::ids::JobId;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::{Availability, Totals};
-use tripod_state::{Answer, Command, job, level, member};
+use tripod_state::ray::{self, Decision, Peer, Ray};
+use tripod_state::{Command, Scope};
 
+use self::begin::{announce, create_job, host, raise_level};
+use self::process::Process;
 use self::store::Store;
 use self::worker::Worker;
 
 /// No test waits longer than this for anything.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
-
-/// So many that no two clusters of a test process, or of several at a time, share an address: workers listen where
-/// the scheduler says, which is the same port in each.
-static CLUSTERS: AtomicU32 = AtomicU32::new(0);
 
 /// One node that leads, with its port and its engine.
 pub(crate) struct Cluster {
@@ -50,6 +48,10 @@ pub(crate) struct Cluster {
     channel: Channel,
     /// Another leader begins after every call.
     fails_over: bool,
+    patience: Patience,
+    kills: u64,
+    /// If it can be killed.
+    process: Option<Process>,
     _tasks: JoinSet<()>,
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct Kind {
     pub(crate) fails_over: bool,
     /// Nothing happens that no call asks for.
     pub(crate) without_engine: bool,
+    /// See [`Cluster::kill_leader`].
+    pub(crate) killable: bool,
 }
 
 impl Cluster {
@@ -73,6 +77,9 @@ impl Cluster {
     }
 
     pub(crate) async fn of(kind: Kind) -> Self {
+        if kind.killable {
+            return Self::killable(kind.patience).await;
+        }
         let (gateway, backend) = Gateway::in_memory_with(Options::default());
         let host = host();
         let listener = TcpListener::bind((host, 0)).await.expect("a loopback address");
@@ -91,7 +98,57 @@ impl Cluster {
             tasks.spawn(scheduler.run());
         }
         let channel = connect(address).await;
-        Self { gateway, backend, job, address, host, channel, fails_over: kind.fails_over, _tasks: tasks }
+        let Kind { patience, fails_over, .. } = kind;
+        let (kills, process) = (0, None);
+        Self {
+            gateway,
+            backend,
+            job,
+            address,
+            host,
+            channel,
+            fails_over,
+            patience,
+            kills,
+            process,
+            _tasks: tasks,
+        }
+    }
+
+    async fn killable(patience: Patience) -> Self {
+        let process = Process::new();
+        let (gateway, backend) = process.gateway();
+        raise_level(&gateway).await;
+        let (job, host) = (create_job(&gateway).await, host());
+        let address = process.serve(&gateway, host, patience).await;
+        let channel = connect(address).await;
+        let (fails_over, kills, process, _tasks) = (false, 0, Some(process), JoinSet::new());
+        Self { gateway, backend, job, address, host, channel, fails_over, patience, kills, process, _tasks }
+    }
+
+    /// The node that leads is killed, with its front end, its engine, its connections and the calls in them. Another
+    /// one leads, at another address, with what was in the log, which comes to it as a snapshot does.
+    pub(crate) async fn kill_leader(&mut self) {
+        self.backend.depose();
+        drop(self.process.take().expect("a cluster of this kind"));
+        let state = self.backend.state();
+        let process = Process::new();
+        let (gateway, backend) = process.gateway();
+        backend.replace(state);
+        self.kills += 1;
+        for _ in 0..self.kills {
+            backend.elect();
+        }
+        self.address = process.serve(&gateway, self.host, self.patience).await;
+        self.channel = connect(self.address).await;
+        (self.gateway, self.backend, self.process) = (gateway, backend, Some(process));
+    }
+
+    /// The leader notices that peers are silent, as its watchdog does after a while.
+    pub(crate) async fn expire(&self, peers: Vec<Peer>) {
+        let scope = Scope { job: self.job, service: None };
+        let command = ray::Command::Lead { scope, decision: Decision::Expire { peers } };
+        self.gateway.submit(Command::Ray(command)).await.expect("in memory").expect("never refused");
     }
 
     pub(crate) fn scheduler(&self) -> SchedulerClient<Channel> {
@@ -181,11 +238,12 @@ impl Cluster {
         aliased
     }
 
-    /// The store has the object.
+    /// The store has the object, and says so: in this order, or a new leader that asks in between would hear that it
+    /// has lost it.
     pub(crate) async fn ready(&self, object: u64, store: &Store) {
+        store.hold(object);
         let request = pb::ObjReadyRequest { objectid: object, objstoreid: store.id };
         self.scheduler().obj_ready(request).await.expect("ready");
-        store.hold(object);
         self.step();
     }
 
@@ -356,40 +414,4 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-}
-
-/// A loopback address that no other cluster has: test processes differ in their ids, clusters of one in their count.
-fn host() -> Ipv4Addr {
-    let cluster = CLUSTERS.fetch_add(1, Ordering::Relaxed);
-    let [.., high, low] = std::process::id().to_be_bytes();
-    let third = 1 + u8::try_from(cluster % 250).expect("below 250");
-    Ipv4Addr::new(127, 16 | (high & 15), low, third)
-}
-
-/// Schedulers need feature level 3, to which a real cluster is raised by its leader.
-async fn raise_level(gateway: &Gateway) {
-    let raise = level::Command::Raise { to: FeatureLevel(3), heard: Vec::new() };
-    gateway.submit(Command::Level(raise)).await.expect("in memory").expect("raised");
-}
-
-async fn create_job(gateway: &Gateway) -> JobId {
-    let (spec, service) = (job::Spec::of_tasks(1), ServiceIncarnation(7));
-    let command = job::Command::Create { name: "default".to_owned(), spec, service };
-    match gateway.submit(Command::Job(command)).await.expect("in memory") {
-        Ok(Answer::Job(summary)) => summary.id,
-        other => panic!("no job: {other:?}"),
-    }
-}
-
-/// Says where the node serves, as the binary does.
-async fn announce(gateway: &Gateway, address: SocketAddr) {
-    let addresses = Addresses {
-        client: address.to_string(),
-        http: address.to_string(),
-        job_host: address.ip().to_string(),
-        job_port_first: address.port(),
-        job_port_count: 1,
-    };
-    let command = member::Command::Announce { node: NodeId(1), addresses };
-    gateway.submit(Command::Member(command)).await.expect("in memory").expect("announced");
 }

@@ -1,0 +1,176 @@
+//! The calls of one process of the scheduler: each is sent with its stamp until it is answered.
+
+use rand::RngExt as _;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Response, Status};
+use tripod_proto::metadata;
+use tripod_proto::ray::{
+    DecrementRefCountRequest, IncrementRefCountRequest, Obj, PutObjReply, PutObjRequest, SubmitTaskReply,
+    SubmitTaskRequest, Task, Value as Argument,
+};
+use tripod_proto::tripod::v1::ray_call::Call;
+use tripod_proto::tripod::v1::ray_client::RayClient;
+use tripod_proto::tripod::v1::ray_result::Reply;
+use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayResult};
+
+use super::JOB;
+use crate::simulation::client::{Answer, Client, to_job};
+use crate::simulation::witness::now;
+
+/// The process was given up by the cluster, or its store is gone: it has to begin anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gone;
+
+/// One process.
+pub(super) struct Calls {
+    pub(super) client: Client,
+    session: u128,
+    /// Of the next call.
+    number: u64,
+    /// Once it is registered.
+    pub(super) process: Option<u64>,
+}
+
+impl Calls {
+    pub(super) fn new(mut client: Client) -> Self {
+        let session = client.dice.random();
+        Self { client, session, number: 1, process: None }
+    }
+
+    /// A call that changes something.
+    pub(super) async fn change<M: Clone, R>(
+        &mut self,
+        message: M,
+        headers: &[(&'static str, u64)],
+        send: impl AsyncFn(Channel, Request<M>) -> Result<Response<R>, Status>,
+    ) -> Result<R, Gone> {
+        loop {
+            let channel = self.client.channel();
+            let request = self.stamped(message.clone(), headers);
+            match self.client.ask(send(channel, request)).await {
+                Answer::Yes(reply) => {
+                    self.number += 1;
+                    return Ok(reply);
+                }
+                Answer::No(status) => match reason(&status) {
+                    "expired" => return Err(Gone),
+                    "level" | "no-store" | "no-job" => self.client.pause(300).await,
+                    _ if status.code() == Code::Unavailable => self.client.pause(200).await,
+                    _ => {
+                        self.refused(&format!("a whole call: {status}"));
+                        return Err(Gone);
+                    }
+                },
+                Answer::NotExecuted(_) | Answer::Lost(_) => self.client.pause(100).await,
+            }
+        }
+    }
+
+    fn stamped<M>(&self, message: M, headers: &[(&'static str, u64)]) -> Request<M> {
+        let mut request = to_job(JOB, message);
+        let told = request.metadata_mut();
+        let session = format!("{:032x}", self.session);
+        told.insert(metadata::RAY_SESSION, session.parse().expect("digits are ASCII"));
+        told.insert(metadata::RAY_SEQ, self.number.into());
+        told.insert(metadata::RAY_ACKED, (self.number - 1).into());
+        for (key, value) in headers {
+            told.insert(*key, (*value).into());
+        }
+        request
+    }
+
+    /// Several calls in their order. A refusal is a violation, unless the caller says that its reason is right.
+    pub(super) async fn batch(
+        &mut self,
+        calls: Vec<RayCall>,
+        right: &[&str],
+    ) -> Result<Vec<RayResult>, Gone> {
+        let asked = calls.clone();
+        let batch = RayBatchRequest { workerid: self.process, calls };
+        let send = async |channel, request| RayClient::new(channel).batch(request).await;
+        let results = self.change(batch, &[], send).await?.results;
+        for (call, result) in asked.iter().zip(&results) {
+            match result.reason.as_str() {
+                "expired" => return Err(Gone),
+                reason if result.code == 0 || right.contains(&reason) => {}
+                _ => self.refused(&format!("{call:?}: {}", result.text)),
+            }
+        }
+        Ok(results)
+    }
+
+    fn refused(&self, what: &str) {
+        let process = self.process;
+        self.client.witness.broken(now(), "no call is refused", format!("process {process:?}: {what}"));
+    }
+
+    /// Submits a task, and waits while nobody knows its function.
+    pub(super) async fn submit(
+        &mut self,
+        name: &str,
+        arguments: Vec<Argument>,
+        child: Option<u32>,
+    ) -> Result<Vec<u64>, Gone> {
+        let by_reference = |argument: &Argument| argument.obj.is_none().then_some(argument.id);
+        let referred: Vec<u64> = arguments.iter().filter_map(by_reference).collect();
+        let task = Task { name: name.to_owned().into(), arg: arguments, result: Vec::new() };
+        let workerid = self.process.unwrap_or_default();
+        let submit = Call::Submit(SubmitTaskRequest { workerid, task: Some(task) });
+        let submit = RayCall { child, ..call(submit) };
+        let mut calls = vec![submit];
+        if !referred.is_empty() {
+            calls.insert(0, increment(referred));
+        }
+        loop {
+            let mut results = self.batch(calls.clone(), &[]).await?;
+            match results.pop().and_then(|result| result.reply) {
+                Some(Reply::Submit(SubmitTaskReply { result, function_registered: true })) => {
+                    return Ok(result);
+                }
+                // What it refers to is counted already.
+                _ => calls = calls.split_off(calls.len() - 1),
+            }
+            self.client.pause(200).await;
+        }
+    }
+
+    /// An id for an object that is then to be written, unless that was done before.
+    pub(super) async fn put(&mut self, child: Option<u32>) -> Result<(u64, bool), Gone> {
+        let put = PutObjRequest { workerid: self.process.unwrap_or_default() };
+        let put = RayCall { child, ..call(Call::Put(put)) };
+        let reply = self.batch(vec![put], &[]).await?.pop().and_then(|result| result.reply);
+        let Some(Reply::Put(PutObjReply { objectid, already_present })) = reply else { return Err(Gone) };
+        self.batch(vec![increment(vec![objectid])], &[]).await?;
+        Ok((objectid, already_present))
+    }
+}
+
+/// The reason word of a refusal.
+pub(super) fn reason(status: &Status) -> &str {
+    status.metadata().get(metadata::RAY_REASON).and_then(|word| word.to_str().ok()).unwrap_or_default()
+}
+
+/// A call without options.
+pub(super) fn call(call: Call) -> RayCall {
+    RayCall { call: Some(call), ..RayCall::default() }
+}
+
+pub(super) fn increment(objectid: Vec<u64>) -> RayCall {
+    call(Call::Increment(IncrementRefCountRequest { objectid }))
+}
+
+pub(super) fn decrement(objectid: Vec<u64>) -> RayCall {
+    call(Call::Decrement(DecrementRefCountRequest { objectid }))
+}
+
+/// An argument by value.
+pub(super) fn number(number: u64) -> Argument {
+    let data = number.cast_signed();
+    let obj = Obj { int_data: Some(tripod_proto::ray::Int { data }), ..Obj::default() };
+    Argument { id: 0, obj: Some(obj) }
+}
+
+/// An argument by reference.
+pub(super) fn object(id: u64) -> Argument {
+    Argument { id, obj: None }
+}

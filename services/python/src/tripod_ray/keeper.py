@@ -1,0 +1,206 @@
+"""The process that keeps a cluster on this machine for one driver: nodes, an object store and workers.
+
+It is the driver's only child, and ends everything that it began when its standard input ends: however the
+driver ends, nothing is left behind. It says on standard output, in one line of JSON, where the cluster is, or
+why there is none. It is run as a file and needs nothing but Python, so that it is there at once.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+# Each of three nodes: for clients, for its peers, for people.
+_PORTS = [base + node for base in (0, 100, 200) for node in range(3)]
+# Below the ports that systems give out by themselves.
+_FIRST_PORT, _LAST_PORT = 12_000, 31_000
+_SPAN = 600
+_TRIES = 5
+# The scheduler is not released: nodes have it when they are told so.
+_LEVEL = 3
+# Three nodes on a machine that is busy with other things.
+START_S = 60.0
+_STOP_S = 10.0
+_LOOK_S = 0.02
+_REPLACE_S = 1.0
+_TAIL_BYTES = 2000
+
+
+class StartError(Exception):
+    """The cluster did not begin; the text says what the program that failed has said."""
+
+
+class Keeper:
+    """What was begun, and how it ends."""
+
+    def __init__(self, options):
+        self._options = options
+        self._folder = tempfile.mkdtemp(prefix="tripod-ray-")
+        self._children = []
+        self._dev = None
+        self._workers = {}
+        self._worker = []
+        # Workers listen at ports that the scheduler counts: each cluster needs an address of its own.
+        self.host = options.host or _own_address()
+        self.endpoints = ""
+
+    def start(self):
+        """Begins everything. Raises `StartError`."""
+        for left in reversed(range(_TRIES)):
+            try:
+                self._start_nodes(_free_port())
+                break
+            except StartError:
+                # Another program may have taken one of the ports meanwhile.
+                if not left:
+                    raise
+        store = ["objstore", "--exit-with-parent", "--json", "--endpoints", self.endpoints]
+        store += ["--listen", f"{self.host}:0", "--directory", os.path.join(self._folder, "objects")]
+        store += ["--capacity-mib", str(self._options.store_mib)]
+        self._await("objstore", self._begin("objstore", [self._options.program, *store]), '"socket"')
+        worker = ["-m", "tripod_ray.worker", "--until-eof", "--address", self.endpoints]
+        self._worker = [sys.executable, *worker, "--node-ip", self.host]
+        for number in range(self._options.workers):
+            self._workers[number] = self._begin(f"worker-{number}", self._worker)
+
+    def replace_dead_workers(self):
+        """A task that ends its process has cost the cluster a worker; one that was told to end has not."""
+        for number, worker in self._workers.items():
+            if worker.poll():
+                self._children.remove(worker)
+                self._workers[number] = self._begin(f"worker-{number}", self._worker)
+
+    def told(self):
+        """What the driver needs to know."""
+        with open(self._log("dev"), encoding="utf-8") as log:
+            lines = [json.loads(line) for line in log if line.startswith("{")]
+        pids = [self._dev.pid, *(child.pid for child in self._children)]
+        pids += [line["pid"] for line in lines if "pid" in line]
+        return {"endpoints": self.endpoints, "node_ip": self.host, "folder": self._folder, "pids": pids}
+
+    def stop(self):
+        """Ends everything, by process id, workers first."""
+        for child in self._children:
+            # They end with their standard input.
+            with contextlib.suppress(OSError):
+                child.stdin.close()
+        if self._dev is not None:
+            self._dev.terminate()
+        end = time.monotonic() + _STOP_S
+        for child in filter(None, [*self._children, self._dev]):
+            try:
+                child.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start_nodes(self, port):
+        dev = ["dev", "--json", "--port", str(port), "--data", os.path.join(self._folder, "nodes")]
+        command = [self._options.program, *dev, "--feature-level-max", str(_LEVEL)]
+        self._dev = self._spawn("dev", command)
+        self._await("dev", self._dev, '"ready":true')
+        self.endpoints = ",".join(f"127.0.0.1:{port + node}" for node in range(3))
+
+    def _begin(self, name, command):
+        child = self._spawn(name, command)
+        self._children.append(child)
+        return child
+
+    def _spawn(self, name, command):
+        with open(self._log(name), "ab") as log:
+            try:
+                # An interrupt from the keyboard is the driver's: it ends us by our input.
+                return subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+                )
+            except OSError as error:
+                raise StartError(f"cannot start {command[0]}: {error}") from None
+
+    def _await(self, name, child, word):
+        end = time.monotonic() + START_S
+        while True:
+            running = child.poll() is None
+            with open(self._log(name), "rb") as log:
+                said = log.read()
+            if word.encode() in said:
+                return
+            if not running or time.monotonic() > end:
+                what = "did not begin in time" if running else f"ended with status {child.returncode}"
+                tail = said[-_TAIL_BYTES:].decode("utf-8", "replace")
+                raise StartError(f"`tripod {name}` {what}: {tail}")
+            time.sleep(_LOOK_S)
+
+    def _log(self, name):
+        return os.path.join(self._folder, f"{name}.log")
+
+
+def _own_address():
+    """An address of this machine's loopback network that no other cluster is likely to have."""
+    return f"127.{random.randint(64, 127)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
+
+
+def _free_port():
+    """The first port of a range whose ports nobody uses now."""
+    while True:
+        first = random.randrange(_FIRST_PORT, _LAST_PORT - _SPAN)
+        if all(_is_free(first + port) for port in _PORTS):
+            return first
+
+
+def _is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _read_to_end():
+    with contextlib.suppress(OSError):
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--store-mib", type=int, required=True)
+    parser.add_argument("--host")
+    # The driver decides when this ends; its input tells, also when the driver was interrupted or killed.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    keeper = Keeper(parser.parse_args())
+    try:
+        try:
+            keeper.start()
+        except StartError as error:
+            print(json.dumps({"error": str(error)}), flush=True)
+            return 1
+        print(json.dumps(keeper.told()), flush=True)
+        threading.Thread(target=lambda: (_read_to_end(), ended.set()), daemon=True).start()
+        while not ended.wait(_REPLACE_S):
+            keeper.replace_dead_workers()
+        return 0
+    except BrokenPipeError:
+        # The driver is gone already.
+        return 0
+    finally:
+        keeper.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

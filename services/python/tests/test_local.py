@@ -1,0 +1,153 @@
+"""A cluster on this machine for one driver: `init` without an address. It needs the program `tripod`, which
+TRIPOD_BIN names or which is in PATH; without it, only that is told."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from cluster import DEADLINE_S, eventually
+
+import tripod_ray as ray
+from tripod_ray.local import LocalCluster
+
+FOUND = shutil.which(os.environ.get("TRIPOD_BIN", "tripod"))
+DRIVER = """
+import json, sys
+import tripod_ray as ray
+from tripod_ray import api
+
+@ray.remote
+def square(x):
+    return x * x
+
+ray.init(num_workers=1)
+assert ray.get(square.remote(3)) == 9
+print(json.dumps(api._local.pids), flush=True)
+sys.stdin.read()
+"""
+
+
+def alone():
+    """The environment without a cluster of others."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
+    return {**kept, **({"TRIPOD_BIN": FOUND} if FOUND else {})}
+
+
+def is_running(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+class WithoutTheProgram(unittest.TestCase):
+    def test_what_to_do_is_told(self):
+        with tempfile.TemporaryDirectory() as empty, mock.patch.dict(os.environ, {"PATH": empty}, clear=True):
+            with self.assertRaisesRegex(ray.ClusterError, "(?s)in PATH.*cargo build --release.*TRIPOD_BIN"):
+                ray.init()
+            os.environ["TRIPOD_BIN"] = f"{empty}/tripod"
+            with self.assertRaisesRegex(ray.ClusterError, f"TRIPOD_BIN={empty}/tripod is no program"):
+                ray.init(num_workers=2)
+        self.assertFalse(ray.is_initialized())
+
+    def test_a_program_that_fails_is_quoted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "tripod")
+            program.write_text("#!/bin/sh\necho no luck today >&2\nexit 3\n")
+            program.chmod(0o755)
+            with mock.patch.dict(os.environ, {**alone(), "TRIPOD_BIN": str(program)}, clear=True):
+                with self.assertRaisesRegex(ray.ClusterError, "(?s)dev. ended with status 3: no luck today"):
+                    ray.init(num_workers=1)
+        self.assertFalse(ray.is_initialized())
+
+    def test_workers_are_for_a_cluster_of_its_own(self):
+        with self.assertRaisesRegex(ValueError, "num_workers"):
+            ray.init("127.0.0.1:1", num_workers=2)
+
+
+@unittest.skipUnless(FOUND, "TRIPOD_BIN names no program, and PATH has none")
+class OfItsOwn(unittest.TestCase):
+    def setUp(self):
+        patched = mock.patch.dict(os.environ, alone(), clear=True)
+        patched.start()
+        self.addCleanup(patched.stop)
+        self.addCleanup(ray.shutdown)
+
+    def test_init_starts_one_and_shutdown_ends_it(self):
+        ray.init(num_workers=2)
+        local = ray.api._local
+
+        @ray.remote
+        def where():
+            return os.getpid()
+
+        self.assertTrue(set(ray.get([where.remote() for _ in range(20)])) <= set(local.pids))
+        self.assertEqual([pid for pid in local.pids if not is_running(pid)], [])
+        # Three nodes and who keeps them, a store, two workers.
+        self.assertEqual(len(local.pids), 7)
+        dies = ray.remote(max_retries=0)(lambda: os.kill(os.getpid(), signal.SIGKILL))
+        for _ in range(2):
+            with self.assertRaises(ray.ObjectLostError):
+                ray.get(dies.remote(), timeout=DEADLINE_S)
+        self.assertNotIn(ray.get(where.remote()), local.pids, "others took the places of workers that died")
+        ray.shutdown()
+        self.assertEqual([pid for pid in local.pids if is_running(pid)], [])
+        self.assertFalse(os.path.exists(local.folder))
+        ray.init(num_workers=1)
+        self.assertEqual(len(ray.get([where.remote()])), 1, "and again")
+
+    def test_nothing_outlives_a_driver_that_was_killed(self):
+        driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.addCleanup(driver.stdin.close)
+        self.addCleanup(driver.stdout.close)
+        line = driver.stdout.readline()
+        self.assertTrue(line, "the driver has begun")
+        pids = [int(pid) for pid in line.strip("[]\n").split(",")]
+        self.assertEqual([pid for pid in pids if not is_running(pid)], [])
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        eventually(lambda: not any(map(is_running, pids)), "the end of all processes")
+
+    def test_a_worker_that_has_lost_its_cluster_can_be_ended(self):
+        cluster = LocalCluster(workers=0)
+        self.addCleanup(cluster.close)
+        command = [sys.executable, "-m", "tripod_ray.worker", "--verbose", "--address", cluster.endpoints]
+        worker = subprocess.Popen(
+            [*command, "--node-ip", cluster.node_ip],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.addCleanup(worker.stderr.close)
+        self.addCleanup(worker.kill)
+        self.await_line(worker, "listens on")
+        cluster.close()
+        self.await_line(worker, "registering again")
+        worker.send_signal(signal.SIGTERM)
+        self.assertEqual(worker.wait(DEADLINE_S), -signal.SIGTERM)
+
+    def await_line(self, process, text):
+        for line in process.stderr:
+            if text in line:
+                return
+        self.fail(f"the worker ended before it said: {text}")
+
+    def test_two_clusters_do_not_disturb_each_other(self):
+        with_other = LocalCluster(workers=1)
+        self.addCleanup(with_other.close)
+        ray.init(num_workers=1)
+        self.assertNotEqual(ray.runtime.process().link.endpoints, with_other.endpoints.split(","))
+        self.assertEqual(ray.get(ray.remote(lambda: 5).remote()), 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

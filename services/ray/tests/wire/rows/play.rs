@@ -1,0 +1,182 @@
+//! Plays a scenario undisturbed, and then once for each of its steps with the leader killed after that.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::pin::Pin;
+
+use tripod_proto::ray as pb;
+use tripod_state::ray::Peer;
+use tripod_state::ray::ids::{StoreId, WorkerId};
+
+use crate::support::store::{Call as StoreCall, Store};
+use crate::support::worker::{Call, Worker};
+use crate::support::{Cluster, Kind};
+
+/// Clusters at a time: each has several runtimes.
+const AT_A_TIME: usize = 6;
+
+/// A cluster on whose calls steps are counted.
+pub(super) struct Play {
+    pub(super) cluster: Cluster,
+    steps: u64,
+    kill_after: u64,
+    /// Tasks that workers were given. A new leader gives a worker of 2016 its task again: the attempt tells.
+    given: HashSet<(u64, u32)>,
+    /// What workers imported.
+    imported: HashSet<(u64, String)>,
+}
+
+/// What can be seen in the end.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    info: pb::SchedulerInfoReply,
+    tasks: pb::TaskInfoReply,
+}
+
+type Scene<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// A scenario of calls and of what peers do. What it asserts must hold wherever the leader dies, and the end must be
+/// the same.
+pub(super) async fn everywhere(kind: fn() -> Kind, scene: for<'a> fn(&'a mut Play) -> Scene<'a>) {
+    let (wanted, steps) = run(kind(), 0, scene).await;
+    assert!(steps > 0, "a scenario has steps");
+    let all: Vec<u64> = (1..=steps).collect();
+    for some in all.chunks(AT_A_TIME) {
+        let runs = some.iter().map(|step| tokio::spawn(run(kind(), *step, scene)));
+        for (step, ended) in some.iter().zip(futures::future::join_all(runs).await) {
+            let (ended, _) =
+                ended.unwrap_or_else(|error| panic!("the leader died after step {step}: {error}"));
+            assert_eq!(ended, wanted, "the leader died after step {step}");
+        }
+    }
+}
+
+async fn run(kind: Kind, kill_after: u64, scene: for<'a> fn(&'a mut Play) -> Scene<'a>) -> (Ended, u64) {
+    let cluster = Cluster::of(kind).await;
+    let (given, imported) = (HashSet::new(), HashSet::new());
+    let mut play = Play { cluster, steps: 0, kill_after, given, imported };
+    scene(&mut play).await;
+    assert!(kill_after <= play.steps, "the leader was killed");
+    let mut info = play.cluster.info().await;
+    info.avail_worker.sort_unstable();
+    let mut tasks = play.cluster.task_info().await;
+    // Each cluster has a loopback address of its own.
+    for task in tasks.failed_task.iter_mut().chain(&mut tasks.running_task) {
+        task.worker_address = task.worker_address.split(':').next_back().unwrap_or_default().to_owned();
+    }
+    (Ended { info, tasks }, play.steps)
+}
+
+impl Play {
+    /// A step is over: perhaps the leader is too.
+    pub(super) async fn step(&mut self) {
+        self.steps += 1;
+        if self.steps == self.kill_after {
+            self.cluster.kill_leader().await;
+        }
+    }
+
+    pub(super) async fn submit(&mut self, from: u64, name: &'static str, arg: Vec<pb::Value>) -> Vec<u64> {
+        let results = self.cluster.submit(from, name, arg).await;
+        self.step().await;
+        results
+    }
+
+    /// A value that a process puts, with one handle to it.
+    pub(super) async fn put(&mut self, from: u64, store: &Store) -> u64 {
+        let object = self.cluster.put(from).await;
+        self.step().await;
+        self.cluster.inc(&[object]).await;
+        self.step().await;
+        self.ready(object, store).await;
+        object
+    }
+
+    pub(super) async fn ready(&mut self, object: u64, store: &Store) {
+        self.cluster.ready(object, store).await;
+        self.step().await;
+    }
+
+    pub(super) async fn get(&mut self, from: u64, object: u64) {
+        self.cluster.get(from, object).await;
+        self.step().await;
+    }
+
+    pub(super) async fn alias(&mut self, alias: u64, target: u64) {
+        self.cluster.alias(alias, target).await.expect("aliased");
+        self.step().await;
+    }
+
+    pub(super) async fn done(&mut self, worker: &Worker) {
+        self.cluster.done(worker.id).await;
+        self.step().await;
+    }
+
+    /// A worker's process ends, and is given up.
+    pub(super) async fn worker_dies(&mut self, worker: &mut Worker) {
+        worker.die();
+        self.cluster.expire(vec![Peer::Worker(WorkerId(worker.id))]).await;
+        self.step().await;
+    }
+
+    /// A store ends with the workers of its machine, and is given up.
+    pub(super) async fn store_dies(&mut self, store: &mut Store, workers: &mut [&mut Worker]) {
+        store.die();
+        for worker in workers {
+            worker.die();
+        }
+        self.cluster.expire(vec![Peer::Store(StoreId(store.id))]).await;
+        self.step().await;
+    }
+
+    /// The next task of a worker that it was not given before, after whatever it is to import.
+    pub(super) async fn task(&mut self, worker: &Worker) -> pb::ExecuteTaskRequest {
+        loop {
+            match worker.calls.next().await {
+                Call::Execute(task) => {
+                    if self.given.insert((task.operationid.expect("ours tell it"), task.attempt)) {
+                        return task;
+                    }
+                }
+                Call::Function(name) => {
+                    self.imported.insert((worker.id, name));
+                }
+                other => panic!("no task: {other:?}"),
+            }
+        }
+    }
+
+    /// A worker takes its next task and does it, with all results at its store.
+    pub(super) async fn runs(&mut self, worker: &Worker, store: &Store) -> pb::ExecuteTaskRequest {
+        let told = self.task(worker).await;
+        for result in &told.task.as_ref().expect("a task").result {
+            self.ready(*result, store).await;
+        }
+        self.done(worker).await;
+        told
+    }
+
+    /// The next export that a worker did not have.
+    pub(super) async fn imports(&mut self, worker: &Worker) -> String {
+        loop {
+            match worker.calls.next().await {
+                Call::Function(name) if self.imported.insert((worker.id, name.clone())) => return name,
+                Call::Function(_) => {}
+                other => panic!("no export: {other:?}"),
+            }
+        }
+    }
+
+    /// Waits until a store is told to fetch an object from somewhere, and it does.
+    pub(super) async fn fetches(&mut self, store: &Store, object: u64, from: &str) {
+        loop {
+            match store.calls.next().await {
+                StoreCall::Deliver { from: told, object: wanted } if told == from && wanted == object => {
+                    break;
+                }
+                StoreCall::Deliver { .. } | StoreCall::Alias { .. } | StoreCall::Deallocate(_) => {}
+            }
+        }
+        self.ready(object, store).await;
+    }
+}

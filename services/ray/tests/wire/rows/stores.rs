@@ -1,0 +1,154 @@
+//! F8 to F12 and F26: stores.
+
+use tripod_proto::metadata;
+use tripod_proto::ray as pb;
+use tripod_proto::ray::obj_store_client::ObjStoreClient;
+use tripod_state::ray::view::Availability;
+
+use super::play::everywhere;
+use super::{attentive, killable};
+use crate::support::{by_id, connect};
+
+#[tokio::test]
+async fn f8_what_was_on_its_way_from_a_store_that_died_comes_from_another_one() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, mut one, two) =
+                (play.cluster.store().await, play.cluster.store().await, play.cluster.store().await);
+            let maker = play.cluster.worker(&one, &[("f", 1)]).await;
+            let (driver, other) = (play.cluster.driver(&near).await, play.cluster.driver(&two).await);
+            let result = play.submit(driver, "f", vec![]).await[0];
+            play.runs(&maker, &one).await;
+            play.get(other, result).await;
+            play.fetches(&two, result, &one.address).await;
+            play.get(driver, result).await;
+            let mut maker = maker;
+            play.store_dies(&mut one, &mut [&mut maker]).await;
+            play.fetches(&near, result, &two.address).await;
+            assert_eq!(play.cluster.totals().succeeded, 1);
+            assert_eq!(play.cluster.totals().queued, 0, "nothing runs again");
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn f9_a_chain_whose_only_copies_are_lost_is_made_again_each_task_once() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
+            let mut first = play.cluster.worker(&far, &[("f", 1)]).await;
+            let driver = play.cluster.driver(&near).await;
+            let mut last = play.submit(driver, "f", vec![]).await[0];
+            play.runs(&first, &far).await;
+            for _ in 0..2 {
+                play.cluster.inc(&[last]).await;
+                last = play.submit(driver, "f", vec![by_id(last)]).await[0];
+                play.runs(&first, &far).await;
+            }
+            let second = play.cluster.worker(&near, &[("f", 1)]).await;
+            play.get(driver, last).await;
+            play.store_dies(&mut far, &mut [&mut first]).await;
+            for operation in 0..3 {
+                let told = play.runs(&second, &near).await;
+                assert_eq!((told.operationid, told.attempt), (Some(operation), 2));
+            }
+            assert_eq!(play.cluster.availability(last), Some(Availability::Ready));
+            play.cluster.settled().await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn f10_who_waits_for_what_a_driver_put_at_a_store_that_died_is_told_put_object() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
+            let (driver, putter) = (play.cluster.driver(&near).await, play.cluster.driver(&far).await);
+            let object = play.put(putter, &far).await;
+            play.get(driver, object).await;
+            play.store_dies(&mut far, &mut []).await;
+            let node = play.cluster.address;
+            play.fetches(&near, object, &node.to_string()).await;
+            let asked = pb::StreamObjToRequest { objectid: object, ..Default::default() };
+            // Whoever leads by now serves it too.
+            let mut node = ObjStoreClient::new(connect(play.cluster.address).await);
+            let mut chunks = node.stream_obj_to(asked).await.expect("it has failed").into_inner();
+            assert!(chunks.message().await.expect("a stream").is_some());
+            let request = pb::RequestObjRequest { workerid: driver, objectid: object };
+            let told = play.cluster.scheduler().request_obj(request).await.expect("OK all the same");
+            assert_eq!(told.metadata().get(metadata::RAY_REASON).expect("a reason"), "PUT_OBJECT");
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn f11_a_task_whose_store_dies_between_its_report_and_its_result_is_run_again() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
+            let mut first = play.cluster.worker(&far, &[("f", 1)]).await;
+            let driver = play.cluster.driver(&near).await;
+            let result = play.submit(driver, "f", vec![]).await[0];
+            play.task(&first).await;
+            play.done(&first).await;
+            let second = play.cluster.worker(&near, &[("f", 1)]).await;
+            play.store_dies(&mut far, &mut [&mut first]).await;
+            assert_eq!(play.runs(&second, &near).await.attempt, 2);
+            assert_eq!(play.cluster.availability(result), Some(Availability::Ready));
+            play.cluster.settled().await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn f12_of_a_result_that_means_another_the_task_that_makes_that_one_is_run_again() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
+            let parents = play.cluster.worker(&near, &[("parent", 1)]).await;
+            let mut children = play.cluster.worker(&far, &[("child", 1)]).await;
+            let driver = play.cluster.driver(&near).await;
+            let outer = play.submit(driver, "parent", vec![]).await[0];
+            play.task(&parents).await;
+            let inner = play.submit(parents.id, "child", vec![]).await[0];
+            play.alias(outer, inner).await;
+            play.done(&parents).await;
+            play.runs(&children, &far).await;
+            let other = play.cluster.worker(&near, &[("child", 1)]).await;
+            play.store_dies(&mut far, &mut [&mut children]).await;
+            let told = play.runs(&other, &near).await;
+            assert_eq!((told.operationid, told.attempt), (Some(1), 2), "and not the parent");
+            assert_eq!(play.cluster.availability(outer), Some(Availability::Ready));
+            play.cluster.settled().await;
+        })
+    })
+    .await;
+}
+
+/// A worker and a store of 2016 say a thing once. What they said to a node that died with it is noticed.
+#[tokio::test]
+async fn f26_reports_of_2016_that_were_lost_are_noticed_and_nobody_waits_for_ever() {
+    everywhere(attentive, |play| {
+        Box::pin(async move {
+            let store = play.cluster.store().await;
+            let worker = play.cluster.worker(&store, &[("f", 1)]).await;
+            let driver = play.cluster.driver(&store).await;
+            let result = play.submit(driver, "f", vec![]).await[0];
+            play.task(&worker).await;
+            // Both reports are lost: neither comes to the scheduler.
+            store.hold(result);
+            play.step().await;
+            let next = play.submit(driver, "f", vec![by_id(result)]).await[0];
+            let told = play.runs(&worker, &store).await;
+            assert_eq!((told.operationid, told.attempt), (Some(1), 1), "it is idle again");
+            assert_eq!(play.cluster.availability(next), Some(Availability::Ready));
+            play.cluster.settled().await;
+            assert_eq!(play.cluster.task_info().await.num_succeeded, 2);
+        })
+    })
+    .await;
+}

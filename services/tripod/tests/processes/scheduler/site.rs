@@ -1,0 +1,199 @@
+//! A cluster at the scheduler's level, with machines of object stores and workers.
+
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tripod_chaos::cluster::ReservedPorts;
+use tripod_worker::{Config, Driver, ObjectRef, Task};
+
+use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, tripod, wait_for};
+
+/// The scheduler's level is not released yet.
+const LEVEL: &[&str] = &["--feature-level-max=3", "--restart"];
+/// As many tasks as `tripod ray tasks` is asked for: more than any test has at a time.
+const TASKS_SHOWN: &str = "10000";
+
+/// A store or a worker.
+pub(super) struct Daemon(Child);
+
+impl Daemon {
+    fn start(command: &str, endpoints: &str, flags: &[&str]) -> Self {
+        let process = tripod()
+            .args([command, "--exit-with-parent", "--endpoints", endpoints])
+            .args(flags)
+            .env("TRIPOD_LOG", "warn")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        Self(process)
+    }
+
+    /// The line that a store prints when it serves.
+    fn said(&mut self) -> Value {
+        let mut line = String::new();
+        let output = self.0.stdout.as_mut().expect("piped");
+        BufReader::new(output).read_line(&mut line).expect("readable");
+        serde_json::from_str(&line).expect("one line of JSON")
+    }
+
+    fn runs(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+/// Killed, without time for anything.
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.runs() {
+            kill_by(self.0.id());
+            // There is nobody to tell when even this fails.
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// Nodes, and machines of one store and some workers each. Every machine has an address of its own.
+pub(super) struct Site {
+    pub(super) dev: Dev,
+    pub(super) machines: Vec<Machine>,
+    data: PathBuf,
+    ports: ReservedPorts,
+    stores_started: usize,
+}
+
+/// An address of the loopback network with an object store, and workers.
+pub(super) struct Machine {
+    pub(super) host: String,
+    pub(super) store: Daemon,
+    pub(super) workers: Vec<Daemon>,
+}
+
+impl Site {
+    /// Starts it, and waits until every worker is idle.
+    pub(super) fn start(data: &Path, machines: usize, workers: usize) -> Self {
+        let ports = reserve_ports();
+        let dev = Dev::start(&ports, &data.join("nodes"), LEVEL);
+        let data = data.to_owned();
+        let mut site = Self { dev, machines: Vec::new(), data, ports, stores_started: 0 };
+        for _ in 0..machines {
+            let machine = site.new_machine(workers);
+            site.machines.push(machine);
+        }
+        site.until_workers(machines * workers);
+        site
+    }
+
+    /// Another machine, whose store serves and whose workers have been started.
+    pub(super) fn new_machine(&mut self, workers: usize) -> Machine {
+        let host = host_of(&self.ports, self.stores_started);
+        let (store, _) = self.new_store(&host);
+        let workers = (0..workers).map(|_| self.new_worker(&host)).collect();
+        Machine { host, store, workers }
+    }
+
+    /// Another store at a host, which serves, and its address.
+    pub(super) fn new_store(&mut self, host: &str) -> (Daemon, String) {
+        // Short: the path of a socket has room for some 100 bytes.
+        let folder = self.data.join(format!("s{}", self.stores_started)).display().to_string();
+        self.stores_started += 1;
+        let flags = ["--json", "--listen", &format!("{host}:0"), "--directory", &folder];
+        let mut store = Daemon::start("objstore", &self.dev.endpoints(1), &flags);
+        let address = store.said()["address"].as_str().expect("an address").to_owned();
+        (store, address)
+    }
+
+    /// Another worker of a machine.
+    pub(super) fn new_worker(&self, host: &str) -> Daemon {
+        Daemon::start("worker", &self.dev.endpoints(1), &["--host", host])
+    }
+
+    pub(super) fn until_workers(&self, wanted: usize) {
+        wait_for("idle workers", || (self.workers_in("idle") == wanted).then_some(()));
+    }
+
+    /// How many workers are in this state.
+    pub(super) fn workers_in(&self, state: &str) -> usize {
+        let status = self.status();
+        let workers = status["workers"].as_array().expect("a list");
+        workers.iter().filter(|worker| worker["kind"] == "worker" && worker["state"] == state).count()
+    }
+
+    pub(super) fn status(&self) -> Value {
+        self.dev.json(&["ray", "status", "--json"])
+    }
+
+    /// The tasks that the scheduler remembers: those whose results are referred to, at least.
+    pub(super) fn tasks(&self) -> Vec<Value> {
+        let tasks = self.dev.json(&["ray", "tasks", "--limit", TASKS_SHOWN, "--json"]);
+        tasks.as_array().expect("a list").clone()
+    }
+
+    /// How a driver of a machine begins.
+    pub(super) fn config(&self, machine: usize) -> Config {
+        let endpoints = self.dev.endpoints(2).split(',').map(str::to_owned).collect();
+        Config { host: self.machines[machine].host.clone(), ..Config::local(endpoints) }
+    }
+
+    pub(super) async fn driver(&self, machine: usize) -> Driver {
+        Driver::begin(&self.config(machine)).await.expect("a driver")
+    }
+
+    /// Waits until nothing refers to anything any more.
+    pub(super) fn until_empty(&self) {
+        wait_for("that every object is gone", || (self.status()["objects"]["live"] == 0).then_some(()));
+    }
+
+    /// Every store and every worker runs, and none was given up.
+    pub(super) fn assert_all_alive(&mut self) {
+        let mut workers = 0;
+        for machine in &mut self.machines {
+            assert!(machine.store.runs(), "the store of {} has ended", machine.host);
+            assert!(machine.workers.iter_mut().all(Daemon::runs), "a worker of {} has ended", machine.host);
+            workers += machine.workers.len();
+        }
+        let status = self.status();
+        let alive = |list: &str, is_alive: fn(&Value) -> bool| {
+            let listed = status[list].as_array().expect("a list");
+            assert!(listed.iter().all(is_alive), "{status:#}");
+            listed.len()
+        };
+        assert_eq!(alive("stores", |store| store["state"] == "alive"), self.machines.len(), "{status:#}");
+        assert!(alive("workers", |worker| worker["state"] != "dead") >= workers, "{status:#}");
+    }
+}
+
+/// An address of the loopback network that no other test uses: workers listen at ports that the scheduler chooses.
+fn host_of(ports: &ReservedPorts, place: usize) -> String {
+    let [high, low] = ports.first().to_be_bytes();
+    let place = u8::try_from(place + 1).expect("few machines");
+    Ipv4Addr::new(127, 100 + place, high, low.max(1)).to_string()
+}
+
+/// Submits a task of one result.
+pub(super) async fn one(driver: &Driver, task: Task) -> ObjectRef {
+    let mut results = driver.submit(&task).await.expect("submitted");
+    assert_eq!(results.len(), 1);
+    results.pop().expect("a result")
+}
+
+/// An object that is a number.
+pub(super) async fn number(driver: &Driver, object: &ObjectRef) -> i64 {
+    driver.get_within(object, PATIENCE).await.expect("a number")
+}
+
+/// Waits until all of the objects are decided.
+pub(super) async fn all_decided(driver: &Driver, objects: &[ObjectRef], patience: Duration) {
+    let decided = driver.wait(objects, 0, patience).await.expect("an answer");
+    let missing = decided.iter().filter(|decided| !**decided).count();
+    assert_eq!(missing, 0, "of {} objects", objects.len());
+}
+
+/// A number more, of an object that is a number.
+pub(super) fn add(left: &ObjectRef, right: i64) -> Task {
+    Task::of("tripod.add").object(left).arg(&right).expect("a number")
+}
