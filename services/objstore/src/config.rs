@@ -36,6 +36,9 @@ pub struct Config {
     /// How long an object that is to be fetched is tried without progress. The scheduler orders again what it still
     /// wants.
     pub patience: Duration,
+    /// How long a process waits for an object that was deallocated here, in case it is made anew and the order to
+    /// fetch it is still on its way; afterwards it is refused.
+    pub anew: Duration,
     /// How long one node may take to answer before another is asked.
     pub attempt: Duration,
 }
@@ -60,6 +63,7 @@ impl Config {
             transfers_max: 4,
             stall: Duration::from_secs(10),
             patience: Duration::from_secs(60),
+            anew: Duration::from_secs(10),
             attempt: Duration::from_secs(3),
         }
     }

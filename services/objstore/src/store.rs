@@ -65,8 +65,11 @@ impl Store {
         let address: Arc<str> = config.advertise.clone().unwrap_or_else(|| listening.to_string()).into();
         let (registered, told) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let limits =
-            Limits { capacity_bytes: config.capacity_bytes, inline_bytes_max: config.inline_bytes_max };
+        let limits = Limits {
+            capacity_bytes: config.capacity_bytes,
+            inline_bytes_max: config.inline_bytes_max,
+            anew: config.anew,
+        };
         let rules =
             Rules { transfers_max: config.transfers_max, stall: config.stall, patience: config.patience };
         let running = Running {

@@ -149,8 +149,11 @@ impl Process {
     /// Writes an object into the store of this machine, which tells the scheduler; and which objects are inside.
     pub(crate) async fn write(&self, object: u64, value: &Obj, run: Option<RayRun>) -> Result<(), PutError> {
         let data = Bytes::from(value.encode_to_vec());
-        let stored = self.store.put(object, data, run).await;
-        stored.map_err(|(code, text)| PutError::Store { object, code, text })?;
+        match self.store.put(object, data, run).await {
+            // An earlier attempt of the same task wrote it here before its worker died: it is that object.
+            Ok(()) | Err((tonic::Code::AlreadyExists, _)) => {}
+            Err((code, text)) => return Err(PutError::Store { object, code, text }),
+        }
         let contained = ids_inside(value);
         if !contained.is_empty() {
             let counted = IncrementRefCountRequest { objectid: contained.clone() };

@@ -4,7 +4,7 @@ use crate::ids::TimeMs;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::command::{Assignment, Run};
-use crate::ray::ids::{Attempt, ObjectId, OperationId, WorkerId};
+use crate::ray::ids::{Attempt, ObjectId, OperationId, StoreId, WorkerId};
 use crate::ray::operation::{Entry, Stage};
 use crate::ray::order::Order;
 
@@ -62,6 +62,15 @@ impl Ray {
         waiting.is_ready()
             && self.workers.get(&worker).is_some_and(|worker| can(worker))
             && self.functions.get(waiting.slot).is_some_and(|function| function.workers.contains(&worker))
+            && self.workers.get(&worker).is_some_and(|worker| self.is_clear(operation, worker.store))
+    }
+
+    /// Whether no order to free an earlier result of a task is under way to a store. It would free what the next
+    /// attempt writes there.
+    pub(crate) fn is_clear(&self, operation: OperationId, store: StoreId) -> bool {
+        let again = self.entry(operation).filter(|entry| entry.attempt.0 > 0);
+        let mut results = again.into_iter().flat_map(|entry| entry.results.iter());
+        !results.any(|result| self.outbox.is_freeing(store, *result))
     }
 
     /// Puts a worker into the list of idle ones, at its end, or takes it out, the last one in its place: so the list

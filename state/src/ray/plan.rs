@@ -39,6 +39,8 @@ impl Ray {
                 } else {
                     None
                 };
+                // One whose earlier results are just being freed there has to wait for that; so does this worker.
+                let best = best.filter(|operation| self.is_clear(*operation, worker.store));
                 let Some(operation) = best else {
                     place += 1;
                     continue;

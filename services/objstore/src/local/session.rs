@@ -24,7 +24,7 @@ use super::outgoing::{self, Outgoing, Passed};
 use super::{VERSION, frame};
 use crate::ids::{ObjectId, Run};
 use crate::incarnation::Incarnation;
-use crate::shelf::{RoomError, SealFailed, Writer};
+use crate::shelf::{GetError, RoomError, SealFailed, Writer};
 use crate::value::Value;
 
 /// Bytes of a request besides an object's.
@@ -226,7 +226,8 @@ impl Session {
     async fn get(&mut self, tag: u64, get: &LocalGet) -> Result<(), Broken> {
         let id = ObjectId(get.objectid);
         let shelf = Arc::clone(&self.incarnation.shelf);
-        if let Some(decided) = shelf.get_now(id) {
+        let now = shelf.get_now(id);
+        if let Some(decided) = now.filter(|decided| !matches!(decided, Err(GetError::Deallocated(_)))) {
             return self.decided(tag, id, decided.map_err(|error| get_refused(&error))).await;
         }
         if self.gets.contains_key(&tag) {
@@ -237,7 +238,7 @@ impl Session {
         self.gets_begun += 1;
         let number = self.gets_begun;
         let work = async move {
-            let got = async { shelf.get(id).await.map_err(|error| get_refused(&error)) };
+            let got = async { shelf.get_or_anew(id).await.map_err(|error| get_refused(&error)) };
             let got = match timeout_ms {
                 0 => got.await,
                 _ => {

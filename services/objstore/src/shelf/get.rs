@@ -105,8 +105,28 @@ impl Shelf {
     /// # Errors
     /// [`GetError`].
     pub(crate) async fn get(self: &Arc<Self>, id: ObjectId) -> Result<Arc<Value>, GetError> {
+        self.get_as(id, false).await
+    }
+
+    /// Like [`Shelf::get`], but an object that was deallocated here may come again for a while: the scheduler has
+    /// it made once more for somebody, and who needs it can be here before the order to fetch it.
+    ///
+    /// # Errors
+    /// [`GetError`]; [`GetError::Deallocated`] only after that while.
+    pub(crate) async fn get_or_anew(self: &Arc<Self>, id: ObjectId) -> Result<Arc<Value>, GetError> {
+        match self.get(id).await {
+            Err(GetError::Deallocated(_)) => {}
+            got => return got,
+        }
+        match tokio::time::timeout(self.limits.anew, self.get_as(id, true)).await {
+            Ok(got) => got,
+            Err(_) => Err(GetError::Deallocated(id)),
+        }
+    }
+
+    async fn get_as(self: &Arc<Self>, id: ObjectId, may_come_anew: bool) -> Result<Arc<Value>, GetError> {
         loop {
-            let (place, receiver) = match self.look(id) {
+            let (place, receiver) = match self.look(id, may_come_anew) {
                 Look::Decided(decided) => return decided,
                 Look::Wait(place, receiver) => (place, receiver),
             };
@@ -119,13 +139,16 @@ impl Shelf {
         }
     }
 
-    fn look(self: &Arc<Self>, id: ObjectId) -> Look {
-        if let Some(decided) = self.get_now(id) {
-            return Look::Decided(decided);
+    fn look(self: &Arc<Self>, id: ObjectId, may_come_anew: bool) -> Look {
+        match self.get_now(id) {
+            Some(Err(GetError::Deallocated(_))) if may_come_anew => {}
+            Some(decided) => return Look::Decided(decided),
+            None => {}
         }
         let mut inner = self.inner.lock();
         // It may have been decided between the two looks.
         match inner.table.find(id) {
+            Found::Deallocated if may_come_anew => {}
             Found::Deallocated => return Look::Decided(Err(GetError::Deallocated(id))),
             Found::Lost => return Look::Decided(Err(GetError::Lost(id))),
             Found::NotYet => {}

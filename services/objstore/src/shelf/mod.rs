@@ -9,6 +9,7 @@ mod room;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -35,6 +36,8 @@ pub(crate) struct Report {
 pub(crate) struct Limits {
     pub(crate) capacity_bytes: u64,
     pub(crate) inline_bytes_max: u64,
+    /// How long an object that was deallocated may be on its way again.
+    pub(crate) anew: Duration,
 }
 
 /// What a store has taken, in bytes.

@@ -22,7 +22,7 @@ fn scene(capacity_bytes: u64, disk_bytes: u64) -> Scene {
     let (sender, reports) = mpsc::unbounded_channel();
     let directory = (disk_bytes > 0)
         .then(|| Arc::new(Directory::open(&disk.path().join("spill"), disk_bytes).expect("opened")));
-    let limits = Limits { capacity_bytes, inline_bytes_max: 10 };
+    let limits = Limits { capacity_bytes, inline_bytes_max: 10, anew: Duration::from_millis(300) };
     Scene { shelf: Shelf::new(limits, Arc::default(), directory, sender), reports, disk }
 }
 

@@ -7,7 +7,7 @@ use tripod_objstore::ObjectId;
 use tripod_proto::ray::{DeallocateObjectRequest, ObjChunk};
 
 use crate::peer::{Then, chunk, peer};
-use crate::support::{Scene, pattern};
+use crate::support::{PATIENCE, Scene, pattern};
 
 const MIB: usize = 1 << 20;
 
@@ -248,6 +248,28 @@ async fn an_object_that_is_deallocated_on_its_way_does_not_arrive() {
     }
     let gone = target.local.get(ObjectId(5), None).await.expect_err("deallocated");
     assert!(gone.to_string().contains("deallocated"), "{gone}");
+}
+
+/// A worker has its task before its store has the order to fetch what the task needs, and the store once had it.
+#[tokio::test]
+async fn a_get_that_overtakes_the_order_to_fetch_an_object_anew_waits_for_it() {
+    let scene = Scene::new().await;
+    let source = scene.store().await;
+    let mut config = scene.config();
+    config.anew = PATIENCE;
+    let mut target = scene.store_with(config).await;
+    target.put(5, 100).await;
+    let order = DeallocateObjectRequest { canonical_objectid: 5, objstoreid: Some(target.id.0) };
+    target.client.deallocate_object(order).await.expect("acknowledged");
+    source.put(5, 100).await;
+    let local = target.local.clone();
+    let got = tokio::spawn(async move { local.get(ObjectId(5), None).await });
+    // One by one on one connection: what came after the get was looked at after it.
+    target.local.get(ObjectId(6), Some(Duration::from_millis(100))).await.expect_err("nobody has it");
+    assert!(!got.is_finished(), "it is refused");
+    target.fetch(5, source.store.address()).await;
+    got.await.expect("it runs").expect("it came again");
+    target.expect(5, 100).await;
 }
 
 #[tokio::test]

@@ -52,6 +52,7 @@ impl Scene {
         let mut config =
             Config::new(vec![self.listening.address.to_string()], self.directory.path().join("sockets"));
         config.capacity_bytes = 64 << 20;
+        config.anew = Duration::from_millis(300);
         config
     }
 

@@ -1,10 +1,15 @@
 //! Workers, drivers and object stores that die while somebody owes them an answer, and objects that die with them.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::Value;
+use tripod_objstore::ObjectId;
+use tripod_objstore::local::Connection;
+use tripod_proto::ray::ObjStoreInfoRequest;
+use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_worker::{Blob, Driver, GetError, ObjectRef, Task};
 
 use super::site::{Site, add, all_decided, number, one};
@@ -123,6 +128,28 @@ async fn u28_a_driver_that_dies_in_get_or_in_wait_leaves_nothing_behind() {
     }
     assert_eq!(site.status()["objects"]["gets_waiting"], 0, "{:#}", site.status());
     still_works(&other).await;
+}
+
+/// A worker wrote a result and died before anybody knew. The next attempt finds the object in the store.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_result_that_an_earlier_attempt_wrote_fails_no_later_one() {
+    let data = tempfile::tempdir().expect("a directory");
+    let site = Site::start(data.path(), 1, 1);
+    let driver = site.driver(0).await;
+    let slow = one(&driver, sleep()).await;
+    machine_that_runs(&site, "tripod.sleep");
+    let store = site.status()["stores"][0]["address"].as_str().expect("an address").to_owned();
+    let mut store = ObjStoreClient::connect(format!("http://{store}")).await.expect("it serves");
+    let info = store.obj_store_info(ObjStoreInfoRequest::default()).await.expect("told").into_inner();
+    let local = Connection::open(Path::new(&info.local_socket), None).await.expect("connected");
+    local.put(ObjectId(slow.id().0), bytes::Bytes::new(), 0, None).await.expect("an Obj without anything");
+    let sum = one(&driver, add_numbers()).await;
+    assert_eq!(number(&driver, &sum).await, 3, "the worker is free again");
+    wait_for("the end of the task", || {
+        let task = site.tasks().into_iter().find(|task| task["function"] == "tripod.sleep")?;
+        assert_ne!(task["state"], "failed", "{task}");
+        (task["state"] == "done").then_some(())
+    });
 }
 
 /// A store's machine dies, with what was only there, and another one comes.
