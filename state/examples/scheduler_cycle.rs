@@ -98,7 +98,8 @@ fn submit(machine: &mut Machine, argument: Option<ObjectId>) -> ObjectId {
 fn measure(batch: u64, shared: bool) -> (f64, f64) {
     let mut machine = started(batch);
     let argument = shared.then(|| {
-        let Answer::Object { object, .. } = machine.ask(DRIVER, Request::Put { worker: DRIVER, child: None })
+        let Answer::Object { object, .. } =
+            machine.ask(DRIVER, Request::Put { worker: DRIVER, child: None, hold: false })
         else {
             panic!("a new object");
         };

@@ -184,6 +184,8 @@ class FakeScheduler:
         self.child_of(self.living(call.put.workerid), call)
         self.operations.append(None)
         result.put.objectid = self.create()
+        if call.put.hold:
+            self.objects[result.put.objectid].owners[("process", by)] += 1
 
     def _request(self, call, by, result):
         worker = self.living(call.request.workerid)

@@ -220,7 +220,6 @@ def undecided():
     """A handle whose object does not come: an argument that nobody makes, of a function that is known."""
     process = runtime.process()
     objectid, _ = process.outbox.ask(calls.Put(None))
-    process.outbox.ask(calls.Increment([objectid]))
     return identity.remote(process.adopt(objectid))
 
 

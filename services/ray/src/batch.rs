@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_batch_keeps_its_order_and_what_goes_with_each_call() {
         let put = RayCall {
-            call: Some(Call::Put(pb::PutObjRequest { workerid: 4 })),
+            call: Some(Call::Put(pb::PutObjRequest { workerid: 4, hold: false })),
             child: Some(2),
             ..Default::default()
         };

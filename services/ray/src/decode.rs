@@ -70,7 +70,7 @@ fn argument(value: &pb::Value) -> Argument {
 }
 
 pub(crate) fn put(request: pb::PutObjRequest, child: Option<TaskCall>) -> Request {
-    Request::Put { worker: WorkerId(request.workerid), child }
+    Request::Put { worker: WorkerId(request.workerid), child, hold: request.hold }
 }
 
 pub(crate) fn get(request: pb::RequestObjRequest) -> Request {

@@ -239,7 +239,7 @@ mod tests {
         let mut calls = vec![decrement(vec![1])];
         assert!(joined(&mut calls, &[decrement(vec![2, 1])]));
         assert_eq!(calls, [decrement(vec![1, 2, 1])]);
-        let other = call(Call::Put(tripod_proto::ray::PutObjRequest { workerid: 0 }));
+        let other = call(Call::Put(tripod_proto::ray::PutObjRequest { workerid: 0, hold: false }));
         assert!(!joined(&mut calls, std::slice::from_ref(&other)));
         calls.push(other);
         assert!(!joined(&mut calls, &[decrement(vec![3])]), "what is between them keeps its place");

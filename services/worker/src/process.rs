@@ -17,7 +17,7 @@ use tripod_proto::ray::{
 };
 
 use crate::config::Config;
-use crate::error::{CallError, GetError, Lost};
+use crate::error::{CallError, GetError, Lost, TaskError};
 use crate::outbox::{self, Outbox, call, decrement};
 use crate::reference::{ObjectRef, reading};
 use crate::store::Store;
@@ -134,14 +134,20 @@ impl Process {
     pub(crate) async fn put<T: Serialize + ?Sized>(&self, value: &T) -> Result<ObjectRef, PutError> {
         let value = to_obj(value)?;
         let child = self.child();
-        let put = PutObjRequest { workerid: self.id };
+        let put = PutObjRequest { workerid: self.id, hold: true };
         let put = RayCall { child, run: self.run, ..call(Call::Put(put)) };
         let reply = self.one(put).await?;
         let id = outbox::put(reply)?;
-        self.count(vec![id.objectid]).await?;
         let object = ObjectRef::owned(id.objectid, &self.outbox);
-        if !id.already_present {
-            self.write(id.objectid, &value, None).await?;
+        if !id.already_present
+            && let Err(error) = self.write(id.objectid, &value, None).await
+        {
+            // What is never made would be kept for ever. If even this fails, it ends with the process.
+            let text = error.to_string();
+            let failure =
+                TaskError { reason: failed::EXCEPTION.into(), function: "put".into(), text, history: vec![] };
+            let _ = self.write(id.objectid, &failed::write(&failure), None).await;
+            return Err(error);
         }
         Ok(object)
     }

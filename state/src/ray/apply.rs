@@ -109,7 +109,7 @@ impl Act<'_> {
             Request::Submit { worker, task, options, child, hint } => {
                 self.submit(origin, Submission { worker, task, options, child, hint })
             }
-            Request::Put { worker, child } => self.put(worker, child),
+            Request::Put { worker, child, hold } => self.put(origin, worker, child, hold),
             Request::Get { worker, object } => self.get(worker, object),
             Request::Alias { alias, target, run } => self.alias(alias, target, run),
             Request::Ready { object, store, run } => self.ready(object, store, run),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
-use crate::ray::command::{Run, TaskCall};
+use crate::ray::command::{Origin, Run, TaskCall};
 use crate::ray::ids::{ObjectId, OperationId, WorkerId};
 use crate::ray::limits::{CHILDREN_MAX, OBJECTS_MAX, at_most};
 use crate::ray::object::{Object, Producer, Target};
@@ -19,7 +19,27 @@ use crate::ray::refusal::Refusal;
 use crate::ray::view::{Creator, Reason};
 
 impl Act<'_> {
-    pub(crate) fn put(&mut self, worker: WorkerId, child: Option<TaskCall>) -> Result<Answer, Refusal> {
+    pub(crate) fn put(
+        &mut self,
+        origin: Origin,
+        worker: WorkerId,
+        child: Option<TaskCall>,
+        hold: bool,
+    ) -> Result<Answer, Refusal> {
+        let owner = if hold { Some(self.owner(origin)?) } else { None };
+        let (object, present) = self.object_of_put(worker, child)?;
+        if let Some(owner) = owner {
+            self.ray.own(owner, object);
+            self.ray.grow(object);
+        }
+        Ok(Answer::Object { object, present })
+    }
+
+    fn object_of_put(
+        &mut self,
+        worker: WorkerId,
+        child: Option<TaskCall>,
+    ) -> Result<(ObjectId, bool), Refusal> {
         let caller = self.ray.living(worker)?;
         let creator = self.ray.creator(caller, child)?;
         let run = child.and_then(|call| call.run.or(caller.running.first().copied()));
@@ -32,19 +52,24 @@ impl Act<'_> {
         let operation = self.ray.new_operation(Operation { creator, kind: Kind::Put(object) });
         self.ray.show(operation);
         self.ray.remember_child(creator, child, Child { operation, digest: 0, object: Some(object) });
-        Ok(Answer::Object { object, present: false })
+        Ok((object, false))
     }
 
     /// The caller writes it, unless it is there. An object to which nothing referred any more is one again: its id is
     /// in the arguments of calls that are to be recognised.
-    fn put_again(&mut self, id: ObjectId, by: WorkerId, run: Option<Run>) -> Result<Answer, Refusal> {
+    fn put_again(
+        &mut self,
+        id: ObjectId,
+        by: WorkerId,
+        run: Option<Run>,
+    ) -> Result<(ObjectId, bool), Refusal> {
         if !self.ray.objects.contains_key(&id) {
             at_most("objects", self.ray.objects.len() as u64 + 1, OBJECTS_MAX)?;
             let object = Object { freed_ms: Some(self.now), ..Object::new(Producer::Put { by, run }) };
             self.ray.objects.insert(id, Arc::new(object));
             self.ray.gone.remove(&id);
             self.ray.index.unwritten.insert((by, id));
-            return Ok(Answer::Object { object: id, present: false });
+            return Ok((id, false));
         }
         let object = self.ray.object_mut(id);
         let before = std::mem::replace(&mut object.producer, Producer::Put { by, run });
@@ -52,7 +77,7 @@ impl Act<'_> {
             self.ray.index.unwritten.remove(&(before, id));
             self.ray.index.unwritten.insert((by, id));
         }
-        Ok(Answer::Object { object: id, present: self.ray.available(id).is_some() })
+        Ok((id, self.ray.available(id).is_some()))
     }
 
     /// A task will run again: it takes a reference to everything that its calls made and that is still there.

@@ -81,6 +81,8 @@ pub enum Request {
     Put {
         worker: WorkerId,
         child: Option<TaskCall>,
+        /// The caller has a reference from the beginning.
+        hold: bool,
     },
     /// The object is to come to the worker's store.
     Get {

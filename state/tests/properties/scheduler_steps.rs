@@ -111,7 +111,9 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(worker, task, options, child, hint)| {
                 Request::Submit { worker, task, options, child, hint }
             }).boxed(),
-        8 => (worker(), child()).prop_map(|(worker, child)| Request::Put { worker, child }).boxed(),
+        8 => (worker(), child())
+            .prop_map(|(worker, child)| Request::Put { worker, child, hold: child.is_some() })
+            .boxed(),
         6 => (worker(), object()).prop_map(|(worker, object)| Request::Get { worker, object }).boxed(),
         10 => (object(), object(), maybe_run())
             .prop_map(|(alias, target, run)| Request::Alias { alias, target, run }).boxed(),

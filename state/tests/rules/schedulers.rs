@@ -69,7 +69,7 @@ impl Machine {
     }
 
     fn put(&mut self) -> ObjectId {
-        match self.ask(Request::Put { worker: DRIVER, child: None }) {
+        match self.ask(Request::Put { worker: DRIVER, child: None, hold: false }) {
             Ok(Answer::Object { object, .. }) => object,
             other => panic!("{other:?}"),
         }
@@ -381,9 +381,11 @@ fn children_of_a_task_that_runs_again_keep_their_ids() {
         Request::Submit { worker, task, options, child: Some(TaskCall { run: None, place: child }), hint }
     };
     let first = machine.ask(call(WORKER, "f", 0)).expect("it is known");
-    let Ok(Answer::Object { object, present: false }) =
-        machine.ask(Request::Put { worker: WORKER, child: Some(TaskCall { run: None, place: 1 }) })
-    else {
+    let Ok(Answer::Object { object, present: false }) = machine.ask(Request::Put {
+        worker: WORKER,
+        child: Some(TaskCall { run: None, place: 1 }),
+        hold: false,
+    }) else {
         panic!("a new object");
     };
     machine.ready(object);

@@ -141,7 +141,7 @@ fn request(line: &Line<'_>) -> Request {
             child,
             hint: line.get("hint").map(WorkerId),
         },
-        "ray-put" => Request::Put { worker: worker(), child },
+        "ray-put" => Request::Put { worker: worker(), child, hold: line.flag("hold") },
         "ray-get" => Request::Get { worker: worker(), object: object(2) },
         "ray-alias" => Request::Alias { alias: object(1), target: object(2), run: about },
         "ray-ready" => {

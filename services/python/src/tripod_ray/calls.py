@@ -149,7 +149,7 @@ class Submit(Call):
 
 
 class Put(Call):
-    """An id for a value of the caller."""
+    """An id for a value of the caller, with a reference to it."""
 
     __slots__ = ("child", "objectid", "present")
 
@@ -159,6 +159,7 @@ class Put(Call):
 
     def write(self, call, workerid):
         call.put.workerid = workerid
+        call.put.hold = True
         _write_child(call, self.child)
 
     def take(self, result, outbox):

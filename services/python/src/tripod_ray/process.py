@@ -95,15 +95,9 @@ class Process:
         self._check()
         task = current()
         objectid, present = self.outbox.ask(calls.Put(next_child()))
-        # The store's word that it has the object ends the reference that keeps it alive now, so the handle's
-        # own reference must be known before.
-        held = calls.Increment([objectid])
-        if present:
-            self.outbox.ask(held)
-            return ObjectRef(self.outbox, objectid)
-        self.outbox.post(held)
-        last = self.contain(objectid, packed) or held
-        self._store(objectid, packed, task.run if task else None, last)
+        if not present:
+            last = self.contain(objectid, packed)
+            self._store(objectid, packed, task.run if task else None, last)
         return ObjectRef(self.outbox, objectid)
 
     def contain(self, objectid, packed):
@@ -189,22 +183,26 @@ class Process:
                 raise GetTimeoutError(f"{missing} objects did not come in time")
 
     def _store(self, objectid, packed, run, last):
-        """Writes a value; it is readable only after the call `last` was answered."""
+        """Writes a value; it is readable only after the call `last`, if there is one, was answered."""
         stored, failures = threading.Event(), []
+
+        def counted():
+            if last is not None:
+                self.outbox.finish(last)
 
         def answered(error):
             failures.append(error)
             stored.set()
 
         try:
-            self.store.put(objectid, packed, run, answered, before_ready=lambda: self.outbox.finish(last))
+            self.store.put(objectid, packed, run, answered, before_ready=counted)
         except StoreError as error:
             answered(error)
         stored.wait()
         error = failures[0]
         if error is not None and error.code != wire.ALREADY_EXISTS:
             # What was never made would be waited for, and kept, for ever.
-            self.outbox.finish(last)
+            counted()
             failed = layout.pack_error(TaskError("put", None, str(error)))
             self.store.put(objectid, failed, run, lambda _: self.outbox.drop(objectid))
             raise error

@@ -62,7 +62,7 @@ async fn whatever_ended_upstreams_process_is_refused_and_changes_nothing() {
         ("submit with results", refused(calls.submit_task(with_results).await)),
         ("submit of an unknown object", refused(calls.submit_task(submit(driver, vec![by_id(99)])).await)),
         ("submit of one that is gone", refused(calls.submit_task(submit(driver, vec![by_id(gone)])).await)),
-        ("put by nobody", refused(calls.put_obj(pb::PutObjRequest { workerid: nobody }).await)),
+        ("put by nobody", refused(calls.put_obj(pb::PutObjRequest { workerid: nobody, hold: false }).await)),
         ("get by nobody", refused(calls.request_obj(get(nobody, value)).await)),
         ("get of an unknown object", refused(calls.request_obj(get(driver, 99)).await)),
         ("alias of itself", refused(calls.alias_object_i_ds(means(value, value)).await)),
@@ -154,7 +154,7 @@ async fn a_place_in_a_session_that_was_used_for_another_call_is_answered_as_that
     let store = cluster.store().await;
     let headers = |seq: &'static str| [(metadata::RAY_SESSION, SESSION), (metadata::RAY_SEQ, seq)];
     let worker = Worker::start(&cluster, &store, &headers("1")).await;
-    let put = with(pb::PutObjRequest { workerid: worker.id }, &headers("2"));
+    let put = with(pb::PutObjRequest { workerid: worker.id, hold: false }, &headers("2"));
     assert_eq!(cluster.scheduler().put_obj(put).await.expect("put").into_inner().objectid, 0);
     let before = cluster.seen();
     let another = with(pb::KillWorkersRequest {}, &headers("2"));
@@ -168,9 +168,12 @@ async fn a_place_in_a_session_that_was_used_for_another_call_is_answered_as_that
     assert_eq!(same(cluster.seen()), same(before), "nothing was executed");
     // Once it is known to be answered, the place is used up for good.
     let [session, seq] = headers("3");
-    let next = with(pb::PutObjRequest { workerid: worker.id }, &[session, seq, (metadata::RAY_ACKED, "2")]);
+    let next = with(
+        pb::PutObjRequest { workerid: worker.id, hold: false },
+        &[session, seq, (metadata::RAY_ACKED, "2")],
+    );
     cluster.scheduler().put_obj(next).await.expect("put");
-    let late = with(pb::PutObjRequest { workerid: worker.id }, &headers("2"));
+    let late = with(pb::PutObjRequest { workerid: worker.id, hold: false }, &headers("2"));
     let late = cluster.scheduler().put_obj(late).await.unwrap_err();
     assert_eq!(late.code(), Code::FailedPrecondition, "{}", reason(&late));
 }

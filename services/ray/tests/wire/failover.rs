@@ -81,7 +81,7 @@ async fn a_stamped_call_is_sent_again_by_the_node_itself() {
         _ => Mishap::Success,
     });
     let headers = [(metadata::RAY_SESSION, SESSION), (metadata::RAY_SEQ, "1")];
-    let put = with(pb::PutObjRequest { workerid: driver }, &headers);
+    let put = with(pb::PutObjRequest { workerid: driver, hold: false }, &headers);
     let answer = cluster.scheduler().put_obj(put).await.expect("answered");
     assert_eq!(answer.into_inner().objectid, 0);
     assert_eq!(cluster.counts().await.len(), 1);
@@ -93,7 +93,7 @@ async fn a_session_that_is_not_known_executes_nothing() {
     let store = cluster.store().await;
     let driver = cluster.driver(&store).await;
     let headers = [(metadata::RAY_SESSION, SESSION), (metadata::RAY_SEQ, "7"), (metadata::RAY_ACKED, "6")];
-    let put = with(pb::PutObjRequest { workerid: driver }, &headers);
+    let put = with(pb::PutObjRequest { workerid: driver, hold: false }, &headers);
     let refused = cluster.scheduler().put_obj(put).await.unwrap_err();
     assert_eq!((refused.code(), refused.message()), (Code::FailedPrecondition, "session expired"));
     assert_eq!(reason(&refused), "session-expired");

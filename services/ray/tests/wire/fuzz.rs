@@ -163,7 +163,7 @@ impl Messages {
         use v1::ray_call::Call;
         let call = match self.0.random_range(0..8) {
             0 => Call::Submit(self.submit()),
-            1 => Call::Put(pb::PutObjRequest { workerid: self.id() }),
+            1 => Call::Put(pb::PutObjRequest { workerid: self.id(), hold: self.0.random() }),
             2 => Call::Request(pb::RequestObjRequest { workerid: self.id(), objectid: self.id() }),
             3 => Call::Alias(pb::AliasObjectIDsRequest {
                 alias_objectid: self.id(),
@@ -206,7 +206,7 @@ impl Messages {
                 ("RegisterFunction", request.encode_to_vec())
             }
             3..6 => ("SubmitTask", self.submit().encode_to_vec()),
-            6 => ("PutObj", pb::PutObjRequest { workerid: self.id() }.encode_to_vec()),
+            6 => ("PutObj", pb::PutObjRequest { workerid: self.id(), hold: self.0.random() }.encode_to_vec()),
             7 => {
                 let request = pb::RequestObjRequest { workerid: self.id(), objectid: self.id() };
                 ("RequestObj", request.encode_to_vec())

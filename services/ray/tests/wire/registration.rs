@@ -111,7 +111,7 @@ async fn a_malformed_header_refuses_the_call_and_changes_nothing() {
     let driver = cluster.driver(&store).await;
     let before = cluster.seen();
     let headers = [(metadata::RAY_SESSION, "not a session")];
-    let put = with(pb::PutObjRequest { workerid: driver }, &headers);
+    let put = with(pb::PutObjRequest { workerid: driver, hold: false }, &headers);
     let refused = cluster.scheduler().put_obj(put).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(refused.message().contains(metadata::RAY_SESSION), "{refused}");

@@ -126,7 +126,9 @@ impl Script {
     }
 
     pub(super) fn put(&mut self, by: WorkerId) -> ObjectId {
-        let Ok(Answer::Object { object, .. }) = self.ask(Request::Put { worker: by, child: None }) else {
+        let Ok(Answer::Object { object, .. }) =
+            self.ask(Request::Put { worker: by, child: None, hold: false })
+        else {
             panic!("who lives can put");
         };
         object

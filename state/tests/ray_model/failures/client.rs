@@ -103,7 +103,7 @@ impl World {
 
     fn put(&mut self, driver: WorkerId) {
         let Some(Answer::Object { object, .. }) =
-            self.must(driver, Request::Put { worker: driver, child: None })
+            self.must(driver, Request::Put { worker: driver, child: None, hold: false })
         else {
             return;
         };

@@ -119,8 +119,10 @@ impl World {
     /// same one. `None` if the worker died in it.
     fn write_in_task(&mut self, worker: WorkerId, store: StoreId, run: Run, result: ObjectId) -> Option<()> {
         let child = (!worker.0.is_multiple_of(4)).then_some(0);
-        let Answer::Object { object, present } = self
-            .must(worker, Request::Put { worker, child: child.map(|place| TaskCall { run: None, place }) })?
+        let Answer::Object { object, present } = self.must(
+            worker,
+            Request::Put { worker, child: child.map(|place| TaskCall { run: None, place }), hold: false },
+        )?
         else {
             self.broken("a put is answered with no object")
         };

@@ -184,8 +184,9 @@ impl Here<'_> {
     fn put(&mut self) -> Vec<Call> {
         let Some(worker) = self.somebody() else { return Vec::new() };
         let sender = self.sender(worker);
-        let mut calls = vec![(sender, Request::Put { worker, child: None })];
-        if !self.numbers.one_in(4) {
+        let hold = self.numbers.one_in(3);
+        let mut calls = vec![(sender, Request::Put { worker, child: None, hold })];
+        if !hold && !self.numbers.one_in(4) {
             let objects = vec![ObjectId(self.model.objects.len() as u64)];
             calls.push((sender, Request::AddReferences { objects }));
         }

@@ -135,7 +135,7 @@ impl Here<'_> {
             2 => Request::Ready { object: self.numbers.pick(&aliases)?, store: StoreId(0), run: None },
             3 => Request::Idle { worker: self.numbers.pick(&drivers)?, previous: None, run: None },
             4 => Request::Idle { worker, previous: None, run: None },
-            _ => Request::Put { worker, child: None },
+            _ => Request::Put { worker, child: None, hold: false },
         })
     }
 

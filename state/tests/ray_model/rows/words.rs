@@ -136,7 +136,7 @@ impl Stage {
 
     /// An id for what a process will write; it has one reference besides the creation's.
     pub(super) fn put_only(&mut self, by: WorkerId, child: Option<u32>) -> (ObjectId, bool) {
-        match self.must(by, Request::Put { worker: by, child: child.map(call) }) {
+        match self.must(by, Request::Put { worker: by, child: child.map(call), hold: false }) {
             Answer::Object { object, present } => {
                 self.add(by, &[object]);
                 (object, present)

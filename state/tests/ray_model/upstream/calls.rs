@@ -15,7 +15,7 @@ impl Upstream {
                 self.register_function(*worker, name, *results)
             }
             Request::Submit { worker, task, .. } => self.submit(client, *worker, task),
-            Request::Put { worker, .. } => self.put(*worker),
+            Request::Put { worker, hold, .. } => self.put(*worker, hold.then_some(client)),
             Request::Get { worker, object } => self.get(*worker, *object),
             Request::Alias { alias, target, .. } => self.alias(*alias, *target),
             Request::Ready { object, store, .. } => self.ready(*object, *store),
@@ -84,13 +84,17 @@ impl Upstream {
         Ok(Answer::Submitted { results })
     }
 
-    fn put(&mut self, worker: WorkerId) -> Verdict {
+    /// Our own field: the caller has a reference from the beginning.
+    fn put(&mut self, worker: WorkerId, holder: Option<Owner>) -> Verdict {
         let faults = self.faults_of_worker(worker);
         if !faults.is_empty() {
             return Err(faults);
         }
         let object = self.new_object();
         self.record(worker, Kind::Put(object));
+        if let Some(holder) = holder {
+            self.hold(object, holder, 1);
+        }
         self.schedule();
         Ok(Answer::Object { object, present: false })
     }

@@ -28,7 +28,7 @@ async fn f1_a_submission_whose_node_died_before_it_answered_is_one_task() {
         let headers = |seq: &'static str| {
             [(metadata::RAY_SESSION, "0123456789abcdef0123456789abcdef"), (metadata::RAY_SEQ, seq)]
         };
-        let put = with(pb::PutObjRequest { workerid: worker.id }, &headers("1"));
+        let put = with(pb::PutObjRequest { workerid: worker.id, hold: false }, &headers("1"));
         cluster.scheduler().put_obj(put).await.expect("the session begins");
         let backend = Arc::downgrade(&cluster.backend);
         cluster.backend.set_mishaps(move |envelope| {
@@ -151,7 +151,7 @@ async fn f14_a_task_that_runs_again_gets_the_objects_of_its_first_calls_and_its_
 
 /// The first call of a running task.
 async fn nth_put(play: &mut Play, from: u64) -> pb::PutObjReply {
-    let put = with(pb::PutObjRequest { workerid: from }, &[(metadata::RAY_CHILD, "0")]);
+    let put = with(pb::PutObjRequest { workerid: from, hold: false }, &[(metadata::RAY_CHILD, "0")]);
     let reply = play.cluster.scheduler().put_obj(put).await.expect("put").into_inner();
     play.step().await;
     reply

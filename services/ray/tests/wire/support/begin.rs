@@ -1,7 +1,7 @@
 //! What a cluster of a test needs before it can be used.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use tripod_gateway::Gateway;
 use tripod_state::ids::{FeatureLevel, JobId, NodeId, ServiceIncarnation};
@@ -11,6 +11,8 @@ use tripod_state::{Answer, Command, job, level, member};
 /// So many that no two clusters of a test process, or of several at a time, share an address: workers listen where
 /// the scheduler says, which is the same port in each.
 static CLUSTERS: AtomicU32 = AtomicU32::new(0);
+/// Below the ports that the system gives out by itself: some of those are the ones that the scheduler gives to workers.
+static PORTS: AtomicU16 = AtomicU16::new(10_000);
 
 /// A loopback address that no other cluster has: test processes differ in their ids, clusters of one in their count.
 pub(super) fn host() -> Ipv4Addr {
@@ -18,6 +20,11 @@ pub(super) fn host() -> Ipv4Addr {
     let [.., high, low] = std::process::id().to_be_bytes();
     let third = 1 + u8::try_from(cluster % 250).expect("below 250");
     Ipv4Addr::new(127, 16 | (high & 15), low, third)
+}
+
+/// A port of a cluster's address that nobody else has.
+pub(super) fn port() -> u16 {
+    PORTS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Schedulers need feature level 3, to which a real cluster is raised by its leader.

@@ -29,7 +29,7 @@ use tripod_state::ray::view::{Availability, Totals};
 use tripod_state::ray::{self, Decision, Peer, Ray};
 use tripod_state::{Command, Scope};
 
-use self::begin::{announce, create_job, host, raise_level};
+use self::begin::{announce, create_job, host, port, raise_level};
 use self::process::Process;
 use self::store::Store;
 use self::worker::Worker;
@@ -82,7 +82,7 @@ impl Cluster {
         }
         let (gateway, backend) = Gateway::in_memory_with(Options::default());
         let host = host();
-        let listener = TcpListener::bind((host, 0)).await.expect("a loopback address");
+        let listener = TcpListener::bind((host, port())).await.expect("a loopback address");
         let address = listener.local_addr().expect("a bound port");
         raise_level(&gateway).await;
         let job = create_job(&gateway).await;
@@ -219,7 +219,7 @@ impl Cluster {
     }
 
     pub(crate) async fn put(&self, from: u64) -> u64 {
-        let request = pb::PutObjRequest { workerid: from };
+        let request = pb::PutObjRequest { workerid: from, hold: false };
         let object = self.scheduler().put_obj(request).await.expect("put").into_inner().objectid;
         self.step();
         object
