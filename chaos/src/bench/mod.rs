@@ -17,6 +17,7 @@ mod memory;
 mod record;
 mod restart;
 mod stats;
+mod tasks;
 mod writers;
 
 use std::path::PathBuf;
@@ -97,6 +98,13 @@ pub enum BenchCommand {
         #[command(flatten)]
         output: Output,
     },
+    /// A million tasks of the scheduler with the same number of live objects: whether nodes and snapshots grow.
+    Tasks {
+        #[command(flatten)]
+        amount: tasks::Amount,
+        #[command(flatten)]
+        output: Output,
+    },
     /// All of them, with all peers.
     All {
         #[command(flatten)]
@@ -164,6 +172,7 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Agent { rounds, output } => (vec![agent::run(rounds).await?], output),
         BenchCommand::Gang { output } => (vec![gang::run().await?], output),
         BenchCommand::Membership { amounts, output } => (vec![membership::run(amounts).await?], output),
+        BenchCommand::Tasks { amount, output } => (vec![tasks::run(amount).await?], output),
         BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
             (all(rounds, trials, vs_jaxlib).await?, output)
         }
@@ -192,5 +201,6 @@ async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow:
         agent::run(rounds).await?,
         gang::run().await?,
         membership::run(Amounts::usual()).await?,
+        tasks::run(tasks::Amount::usual()).await?,
     ])
 }

@@ -136,7 +136,7 @@ impl Calls {
 
     /// An id for an object that is then to be written, unless that was done before.
     pub(super) async fn put(&mut self, child: Option<u32>) -> Result<(u64, bool), Gone> {
-        let put = PutObjRequest { workerid: self.process.unwrap_or_default() };
+        let put = PutObjRequest { workerid: self.process.unwrap_or_default(), hold: false };
         let put = RayCall { child, ..call(Call::Put(put)) };
         let reply = self.batch(vec![put], &[]).await?.pop().and_then(|result| result.reply);
         let Some(Reply::Put(PutObjReply { objectid, already_present })) = reply else { return Err(Gone) };
