@@ -313,6 +313,8 @@ mod tests {
         check_golden("level1/identity.json", 1, &OnFile { owner: identity(2), level: None });
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(2)) };
         check_golden("level2/identity.json", 2, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(3)) };
+        check_golden("level3/identity.json", 3, &expected);
     }
 
     #[test]
@@ -322,6 +324,7 @@ mod tests {
             OnFile::new(&identity(FORMAT), FeatureLevel(marked)).check(FeatureLevel(level_max), file).err()
         };
         assert!(refusal(1, 1).is_none() && refusal(1, 2).is_none() && refusal(2, 2).is_none());
+        assert!(refusal(2, 3).is_none() && refusal(3, 3).is_none());
         let told = refusal(2, 1).unwrap().to_string();
         assert!(told.starts_with("T4102 identity-format: ") && told.contains("knows 2"), "{told}");
         let told = refusal(3, 2).unwrap().to_string();

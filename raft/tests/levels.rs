@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tripod_raft::{Handle, LevelError, LevelRequest, Levels, MemberLevel, Options, ProposeError, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{FIRST, NEWEST, Refusal};
-use tripod_state::{Command, Envelope, State, job};
+use tripod_state::{Command, Envelope, Scope, State, job, ray};
 
 /// A cluster of three, each of which is started as a build that supports levels up to the one given.
 async fn start(level_max: FeatureLevel) -> Cluster {
@@ -135,13 +135,13 @@ async fn the_level_rises_when_the_last_node_supports_it_and_a_command_waits_for_
     let sights = cluster.node(1).levels(LevelRequest::Show).await.unwrap();
     assert_eq!(sights.level, FIRST);
     let supported: Vec<_> = sights.members.iter().map(|one| one.supports.unwrap().1.0).collect();
-    assert_eq!(supported, [2, 2, 1]);
+    assert_eq!(supported, [NEWEST.0, NEWEST.0, 1]);
     restart_as(&mut cluster, 3, NEWEST).await;
     level_everywhere(&cluster, NEWEST).await;
     let follower = cluster.follower().await;
     propose(cluster.node(follower), &note("mine")).await.reply.unwrap();
     eventually("a directory that says what it needs", || {
-        (1..=3).all(|node| identity(&cluster, node).contains("\"level\": 2")).then_some(())
+        (1..=3).all(|node| identity(&cluster, node).contains(&format!("\"level\": {NEWEST}"))).then_some(())
     })
     .await;
     cluster.stop().await;
@@ -155,7 +155,7 @@ async fn a_build_of_the_level_before_is_told_and_stops() {
     level_everywhere(&cluster, NEWEST).await;
     let follower = cluster.follower().await;
     eventually("a directory that says what it needs", || {
-        identity(&cluster, follower).contains("\"level\": 2").then_some(())
+        identity(&cluster, follower).contains(&format!("\"level\": {NEWEST}")).then_some(())
     })
     .await;
     cluster.stop_node(follower).await;
@@ -171,7 +171,8 @@ async fn a_build_of_the_level_before_is_told_and_stops() {
     });
     let told = told.await.unwrap();
     assert!(told.starts_with("T4402 level-old: ") || told.starts_with("T3114 apply-unknown: "), "{told}");
-    assert!(told.contains("supports") && told.contains("level 2") || told.contains("level 1"), "{told}");
+    let (newest, first) = (format!("level {NEWEST}"), format!("level {FIRST}"));
+    assert!(told.contains("supports") && told.contains(&newest) || told.contains(&first), "{told}");
     cluster.stop().await;
 }
 
@@ -243,6 +244,64 @@ async fn a_node_that_was_given_a_snapshot_holds_the_pin_as_those_who_saw_it_in_t
     holds_the_pin(&cluster, 2).await;
     ask(&cluster, &LevelRequest::Unpin { by: "test".into() }).await.unwrap();
     level_everywhere(&cluster, NEWEST).await;
+    cluster.stop().await;
+}
+
+/// The level before this build's newest.
+const SECOND: FeatureLevel = FeatureLevel(2);
+
+fn register_store(scope: Scope) -> Command {
+    let request = ray::Request::RegisterStore { address: "10.0.0.1:7750".into() };
+    Command::Ray(ray::Command::Ask { scope, origin: ray::Origin::default(), request })
+}
+
+/// Level 2 goes on as it was until the last node supports level 3, and can be had again once no scheduler is left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_without_them() {
+    let mut cluster = start(SECOND).await;
+    let leader = cluster.leader().await;
+    let scope = create_job(cluster.node(leader)).await;
+    level_everywhere(&cluster, SECOND).await;
+    propose(cluster.node(leader), &note("mine")).await.reply.unwrap();
+    for node in [1, 2] {
+        restart_as(&mut cluster, node, NEWEST).await;
+        write(cluster.node(node), scope, &format!("key-{node}"), b"value").await;
+        propose(cluster.node(node), &note(&format!("of {node}"))).await.reply.unwrap();
+        let told = refused(cluster.node(node), &register_store(scope)).await;
+        assert!(told.starts_with("T4401 level-low: ray/register-store "), "{told}");
+        assert!(told.contains("level 3") && told.contains("at 2"), "{told}");
+    }
+    restart_as(&mut cluster, 3, NEWEST).await;
+    level_everywhere(&cluster, NEWEST).await;
+    let follower = cluster.follower().await;
+    propose(cluster.node(follower), &register_store(scope)).await.reply.unwrap();
+
+    // A build of level 2 is told, by its own directory.
+    eventually("a directory that says what it needs", || {
+        identity(&cluster, follower).contains("\"level\": 3").then_some(())
+    })
+    .await;
+    cluster.stop_node(follower).await;
+    let refusal = start_as(&mut cluster, follower, SECOND).await.unwrap_err().to_string();
+    assert!(refusal.starts_with("T4403 level-data: "), "{refusal}");
+    start_as(&mut cluster, follower, NEWEST).await.unwrap();
+
+    let held = ask(&cluster, &pin(2)).await.unwrap_err();
+    let LevelError::Refused(Refusal::Schedulers { count: 1, .. }) = held else { panic!("{held:?}") };
+    let leader = cluster.leader().await;
+    let delete = Command::Job(job::Command::Delete { name: "job".into() });
+    propose(cluster.node(leader), &delete).await.reply.unwrap();
+    let scope = create_job(cluster.node(leader)).await;
+    ask(&cluster, &pin(2)).await.unwrap();
+    level_everywhere(&cluster, SECOND).await;
+    for node in 1..=3 {
+        until_it_is(&cluster, node, "ready to go back", |one| one.back_to == Some(SECOND)).await;
+        restart_as(&mut cluster, node, SECOND).await;
+        write(cluster.node(node), scope, &format!("key-{node}"), b"value").await;
+    }
+    assert!(refused(cluster.node(1), &register_store(scope)).await.starts_with("T4401 level-low: "));
+    let leader = cluster.leader().await;
+    propose(cluster.node(leader), &note("mine")).await.reply.unwrap();
     cluster.stop().await;
 }
 

@@ -55,7 +55,7 @@ fn started(batch: u64) -> Machine {
     let mut machine = Machine { state: State::default(), index: 0, shown: None, batch };
     let (name, spec, service) = ("w".to_owned(), Spec::of_tasks(1), ServiceIncarnation(1));
     machine.apply(Command::Job(job::Command::Create { name, spec, service })).expect("the name is free");
-    let raise = level::Command::Raise { to: level::PREVIEW, heard: Vec::new() };
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
     machine.apply(Command::Level(raise)).expect("nobody else is there");
     let store = Request::RegisterStore { address: "10.0.0.1:1".to_owned() };
     let nobody = Origin::default();

@@ -79,7 +79,7 @@ fn release_figures() -> Result<()> {
     cargo::run(figures)
 }
 
-/// Real processes under faults: everything at once, and then schedulers, which are a preview and need a cluster of
+/// Real processes under faults: everything at once, and then schedulers, whose workers and stores need machines of
 /// their own.
 fn disturbed() -> Result<()> {
     chaos(&["mixed", "--seed", "1", "--minutes", MINUTES])?;

@@ -165,7 +165,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "scheduler",
-        about: "A scheduler with stores and workers at feature level 3; only nodes are killed, so nothing runs twice.",
+        about: "A scheduler with stores and workers; only nodes are killed, so nothing runs twice.",
         kinds: &[
             Kind::KillLeader,
             Kind::KillLeader,
@@ -197,7 +197,7 @@ impl Scenario {
         self.kinds.iter().any(|kind| kind.needs_library())
     }
 
-    /// Whether it needs the scheduler's workers and stores, and nodes that support a scheduler.
+    /// Whether it needs the scheduler's workers and stores.
     fn has_scheduler(&self) -> bool {
         self.workloads.contains(&Workload::Scheduler)
     }

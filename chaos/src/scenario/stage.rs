@@ -43,9 +43,6 @@ impl Stage {
         if let Some(shim) = &shim {
             nodes.kind = Kind::Tripod { binary: shim.program().to_owned() };
         }
-        if scenario.has_scheduler() {
-            nodes = nodes.with_args(["--feature-level-max", "3"]);
-        }
         let data = out.join("cluster");
         // Data of an earlier run would be another cluster's.
         let free = !data.exists();

@@ -241,7 +241,7 @@ impl Site {
     /// Asks the node at that place for an id.
     async fn join(&self, place: usize, token: u64) -> Option<NodeId> {
         let mut cluster = ClusterClient::new(network::channel(&host(place)));
-        let supports_level = tripod_state::level::PREVIEW.0;
+        let supports_level = tripod_state::level::NEWEST.0;
         let request = JoinRequest { peer_address: self.peer(), token, supports_level };
         let joined = async {
             let listed = cluster.list_members(ListMembersRequest {}).await?.into_inner().members;
@@ -281,8 +281,7 @@ impl Site {
         let clock: WallClock = Arc::new(move || reading.read());
         let observer = Arc::new(Observed { node, witness: self.witness.clone() });
         let world = World::simulated(Arc::new(SimulatedNetwork), self.disk.clone(), clock.clone());
-        // What is not released yet is disturbed too.
-        let world = world.observed(observer).limited_to(tripod_state::level::PREVIEW);
+        let world = world.observed(observer);
         let parts = Parts::with_clock(tripod_gateway::Options::default(), clock);
         let mut options = self.config.options.clone();
         let told = self.told.lock().clone();

@@ -15,6 +15,8 @@ const OLD: &str = "TRIPOD_OLD_BIN";
 pub(crate) enum Build {
     /// It supports feature level 1 only.
     Before,
+    /// This one, as one that supports feature level 2 only.
+    Second,
     This,
 }
 
@@ -64,6 +66,7 @@ impl Builds {
         };
         match (build, &self.before) {
             (Build::This, _) => write(&self.this, ""),
+            (Build::Second, _) => write(&self.this, "--feature-level-max 2"),
             (Build::Before, Some(real)) => write(real, ""),
             (Build::Before, None) => write(&self.this, "--feature-level-max 1"),
         }

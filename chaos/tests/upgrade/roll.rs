@@ -1,10 +1,13 @@
 //! Up to the next feature level and back to the one before, one node at a time, under writes.
 
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
+use tonic::Code;
 use tripod_chaos::cluster::{Cluster, find_tripod};
+use tripod_client::{Client, Config, Error, Scheduler};
 
 use crate::builds::{Build, Builds};
 use crate::counting::Counting;
@@ -96,7 +99,7 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
             counting.go_on(BETWEEN).await;
         }
     }
-    wait_for_level(&all, 2).await;
+    wait_for_level(&all, 3).await;
     done(&all, &note).await;
     assert_eq!(done(&all, &["job", "show", "default"]).await["note"], "team blue");
     counting.go_on(BETWEEN).await;
@@ -125,8 +128,64 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
         unpinned["members"].as_array().unwrap().iter().all(|member| member["pinned"].is_null()),
         "{unpinned}"
     );
-    wait_for_level(&all, 2).await;
+    wait_for_level(&all, 3).await;
     done(&all, &note).await;
+    assert_equal_digests(&all).await;
+}
+
+/// A job's scheduler, and the job.
+const WORK: &str = "work";
+
+/// Registers an object store, which waits for the level for so long; why that is refused, if so.
+async fn register(endpoints: &[String], patience: Duration) -> Result<(), Error> {
+    let config = Config { timeout: PATIENCE, ..Config::new(endpoints.to_vec()) };
+    let scheduler = Scheduler::new(Client::new(&config).unwrap(), WORK, rand::random(), patience);
+    scheduler.register_store("127.0.0.1:7750").await.map(|_| ())
+}
+
+async fn is_too_early(endpoints: &[String]) {
+    match register(endpoints, Duration::ZERO).await {
+        Err(Error::Refused { code, reason, message, .. }) => {
+            assert_eq!((code, &*reason), (Code::FailedPrecondition, "level"), "{message}");
+            assert!(message.contains("level 3") && message.contains("`tripod level show`"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_when_none_is_left() {
+    let builds = Builds::all(Build::Second);
+    let mut cluster = Cluster::start(builds.options()).await.unwrap();
+    let all = cluster.endpoints();
+    wait_for_level(&all, 2).await;
+    done(&all, &["job", "create", WORK, "--tasks", "1"]).await;
+    done(&all, &["job", "note", WORK, "team blue"]).await;
+    let counting = Counting::start(&all, COUNTERS);
+    for node in 1..=3 {
+        is_too_early(&all).await;
+        restart_as(&mut cluster, &builds, node, Build::This).await;
+        counting.go_on(BETWEEN).await;
+    }
+    // It waits for the level, which rises by itself.
+    register(&all, PATIENCE).await.unwrap();
+    wait_for_level(&all, 3).await;
+    counting.go_on(BETWEEN).await;
+    nobody_diverged(&cluster);
+
+    refused(&all, &["level", "pin", "2"], "T4405 level-held").await;
+    done(&all, &["job", "delete", WORK, "--yes"]).await;
+    let pinned = done(&all, &["level", "pin", "2"]).await;
+    let members = pinned["members"].as_array().unwrap();
+    assert!(pinned["level"] == 2 && members.iter().all(|member| member["back_to"] == 2), "{pinned}");
+    for node in 1..=3 {
+        restart_as(&mut cluster, &builds, node, Build::Second).await;
+        counting.go_on(BETWEEN).await;
+    }
+    done(&all, &["job", "create", WORK, "--tasks", "1"]).await;
+    is_too_early(&all).await;
+    done(&all, &["job", "note", WORK, "team red"]).await;
+    counting.stop_and_check(&all).await;
     assert_equal_digests(&all).await;
 }
 

@@ -8,10 +8,10 @@ use openraft::raft::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tripod_state::ids::{ServiceIncarnation, TaskId};
-use tripod_state::{Answer, Fault};
+use tripod_state::ids::{FeatureLevel, JobName, ServiceIncarnation, TaskId};
+use tripod_state::{Answer, Fault, level};
 
-use super::{check_lines, commands};
+use super::{check_lines, commands, schedulers};
 use crate::codec;
 use crate::divergence::{Answer as Compared, Fingerprint, Report, Verdict};
 use crate::log_store::test_entries::id;
@@ -24,15 +24,15 @@ use crate::types::{Entry, LogCommand, Peer, Types, Vote};
 
 /// A message, and how its bytes are read.
 struct Sample {
-    name: &'static str,
+    name: String,
     bytes: Vec<u8>,
     shown: String,
     read: fn(&[u8]) -> String,
 }
 
-fn sample<T: Serialize + DeserializeOwned + Debug>(name: &'static str, value: &T) -> Sample {
+fn sample<T: Serialize + DeserializeOwned + Debug>(name: impl Into<String>, value: &T) -> Sample {
     let read = |bytes: &[u8]| format!("{:?}", codec::decode::<T>(bytes).unwrap());
-    Sample { name, bytes: codec::encode(value), shown: format!("{value:?}"), read }
+    Sample { name: name.into(), bytes: codec::encode(value), shown: format!("{value:?}"), read }
 }
 
 fn entries() -> Vec<Entry> {
@@ -118,8 +118,26 @@ fn messages_of_level_2_stay_as_they_are() {
     check("level2/messages.txt", &samples);
 }
 
+/// What the leader answers for schedulers, and for the level that they need.
+#[test]
+fn messages_of_level_3_stay_as_they_are() {
+    let applied =
+        |name: &str, reply| sample(format!("propose newer answer {name}"), &Outcome::Applied(9, reply));
+    let answers = schedulers::answers();
+    let answers = answers.into_iter().map(|(name, answer)| applied(name, Ok(Answer::Ray(answer))));
+    let refusals = schedulers::refusals();
+    let refusals = refusals
+        .into_iter()
+        .map(|(name, refusal)| applied(&format!("refused {name}"), Err(Fault::Ray(refusal))));
+    let jobs = vec![JobName::from("train")];
+    let held = level::Refusal::Schedulers { needs: FeatureLevel(3), count: 300, jobs };
+    let held = applied("refused level held by schedulers", Err(Fault::Level(held)));
+    let samples: Vec<Sample> = answers.chain(refusals).chain([held]).collect();
+    check("level3/messages.txt", &samples);
+}
+
 fn check(name: &str, samples: &[Sample]) {
-    let today: Vec<_> = samples.iter().map(|one| (one.name.to_owned(), one.bytes.clone())).collect();
+    let today: Vec<_> = samples.iter().map(|one| (one.name.clone(), one.bytes.clone())).collect();
     for (sample, (_, bytes)) in samples.iter().zip(check_lines(name, &today)) {
         assert_eq!((sample.read)(&bytes), sample.shown, "{} is read differently", sample.name);
     }

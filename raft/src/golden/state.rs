@@ -12,10 +12,10 @@ use tripod_state::ids::{
 use tripod_state::member::{Addresses, Change, Command as Member, Listed};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
 use tripod_state::task::Protocol;
-use tripod_state::{ApplyContext, Command, Envelope, Scope, Stamp, State};
+use tripod_state::{ApplyContext, Command, Envelope, Reply, Scope, Stamp, State};
 use tripod_state::{barrier, job, kv, level, session, task};
 
-use super::check_file;
+use super::{check_file, scheduler_state, schedulers};
 use crate::backup::{Pace, ReadOnlyFile};
 use crate::log_store::test_entries::id;
 use crate::snapshot::{Form, Header, SnapshotStore, examine, write_to};
@@ -36,12 +36,19 @@ impl Log {
         self.apply_stamped(None, command);
     }
 
+    pub(super) fn reply_to(&mut self, command: Command) -> Reply {
+        self.index += 1;
+        self.state.apply(&self.context(), Envelope { stamp: None, command }).reply
+    }
+
+    fn context(&self) -> ApplyContext {
+        ApplyContext { index: LogIndex(self.index), term: Term(3), now_ms: TimeMs(1_000 * self.index) }
+    }
+
     fn apply_stamped(&mut self, stamp: Option<Stamp>, command: Command) {
         self.index += 1;
-        let context =
-            ApplyContext { index: LogIndex(self.index), term: Term(3), now_ms: TimeMs(1_000 * self.index) };
         // A refusal is remembered as well.
-        let _ = self.state.apply(&context, Envelope { stamp, command });
+        let _ = self.state.apply(&self.context(), Envelope { stamp, command });
     }
 }
 
@@ -208,26 +215,39 @@ fn a_snapshot_of_level_2_stays_as_it_is() {
     check("level2/state.snap", &header(&log), &log);
 }
 
-/// A build of level 1 reads layout 2 only; one that is limited to level 1 is to be no wiser.
+/// What the commands of level 3 make of it: a scheduler of the first job.
+pub(super) fn level_3() -> Log {
+    let mut log = level_2();
+    log.apply(schedulers::raise(4));
+    scheduler_state::add_to(&mut log);
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_3_stays_as_it_is() {
+    let log = level_3();
+    assert_eq!(log.state.level(), FeatureLevel(3));
+    check("level3/state.snap", &header(&log), &log);
+}
+
+/// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     let directory = TempDir::new().unwrap();
-    let log = level_2();
-    for level_max in [1, 2] {
-        let store =
-            SnapshotStore::open_directory_for(&directory.path().join("snapshots"), FeatureLevel(level_max));
-        let store = store.unwrap();
-        let file = store.write(&header(&log), &log.state).unwrap().snapshot;
-        match (level_max, file.verify()) {
-            (2, Ok(found)) => assert_eq!(found, header(&log)),
-            (1, Err(refusal)) => {
-                assert!(
-                    refusal.to_string().contains("version 3") && refusal.to_string().contains("up to 2"),
-                    "{refusal}"
-                );
-            }
-            other => panic!("{other:?}"),
-        }
+    let refusal = |log: &Log, level_max: u32| {
+        let store = directory.path().join("snapshots");
+        let store = SnapshotStore::open_directory_for(&store, FeatureLevel(level_max)).unwrap();
+        let file = store.write(&header(log), &log.state).unwrap().snapshot;
+        file.verify().map(|found| assert_eq!(found, header(log))).err().map(|error| error.to_string())
+    };
+    for log in [level_2(), level_3()] {
+        let told = refusal(&log, 1).unwrap();
+        assert!(told.contains("version 3") && told.contains("up to 2"), "{told}");
+    }
+    let told = refusal(&level_3(), 2).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 3"), "{told}");
+    for (log, level_max) in [(level_2(), 2), (level_2(), 3), (level_3(), 3)] {
+        assert_eq!(refusal(&log, level_max), None);
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn examine(
     file: Arc<dyn Blob>,
     each: &mut dyn FnMut(&Record),
 ) -> Result<(Header, State), SnapshotError> {
-    read::read(file, level::PREVIEW, each)
+    read::read(file, level::NEWEST, each)
 }
 
 /// A snapshot on disk, and the directory that it is in.

@@ -71,7 +71,7 @@ impl World {
     /// disk or another node can tell: for tests of upgrades. Without it a build supports all that is released.
     #[must_use]
     pub fn limited_to(self, level_max: FeatureLevel) -> Self {
-        Self { level_max: level_max.min(level::PREVIEW), ..self }
+        Self { level_max: level_max.min(level::NEWEST), ..self }
     }
 }
 

@@ -18,7 +18,6 @@ pub enum BenchArgs {
     /// All tasks of a fresh job send heartbeats as fast as they are answered.
     Heartbeat(GangArgs),
     /// Tasks of the scheduler in batches, with workers and a store that are only played: the coordinator alone.
-    #[command(hide = true)]
     Tasks(TasksArgs),
 }
 

@@ -14,6 +14,8 @@ Examples:
   tripod job create train --tasks 8       a job with its own port on every node
   tripod run --job t --tasks 3 --task-id 0 -- python train.py
                                           a program as one task of a job
+  tripod objstore & tripod worker         what executes tasks of drivers in Python or Rust
+  tripod ray status                       workers, object stores, queues
   tripod kv put greeting hello            write a key of job `default`
   tripod kv get greeting                  read it back, through any node
 
@@ -129,16 +131,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Snapshot(cmd::snapshot::SnapshotCommand),
     /// Keep the objects of a machine's workers and drivers
-    // Hidden until its feature level is released.
-    #[command(hide = true)]
     Objstore(cmd::objstore::ObjStoreArgs),
     /// Execute tasks of a job
-    // Hidden until its feature level is released.
-    #[command(hide = true)]
     Worker(cmd::worker::WorkerArgs),
     /// Look at a job's scheduler of tasks and objects
-    // Hidden until its feature level is released.
-    #[command(subcommand, hide = true)]
+    #[command(subcommand)]
     Ray(cmd::ray::RayCommand),
     /// Look at the data directory of a stopped node, without changing it
     Doctor(cmd::doctor::DoctorArgs),

@@ -1,7 +1,7 @@
 //! How many tasks that do nothing a cluster executes a second, and how long one takes.
 //!
 //! ```text
-//! tripod dev --feature-level-max 3 & tripod objstore & tripod worker & tripod worker &
+//! tripod dev & tripod objstore & tripod worker & tripod worker &
 //! cargo run --release -p tripod-worker --example noop_tasks -- 127.0.0.1:7700,127.0.0.1:7701,127.0.0.1:7702 10000 500
 //! ```
 //!

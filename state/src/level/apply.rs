@@ -30,7 +30,8 @@ impl State {
     /// # Errors
     /// The first thing found.
     pub fn fits(&self, level: FeatureLevel) -> Result<(), Refusal> {
-        let needs = Kind::RAY_ASK.needs;
+        // With which every scheduler begins.
+        let needs = Kind::RAY_REGISTER_STORE.needs;
         if level < needs {
             let with = self.jobs.iter().filter(|job| job.ray.is_some());
             let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();

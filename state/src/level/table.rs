@@ -65,8 +65,34 @@ kinds! {
     LEVEL_RAISE = 2 "level/raise",
     LEVEL_PIN = 2 "level/pin",
     LEVEL_UNPIN = 2 "level/unpin",
-    RAY_ASK = 3 "ray/ask",
-    RAY_LEAD = 3 "ray/lead",
+    RAY_REGISTER_STORE = 3 "ray/register-store",
+    RAY_REGISTER_WORKER = 3 "ray/register-worker",
+    RAY_REGISTER_FUNCTION = 3 "ray/register-function",
+    RAY_SUBMIT = 3 "ray/submit",
+    RAY_PUT = 3 "ray/put",
+    RAY_GET = 3 "ray/get",
+    RAY_ALIAS = 3 "ray/alias",
+    RAY_READY = 3 "ray/ready",
+    RAY_ADD_REFERENCES = 3 "ray/add-references",
+    RAY_DROP_REFERENCES = 3 "ray/drop-references",
+    RAY_CONTAIN = 3 "ray/contain",
+    RAY_IDLE = 3 "ray/idle",
+    RAY_GIVE_BACK = 3 "ray/give-back",
+    RAY_KILL_WORKERS = 3 "ray/kill-workers",
+    RAY_EXPORT_FUNCTION = 3 "ray/export-function",
+    RAY_EXPORT_VARIABLE = 3 "ray/export-variable",
+    RAY_BATCH = 3 "ray/batch",
+    RAY_LEAVE = 3 "ray/leave",
+    RAY_ASSIGN = 3 "ray/assign",
+    RAY_DONE = 3 "ray/done",
+    RAY_UNDELIVERED = 3 "ray/undelivered",
+    RAY_EXPIRE = 3 "ray/expire",
+    RAY_RECONCILE = 3 "ray/reconcile",
+    RAY_DELIVERY_FAILED = 3 "ray/delivery-failed",
+    RAY_EXPIRE_SESSIONS = 3 "ray/expire-sessions",
+    RAY_REARM = 3 "ray/rearm",
+    RAY_SET_ALGORITHM = 3 "ray/set-algorithm",
+    RAY_UNREPORTED = 3 "ray/unreported",
 }
 
 impl Command {
@@ -106,8 +132,8 @@ impl Command {
             },
             Self::Runtime(command) => of_runtime(command),
             Self::Ray(command) => match command {
-                ray::Command::Ask { .. } => Kind::RAY_ASK,
-                ray::Command::Lead { .. } => Kind::RAY_LEAD,
+                ray::Command::Ask { request, .. } => of_request(request),
+                ray::Command::Lead { decision, .. } => of_decision(decision),
             },
             Self::Retried(command) => command.kind(),
             Self::Level(command) => match command {
@@ -163,6 +189,49 @@ fn of_runtime(command: &runtime::Command) -> Kind {
     }
 }
 
+/// What a client asks of a scheduler. A batch is of the kind that needs most of what is in it.
+fn of_request(request: &ray::Request) -> Kind {
+    match request {
+        ray::Request::RegisterStore { .. } => Kind::RAY_REGISTER_STORE,
+        ray::Request::RegisterWorker(_) => Kind::RAY_REGISTER_WORKER,
+        ray::Request::RegisterFunction { .. } => Kind::RAY_REGISTER_FUNCTION,
+        ray::Request::Submit { .. } => Kind::RAY_SUBMIT,
+        ray::Request::Put { .. } => Kind::RAY_PUT,
+        ray::Request::Get { .. } => Kind::RAY_GET,
+        ray::Request::Alias { .. } => Kind::RAY_ALIAS,
+        ray::Request::Ready { .. } => Kind::RAY_READY,
+        ray::Request::AddReferences { .. } => Kind::RAY_ADD_REFERENCES,
+        ray::Request::DropReferences { .. } => Kind::RAY_DROP_REFERENCES,
+        ray::Request::Contain { .. } => Kind::RAY_CONTAIN,
+        ray::Request::Idle { .. } => Kind::RAY_IDLE,
+        ray::Request::GiveBack { .. } => Kind::RAY_GIVE_BACK,
+        ray::Request::KillWorkers => Kind::RAY_KILL_WORKERS,
+        ray::Request::ExportFunction { .. } => Kind::RAY_EXPORT_FUNCTION,
+        ray::Request::ExportVariable { .. } => Kind::RAY_EXPORT_VARIABLE,
+        ray::Request::Batch(requests) => {
+            let inner = requests.iter().map(of_request).max_by_key(|kind| kind.needs);
+            inner.filter(|kind| kind.needs > Kind::RAY_BATCH.needs).unwrap_or(Kind::RAY_BATCH)
+        }
+        ray::Request::Leave { .. } => Kind::RAY_LEAVE,
+    }
+}
+
+/// What the leader has a scheduler do.
+fn of_decision(decision: &ray::Decision) -> Kind {
+    match decision {
+        ray::Decision::Assign(_) => Kind::RAY_ASSIGN,
+        ray::Decision::Done { .. } => Kind::RAY_DONE,
+        ray::Decision::Undelivered { .. } => Kind::RAY_UNDELIVERED,
+        ray::Decision::Expire { .. } => Kind::RAY_EXPIRE,
+        ray::Decision::Reconcile { .. } => Kind::RAY_RECONCILE,
+        ray::Decision::DeliveryFailed { .. } => Kind::RAY_DELIVERY_FAILED,
+        ray::Decision::ExpireSessions { .. } => Kind::RAY_EXPIRE_SESSIONS,
+        ray::Decision::Rearm { .. } => Kind::RAY_REARM,
+        ray::Decision::SetAlgorithm(_) => Kind::RAY_SET_ALGORITHM,
+        ray::Decision::Unreported { .. } => Kind::RAY_UNREPORTED,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -173,7 +242,7 @@ mod tests {
     fn every_kind_has_a_name_of_its_own_and_a_level_that_this_build_knows() {
         let names: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.name).collect();
         assert_eq!(names.len(), Kind::ALL.len());
-        assert!(Kind::ALL.iter().all(|kind| (level::FIRST..=level::PREVIEW).contains(&kind.needs)));
+        assert!(Kind::ALL.iter().all(|kind| (level::FIRST..=level::NEWEST).contains(&kind.needs)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use tripod_state::level::{Command as Level, FIRST, NEWEST, Refusal};
 use tripod_state::limits::JOB_NOTE_BYTES_MAX;
 use tripod_state::member::Listed;
 use tripod_state::snapshot::Record;
-use tripod_state::{Answer, Command, Fault, Reply, Stamp, State, job, session};
+use tripod_state::{Answer, Command, Fault, Reply, Scope, Stamp, State, job, ray, session};
 
 use crate::support::Machine;
 
@@ -47,6 +47,25 @@ fn a_new_state_is_at_the_first_level_and_refuses_what_needs_more_without_a_trace
     let refusal = Refusal::TooLow { command: "job/note".to_owned(), needs: FeatureLevel(2), level: FIRST };
     assert_eq!(machine.apply(note("mine")), Err(Fault::Level(refusal)));
     assert_eq!(machine.state, before);
+}
+
+#[test]
+fn a_state_of_level_2_refuses_schedulers_without_a_trace() {
+    let mut machine = founded();
+    let two = FeatureLevel(2);
+    let heard = [1, 2].map(NodeId).to_vec();
+    machine.level(Level::Raise { to: two, heard }).expect("both were heard");
+    let (before, digest) = (records(&machine.state), machine.state.digest());
+    let store = || ray::Request::RegisterStore { address: "10.0.0.1:1".to_owned() };
+    for (name, request) in
+        [("ray/register-store", store()), ("ray/batch", ray::Request::Batch(vec![store()]))]
+    {
+        let (scope, origin) = (Scope { job: JobId(1), service: None }, ray::Origin::default());
+        let refused = machine.apply(Command::Ray(ray::Command::Ask { scope, origin, request }));
+        let refusal = Refusal::TooLow { command: name.to_owned(), needs: FeatureLevel(3), level: two };
+        assert_eq!(refused, Err(Fault::Level(refusal)));
+    }
+    assert_eq!((records(&machine.state), machine.state.digest()), (before, digest));
 }
 
 /// What a session remembers is in the snapshot, and a build of the level in force must be able to read that.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use tripod_state::ids::{FeatureLevel, JobName, Sequence, TimeMs};
-use tripod_state::level::{self, PREVIEW};
+use tripod_state::level::{self, NEWEST};
 use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::{
     Answer, Argument, Assignment, Command as Ray, Decision, Order, Origin, Peer, Previous, Refusal,
@@ -16,7 +16,7 @@ use crate::support::{Machine, SCOPE};
 impl Machine {
     fn with_scheduler() -> Self {
         let mut machine = Self::with_tasks(1);
-        let raise = level::Command::Raise { to: PREVIEW, heard: Vec::new() };
+        let raise = level::Command::Raise { to: NEWEST, heard: Vec::new() };
         machine.apply(Command::Level(raise)).expect("nobody else is there");
         machine.ask(Request::RegisterStore { address: "10.0.0.1:1".to_owned() }).expect("there is room");
         machine.register(Role::Driver).expect("there is a store");
@@ -161,7 +161,7 @@ fn rich() -> Machine {
 fn a_scheduler_keeps_the_level_up_and_is_named() {
     let mut machine = Machine::with_scheduler();
     let pin = |level| Command::Level(level::Command::Pin { level: FeatureLevel(level), by: String::new() });
-    let refusal = level::Refusal::Schedulers { needs: PREVIEW, count: 1, jobs: vec![JobName::from("w")] };
+    let refusal = level::Refusal::Schedulers { needs: NEWEST, count: 1, jobs: vec![JobName::from("w")] };
     assert_eq!(machine.apply(pin(2)), Err(Fault::Level(refusal)));
     assert_eq!(machine.apply(pin(3)), Ok(tripod_state::Answer::Done));
     machine.apply(Command::Job(job::Command::Delete { name: "w".to_owned() })).expect("it is there");

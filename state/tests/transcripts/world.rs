@@ -83,8 +83,8 @@ impl World {
 
     /// A command to the scheduler, with the orders that it gives. The books must balance after it.
     fn ray(&mut self, line: &Line<'_>) -> String {
-        if self.state.level() < level::PREVIEW {
-            let raise = level::Command::Raise { to: level::PREVIEW, heard: Vec::new() };
+        if self.state.level() < level::NEWEST {
+            let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
             self.apply(Command::Level(raise), line);
         }
         let ray = self.state.ray(self.job);

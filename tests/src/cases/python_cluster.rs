@@ -12,8 +12,6 @@ use tripod_tests::wait;
 
 use crate::settings::Settings;
 
-/// The scheduler's feature level is not released yet.
-const LEVEL: &str = "--feature-level-max=3";
 /// A store that waits for the cluster to raise its level.
 const STORE_LIMIT: Duration = Duration::from_secs(60);
 /// Half a minute on a machine that has time.
@@ -25,8 +23,7 @@ pub(super) async fn run(settings: &Settings) -> Result<String> {
     let release = settings.releases.first().context("no release")?;
     let folder = settings.results.join("python-package-at-a-cluster");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let options = ClusterOptions { extra_args: vec![LEVEL.to_owned()], ..ClusterOptions::tripod()? };
-    let cluster = Cluster::start(options).await?;
+    let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
     let endpoints = cluster.endpoints().join(",");
     // Workers listen at ports that the scheduler chooses: on addresses of the loopback network of their own.
     let held = ReservedPorts::reserve(1)?;

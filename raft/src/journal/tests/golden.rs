@@ -7,7 +7,7 @@ use tripod_state::Envelope;
 
 use super::machine::Machine;
 use crate::codec;
-use crate::golden::{check_file, commands};
+use crate::golden::{check_file, commands, schedulers};
 use crate::journal::simulated::{Loss, Medium, SimFiles};
 use crate::log_store::Change;
 use crate::log_store::test_entries::id;
@@ -46,6 +46,11 @@ fn check(name: &str, samples: &[commands::Sample]) {
         let EntryPayload::Normal(command) = &entry.payload else { panic!("{name} is {entry:?}") };
         assert_eq!(&codec::decode::<Envelope>(&command.payload).unwrap(), envelope, "{name}");
     }
+}
+
+#[test]
+fn a_journal_of_level_3_is_read_and_written() {
+    check("level3/journal.segment", &schedulers::commands());
 }
 
 #[test]

@@ -25,8 +25,6 @@ _PORTS = [base + node for base in (0, 100, 200) for node in range(3)]
 _FIRST_PORT, _LAST_PORT = 12_000, 31_000
 _SPAN = 600
 _TRIES = 5
-# The scheduler is not released: nodes have it when they are told so.
-_LEVEL = 3
 # Three nodes on a machine that is busy with other things.
 START_S = 60.0
 _STOP_S = 10.0
@@ -106,8 +104,7 @@ class Keeper:
 
     def _start_nodes(self, port):
         dev = ["dev", "--json", "--port", str(port), "--data", os.path.join(self._folder, "nodes")]
-        command = [self._options.program, *dev, "--feature-level-max", str(_LEVEL)]
-        self._dev = self._spawn("dev", command)
+        self._dev = self._spawn("dev", [self._options.program, *dev])
         self._await("dev", self._dev, '"ready":true')
         self.endpoints = ",".join(f"127.0.0.1:{port + node}" for node in range(3))
 

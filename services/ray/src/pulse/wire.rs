@@ -124,6 +124,29 @@ impl From<Verdict> for Told {
 mod tests {
     use super::*;
 
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
+
+    /// Frozen, like all that nodes say to each other: another encoding is another feature level
+    /// (docs/decisions/018-feature-levels.md).
+    #[test]
+    fn messages_of_level_3_stay_as_they_are() {
+        let usage = Usage { used_bytes: 1, capacity_bytes: 300, spilled_bytes: 3 };
+        let beats = [
+            Beat { job: JobId(300), peer: Peer::Worker(WorkerId(5)), usage: None },
+            Beat { job: JobId(2), peer: Peer::Store(StoreId(7)), usage: Some(usage) },
+        ];
+        let report = Report { usage_of: Some(300), ..Report::of(beats) };
+        let golden = "0a0508ac0218050a0f0802100118072207080110ac02180310ac02";
+        assert_eq!(hex(&report.encode()), golden, "another encoding is another feature level");
+        let told = vec![Told { watched: true, ttl_ms: 3000 }.into(), Told::default().into()];
+        let usage = vec![StoreUsage { store: 7, usage: usage.into() }];
+        let verdicts = Verdicts { told, usage };
+        let golden = "0a05080110b8170a00120b08071207080110ac021803";
+        assert_eq!(hex(&verdicts.encode_to_vec()), golden, "another encoding is another feature level");
+    }
+
     #[test]
     fn beats_and_verdicts_round_trip() {
         let usage = Usage { used_bytes: 1, capacity_bytes: 2, spilled_bytes: 3 };

@@ -18,6 +18,10 @@ Examples:
   tripod dev --tasks 3                     three nodes, for a JAX program of three processes
   tripod dev --data ./cluster              the same cluster again at the next start
   tripod dev --nodes 1 --json              one node, one line of JSON for each event
+  tripod dev --port 9000                   elsewhere; others are told by --endpoints or TRIPOD_ENDPOINTS
+
+For tasks and objects, start `tripod objstore` and then workers (`tripod worker`, or in Python
+`python -m tripod_ray.worker`) in other terminals; `tripod ray status` shows them.
 
 Kill nodes with `kill -9 PID` and see what happens; --restart brings them back.";
 
@@ -56,7 +60,7 @@ pub(crate) struct DevArgs {
     #[arg(long)]
     verbose: bool,
 
-    /// The highest feature level that the nodes support; for tests of what is not released yet
+    /// Have the nodes behave as builds that support no feature level above this one; for tests of upgrades
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     feature_level_max: Option<u32>,
 }

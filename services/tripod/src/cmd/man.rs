@@ -37,8 +37,7 @@ fn add(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Res
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone()).section("1").render(&mut text)?;
     pages.push((format!("{name}.1"), text));
-    let shown = |below: &&Command| !below.is_hide_set() && below.get_name() != "help";
-    for below in command.get_subcommands().filter(shown) {
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         add(below, &format!("{name}-{}", below.get_name()), pages)?;
     }
     Ok(())
@@ -52,8 +51,7 @@ mod tests {
 
     fn names(command: &Command, name: &str, found: &mut BTreeSet<String>) {
         found.insert(name.to_owned());
-        // What is hidden is not released.
-        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        for below in command.get_subcommands() {
             names(below, &format!("{name}-{}", below.get_name()), found);
         }
     }

@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 One store a machine keeps the objects of its workers and drivers in shared memory, and fetches others from
 other stores. Memory that is full is made free by writing cold objects to DIRECTORY/spill.
 
+It waits for nodes that do not answer, and for feature level 3 (`tripod level show`).
 A store that starts again is a new one: objects that only the old one held are made again by their tasks.
 
 Examples:

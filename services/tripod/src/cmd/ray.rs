@@ -14,6 +14,10 @@ use crate::view::ray::status::RayStatusView;
 use crate::view::ray::tasks::{self, RayTaskView};
 
 const EXAMPLES: &str = "\
+A job has a scheduler from the first object store or worker on that registers (`tripod objstore`, `tripod worker`).
+Drivers in Python or Rust submit tasks to it, workers execute them, and object stores hold what comes of them.
+These commands only look; what they show, and what to do about it, is in docs/runbooks/tasks.md.
+
 Examples:
   tripod ray status                        workers, stores, queues, objects
   tripod ray tasks --state failed          what failed, and how its attempts ended

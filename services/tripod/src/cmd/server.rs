@@ -143,8 +143,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     backup_keep: Option<u32>,
 
-    /// Behave as a build that supports no feature level above this one; for tests of upgrades, and of what is not
-    /// released yet
+    /// Behave as a build that supports no feature level above this one; for tests of upgrades
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     feature_level_max: Option<u32>,
 
@@ -201,7 +200,7 @@ fn both_ways() -> Failure {
 
 /// The highest feature level that this node is to support.
 fn level_max(asked: Option<u32>) -> FeatureLevel {
-    asked.map_or(level::NEWEST, |asked| FeatureLevel(asked).min(level::PREVIEW))
+    asked.map_or(level::NEWEST, |asked| FeatureLevel(asked).min(level::NEWEST))
 }
 
 /// Where the others reach this node.

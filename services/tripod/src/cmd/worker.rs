@@ -10,7 +10,7 @@ use crate::node::{DEFAULT_JOB, Stop};
 const EXAMPLES: &str = "\
 A worker of this program has functions for trying a cluster out (`tripod.noop`, `tripod.add`,
 `tripod.fibonacci`, ...). Functions of yours are executed by workers in Rust (crate tripod-worker) or in
-Python (`python -m tripod_ray.worker`).
+Python (`python -m tripod_ray.worker`). Start an object store first: a worker ends if its machine has none.
 
 Examples:
   tripod objstore &                       first, an object store on the same machine

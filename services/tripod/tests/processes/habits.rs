@@ -96,7 +96,13 @@ fn shells_take_the_completion_script_and_manual_pages_are_written() {
     let pages = root.path().join("man");
     let written = tripod().arg("man").arg(&pages).output().expect("runs");
     assert!(written.status.success(), "{}", stderr(&written));
-    for name in ["tripod.1", "tripod-server.1", "tripod-snapshot-restore.1", "tripod-member-remove.1"] {
+    for name in [
+        "tripod.1",
+        "tripod-server.1",
+        "tripod-snapshot-restore.1",
+        "tripod-ray-tasks.1",
+        "tripod-objstore.1",
+    ] {
         let page = std::fs::read_to_string(pages.join(name)).expect("there");
         assert!(page.contains(".TH ") && page.len() > 500, "{name}: {page}");
     }

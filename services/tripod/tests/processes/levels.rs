@@ -19,7 +19,7 @@ const DOWNGRADE: &str = include_str!("../../../../docs/runbooks/downgrade.md");
 const CONFIG: &str = "/etc/tripod/server.toml";
 const SERVER: &str = "tripod server --config /etc/tripod/server.toml";
 /// Has this program be the older one.
-const OLDER: &str = " --feature-level-max 1";
+const OLDER: &str = " --feature-level-max 2";
 
 /// The commands of a page, in their order.
 fn commands(page: &'static str) -> Vec<&'static str> {
@@ -182,26 +182,26 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     assert!(nodes.run(save).status.success());
     assert_eq!(start, SERVER);
     nodes.restart_each(start, &[status, members], "");
-    nodes.until(level, "level 2", level_is(2));
+    nodes.until(level, "level 3", level_is(3));
 
     let commands_down = commands(DOWNGRADE);
     let [show, pin, again, start, status, members, unpin] = commands_down[..] else {
         panic!("{commands_down:?}")
     };
-    nodes.until(show, "level 2", level_is(2));
+    nodes.until(show, "level 3", level_is(3));
     let pinned = nodes.run(pin);
     assert!(pinned.status.success(), "{}", stderr(&pinned));
     nodes.until(again, "nodes that can go back", |told| {
-        told["members"].as_array().is_some_and(|members| members.iter().all(|member| member["back_to"] == 1))
+        told["members"].as_array().is_some_and(|members| members.iter().all(|member| member["back_to"] == 2))
     });
     nodes.restart_each(start, &[status, members], OLDER);
 
     nodes.restart_each(start, &[status, members], "");
-    nodes.until(show, "a level that is still pinned", |told| told["level"] == 1 && !told["next"].is_null());
+    nodes.until(show, "a level that is still pinned", |told| told["level"] == 2 && !told["next"].is_null());
     let unpinned =
         wait_for("a leader that takes it", || Some(nodes.run(unpin)).filter(|told| told.status.success()));
     assert!(unpinned.status.success());
-    nodes.until(show, "level 2", level_is(2));
+    nodes.until(show, "level 3", level_is(3));
 
     stop.store(true, Ordering::Relaxed);
     let counted = counting.await.expect("no call failed");

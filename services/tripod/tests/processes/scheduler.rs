@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tripod_worker::{Config, Driver, GetError, Task, Worker, demo};
 
+use crate::schemas;
 use crate::support::{PATIENCE, stderr};
 use site::{Machine, Site, add, number, one};
 
@@ -56,6 +57,9 @@ async fn tasks_run_and_their_results_are_read() {
         tokio::time::timeout(Duration::from_secs(1), driver.submit(&Task::of("nobody.knows"))).await;
     assert!(unknown.is_err(), "it waits for a worker that has the function");
 
+    for command in ["status", "tasks", "graph"] {
+        schemas::check(&format!("ray {command}"), &site.dev.json(&["ray", command, "--json"]));
+    }
     drop((first, put, last, fibonacci, large, length, failed, panicked, consumer));
     site.until_empty();
     let status = site.status();

@@ -61,7 +61,7 @@ fn fields(path: &str, value: &Value, found: &mut BTreeMap<String, BTreeSet<Strin
 }
 
 /// Holds what a command printed against the page.
-fn check(name: &str, printed: &Value) {
+pub(crate) fn check(name: &str, printed: &Value) {
     let documented = documented();
     let schema = documented.get(name).unwrap_or_else(|| panic!("docs/cli.md has no fields of `{name}`"));
     let mut found = BTreeMap::new();

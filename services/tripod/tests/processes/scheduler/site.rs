@@ -1,4 +1,4 @@
-//! A cluster at the scheduler's level, with machines of object stores and workers.
+//! A cluster, with machines of object stores and workers.
 
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -10,10 +10,9 @@ use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_worker::{Config, Driver, ObjectRef, Task};
 
+use crate::schemas;
 use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, tripod, wait_for};
 
-/// The scheduler's level is not released yet.
-const LEVEL: &[&str] = &["--feature-level-max=3", "--restart"];
 /// As many tasks as `tripod ray tasks` is asked for: more than any test has at a time.
 const TASKS_SHOWN: &str = "10000";
 
@@ -77,7 +76,7 @@ impl Site {
     /// Starts it, and waits until every worker is idle.
     pub(super) fn start(data: &Path, machines: usize, workers: usize) -> Self {
         let ports = reserve_ports();
-        let dev = Dev::start(&ports, &data.join("nodes"), LEVEL);
+        let dev = Dev::start(&ports, &data.join("nodes"), &["--restart"]);
         let data = data.to_owned();
         let mut site = Self { dev, machines: Vec::new(), data, ports, stores_started: 0 };
         for _ in 0..machines {
@@ -103,7 +102,9 @@ impl Site {
         self.stores_started += 1;
         let flags = ["--json", "--listen", &format!("{host}:0"), "--directory", &folder];
         let mut store = Daemon::start("objstore", &self.dev.endpoints(1), &flags);
-        let address = store.said()["address"].as_str().expect("an address").to_owned();
+        let said = store.said();
+        schemas::check("objstore", &said);
+        let address = said["address"].as_str().expect("an address").to_owned();
         (store, address)
     }
 

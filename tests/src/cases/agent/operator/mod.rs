@@ -60,7 +60,7 @@ async fn promote(site: &mut Site, node: u64) -> Result<()> {
 /// Leadership moves, and the node that most agents are attached to is drained, which leads by then.
 async fn maintain(site: &mut Site) -> Result<()> {
     // What a drain needs is there once the level was raised.
-    site.terminal.shows_within(PATIENCE, &["level", "show"], at_level_two).await?;
+    site.terminal.shows_within(PATIENCE, &["level", "show"], at_newest_level).await?;
     let (node, agents) = site.stage.most_attached()?;
     let id = node.to_string();
     let leader = site.stage.cluster.wait_for_leader().await?;
@@ -98,12 +98,12 @@ async fn pin(site: &mut Site) -> Result<()> {
     let back = members.iter().all(|member| member["back_to"] == 1 && member["pinned"] == 1);
     ensure!(pinned[0]["level"] == 1 && back, "pinned and not back: {}", pinned[0]);
     site.command(&["level", "unpin"]).await?;
-    site.terminal.shows_within(PATIENCE, &["level", "show"], at_level_two).await?;
+    site.terminal.shows_within(PATIENCE, &["level", "show"], at_newest_level).await?;
     site.go_on("level raised again").await
 }
 
-fn at_level_two(shown: &Value) -> bool {
-    shown["level"] == 2 && shown["next"].is_null()
+fn at_newest_level(shown: &Value) -> bool {
+    shown["level"] == 3 && shown["next"].is_null()
 }
 
 /// All go that everybody began with, those first that agents are attached to and the leader: one as a

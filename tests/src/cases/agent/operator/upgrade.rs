@@ -7,25 +7,25 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::site::Site;
-use super::{FIRST, PATIENCE, at_level_two};
+use super::{FIRST, PATIENCE, at_newest_level};
 
-/// Has this build be the one before, which supports feature level 1 only.
-const OLDER: &str = "--feature-level-max 1";
+/// Has this build be the one before, which supports feature level 2 only.
+const OLDER: &str = "--feature-level-max 2";
 const NEWER: &str = "";
 
 /// Runs it; the remark tells the longest calls meanwhile.
 pub(in crate::cases::agent) async fn run(python: &Path, folder: &Path) -> Result<String> {
     let mut site = Site::open(python, folder, 0, OLDER).await?;
-    shows(&site, 1, 1).await.context("before")?;
+    shows(&site, 2, 2).await.context("before")?;
     roll(&mut site, NEWER).await.context("the upgrade")?;
     // Nobody says that it may rise.
-    site.terminal.shows_within(PATIENCE, &["level", "show"], at_level_two).await?;
+    site.terminal.shows_within(PATIENCE, &["level", "show"], at_newest_level).await?;
     site.go_on("the level rises").await?;
-    shows(&site, 2, 2).await.context("after the upgrade")?;
-    site.command(&["level", "pin", "1"]).await?;
-    shows(&site, 1, 2).await.context("with the pin")?;
+    shows(&site, 3, 3).await.context("after the upgrade")?;
+    site.command(&["level", "pin", "2"]).await?;
+    shows(&site, 2, 3).await.context("with the pin")?;
     roll(&mut site, OLDER).await.context("the way back")?;
-    shows(&site, 1, 1).await.context("after the way back")?;
+    shows(&site, 2, 2).await.context("after the way back")?;
     let nodes: Vec<u64> = (1..=FIRST).collect();
     site.close(&nodes).await
 }
@@ -36,7 +36,7 @@ async fn roll(site: &mut Site, flags: &str) -> Result<()> {
     for node in (1..=FIRST).filter(|node| *node != leader) {
         site.restart_with(node, flags).await?;
         let level = site.terminal.done(&["level", "show"]).await?;
-        ensure!(level[0]["level"] == 1, "node {node} is back, others are to follow: {}", level[0]);
+        ensure!(level[0]["level"] == 2, "node {node} is back, others are to follow: {}", level[0]);
     }
     site.restart_with(leader, flags).await
 }
