@@ -110,6 +110,7 @@ fn request_grows(request: &ray::Request) -> bool {
         | ray::Request::Idle { .. }
         | ray::Request::GiveBack { .. }
         | ray::Request::KillWorkers
+        | ray::Request::FetchFailed { .. }
         | ray::Request::Leave { .. } => false,
     }
 }

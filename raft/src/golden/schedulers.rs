@@ -6,8 +6,8 @@ use tripod_state::ray::ids::{
     Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
 };
 use tripod_state::ray::{
-    Algorithm, Answer, Argument, Assignment, Command as Ray, Decision, Origin, Peer, Previous, Refusal,
-    Registration, Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
+    Algorithm, Answer, Argument, Assignment, Command as Ray, Decision, FetchFailure, Origin, Peer, Previous,
+    Refusal, Registration, Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 use tripod_state::{Command, Envelope, Scope, level};
 
@@ -43,7 +43,7 @@ pub(crate) fn commands() -> Vec<Sample> {
     for (name, request) in requests() {
         add(name, Ray::Ask { scope: SCOPE, origin, request });
     }
-    let put = Request::Put { worker: WORKER, child: None };
+    let put = Request::Put { worker: WORKER, child: None, hold: true };
     add("ray/put unstamped", Ray::Ask { scope: SCOPE, origin: Origin::default(), request: put });
     for (name, decision) in decisions() {
         add(name, Ray::Lead { scope: SCOPE, decision });
@@ -53,13 +53,17 @@ pub(crate) fn commands() -> Vec<Sample> {
 
 fn requests() -> Vec<(&'static str, Request)> {
     let (worker, store, object, run) = (WORKER, STORE, OBJECT, Some(RUN));
+    let absent = FetchFailure::Absent { source: "10.0.0.6:7750".into() };
     let mut requests = of_peers();
     requests.extend(of_tasks());
     requests.extend([
-        ("ray/put", Request::Put { worker, child: Some(CHILD) }),
+        ("ray/put", Request::Put { worker, child: Some(CHILD), hold: true }),
         ("ray/get", Request::Get { worker, object }),
         ("ray/alias", Request::Alias { alias: ObjectId(71), target: object, run }),
         ("ray/ready", Request::Ready { object, store, run }),
+        ("ray/fetch-failed", Request::FetchFailed { object, store, why: FetchFailure::Unfinished }),
+        ("ray/fetch-failed absent", Request::FetchFailed { object, store, why: absent }),
+        ("ray/fetch-failed too-large", Request::FetchFailed { object, store, why: FetchFailure::TooLarge }),
         ("ray/add-references", Request::AddReferences { objects: vec![object, object] }),
         ("ray/drop-references", Request::DropReferences { objects: vec![object] }),
         ("ray/contain", Request::Contain { object, contained: vec![ObjectId(1), ObjectId(300)] }),

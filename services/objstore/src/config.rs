@@ -33,8 +33,8 @@ pub struct Config {
     pub transfers_max: usize,
     /// How long a source may send nothing before it counts as dead.
     pub stall: Duration,
-    /// How long an object that is to be fetched is tried without progress. The scheduler orders again what it still
-    /// wants.
+    /// How long an object that is to be fetched is tried without progress. Then the scheduler is told, which orders again
+    /// what it still wants.
     pub patience: Duration,
     /// How long a process waits for an object that was deallocated here, in case it is made anew and the order to
     /// fetch it is still on its way; afterwards it is refused.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::fetch::{FetchError, Partial, Wanted};
 use crate::ids::ObjectId;
 use crate::peers::Peers;
-use crate::shelf::{RoomError, Shelf};
+use crate::shelf::{FetchFailure, Shelf};
 use crate::table::{Delivery, Life};
 
 /// Rest after a failed attempt; doubled until the maximum.
@@ -133,61 +133,96 @@ impl Deliveries {
 
     async fn run(self: Arc<Self>, id: ObjectId, life: Life, sources: Arc<Sources>) {
         let wanted = Wanted { shelf: Arc::clone(&self.shelf), id, life, stall: self.rules.stall };
-        self.bring(&wanted, &sources).await;
+        let outcome = self.bring(&wanted, &sources).await;
         let mut under_way = self.under_way.lock();
         // Under this lock, so that an order that comes now begins anew instead of adding a source in vain.
         self.shelf.abandon(id, life);
         if under_way.get(&id).is_some_and(|delivery| delivery.life == life) {
             under_way.remove(&id);
+            if let Outcome::GivenUp(why) = outcome {
+                self.shelf.report_failure(id, why);
+            }
         }
     }
 
-    async fn bring(&self, wanted: &Wanted, sources: &Sources) {
+    async fn bring(&self, wanted: &Wanted, sources: &Sources) -> Outcome {
         let id = wanted.id;
         let mut partial: Option<Partial> = None;
         let mut pause = PAUSE_MIN;
         let mut progress = Instant::now();
+        let mut most = None;
+        // A source that was asked and has nothing, if there is no other; and one that has nothing that can be used.
+        let (mut absent, mut unusable) = (None, None);
         while progress.elapsed() < self.rules.patience {
             let Some(address) = sources.first() else {
-                // Nobody is known to have it: the scheduler orders again when it finds out.
+                // Nobody is known to have it: the scheduler orders again when it finds out, and has it made again if
+                // nobody has it.
+                if let Some(source) = absent.take() {
+                    wanted.shelf.report_failure(id, FetchFailure::Absent { source });
+                }
                 let left = self.rules.patience.saturating_sub(progress.elapsed());
                 _ = tokio::time::timeout(left, sources.added.notified()).await;
                 continue;
             };
             let before = partial.as_ref().map(Partial::verified_bytes);
             let outcome = {
-                let Ok(_slot) = self.slots.acquire().await else { return };
+                let Ok(_slot) = self.slots.acquire().await else { return Outcome::Over };
                 wanted.fetch(&self.peers, &address, &mut partial).await
             };
             let error = match outcome {
-                Ok(()) => return,
+                Ok(()) => return Outcome::Over,
                 Err(error) => error,
             };
             tracing::debug!(object = %id, source = address, %error, "an attempt to fetch an object failed");
             match error {
-                FetchError::Unwanted => return,
+                FetchError::Unwanted => return Outcome::Over,
                 // Not put behind the others: two sources of two objects would take turns for ever. A peer that
                 // says so to who asks from the beginning is no such source.
                 FetchError::Differs if before > Some(0) => continue,
-                FetchError::Differs => sources.drop_source(&address),
-                FetchError::Absent(_)
-                | FetchError::Wrong(_)
-                | FetchError::Room(RoomError::LargerThanStore { .. }) => sources.drop_source(&address),
+                FetchError::Absent(_) => {
+                    sources.drop_source(&address);
+                    absent = Some(address);
+                }
+                FetchError::TooLarge(size_bytes) => {
+                    sources.drop_source(&address);
+                    if sources.first().is_none() {
+                        tracing::warn!(object = %id, size_bytes, "an object is larger than this store");
+                        wanted.shelf.refuse(id, wanted.life, size_bytes);
+                        return Outcome::Over;
+                    }
+                }
+                FetchError::Differs | FetchError::Wrong(_) => {
+                    sources.demote(&address);
+                    unusable = Some(address);
+                }
                 FetchError::Broke(_) | FetchError::Room(_) => sources.demote(&address),
             }
-            if partial.as_ref().map(Partial::verified_bytes) > before {
-                progress = Instant::now();
+            let now = partial.as_ref().map(Partial::verified_bytes);
+            if now > most {
+                (most, progress) = (now, Instant::now());
                 pause = PAUSE_MIN;
             }
             if wanted.shelf.check_current(id, wanted.life).is_err() {
-                return;
+                return Outcome::Over;
             }
             _ = tokio::time::timeout(pause, sources.added.notified()).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
         let patience_s = self.rules.patience.as_secs_f64();
         tracing::warn!(object = %id, patience_s, "an object could not be fetched and was given up");
+        Outcome::GivenUp(match unusable {
+            Some(source) => FetchFailure::Absent { source },
+            None => FetchFailure::Unfinished,
+        })
     }
+}
+
+/// How a delivery ended.
+enum Outcome {
+    /// The object is here, or is not wanted, or is known never to come.
+    Over,
+    /// The scheduler is to do something about it.
+    GivenUp(FetchFailure),
 }
 
 impl UnderWay {

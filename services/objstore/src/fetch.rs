@@ -34,6 +34,9 @@ pub(crate) enum FetchError {
     Wrong(String),
     #[error(transparent)]
     Room(RoomError),
+    /// It has so many bytes that this store can never hold it.
+    #[error("its {0} bytes are more than this store holds")]
+    TooLarge(u64),
     /// Nobody wants the object any more, or a process here writes it.
     #[error("it is not wanted any more")]
     Unwanted,
@@ -147,6 +150,7 @@ impl Wanted {
         let writer =
             self.shelf.fill(self.id, self.life, chunk.total_size).await.map_err(|error| match error {
                 WriteError::Refused(_) => FetchError::Unwanted,
+                WriteError::Room(RoomError::LargerThanStore { .. }) => FetchError::TooLarge(chunk.total_size),
                 WriteError::Room(error) => FetchError::Room(error),
             })?;
         let metadata_offset = chunk.metadata_offset;

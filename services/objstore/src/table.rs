@@ -40,6 +40,8 @@ pub(crate) enum Found {
     NotYet,
     Deallocated,
     Lost,
+    /// It has so many bytes that it can never be here.
+    TooLarge(u64),
 }
 
 /// Why the table is not changed.
@@ -63,8 +65,14 @@ pub(crate) struct Table {
     aliases: BTreeMap<ObjectId, ObjectId>,
     names: HashMap<ObjectId, BTreeSet<ObjectId>>,
     forgotten: Forgotten,
+    /// Objects that could not be fetched because they are larger than the store, with their bytes. Of very many the
+    /// oldest are forgotten: gets of those wait until they are asked for once more.
+    too_large: BTreeMap<ObjectId, u64>,
     lives: u64,
 }
+
+/// How many ids of objects are remembered that are larger than the store.
+const TOO_LARGE_MAX: usize = 4096;
 
 impl Table {
     /// An order to fetch the object. An object that was deallocated may come again: the scheduler has results made
@@ -117,6 +125,16 @@ impl Table {
         }
     }
 
+    /// The object turned out to be larger than the store. Whether it is still the one that was to be fetched.
+    pub(crate) fn refuse(&mut self, id: ObjectId, life: Life, size_bytes: u64) -> bool {
+        let current = self.is_current(id, life);
+        if current {
+            self.entries.remove(&id);
+            self.note_too_large(id, size_bytes);
+        }
+        current
+    }
+
     /// The object's bytes turned out to be damaged. Answers the ids that nobody can get any more.
     pub(crate) fn lose(&mut self, id: ObjectId) -> Vec<ObjectId> {
         let mut lost = self.drop_names(id);
@@ -127,13 +145,22 @@ impl Table {
         lost
     }
 
-    /// Another id for an object that is ready here.
+    /// Another id for an object that is ready here, or that is known to be too large for that.
     ///
     /// # Errors
     /// [`Refusal::CanonicalAbsent`], or [`Refusal::AliasTaken`] if the alias has another meaning.
     pub(crate) fn alias(&mut self, alias: ObjectId, canonical: ObjectId) -> Result<(), Refusal> {
-        let Found::Ready(canonical) = self.find(canonical) else {
-            return Err(Refusal::CanonicalAbsent(canonical));
+        let canonical = match self.find(canonical) {
+            Found::Ready(canonical) => canonical,
+            Found::TooLarge(size_bytes) => {
+                if self.state(alias).is_none() && !self.aliases.contains_key(&alias) {
+                    self.note_too_large(alias, size_bytes);
+                }
+                return Ok(());
+            }
+            Found::NotYet | Found::Deallocated | Found::Lost => {
+                return Err(Refusal::CanonicalAbsent(canonical));
+            }
         };
         if alias == canonical || self.aliases.get(&alias) == Some(&canonical) {
             return Ok(());
@@ -143,6 +170,7 @@ impl Table {
             return Err(Refusal::AliasTaken(alias));
         }
         self.entries.remove(&alias);
+        self.too_large.remove(&alias);
         self.forgotten.remove(alias);
         self.aliases.insert(alias, canonical);
         self.names.entry(canonical).or_default().insert(alias);
@@ -159,7 +187,7 @@ impl Table {
             }
             ended.push(id);
         }
-        if self.entries.remove(&id).is_some() {
+        if self.entries.remove(&id).is_some() | self.too_large.remove(&id).is_some() {
             ended.push(id);
         }
         for id in &ended {
@@ -176,8 +204,11 @@ impl Table {
             Some(State::Ready) => Found::Ready(id),
             Some(State::Lost) => Found::Lost,
             Some(State::PreAllocated | State::NotReady) => Found::NotYet,
-            None if self.forgotten.contains(id) => Found::Deallocated,
-            None => Found::NotYet,
+            None => match self.too_large.get(&id) {
+                Some(size_bytes) => Found::TooLarge(*size_bytes),
+                None if self.forgotten.contains(id) => Found::Deallocated,
+                None => Found::NotYet,
+            },
         }
     }
 
@@ -206,8 +237,17 @@ impl Table {
     fn enter(&mut self, id: ObjectId, state: State) -> Life {
         self.lives += 1;
         self.forgotten.remove(id);
+        self.too_large.remove(&id);
         self.entries.insert(id, (state, Life(self.lives)));
         Life(self.lives)
+    }
+
+    fn note_too_large(&mut self, id: ObjectId, size_bytes: u64) {
+        self.forgotten.remove(id);
+        self.too_large.insert(id, size_bytes);
+        if self.too_large.len() > TOO_LARGE_MAX {
+            self.too_large.pop_first();
+        }
     }
 
     fn advance(&mut self, id: ObjectId, life: Life, from: &[State], to: State) -> Result<(), Refusal> {

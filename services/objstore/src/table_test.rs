@@ -24,6 +24,10 @@ fn in_state(state: &str) -> Table {
             ready(&mut table, X);
             assert_eq!(table.lose(X), [X]);
         }
+        "too large" => {
+            let Delivery::Begin(life) = table.deliver(X) else { panic!("nothing is here") };
+            assert!(table.refuse(X, life, 99));
+        }
         other => panic!("{other}"),
     }
     table
@@ -47,6 +51,7 @@ fn row(state: &str) -> [&'static str; 5] {
         Found::NotYet => "waits",
         Found::Deallocated => "deallocated",
         Found::Lost => "lost",
+        Found::TooLarge(_) => "too large",
     };
     let alias = if in_state(state).alias(Y, X).is_ok() { "ok" } else { "absent" };
     let deallocate = if in_state(state).deallocate(X).is_empty() { "nothing" } else { "ended" };
@@ -61,6 +66,7 @@ fn every_event_in_every_state() {
     assert_eq!(row("ready"), ["present", "exists", "ready", "ok", "ended"]);
     assert_eq!(row("deallocated"), ["begin", "ok", "deallocated", "absent", "nothing"]);
     assert_eq!(row("lost"), ["begin", "ok", "lost", "absent", "ended"]);
+    assert_eq!(row("too large"), ["begin", "ok", "too large", "ok", "ended"]);
 }
 
 #[test]
@@ -99,6 +105,43 @@ fn aliases_end_with_their_object() {
 }
 
 #[test]
+fn other_names_of_what_is_too_large_are_known_until_it_comes_all_the_same() {
+    let mut table = in_state("too large");
+    table.alias(Y, X).expect("known to be too large");
+    table.alias(Z, Y).expect("a name of a name");
+    assert_eq!((table.find(Z), table.ready()), (Found::TooLarge(99), vec![]));
+    ready(&mut table, X);
+    table.alias(Y, X).expect("here");
+    assert_eq!((table.find(X), table.find(Y)), (Found::Ready(X), Found::Ready(X)));
+    table.alias(Z, X).expect("here");
+    assert_eq!(table.deallocate(X), [Z, Y, X]);
+}
+
+#[test]
+fn who_overtook_a_transfer_does_not_hear_that_its_object_is_too_large() {
+    let mut table = Table::default();
+    let Delivery::Begin(life) = table.deliver(X) else { panic!("nothing is here") };
+    ready(&mut table, X);
+    assert!(!table.refuse(X, life, 99));
+    assert_eq!(table.find(X), Found::Ready(X));
+}
+
+#[test]
+fn the_oldest_of_very_many_that_are_too_large_are_forgotten() {
+    let mut table = Table::default();
+    let ids = TOO_LARGE_MAX as u64 + 5;
+    for id in (0..ids).map(ObjectId) {
+        let Delivery::Begin(life) = table.deliver(id) else { panic!("nothing is here") };
+        assert!(table.refuse(id, life, 99));
+    }
+    assert_eq!(table.too_large.len(), TOO_LARGE_MAX);
+    assert_eq!(
+        (table.find(ObjectId(0)), table.find(ObjectId(ids - 1))),
+        (Found::NotYet, Found::TooLarge(99))
+    );
+}
+
+#[test]
 fn an_object_is_no_alias_and_an_alias_no_object() {
     let mut table = in_state("ready");
     ready(&mut table, Y);
@@ -113,7 +156,7 @@ fn an_object_is_no_alias_and_an_alias_no_object() {
 
 proptest! {
     #[test]
-    fn what_can_be_got_is_what_is_listed(steps in proptest::collection::vec((0_u8..7, 0_u64..5, 0_u64..5), 0..120)) {
+    fn what_can_be_got_is_what_is_listed(steps in proptest::collection::vec((0_u8..8, 0_u64..5, 0_u64..5), 0..120)) {
         let mut table = Table::default();
         let mut lives = Vec::new();
         for (step, a, b) in steps {
@@ -125,6 +168,7 @@ proptest! {
                 3 => for (id, life) in lives.drain(..) { _ = table.finish(id, life) },
                 4 => _ = table.alias(id, other),
                 5 => for (id, life) in lives.drain(..) { table.abandon(id, life) },
+                6 => for (id, life) in lives.drain(..) { _ = table.refuse(id, life, a) },
                 _ => _ = table.deallocate(id),
             }
             let listed = table.ready();

@@ -45,6 +45,7 @@ fn one(RayCall { call, options, run, child }: RayCall) -> Result<Request, Status
             worker: WorkerId(request.workerid),
             runs: request.runs.into_iter().map(decode_run).collect::<Result<_, _>>()?,
         },
+        Call::FetchFailed(request) => decode::fetch_failed(request),
         Call::Leave(request) => Request::Leave { peer: Peer::Worker(WorkerId(request.workerid)) },
     };
     Ok(request)

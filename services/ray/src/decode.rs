@@ -5,8 +5,11 @@ use bytes::Bytes;
 use prost::Message as _;
 use tonic::Status;
 use tripod_proto::ray as pb;
+use tripod_proto::tripod::v1::RayFetchFailedRequest;
 use tripod_state::ray::ids::{FunctionName, ObjectId, StoreId, WorkerId};
-use tripod_state::ray::{Argument, Previous, Registration, Request, Role, Run, Task, TaskCall, TaskOptions};
+use tripod_state::ray::{
+    Argument, FetchFailure, Previous, Registration, Request, Role, Run, Task, TaskCall, TaskOptions,
+};
 
 use crate::caller::Caller;
 use crate::status;
@@ -84,6 +87,16 @@ pub(crate) fn alias(request: pb::AliasObjectIDsRequest, run: Option<Run>) -> Req
 
 pub(crate) fn ready(request: pb::ObjReadyRequest, run: Option<Run>) -> Request {
     Request::Ready { object: ObjectId(request.objectid), store: StoreId(request.objstoreid), run }
+}
+
+pub(crate) fn fetch_failed(request: RayFetchFailedRequest) -> Request {
+    let RayFetchFailedRequest { objstoreid, objectid, absent_at, too_large } = request;
+    let why = match absent_at {
+        _ if too_large => FetchFailure::TooLarge,
+        source if source.is_empty() => FetchFailure::Unfinished,
+        source => FetchFailure::Absent { source },
+    };
+    Request::FetchFailed { object: ObjectId(objectid), store: StoreId(objstoreid), why }
 }
 
 /// # Errors

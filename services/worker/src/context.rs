@@ -2,16 +2,19 @@
 //! its calls block.
 
 use std::future::Future;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tonic::Code;
 use tripod_client::wire::RayRun;
 
 use crate::ObjectId;
 use crate::error::{CallError, GetError};
 use crate::process::{Process, PutError};
 use crate::reference::ObjectRef;
+use crate::store;
 use crate::task::Task;
 use crate::worker::{Executor, Ticket};
 
@@ -20,6 +23,9 @@ pub struct Context {
     process: Process,
     executor: Executor,
     ticket: Ticket,
+    /// What the object store of this machine said when it was found to be gone. Whatever becomes of the task then is
+    /// not its own fault.
+    store_gone: OnceLock<String>,
 }
 
 /// How long a task may wait before its worker begins another one.
@@ -27,7 +33,19 @@ const WAIT_SHORT: Duration = Duration::from_millis(5);
 
 impl Context {
     pub(crate) fn new(executor: &Executor, ticket: Ticket, run: Option<RayRun>) -> Self {
-        Self { process: executor.process.within_task(run), executor: executor.clone(), ticket }
+        let store_gone = OnceLock::new();
+        Self { process: executor.process.within_task(run), executor: executor.clone(), ticket, store_gone }
+    }
+
+    /// What the store said, if a call of the task found it to be gone.
+    pub(crate) fn store_gone(&self) -> Option<&str> {
+        self.store_gone.get().map(String::as_str)
+    }
+
+    fn note_store(&self, code: Code, text: &str) {
+        if store::is_gone(code) {
+            self.store_gone.get_or_init(|| text.to_owned());
+        }
     }
 
     /// Waits for something that others do, perhaps this worker itself.
@@ -60,7 +78,11 @@ impl Context {
     /// # Errors
     /// [`PutError`].
     pub fn put<T: Serialize + ?Sized>(&self, value: &T) -> Result<ObjectRef, PutError> {
-        self.executor.runtime.block_on(self.process.put(value))
+        let put = self.executor.runtime.block_on(self.process.put(value));
+        if let Err(PutError::Store { code, text, .. }) = &put {
+            self.note_store(*code, text);
+        }
+        put
     }
 
     /// The value of an object, once there is one.
@@ -68,7 +90,11 @@ impl Context {
     /// # Errors
     /// [`GetError`].
     pub fn get<T: DeserializeOwned>(&self, object: &ObjectRef) -> Result<T, GetError> {
-        self.wait_for(self.process.get(object))
+        let got = self.wait_for(self.process.get(object));
+        if let Err(GetError::Store { code, text, .. }) = &got {
+            self.note_store(*code, text);
+        }
+        got
     }
 
     /// As [`crate::Driver::wait`].

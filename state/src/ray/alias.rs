@@ -1,5 +1,7 @@
 //! Ids that mean other objects, and ids that are inside objects.
 
+use std::collections::BTreeSet;
+
 use crate::ray::Ray;
 use crate::ray::act::{Act, Owner};
 use crate::ray::answer::Answer;
@@ -7,6 +9,7 @@ use crate::ray::command::{Origin, Run};
 use crate::ray::ids::ObjectId;
 use crate::ray::limits::{CONTAINED_MAX, at_most};
 use crate::ray::object::{Contained, Producer, Target};
+use crate::ray::references::occurrences;
 use crate::ray::refusal::Refusal;
 
 impl Act<'_> {
@@ -68,7 +71,8 @@ impl Act<'_> {
         Ok(Answer::Done)
     }
 
-    /// Once for each object. What comes after the object's end gives up the references at once.
+    /// Once for each object; processes that say who they are, with every attempt that writes it. What comes after the
+    /// object's end gives up the references at once.
     pub(crate) fn contain(
         &mut self,
         origin: Origin,
@@ -81,11 +85,12 @@ impl Act<'_> {
             Ok(object) => {
                 if let Some(known) = &object.contained {
                     let same = known.iter().map(|inner| inner.object).eq(contained.iter().copied());
-                    if !same {
-                        return Err(Refusal::ContainedAlready { object: id });
-                    }
-                    self.contain_again(owner, contained);
-                    return Ok(Answer::Done);
+                    let taken = match owner {
+                        Owner::Process(_) => self.contain_again(owner, id, contained),
+                        Owner::Nobody => Err(Refusal::ContainedAlready { object: id }),
+                    };
+                    // What is said twice is no mistake, whoever says it.
+                    return if same { Ok(Answer::Done) } else { taken };
                 }
                 false
             }
@@ -115,17 +120,42 @@ impl Act<'_> {
 }
 
 impl Act<'_> {
-    /// A later attempt wrote the same object anew, and gives the references away a second time. Calls of a process
-    /// that says who it is come once, so it has taken them for that.
-    fn contain_again(&mut self, owner: Owner, contained: &[ObjectId]) {
-        if owner == Owner::Nobody {
-            return;
+    /// A later attempt wrote the same object anew, and gives references away once more. Calls of a process that says
+    /// who it is come once, so it has taken them for that. Which of the two values stays is not known here: each was
+    /// told to a store, and the first one that the scheduler hears of counts. So the object holds what is in either.
+    fn contain_again(
+        &mut self,
+        owner: Owner,
+        id: ObjectId,
+        contained: &[ObjectId],
+    ) -> Result<Answer, Refusal> {
+        for inner in contained {
+            self.ray.object(*inner)?;
         }
-        let Ok(given) = self.ray.transferable(owner, contained.iter().copied()) else { return };
-        for (object, _) in contained.iter().copied().zip(given).filter(|(_, held)| *held) {
-            self.ray.disown(owner, object);
-            self.drop_one(object);
+        self.ray.transferable(owner, contained.iter().copied())?;
+        let known = self.ray.objects[&id].contained.iter().flatten();
+        let held: BTreeSet<ObjectId> = known.filter(|inner| inner.held).map(|inner| inner.object).collect();
+        let mut fresh = contained.to_vec();
+        fresh.sort_unstable();
+        fresh.dedup();
+        fresh.retain(|inner| !held.contains(inner));
+        let known = self.ray.objects[&id].contained.as_ref().map_or(0, Vec::len);
+        at_most("ids in an object", (known + fresh.len()) as u64, CONTAINED_MAX)?;
+        for object in contained {
+            self.ray.disown(owner, *object);
         }
+        let added = fresh.iter().map(|object| Contained { object: *object, held: true });
+        self.ray.object_mut(id).contained.get_or_insert_default().extend(added);
+        let mut spare = occurrences(contained);
+        for taken in fresh {
+            spare.entry(taken).and_modify(|times| *times -= 1);
+        }
+        for (object, times) in spare {
+            for _ in 0..times {
+                self.drop_one(object);
+            }
+        }
+        Ok(Answer::Done)
     }
 }
 

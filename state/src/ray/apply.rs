@@ -113,6 +113,7 @@ impl Act<'_> {
             Request::Get { worker, object } => self.get(worker, object),
             Request::Alias { alias, target, run } => self.alias(alias, target, run),
             Request::Ready { object, store, run } => self.ready(object, store, run),
+            Request::FetchFailed { object, store, why } => self.fetch_failed(object, store, &why),
             Request::AddReferences { objects } => self.add_references(origin, &objects),
             Request::DropReferences { objects } => self.drop_references(origin, &objects),
             Request::Contain { object, contained } => self.contain(origin, object, &contained),

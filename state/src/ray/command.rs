@@ -100,6 +100,12 @@ pub enum Request {
         store: StoreId,
         run: Option<Run>,
     },
+    /// A store could not fetch an object that it was told to fetch. Without effect if it is not to have it any more.
+    FetchFailed {
+        object: ObjectId,
+        store: StoreId,
+        why: FetchFailure,
+    },
     /// Adds a reference for each occurrence.
     AddReferences {
         objects: Vec<ObjectId>,
@@ -142,6 +148,17 @@ pub enum Request {
     Leave {
         peer: Peer,
     },
+}
+
+/// Why a store could not fetch an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FetchFailure {
+    /// No source gave all of it for too long, or there was no room for it.
+    Unfinished,
+    /// The store at this address, which it was to be fetched from, has none that can be used.
+    Absent { source: String },
+    /// It is larger than the store, which has told those who wait for it there.
+    TooLarge,
 }
 
 /// A worker or a driver that begins.
@@ -232,7 +249,7 @@ pub enum Decision {
     /// What a store says it holds, of the objects that are ready there, in ascending order. `asked_ms` is the log's
     /// time before the store was asked: what became ready since is left alone.
     Reconcile { store: StoreId, holds: Vec<ObjectId>, asked_ms: TimeMs },
-    /// An order to fetch an object could not be carried out at its source.
+    /// A store did not take the order to fetch an object.
     DeliveryFailed { store: StoreId, object: ObjectId },
     /// Closes sessions that were last used before this time of the log.
     ExpireSessions { before_ms: TimeMs },

@@ -39,7 +39,8 @@ impl Act<'_> {
     pub(crate) fn begin_delivery(&mut self, end: ObjectId, store: StoreId, from: Source) {
         let order = self.ray.outbox.push(Order::Deliver { store, from, object: end });
         self.ray.index.places.departs(store_of(from), end, store);
-        self.ray.object_mut(end).set_transit(Transit { store, source: from, order });
+        let since_ms = self.now;
+        self.ray.object_mut(end).set_transit(Transit { store, source: from, order, since_ms });
     }
 
     /// Takes a delivery back without its reference.

@@ -31,7 +31,7 @@
 //! | `index`, `tree`, `queue`, `lineage` | what is derived from that, so that nothing is searched |
 //! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
 //! | `register`, `submit`, `calls`, `plan`, `assign`, `report` | workers, tasks and what tasks call |
-//! | `expire`, `retry`, `lost`, `reconcile` | what dies, what is tried again, what is lost |
+//! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
 //! | `query`, `check`, `part`, [`limits`] | what is shown; what must hold; snapshots; bounds |
 
 pub mod ids;
@@ -49,6 +49,7 @@ mod command;
 mod delivery;
 mod expire;
 mod export;
+mod fetch;
 mod function;
 mod get;
 mod index;
@@ -79,8 +80,8 @@ mod tree;
 
 pub use answer::Answer;
 pub use command::{
-    Algorithm, Argument, Assignment, Command, Decision, Origin, Peer, Previous, Registration, Request, Role,
-    Run, Stamp, Task, TaskCall, TaskOptions,
+    Algorithm, Argument, Assignment, Command, Decision, FetchFailure, Origin, Peer, Previous, Registration,
+    Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 pub use order::{Order, Source};
 pub use record::Ray;

@@ -71,6 +71,8 @@ pub(crate) struct Transit {
     pub(crate) source: Source,
     /// The order to fetch it, which may be done with.
     pub(crate) order: OrderId,
+    /// The log's time of that order.
+    pub(crate) since_ms: TimeMs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

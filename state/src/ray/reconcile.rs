@@ -4,7 +4,6 @@ use crate::ids::TimeMs;
 use crate::ray::act::Act;
 use crate::ray::ids::{ObjectId, StoreId};
 use crate::ray::object::Target;
-use crate::ray::order::Source;
 
 impl Act<'_> {
     /// What a store has and nobody heard of is ready there, or is to be freed if nothing refers to it; what it had
@@ -38,32 +37,24 @@ impl Act<'_> {
             if self.ray.placed_since(id, store).is_none_or(|since| since >= asked_ms) {
                 continue;
             }
-            self.ray.displace(id, store);
+            self.missing(id, store);
             changed = true;
-            // Somebody there may wait for it, and asks no more.
-            if self.ray.is_lost(id) {
-                self.ray.wanted.insert((id, store));
-                self.lose(id);
-            } else {
-                for to in self.ray.index.places.fetching(store, id) {
-                    self.fetch_elsewhere(id, to, Some(store));
-                }
-                self.deliver(id, store);
+        }
+        self.order_again(store, holds, asked_ms) || changed
+    }
+
+    /// A store has been told to fetch something, and does not have it still: it is told again. It may have forgotten
+    /// the order, and one that fetches it takes no harm.
+    fn order_again(&mut self, store: StoreId, holds: &[ObjectId], asked_ms: TimeMs) -> bool {
+        let mut changed = false;
+        for object in self.ray.index.places.arriving_at(store) {
+            let Some(transit) = self.ray.transit(object, store) else { continue };
+            let told = self.ray.outbox.get(transit.order).is_none() && transit.since_ms < asked_ms;
+            if told && holds.binary_search(&object).is_err() {
+                self.fetch_elsewhere(object, store, None);
+                changed = true;
             }
         }
         changed
-    }
-
-    /// Somebody could not be reached where an object was to be fetched. Whether it was to be fetched at all.
-    pub(crate) fn delivery_failed(&mut self, store: StoreId, object: ObjectId) -> bool {
-        let Some(transit) = self.ray.objects.get(&object).and_then(|object| object.transit_to(store)) else {
-            return false;
-        };
-        let but = match transit.source {
-            Source::Store(source) => Some(source),
-            Source::Coordinator => None,
-        };
-        self.fetch_elsewhere(object, store, but);
-        true
     }
 }

@@ -324,7 +324,7 @@ fn the_generated_commands_reach_most_of_the_scheduler() {
         let name = text.split([' ', '{']).next().unwrap_or("").to_owned();
         seen.insert(name);
     };
-    for _ in 0..500 {
+    for _ in 0..1_000 {
         let mut replica = Replica::started();
         for step in &steps(150).new_tree(&mut runner).expect("nothing is filtered").current() {
             match replica.step(step).map(|outcome| outcome.reply) {

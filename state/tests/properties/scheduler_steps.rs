@@ -7,8 +7,8 @@ use proptest::sample::select;
 use tripod_state::ids::{Term, TimeMs};
 use tripod_state::ray::ids::{Attempt, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId};
 use tripod_state::ray::{
-    Algorithm, Argument, Assignment, Decision, Origin, Peer, Previous, Registration, Request, Role, Run,
-    Task, TaskCall, TaskOptions,
+    Algorithm, Argument, Assignment, Decision, FetchFailure, Origin, Peer, Previous, Registration, Request,
+    Role, Run, Task, TaskCall, TaskOptions,
 };
 
 /// One thing that happens.
@@ -94,6 +94,15 @@ fn options() -> impl Strategy<Value = TaskOptions> {
         .prop_map(|(max_retries, retry_exceptions)| TaskOptions { max_retries, retry_exceptions })
 }
 
+fn why() -> impl Strategy<Value = FetchFailure> {
+    let absent = |host: u8| FetchFailure::Absent { source: format!("10.0.0.{host}:1") };
+    prop_oneof![
+        1 => Just(FetchFailure::Unfinished),
+        1 => Just(FetchFailure::TooLarge),
+        3 => (1_u8..4).prop_map(absent),
+    ]
+}
+
 fn request() -> impl Strategy<Value = Request> {
     let child = || {
         let call = |place| Some(TaskCall { run: None, place });
@@ -119,6 +128,9 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(alias, target, run)| Request::Alias { alias, target, run }).boxed(),
         16 => (object(), store(), maybe_run())
             .prop_map(|(object, store, run)| Request::Ready { object, store, run }).boxed(),
+        2 => (object(), store(), why()).prop_map(|(object, store, why)| {
+            Request::FetchFailed { object, store, why }
+        }).boxed(),
         14 => vec(object(), 0..4).prop_map(|objects| Request::AddReferences { objects }).boxed(),
         6 => vec(object(), 1..3).prop_map(|objects| Request::DropReferences { objects }).boxed(),
         6 => (object(), vec(object(), 0..3))

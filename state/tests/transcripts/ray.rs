@@ -10,8 +10,8 @@ use tripod_state::ray::ids::{
     Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
 };
 use tripod_state::ray::{
-    Algorithm, Argument, Command, Decision, Origin, Peer, Previous, Ray, Registration, Request, Role, Run,
-    Stamp, Task, TaskCall, TaskOptions,
+    Algorithm, Argument, Command, Decision, FetchFailure, Origin, Peer, Previous, Ray, Registration, Request,
+    Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 
 use crate::script::Line;
@@ -146,6 +146,14 @@ fn request(line: &Line<'_>) -> Request {
         "ray-alias" => Request::Alias { alias: object(1), target: object(2), run: about },
         "ray-ready" => {
             Request::Ready { object: object(1), store: StoreId(line.number(line.word(2))), run: about }
+        }
+        "ray-unfetched" => {
+            let why = match line.option("absent") {
+                Some(source) => FetchFailure::Absent { source: source.to_owned() },
+                None if line.flag("large") => FetchFailure::TooLarge,
+                None => FetchFailure::Unfinished,
+            };
+            Request::FetchFailed { object: object(2), store: StoreId(line.number(line.word(1))), why }
         }
         "ray-add" => Request::AddReferences { objects: objects(line) },
         "ray-drop" => Request::DropReferences { objects: objects(line) },

@@ -43,7 +43,7 @@ pub(super) fn get_refused(error: &GetError) -> Answer {
     let code = match error {
         GetError::Deallocated(_) => Code::NotFound,
         GetError::Lost(_) => Code::DataLoss,
-        GetError::Room(_) => Code::ResourceExhausted,
+        GetError::Room(_) | GetError::TooLarge { .. } => Code::ResourceExhausted,
         GetError::Ended => Code::Cancelled,
     };
     Answer::new(code, error.to_string())

@@ -6,7 +6,7 @@
 //! | `session` | the stamps that make calls take effect once |
 //! | `register` | a new id |
 //! | `heartbeat` | being alive |
-//! | `reports` | objects that became ready |
+//! | `reports` | objects that became ready, and those that do not come |
 
 mod endpoints;
 mod heartbeat;

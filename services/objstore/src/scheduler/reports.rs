@@ -1,4 +1,4 @@
-//! Telling the scheduler which objects became ready, once and in order.
+//! Telling the scheduler which objects became ready, and which ones do not come, once and in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tripod_proto::ray::ObjReadyRequest;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
-use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayResult, RayRun};
+use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayFetchFailedRequest, RayResult, RayRun};
 
 use super::endpoints::Refused;
 use super::{End, Endpoints, Session};
-use crate::ids::StoreId;
-use crate::shelf::{Report, Shelf};
+use crate::ids::{ObjectId, Run, StoreId};
+use crate::shelf::{FetchFailure, Report, Shelf};
 
 /// Reports in one call.
 const BATCH_MAX: usize = 256;
@@ -52,14 +52,16 @@ pub(crate) async fn report(
         let reporter = Reporter { endpoints, session: &session, id };
         let count = if batches { waiting.len() } else { 1 };
         let answer = match waiting.as_slice() {
-            [first, ..] if count == 1 => reporter.one(*first).await.map(|()| Vec::new()),
-            all => reporter.many(all).await,
+            [Report::Ready { object, run }, ..] if count == 1 => {
+                reporter.one(*object, *run).await.map(|()| Vec::new())
+            }
+            all => reporter.many(&all[..count]).await,
         };
         match answer {
             Ok(results) => {
                 session.answered();
                 for (report, result) in waiting.drain(..count).zip(results) {
-                    if settle(shelf, report, &result) == Some(End::Expired) {
+                    if settle(shelf, &report, &result) == Some(End::Expired) {
                         return End::Expired;
                     }
                 }
@@ -75,7 +77,7 @@ pub(crate) async fn report(
                 Verdict::NoBatches | Verdict::Refused => {
                     session.answered();
                     for report in waiting.drain(..count) {
-                        drop_copy(shelf, report, refused.status.message());
+                        refused_one(shelf, &report, refused.status.message());
                     }
                 }
             },
@@ -90,10 +92,10 @@ struct Reporter<'a> {
 }
 
 impl Reporter<'_> {
-    async fn one(&self, report: Report) -> Result<(), Refused> {
+    async fn one(&self, object: ObjectId, run: Option<Run>) -> Result<(), Refused> {
         let request = || -> Request<ObjReadyRequest> {
-            let mut request = self.session.stamped(self.message(report));
-            if let Some(run) = report.run {
+            let mut request = self.session.stamped(self.ready(object));
+            if let Some(run) = run {
                 request.metadata_mut().insert(RAY_OP, run.operation.into());
                 request.metadata_mut().insert(RAY_ATTEMPT, run.attempt.into());
             }
@@ -104,10 +106,16 @@ impl Reporter<'_> {
     }
 
     async fn many(&self, reports: &[Report]) -> Result<Vec<RayResult>, Refused> {
-        let call = |report: &Report| RayCall {
-            call: Some(Call::Ready(self.message(*report))),
-            run: report.run.map(|run| RayRun { operationid: run.operation, attempt: run.attempt }),
-            ..RayCall::default()
+        let call = |report: &Report| match report {
+            Report::Ready { object, run } => RayCall {
+                call: Some(Call::Ready(self.ready(*object))),
+                run: run.map(|run| RayRun { operationid: run.operation, attempt: run.attempt }),
+                ..RayCall::default()
+            },
+            Report::FetchFailed { object, why } => RayCall {
+                call: Some(Call::FetchFailed(self.fetch_failed(*object, why))),
+                ..RayCall::default()
+            },
         };
         let request = || {
             let calls = reports.iter().map(call).collect();
@@ -117,8 +125,17 @@ impl Reporter<'_> {
         Ok(self.endpoints.call("Batch", request, send).await?.results)
     }
 
-    fn message(&self, report: Report) -> ObjReadyRequest {
-        ObjReadyRequest { objectid: report.object.0, objstoreid: self.id.0 }
+    fn ready(&self, object: ObjectId) -> ObjReadyRequest {
+        ObjReadyRequest { objectid: object.0, objstoreid: self.id.0 }
+    }
+
+    fn fetch_failed(&self, object: ObjectId, why: &FetchFailure) -> RayFetchFailedRequest {
+        let (absent_at, too_large) = match why {
+            FetchFailure::Unfinished => (String::new(), false),
+            FetchFailure::Absent { source } => (source.clone(), false),
+            FetchFailure::TooLarge => (String::new(), true),
+        };
+        RayFetchFailedRequest { objstoreid: self.id.0, objectid: object.0, absent_at, too_large }
     }
 }
 
@@ -144,19 +161,27 @@ fn judge(refused: &Refused) -> Verdict {
 }
 
 /// What one result of a batch means.
-fn settle(shelf: &Arc<Shelf>, report: Report, result: &RayResult) -> Option<End> {
+fn settle(shelf: &Arc<Shelf>, report: &Report, result: &RayResult) -> Option<End> {
     if result.code == Code::Ok as i32 {
         return None;
     }
     if result.reason == EXPIRED {
         return Some(End::Expired);
     }
-    drop_copy(shelf, report, &result.text);
+    refused_one(shelf, report, &result.text);
     None
 }
 
-/// The scheduler does not count this copy, so it would never order it deallocated.
-fn drop_copy(shelf: &Arc<Shelf>, report: Report, text: &str) {
-    tracing::debug!(object = %report.object, text, "the scheduler does not want an object, which is dropped");
-    shelf.deallocate(report.object);
+/// The scheduler does not count such a copy, so it would never order it deallocated.
+fn refused_one(shelf: &Arc<Shelf>, report: &Report, text: &str) {
+    match report {
+        Report::Ready { object, .. } => {
+            tracing::debug!(%object, text, "the scheduler does not want an object, which is dropped");
+            shelf.deallocate(*object);
+        }
+        // A scheduler that does not know the call has no answer to it either.
+        Report::FetchFailed { object, .. } => {
+            tracing::debug!(%object, text, "the scheduler does not want to know that an object does not come");
+        }
+    }
 }

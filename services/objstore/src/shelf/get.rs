@@ -19,6 +19,9 @@ pub(crate) enum GetError {
     Lost(ObjectId),
     #[error(transparent)]
     Room(#[from] RoomError),
+    /// For good: nothing that is dropped makes room enough.
+    #[error("object {id} cannot come to this store: {error}")]
+    TooLarge { id: ObjectId, error: RoomError },
     #[error("the store registers anew and has no objects any more")]
     Ended,
 }
@@ -92,6 +95,7 @@ impl Shelf {
         match inner.table.find(id) {
             Found::Deallocated => Some(Err(GetError::Deallocated(id))),
             Found::Lost => Some(Err(GetError::Lost(id))),
+            Found::TooLarge(size_bytes) => Some(Err(self.too_large(id, size_bytes))),
             Found::NotYet => None,
             Found::Ready(canonical) => match inner.items.touch(canonical) {
                 Some(Place::Memory(value) | Place::Spilling(value)) => Some(Ok(Arc::clone(value))),
@@ -139,6 +143,11 @@ impl Shelf {
         }
     }
 
+    fn too_large(&self, id: ObjectId, bytes: u64) -> GetError {
+        let capacity_bytes = self.limits.capacity_bytes;
+        GetError::TooLarge { id, error: RoomError::LargerThanStore { bytes, capacity_bytes } }
+    }
+
     fn look(self: &Arc<Self>, id: ObjectId, may_come_anew: bool) -> Look {
         match self.get_now(id) {
             Some(Err(GetError::Deallocated(_))) if may_come_anew => {}
@@ -151,6 +160,7 @@ impl Shelf {
             Found::Deallocated if may_come_anew => {}
             Found::Deallocated => return Look::Decided(Err(GetError::Deallocated(id))),
             Found::Lost => return Look::Decided(Err(GetError::Lost(id))),
+            Found::TooLarge(size_bytes) => return Look::Decided(Err(self.too_large(id, size_bytes))),
             Found::NotYet => {}
             Found::Ready(canonical) => match inner.items.place(canonical) {
                 Some(Place::Memory(value) | Place::Spilling(value)) => {

@@ -24,11 +24,25 @@ use crate::spill::Directory;
 use crate::table::{Delivery, Life, Refusal, Table};
 use crate::value::{Gauge, Value};
 
-/// An object that became ready here, for the scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Report {
-    pub(crate) object: ObjectId,
-    pub(crate) run: Option<Run>,
+/// What the scheduler is told of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// It became ready here.
+    Ready { object: ObjectId, run: Option<Run> },
+    /// It was to be fetched, and does not come.
+    FetchFailed { object: ObjectId, why: FetchFailure },
+}
+
+/// Why an object that was to be fetched does not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FetchFailure {
+    /// No source gave all of it for too long, or there was no room.
+    Unfinished,
+    /// The source at this address has none that can be used.
+    Absent {
+        source: String,
+    },
+    TooLarge,
 }
 
 /// What a store may take.
@@ -57,7 +71,8 @@ pub(crate) struct Shelf {
     directory: Option<Arc<Directory>>,
     /// An attempt to make room has ended.
     room: Notify,
-    /// In the order in which objects became ready. There are never more than objects here, so it needs no bound.
+    /// In the order in which objects became ready. There are never more than objects here, and a few for each object
+    /// that does not come, so it needs no bound.
     reports: mpsc::UnboundedSender<Report>,
 }
 
@@ -131,6 +146,22 @@ impl Shelf {
     /// The writer gave up.
     pub(crate) fn abandon(&self, id: ObjectId, life: Life) {
         self.inner.lock().table.abandon(id, life);
+    }
+
+    /// An object that was to be fetched does not come, though it is tried on.
+    pub(crate) fn report_failure(&self, id: ObjectId, why: FetchFailure) {
+        // Without a receiver the store registers anew and nobody is to be told.
+        _ = self.reports.send(Report::FetchFailed { object: id, why });
+    }
+
+    /// The object that is being fetched is larger than the store: whoever waits for it is told so, and the scheduler.
+    pub(crate) fn refuse(&self, id: ObjectId, life: Life, size_bytes: u64) {
+        let mut inner = self.inner.lock();
+        if inner.table.refuse(id, life, size_bytes) {
+            inner.waiting.wake(id, None);
+            // Under the lock, so that reports of one object have the order of what they are about.
+            self.report_failure(id, FetchFailure::TooLarge);
+        }
     }
 
     /// Another id for an object that is here.

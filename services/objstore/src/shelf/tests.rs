@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::table::Refusal;
+use crate::table::{Delivery, Refusal};
 
 const X: ObjectId = ObjectId(1);
 const Y: ObjectId = ObjectId(2);
@@ -77,6 +77,28 @@ async fn an_object_larger_than_the_store_is_refused_whatever_is_free() {
     assert!(shelf.create(X, u64::MAX).await.is_err());
     assert!(shelf.create(X, 8192).await.is_ok(), "a refused object can be begun again");
     assert_eq!(shelf.usage().used_bytes, 0, "an object that was given up takes nothing");
+}
+
+#[tokio::test]
+async fn who_waits_for_what_is_larger_than_the_store_is_told_by_every_name() {
+    let Scene { shelf, mut reports, disk: _disk } = scene(8192, 1 << 20);
+    let waiting = |id| {
+        let shelf = Arc::clone(&shelf);
+        tokio::spawn(async move { read(&shelf, id).await })
+    };
+    let (one, other) = (waiting(X), waiting(Y));
+    let Delivery::Begin(life) = shelf.deliver(X) else { panic!("nothing is here") };
+    while shelf.inner.lock().waiting.count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    shelf.refuse(X, life, 9000);
+    shelf.alias(Y, X).expect("it is known");
+    for get in [one, other, waiting(X), waiting(Y)] {
+        let told = get.await.expect("ended").expect_err("it never comes").to_string();
+        assert!(told.contains("9000 bytes") && told.contains("8192"), "{told}");
+    }
+    assert_eq!(reports.try_recv(), Ok(Report::FetchFailed { object: X, why: FetchFailure::TooLarge }));
+    assert!(reports.try_recv().is_err(), "it is told once");
 }
 
 #[tokio::test]
@@ -199,7 +221,7 @@ async fn gets_wait_and_those_that_are_dropped_leave_nothing_behind() {
     for get in waiting {
         assert_eq!(get.await.expect("ended").expect("here"), &b"abc"[..]);
     }
-    assert_eq!(reports.try_recv(), Ok(Report { object: X, run: Some(run) }));
+    assert_eq!(reports.try_recv(), Ok(Report::Ready { object: X, run: Some(run) }));
     assert_eq!(shelf.inner.lock().waiting.count(), 0);
 }
 

@@ -59,7 +59,7 @@ impl Begun {
         inner.waiting.wake(self.id, None);
         // Under the lock, so that reports have the order in which objects became ready. Without a receiver the
         // store registers anew and nobody is to be told.
-        _ = self.shelf.reports.send(Report { object: self.id, run });
+        _ = self.shelf.reports.send(Report::Ready { object: self.id, run });
         Ok(())
     }
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use tonic::Status;
+use tonic::{Code, Status};
 use tripod_objstore::ObjectId;
-use tripod_proto::ray::{DeallocateObjectRequest, ObjChunk};
+use tripod_objstore::local::LocalError;
+use tripod_proto::ray::{DeallocateObjectRequest, NotifyAliasRequest, ObjChunk};
 
 use crate::peer::{Then, chunk, peer};
+use crate::scheduler::Mood;
 use crate::support::{PATIENCE, Scene, pattern};
 
 const MIB: usize = 1 << 20;
@@ -209,24 +211,97 @@ async fn a_store_that_lies_is_not_believed_and_another_is_asked() {
 }
 
 #[tokio::test]
-async fn an_object_that_nobody_has_is_given_up_and_can_be_ordered_again() {
+async fn an_object_that_its_source_does_not_have_is_told_at_once_and_is_waited_for() {
     let scene = Scene::new().await;
-    let mut config = scene.config();
-    config.patience = Duration::from_millis(200);
-    let mut target = scene.store_with(config).await;
+    let mut target = scene.store().await;
     let absent = peer(|_| Err(Status::not_found("it is not here"))).await;
-    target.fetch(5, &absent.address).await;
-    crate::support::until("it is asked", || (absent.asked().len() == 1).then_some(())).await;
-    // When it was given up, an order begins anew.
-    let deadline = tokio::time::Instant::now() + crate::support::PATIENCE;
-    while absent.asked().len() < 2 {
-        assert!(tokio::time::Instant::now() < deadline, "it is never tried again");
+    for _ in 0..2 {
+        scene.node.facts.lock().expect("not poisoned").failed.clear();
         target.fetch(5, &absent.address).await;
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        scene.node.until_failed(target.id, 5, &absent.address, false).await;
     }
     let source = scene.store().await;
     source.put(5, 100).await;
     target.fetch(5, source.store.address()).await;
+    target.expect(5, 100).await;
+    assert_eq!(scene.node.facts.lock().expect("not poisoned").failed.len(), 1, "once for each order");
+}
+
+#[tokio::test]
+async fn an_object_that_does_not_come_is_given_up_and_told_and_can_be_ordered_again() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.patience = Duration::from_millis(200);
+    let mut target = scene.store_with(config).await;
+    let broken = peer(|_| Ok((Vec::new(), Then::Breaks))).await;
+    target.fetch(5, &broken.address).await;
+    scene.node.until_failed(target.id, 5, "", false).await;
+    // It is told as soon as an order begins anew, so one that follows at once is not in vain.
+    let source = scene.store().await;
+    source.put(5, 100).await;
+    target.fetch(5, source.store.address()).await;
+    target.expect(5, 100).await;
+    let liar =
+        peer(|_| Ok((rest(6, 3 * MIB, 0).into_iter().rev().take(1).cycle().take(9).collect(), Then::Ends)));
+    let liar = liar.await;
+    target.fetch(6, &liar.address).await;
+    scene.node.until_failed(target.id, 6, &liar.address, false).await;
+}
+
+#[tokio::test]
+async fn that_an_object_does_not_come_is_told_once_though_nodes_fail() {
+    let scene = Scene::new().await;
+    let mut target = scene.store().await;
+    let absent = peer(|_| Err(Status::not_found("it is not here"))).await;
+    scene.node.will(&[Mood::Unavailable, Mood::LosesAnswer, Mood::LosesAnswer]);
+    target.fetch(5, &absent.address).await;
+    scene.node.until_failed(target.id, 5, &absent.address, false).await;
+    // One call for each mood, and the one that is answered.
+    scene.node.until("the answer", |facts| (facts.calls.len() == 4).then_some(())).await;
+    // A scheduler that refuses to hear of it ends nothing.
+    scene.node.will(&[Mood::Refuses]);
+    target.fetch(6, &absent.address).await;
+    scene.node.until("the refusal", |facts| (facts.calls.len() == 5).then_some(())).await;
+    target.put(7, 10).await;
+    scene.node.until_ready(target.id, 7).await;
+    assert_eq!(scene.node.facts.lock().expect("not poisoned").failed.len(), 1);
+    target.expect(7, 10).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_what_is_larger_than_the_store_is_told_its_size_and_the_stores() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.capacity_bytes = MIB as u64;
+    config.spill_directory = Some(scene.path("spilled"));
+    let mut target = scene.store_with(config).await;
+    let source = scene.store().await;
+    source.put(5, 2 * MIB).await;
+    let told = |got: Result<_, LocalError>| match got.map(drop) {
+        Err(LocalError::Refused { code: Code::ResourceExhausted, text }) => {
+            assert!(
+                text.contains("object 5 ") && text.contains("2097152") && text.contains("1048576"),
+                "{text}"
+            );
+        }
+        other => panic!("{other:?}"),
+    };
+    target.fetch(5, source.store.address()).await;
+    told(target.local.get(ObjectId(5), Some(crate::support::PATIENCE)).await);
+    scene.node.until_failed(target.id, 5, "", true).await;
+    // Also who asks too late, and who asks by another name.
+    told(target.local.get(ObjectId(5), Some(crate::support::PATIENCE)).await);
+    let name = NotifyAliasRequest { alias_objectid: 6, canonical_objectid: 5, objstoreid: Some(target.id.0) };
+    target.client.notify_alias(name).await.expect("acknowledged");
+    let other = target.local.get(ObjectId(6), Some(crate::support::PATIENCE)).await.expect_err("too large");
+    assert!(other.to_string().contains("2097152"), "{other}");
+    let info = target.info().await;
+    assert_eq!((info.objectid, info.used_bytes), (Vec::<u64>::new(), 0));
+    // Made once more, it may be smaller.
+    let smaller = scene.store().await;
+    smaller.put(5, 100).await;
+    target.fetch(5, smaller.store.address()).await;
+    scene.node.until_ready(target.id, 5).await;
     target.expect(5, 100).await;
 }
 

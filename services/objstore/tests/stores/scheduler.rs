@@ -28,8 +28,8 @@ use tripod_proto::tripod::v1::membership_server::{Membership, MembershipServer};
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_server::{Ray, RayServer};
 use tripod_proto::tripod::v1::{
-    HeartbeatRequest, HeartbeatResponse, RayBatchRequest, RayBatchResponse, RayResult, RayStatusRequest,
-    RayStatusResponse, RayTasksRequest, RayTasksResponse, RayWaitRequest, RayWaitResponse,
+    HeartbeatRequest, HeartbeatResponse, RayBatchRequest, RayBatchResponse, RayFetchFailedRequest, RayResult,
+    RayStatusRequest, RayStatusResponse, RayTasksRequest, RayTasksResponse, RayWaitRequest, RayWaitResponse,
 };
 
 /// The session, place and acknowledged place of a call.
@@ -65,6 +65,8 @@ pub(crate) enum Mood {
 pub(crate) struct Facts {
     pub(crate) registered: Vec<(String, Stamp, bool)>,
     pub(crate) ready: Vec<Told>,
+    /// Objects that were told not to come.
+    pub(crate) failed: Vec<RayFetchFailedRequest>,
     pub(crate) calls: Vec<Stamp>,
     pub(crate) beats: Vec<HeartbeatRequest>,
     /// What becomes of the next reports; then they are executed.
@@ -115,6 +117,14 @@ impl Node {
         self.facts.lock().expect("not poisoned").ready.iter().map(|told| told.object).collect()
     }
 
+    /// Waits until that was told of an object, once.
+    pub(crate) async fn until_failed(&self, store: StoreId, object: u64, absent_at: &str, too_large: bool) {
+        let absent_at = absent_at.to_owned();
+        let wanted = RayFetchFailedRequest { objstoreid: store.0, objectid: object, absent_at, too_large };
+        let told = |facts: &Facts| facts.failed.contains(&wanted).then_some(());
+        self.until(&format!("that object {object} does not come to {store}"), told).await;
+    }
+
     pub(crate) async fn until_ready(&self, store: StoreId, object: u64) {
         let wanted = |told: &Told| (told.store, told.object) == (store.0, object);
         self.until(&format!("object {object} is ready in {store}"), |facts| {
@@ -132,6 +142,7 @@ impl Node {
         &self,
         metadata: &MetadataMap,
         reports: Vec<(ObjReadyRequest, Option<(u64, u32)>)>,
+        failed: Vec<RayFetchFailedRequest>,
     ) -> Result<bool, Status> {
         let stamp = stamp(metadata);
         let mut facts = self.facts.lock().expect("not poisoned");
@@ -147,6 +158,7 @@ impl Node {
         let replayed = facts.executed.iter().any(|done| done.0 == stamp.0 && done.1 == stamp.1);
         if !replayed {
             facts.executed.push(stamp.clone());
+            facts.failed.extend(failed);
             for (report, run) in reports {
                 let stamp = stamp.clone();
                 facts.ready.push(Told { store: report.objstoreid, object: report.objectid, run, stamp });
@@ -194,7 +206,7 @@ impl Scheduler for Node {
             Err(_) => None,
         };
         let metadata = request.metadata().clone();
-        self.reported(&metadata, vec![(request.into_inner(), run)])?;
+        self.reported(&metadata, vec![(request.into_inner(), run)], Vec::new())?;
         Ok(Response::new(AckReply {}))
     }
 
@@ -290,14 +302,17 @@ impl Ray for Node {
         let metadata = request.metadata().clone();
         let calls = request.into_inner().calls;
         let count = calls.len();
-        let reports = calls
-            .into_iter()
-            .map(|call| match call.call {
-                Some(Call::Ready(ready)) => (ready, call.run.map(|run| (run.operationid, run.attempt))),
+        let (mut reports, mut failed) = (Vec::new(), Vec::new());
+        for call in calls {
+            match call.call {
+                Some(Call::Ready(ready)) => {
+                    reports.push((ready, call.run.map(|run| (run.operationid, run.attempt))));
+                }
+                Some(Call::FetchFailed(report)) => failed.push(report),
                 other => panic!("a store reports nothing else: {other:?}"),
-            })
-            .collect();
-        let replayed = self.reported(&metadata, reports)?;
+            }
+        }
+        let replayed = self.reported(&metadata, reports, failed)?;
         Ok(Response::new(RayBatchResponse { results: vec![RayResult::default(); count], replayed }))
     }
 

@@ -23,6 +23,9 @@ const AFTER_BREAK: Duration = Duration::from_secs(1);
 /// Rounds after which a store's answer goes into the log though it is the same as before.
 const REPEAT_ROUNDS: u32 = 10;
 
+/// A list of so many ids may go into the log every minute.
+const HOLDS_FEW: usize = 4096;
+
 /// What a store answered last, and what the state believed then: a list of a million ids must not go into the log
 /// every minute if neither has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +86,9 @@ async fn reconcile(
     holds.sort_unstable();
     holds.dedup();
     let now = Compared { holds, objects: store.objects, in_transit: store.in_transit };
-    if compared.get(&store.id) == Some(&now) {
+    // What is on its way for long may have been forgotten there, and is ordered again.
+    let may_wait = store.in_transit == 0 || now.holds.len() > HOLDS_FEW;
+    if may_wait && compared.get(&store.id) == Some(&now) {
         return;
     }
     let decision = Decision::Reconcile { store: store.id, holds: now.holds.clone(), asked_ms };

@@ -146,7 +146,7 @@ fn caller(request: &Request) -> Option<Peer> {
         | Request::Get { worker, .. }
         | Request::Idle { worker, .. }
         | Request::GiveBack { worker, .. } => Some(Peer::Worker(*worker)),
-        Request::Ready { store, .. } => Some(Peer::Store(*store)),
+        Request::Ready { store, .. } | Request::FetchFailed { store, .. } => Some(Peer::Store(*store)),
         Request::Batch(requests) => requests.first().and_then(caller),
         Request::RegisterStore { .. }
         | Request::RegisterWorker(_)

@@ -19,6 +19,36 @@ fn success() -> Option<pb::ready_for_new_task_request::PreviousTaskInfo> {
     Some(pb::ready_for_new_task_request::PreviousTaskInfo { task_succeeded: true, ..Default::default() })
 }
 
+/// The store tells those who wait there; here it must be forgotten, by every name, and nothing else must change.
+#[tokio::test]
+async fn an_object_larger_than_a_store_does_not_come_there_and_stays_where_it_is() {
+    let cluster = Cluster::start().await;
+    let (near, far) = (cluster.store().await, cluster.store().await);
+    let (driver, putter) = (cluster.driver(&near).await, cluster.driver(&far).await);
+    let [object, alias] = [cluster.put(putter).await, cluster.put(putter).await];
+    cluster.inc(&[object, alias]).await;
+    far.hold(object);
+    cluster.ready(object, &far).await;
+    cluster.alias(alias, object).await.expect("aliased");
+    cluster.get(driver, alias).await;
+    assert_eq!(near.fetches().await, object);
+    assert_eq!(cluster.count(object).await, 2, "the putter's and the delivery's");
+    assert_eq!(cluster.fetch_failed(object, near.id, "", true).await.code, 0);
+    assert_eq!(near.calls.next().await, Call::Alias { alias, canonical: object });
+    assert_eq!(cluster.count(object).await, 1);
+    assert_eq!(cluster.availability(object), Some(Availability::Ready));
+    // Who asks once more may have it fetched once more; who never was to fetch it changes nothing.
+    cluster.get(driver, object).await;
+    assert_eq!(near.fetches().await, object);
+    cluster.settled().await;
+    let before = cluster.seen();
+    assert_eq!(cluster.fetch_failed(object, far.id, "", true).await.code, 0);
+    assert_eq!(cluster.fetch_failed(99, near.id, &far.address, false).await.code, 0);
+    let nobody = cluster.fetch_failed(object, 77, "", true).await;
+    assert_eq!((nobody.code, &*nobody.reason), (Code::NotFound as i32, "no-store"));
+    assert!(cluster.seen() == before, "it changed something");
+}
+
 #[tokio::test]
 async fn whatever_ended_upstreams_process_is_refused_and_changes_nothing() {
     let cluster = Cluster::at_rest().await;

@@ -161,7 +161,7 @@ impl Messages {
 
     fn call(&mut self) -> v1::RayCall {
         use v1::ray_call::Call;
-        let call = match self.0.random_range(0..8) {
+        let call = match self.0.random_range(0..9) {
             0 => Call::Submit(self.submit()),
             1 => Call::Put(pb::PutObjRequest { workerid: self.id(), hold: self.0.random() }),
             2 => Call::Request(pb::RequestObjRequest { workerid: self.id(), objectid: self.id() }),
@@ -172,6 +172,12 @@ impl Messages {
             4 => Call::Ready(pb::ObjReadyRequest { objectid: self.id(), objstoreid: self.id() }),
             5 => Call::Increment(pb::IncrementRefCountRequest { objectid: self.ids() }),
             6 => Call::Decrement(pb::DecrementRefCountRequest { objectid: self.ids() }),
+            7 => Call::FetchFailed(v1::RayFetchFailedRequest {
+                objstoreid: self.id(),
+                objectid: self.id(),
+                absent_at: if self.0.random() { String::new() } else { "10.0.0.1:1".to_owned() },
+                too_large: self.0.random(),
+            }),
             _ => Call::Idle(self.idle()),
         };
         let run = v1::RayRun { operationid: self.id(), attempt: self.0.random_range(0..3) };

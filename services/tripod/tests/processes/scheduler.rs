@@ -4,6 +4,7 @@ mod failures;
 mod linear_algebra;
 mod shapes;
 mod site;
+mod stores;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

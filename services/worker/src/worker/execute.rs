@@ -130,6 +130,10 @@ impl Executor {
         let body = || reading(&self.process.outbox, || (function.body)(&context, &arguments));
         let outputs = catch_unwind(AssertUnwindSafe(body))
             .unwrap_or_else(|panic| Err(format!("panicked: {}", words(panic.as_ref()))));
+        // One that has results would find that out when it writes why there are none.
+        if let (Err(_), Some(text)) = (&outputs, context.store_gone()) {
+            return Err(store::gone_for_thread(text));
+        }
         let results = task.result.len();
         Ok(Some(outputs.and_then(|outputs| match outputs.len() {
             given if given == results => Ok(outputs),

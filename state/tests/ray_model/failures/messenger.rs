@@ -2,7 +2,7 @@
 
 use tripod_state::ids::TimeMs;
 use tripod_state::ray::ids::{ObjectId, OrderId, StoreId};
-use tripod_state::ray::{Decision, Order, Peer, Refusal, Request, Run, Source};
+use tripod_state::ray::{Decision, FetchFailure, Order, Peer, Refusal, Request, Run, Source};
 
 use crate::failures::world::World;
 
@@ -96,9 +96,28 @@ impl World {
         }
     }
 
+    /// The source of what is being fetched has it no more, and does not know that yet.
+    fn lose_at_source(&mut self, store: StoreId, object: ObjectId) {
+        let source = self.stores.get(&store).and_then(|store| store.fetching.get(&object)).copied();
+        let Some(Source::Store(source)) = source else { return };
+        if let Some(body) = self.stores.get_mut(&source) {
+            self.told.push(format!("  store {source} loses {object}"));
+            body.holds.remove(&object);
+        }
+    }
+
     pub(super) fn fetch_one(&mut self, store: StoreId, object: ObjectId) {
+        if self.numbers.one_in(10) {
+            self.lose_at_source(store, object);
+        }
         let Some(body) = self.stores.get_mut(&store) else { return };
         let Some(source) = body.fetching.remove(&object) else { return };
+        if self.numbers.one_in(16) {
+            // That is found when the store is asked what it holds.
+            self.told.push(format!("  store {store} forgets to fetch {object}"));
+            return;
+        }
+        let Some(body) = self.stores.get_mut(&store) else { return };
         let there = match source {
             Source::Coordinator => {
                 body.errors.insert(object);
@@ -118,8 +137,18 @@ impl World {
                 self.stores.get_mut(&store).expect("it fetched").errors.insert(object);
                 self.tell_ready(store, object, None);
             }
-            _ => {
+            _ if self.numbers.one_in(4) => {
                 self.lead(Decision::DeliveryFailed { store, object });
+            }
+            Some(_) if !self.numbers.one_in(3) => {
+                let Source::Store(source) = source else { return };
+                let source = if self.numbers.one_in(6) { StoreId(77) } else { source };
+                let why = FetchFailure::Absent { source: Self::store_address(source) };
+                self.tell(store, object, |object, store| Request::FetchFailed { object, store, why });
+            }
+            _ => {
+                let why = FetchFailure::Unfinished;
+                self.tell(store, object, |object, store| Request::FetchFailed { object, store, why });
             }
         }
     }
@@ -134,8 +163,12 @@ impl World {
     }
 
     fn tell_ready(&mut self, store: StoreId, object: ObjectId, run: Option<Run>) {
+        self.tell(store, object, |object, store| Request::Ready { object, store, run });
+    }
+
+    fn tell(&mut self, store: StoreId, object: ObjectId, report: impl FnOnce(ObjectId, StoreId) -> Request) {
         let Some(mut session) = self.stores.get(&store).map(|store| store.session.clone()) else { return };
-        let said = self.call(&mut session, None, Request::Ready { object, store, run });
+        let said = self.call(&mut session, None, report(object, store));
         match said {
             Ok(_) | Err(Refusal::OtherAttempt { .. } | Refusal::ReadyAlias { .. }) => {}
             Err(Refusal::StoreExpired { .. }) => {

@@ -37,12 +37,26 @@ impl World {
             }
             match self.machine.scheduler().next_due(TimeMs(self.machine.now_ms)) {
                 Some(due) => self.machine.now_ms = due.0,
+                _ if self.ask_stores() => {}
                 _ if self.unblock() => {}
                 _ => break,
             }
         }
         self.snapshot();
         self.check_rest();
+    }
+
+    /// Compares what stores hold with what is believed of them, as is done every minute. Whether that showed anything.
+    fn ask_stores(&mut self) -> bool {
+        if self.machine.scheduler().stores().iter().all(|store| store.in_transit == 0) {
+            return false;
+        }
+        let before = self.machine.scheduler().clone();
+        let stores: Vec<_> = self.stores.keys().copied().collect();
+        for store in stores {
+            self.reconcile_one(store);
+        }
+        *self.machine.scheduler() != before
     }
 
     /// Two, so that one may die in its task.

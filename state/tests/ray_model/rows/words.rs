@@ -4,8 +4,8 @@ use bytes::Bytes;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, Execution, ListedTask, Reason};
 use tripod_state::ray::{
-    Answer, Argument, Decision, Peer, Previous, Refusal, Registration, Request, Role, Run, Source, Task,
-    TaskCall, TaskOptions,
+    Answer, Argument, Decision, FetchFailure, Peer, Previous, Refusal, Registration, Request, Role, Run,
+    Source, Task, TaskCall, TaskOptions,
 };
 
 use crate::machine::Said;
@@ -198,7 +198,10 @@ impl Stage {
                     shelf.held.insert(object, held);
                     self.ready(store, object, None);
                 }
-                None => self.decide(&Decision::DeliveryFailed { store, object }),
+                None => {
+                    let why = FetchFailure::Unfinished;
+                    _ = self.call(Client::Store(store), Request::FetchFailed { object, store, why });
+                }
             }
         }
     }

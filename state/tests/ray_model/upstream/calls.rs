@@ -27,7 +27,9 @@ impl Upstream {
             Request::ExportFunction { .. } => self.export(false),
             Request::ExportVariable { .. } => self.export(true),
             Request::Batch(requests) => Ok(Answer::Batch(self.batch(client, requests))),
-            Request::GiveBack { .. } | Request::Leave { .. } => panic!("the original has no such call"),
+            Request::FetchFailed { .. } | Request::GiveBack { .. } | Request::Leave { .. } => {
+                panic!("the original has no such call")
+            }
         }
     }
 

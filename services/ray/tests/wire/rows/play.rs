@@ -97,6 +97,25 @@ impl Play {
         self.step().await;
     }
 
+    /// A store could not fetch an object from there.
+    pub(super) async fn cannot_fetch(&mut self, store: &Store, object: u64, absent_at: &str) {
+        let told = self.cluster.fetch_failed(object, store.id, absent_at, false).await;
+        assert_eq!(told.code, 0, "{}", told.text);
+        self.step().await;
+    }
+
+    /// Waits until a store is told to fetch an object from somewhere.
+    pub(super) async fn is_to_fetch(&mut self, store: &Store, object: u64, from: &str) {
+        loop {
+            match store.calls.next().await {
+                StoreCall::Deliver { from: told, object: wanted } if told == from && wanted == object => {
+                    break;
+                }
+                StoreCall::Deliver { .. } | StoreCall::Alias { .. } | StoreCall::Deallocate(_) => {}
+            }
+        }
+    }
+
     pub(super) async fn get(&mut self, from: u64, object: u64) {
         self.cluster.get(from, object).await;
         self.step().await;
@@ -169,14 +188,7 @@ impl Play {
 
     /// Waits until a store is told to fetch an object from somewhere, and it does.
     pub(super) async fn fetches(&mut self, store: &Store, object: u64, from: &str) {
-        loop {
-            match store.calls.next().await {
-                StoreCall::Deliver { from: told, object: wanted } if told == from && wanted == object => {
-                    break;
-                }
-                StoreCall::Deliver { .. } | StoreCall::Alias { .. } | StoreCall::Deallocate(_) => {}
-            }
-        }
+        self.is_to_fetch(store, object, from).await;
         self.ready(object, store).await;
     }
 }

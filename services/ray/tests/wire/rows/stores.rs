@@ -152,3 +152,57 @@ async fn f26_reports_of_2016_that_were_lost_are_noticed_and_nobody_waits_for_eve
     })
     .await;
 }
+
+/// A store that gives up what it is to fetch is told again, of another place; what no place has is made again.
+#[tokio::test]
+async fn what_a_store_could_not_fetch_is_fetched_elsewhere_or_made_again() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, far, third) =
+                (play.cluster.store().await, play.cluster.store().await, play.cluster.store().await);
+            let maker = play.cluster.worker(&far, &[("f", 1)]).await;
+            let (driver, other) = (play.cluster.driver(&near).await, play.cluster.driver(&third).await);
+            let result = play.submit(driver, "f", vec![]).await[0];
+            play.runs(&maker, &far).await;
+            far.hold(result);
+            play.get(driver, result).await;
+            play.is_to_fetch(&near, result, &far.address).await;
+            play.get(other, result).await;
+            play.fetches(&third, result, &far.address).await;
+            third.hold(result);
+            play.cannot_fetch(&near, result, "").await;
+            play.is_to_fetch(&near, result, &third.address).await;
+            third.lose(result);
+            play.cannot_fetch(&near, result, &third.address).await;
+            play.is_to_fetch(&near, result, &far.address).await;
+            far.lose(result);
+            play.cannot_fetch(&near, result, &far.address).await;
+            assert_eq!(play.runs(&maker, &far).await.attempt, 2);
+            far.hold(result);
+            play.fetches(&near, result, &far.address).await;
+            assert_eq!(play.cluster.availability(result), Some(Availability::Ready));
+        })
+    })
+    .await;
+}
+
+/// Nobody tells that it was forgotten: that comes to light when the store is asked what it holds.
+#[tokio::test]
+async fn an_order_to_fetch_that_a_store_forgot_is_given_again() {
+    everywhere(attentive, |play| {
+        Box::pin(async move {
+            let (near, far) = (play.cluster.store().await, play.cluster.store().await);
+            let (driver, putter) = (play.cluster.driver(&near).await, play.cluster.driver(&far).await);
+            let object = play.put(putter, &far).await;
+            far.hold(object);
+            play.get(driver, object).await;
+            // Whoever leads gives it once more after it was noted as given; another one, sooner perhaps.
+            play.is_to_fetch(&near, object, &far.address).await;
+            play.fetches(&near, object, &far.address).await;
+            near.hold(object);
+            play.cluster.settled().await;
+            assert_eq!(play.cluster.count(object).await, 1);
+        })
+    })
+    .await;
+}

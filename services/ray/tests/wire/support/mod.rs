@@ -21,7 +21,9 @@ use tripod_gateway::{Gateway, MemoryBackend, Options};
 use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::membership_client::MembershipClient;
+use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
+use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayFetchFailedRequest, RayResult};
 use tripod_ray::{Binding, MESSAGE_BYTES_MAX, Patience, Scheduler};
 use tripod_state::ids::JobId;
 use tripod_state::ray::ids::ObjectId;
@@ -245,6 +247,22 @@ impl Cluster {
         let request = pb::ObjReadyRequest { objectid: object, objstoreid: store.id };
         self.scheduler().obj_ready(request).await.expect("ready");
         self.step();
+    }
+
+    /// A store says that an object does not come: not from that address, or as it is larger than the store.
+    pub(crate) async fn fetch_failed(
+        &self,
+        object: u64,
+        store: u64,
+        absent_at: &str,
+        too_large: bool,
+    ) -> RayResult {
+        let (objstoreid, objectid, absent_at) = (store, object, absent_at.to_owned());
+        let report = RayFetchFailedRequest { objstoreid, objectid, absent_at, too_large };
+        let call = RayCall { call: Some(Call::FetchFailed(report)), ..RayCall::default() };
+        let request = RayBatchRequest { workerid: None, calls: vec![call] };
+        let answer = self.ray().batch(request).await.expect("answered").into_inner();
+        answer.results.into_iter().next().expect("one result")
     }
 
     pub(crate) async fn inc(&self, objects: &[u64]) {

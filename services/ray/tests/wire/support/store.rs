@@ -50,6 +50,11 @@ impl Store {
         self.holds.lock().insert(object);
     }
 
+    /// It does not have that object any more.
+    pub(crate) fn lose(&self, object: u64) {
+        self.holds.lock().remove(&object);
+    }
+
     /// Its process ends.
     pub(crate) fn die(&mut self) {
         self.port = None;

@@ -97,15 +97,28 @@ impl Site {
 
     /// Another store at a host, which serves, and its address.
     pub(super) fn new_store(&mut self, host: &str) -> (Daemon, String) {
+        self.new_store_with(host, &[])
+    }
+
+    /// The same, with more flags.
+    pub(super) fn new_store_with(&mut self, host: &str, more: &[&str]) -> (Daemon, String) {
         // Short: the path of a socket has room for some 100 bytes.
         let folder = self.data.join(format!("s{}", self.stores_started)).display().to_string();
         self.stores_started += 1;
-        let flags = ["--json", "--listen", &format!("{host}:0"), "--directory", &folder];
+        let listen = format!("{host}:0");
+        let flags = [&["--json", "--listen", &listen, "--directory", &folder], more].concat();
         let mut store = Daemon::start("objstore", &self.dev.endpoints(1), &flags);
         let said = store.said();
         schemas::check("objstore", &said);
         let address = said["address"].as_str().expect("an address").to_owned();
         (store, address)
+    }
+
+    /// Another machine without workers, whose store holds no more than that.
+    pub(super) fn new_small_machine(&mut self, capacity_mib: u32) -> Machine {
+        let host = host_of(&self.ports, self.stores_started);
+        let (store, _) = self.new_store_with(&host, &["--capacity-mib", &capacity_mib.to_string()]);
+        Machine { host, store, workers: Vec::new() }
     }
 
     /// Another worker of a machine.

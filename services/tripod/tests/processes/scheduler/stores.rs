@@ -1,0 +1,101 @@
+//! What object stores cannot do, and what becomes of those who need it.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tripod_worker::value::from_obj;
+use tripod_worker::{Blob, Context, Driver, GetError, ObjectId, Task, Worker};
+
+use super::site::{Site, number, one};
+use crate::support::{PATIENCE, wait_for};
+
+const MIB: usize = 1 << 20;
+
+/// Who waits at a small store for a large object is told that it does not fit, and how large the two are; so is a task
+/// that needs it and has no other store. Elsewhere the object is as good as before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_needs_an_object_at_a_store_that_is_too_small_for_it_is_told_so() {
+    let data = tempfile::tempdir().expect("a directory");
+    let mut site = Site::start(data.path(), 1, 0);
+    let small = site.new_small_machine(1);
+    site.machines.push(small);
+    let (driver, far) = (site.driver(0).await, site.driver(1).await);
+    let large = driver.put(&Blob(vec![7; 3 * MIB])).await.expect("written");
+    let told = |text: &str| {
+        assert!(text.contains("larger than the store") && text.contains("1048576"), "{text}");
+        assert!(text.contains("object 0 "), "the first one: {text}");
+    };
+
+    let adopted = far.adopt(large.id()).await.expect("it is there");
+    for _ in 0..2 {
+        match far.get_within::<Blob>(&adopted, PATIENCE).await {
+            Err(GetError::Store { text, .. }) => told(&text),
+            other => panic!("{:?}", other.map(|Blob(bytes)| bytes.len())),
+        }
+    }
+
+    let site_worker = site.new_worker(&site.machines[1].host.clone());
+    site.machines[1].workers.push(site_worker);
+    site.until_workers(1);
+    let length = one(&driver, Task::of("tripod.length").object(&large)).await;
+    match driver.get_within::<usize>(&length, PATIENCE).await {
+        Err(GetError::Failed(error)) => told(&error.text),
+        other => panic!("{other:?}"),
+    }
+
+    let Blob(bytes) = driver.get_within(&large, PATIENCE).await.expect("it is here");
+    assert_eq!(bytes.len(), 3 * MIB);
+    drop((large, adopted, length));
+    site.until_empty();
+    site.assert_all_alive();
+}
+
+/// A function of this name without results, that gets the object whose id is its argument.
+fn getter(worker: Worker, begun: &Arc<AtomicUsize>) -> Worker {
+    let begun = Arc::clone(begun);
+    worker.full("test.get", 0, move |context: &Context, arguments| {
+        begun.fetch_add(1, Ordering::Relaxed);
+        let id: ObjectId = from_obj(&arguments[0]).map_err(|error| error.to_string())?;
+        let object = context.adopt(id).map_err(|error| error.to_string())?;
+        context.get::<()>(&object).map_err(|error| error.to_string())?;
+        Ok(Vec::new())
+    })
+}
+
+/// It has no result in whose place an error could be written: what it makes of its store's death would be reported as
+/// its own fault.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_function_without_results_whose_store_dies_while_it_gets_an_object_is_run_again() {
+    let data = tempfile::tempdir().expect("a directory");
+    let mut site = Site::start(data.path(), 1, 1);
+    let lonely = site.new_machine(0);
+    site.machines.push(lonely);
+    let driver = site.driver(0).await;
+    let (first, second) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    tokio::spawn(getter(Worker::new(site.config(1)), &first).run(pending()));
+    let slow = one(&driver, Task::of("tripod.sleep").arg(&4000).expect("a number")).await;
+    submit_get(&driver, slow.id()).await;
+    tokio::task::block_in_place(|| {
+        wait_for("the function to begin", || (first.load(Ordering::Relaxed) == 1).then_some(()));
+        drop(site.machines.pop());
+    });
+    tokio::spawn(getter(Worker::new(site.config(0)), &second).run(pending()));
+    tokio::task::block_in_place(|| {
+        wait_for("both tasks' ends", || {
+            let tasks = &site.status()["tasks"];
+            (tasks["succeeded"] == 2 || tasks["failed"] != 0).then_some(())
+        });
+    });
+    let tasks = &site.status()["tasks"];
+    assert_eq!((&tasks["succeeded"], &tasks["failed"]), (&2.into(), &0.into()), "{tasks:#}");
+    assert_eq!(second.load(Ordering::Relaxed), 1, "it was run again, elsewhere");
+    driver.get_within::<()>(&slow, PATIENCE).await.expect("it slept");
+    let four = one(&driver, Task::of("tripod.add").arg(&1).unwrap().arg(&3).unwrap()).await;
+    assert_eq!(number(&driver, &four).await, 4);
+}
+
+async fn submit_get(driver: &Driver, object: ObjectId) {
+    let task = Task::of("test.get").arg(&object).expect("an id");
+    assert_eq!(driver.submit(&task).await.expect("submitted").len(), 0);
+}
