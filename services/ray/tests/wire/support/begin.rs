@@ -1,7 +1,7 @@
 //! What a cluster of a test needs before it can be used.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use tripod_gateway::Gateway;
 use tripod_state::ids::{FeatureLevel, JobId, NodeId, ServiceIncarnation};
@@ -18,6 +18,12 @@ pub(super) fn host() -> Ipv4Addr {
     let [.., high, low] = std::process::id().to_be_bytes();
     let third = 1 + u8::try_from(cluster % 250).expect("below 250");
     Ipv4Addr::new(127, 16 | (high & 15), low, third)
+}
+
+/// A port of such an address for a node or a store. One that the system chose could be that of a worker to come.
+pub(super) fn port() -> u16 {
+    static PORTS: AtomicU16 = AtomicU16::new(0);
+    10_000 + PORTS.fetch_add(1, Ordering::Relaxed) % 20_000
 }
 
 /// Schedulers need feature level 3, to which a real cluster is raised by its leader.

@@ -12,7 +12,7 @@ use tripod_gateway::{Gateway, MemoryBackend, Options};
 use tripod_ray::{Binding, Patience, Scheduler};
 
 use super::DEADLINE;
-use super::begin::announce;
+use super::begin::{announce, port};
 
 /// Ends with everything in it when it is dropped: calls get no answer, and connections break.
 pub(super) struct Process {
@@ -37,7 +37,7 @@ impl Process {
 
     /// A front end and an engine; where they listen.
     pub(super) async fn serve(&self, gateway: &Gateway, host: Ipv4Addr, patience: Patience) -> SocketAddr {
-        let listening = self.runtime().spawn(TcpListener::bind((host, 0)));
+        let listening = self.runtime().spawn(TcpListener::bind((host, port())));
         let listener = listening.await.expect("it ran").expect("a loopback address");
         let address = listener.local_addr().expect("a bound port");
         announce(gateway, address).await;

@@ -12,6 +12,7 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_server::{ObjStore, ObjStoreServer};
 
 use super::Cluster;
+use super::begin::port;
 use super::peer::{Calls, Port};
 
 /// What a store is told.
@@ -36,7 +37,8 @@ impl Store {
         let (calls, holds) = (Calls::new(), Arc::default());
         let script = Script { calls: calls.clone(), holds: Arc::clone(&holds) };
         let port =
-            Port::serve(SocketAddr::from((cluster.host, 0)), Routes::new(ObjStoreServer::new(script))).await;
+            Port::serve(SocketAddr::from((cluster.host, port())), Routes::new(ObjStoreServer::new(script)))
+                .await;
         let address = port.address.to_string();
         let request = pb::RegisterObjStoreRequest { objstore_address: address.clone() };
         let reply = cluster.scheduler().register_obj_store(request).await.expect("registered");
