@@ -12,7 +12,7 @@ fn short(planted: Option<Planted>) -> Options {
 /// Which rules the first of these seeds broke that broke any.
 fn caught(planted: Planted, seeds: std::ops::RangeInclusive<u64>) -> Vec<String> {
     let broken = |report: &SeedReport| !report.violations.is_empty();
-    let scheduler = matches!(planted, Planted::ResultLost | Planted::HoldsForgotten | Planted::TaskTakenAway);
+    let scheduler = planted.needs_scheduler();
     let options = Options { planted: Some(planted), scheduler, ..Options::default() };
     let report = seeds.clone().map(|seed| run_seed(seed, &options)).find(broken);
     let report = report.unwrap_or_else(|| panic!("{planted:?} was not caught in {seeds:?}"));
@@ -160,4 +160,23 @@ fn references_of_the_dead_that_are_kept_are_noticed() {
 fn a_task_that_is_taken_from_a_healthy_worker_is_noticed() {
     let rules = caught(Planted::TaskTakenAway, 1..=10);
     assert!(rules.iter().any(|rule| rule == "no call is refused" || rule == "scheduled work"), "{rules:?}");
+}
+
+#[test]
+fn tasks_that_are_given_back_and_forgotten_are_missed() {
+    let rules = caught(Planted::GiveBackForgotten, 1..=10);
+    let expected = ["every result comes to be", "what was dropped is gone", "liveness"];
+    assert!(rules.iter().any(|rule| expected.contains(&rule.as_str())), "{rules:?}");
+}
+
+#[test]
+fn children_that_are_made_once_more_are_noticed() {
+    let rules = caught(Planted::ParentForgotten, 1..=20);
+    assert!(rules.contains(&"scheduled work".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn a_task_that_is_begun_ahead_of_an_earlier_export_is_noticed() {
+    let rules = caught(Planted::ExportLate, 1..=10);
+    assert!(rules.contains(&"scheduled work".to_owned()), "{rules:?}");
 }

@@ -27,7 +27,7 @@ pub enum Seat {
 #[derive(Debug)]
 pub struct Peers {
     binary: PathBuf,
-    endpoints: String,
+    endpoints: Vec<String>,
     /// The loopback address of the first machine; the others follow in its second number.
     host: Ipv4Addr,
     data: PathBuf,
@@ -47,7 +47,7 @@ impl Peers {
         let [high, low] = port.context("a cluster has an endpoint")?.to_be_bytes();
         let host = Ipv4Addr::new(127, 110, high, low.max(1));
         let (binary, running) = (find_tripod()?, BTreeMap::new());
-        let mut peers = Self { binary, endpoints: endpoints.join(","), host, data: data.to_owned(), running };
+        let mut peers = Self { binary, endpoints, host, data: data.to_owned(), running };
         std::fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
         for machine in 0..MACHINES {
             peers.start(Seat::Store(machine))?;
@@ -103,7 +103,7 @@ impl Peers {
             }
             Seat::Worker(..) => command.args(["worker", "--host", &host]),
         };
-        command.args(["--exit-with-parent", "--endpoints", &self.endpoints]);
+        command.args(["--exit-with-parent", "--endpoints", &self.endpoints_of(seat)]);
         let name = seat.to_string();
         let log = self.data.join(format!("{}.log", name.replace(' ', "-")));
         self.running.insert(seat, NodeProcess::spawn(name, command, &log)?);
@@ -121,6 +121,18 @@ impl Peers {
             self.start(seat)?;
         }
         Ok(())
+    }
+
+    /// All nodes. Who is asked first differs from seat to seat: whatever cuts nodes off has peers on both sides.
+    fn endpoints_of(&self, seat: Seat) -> String {
+        let first = match seat {
+            Seat::Store(machine) => usize::from(machine),
+            Seat::Worker(machine, worker) => usize::from(machine * WORKERS + worker),
+        };
+        let mut endpoints = self.endpoints.clone();
+        let first = first % endpoints.len();
+        endpoints.rotate_left(first);
+        endpoints.join(",")
     }
 
     fn one(&self, chance: u64, suits: impl Fn(&Seat) -> bool) -> Option<Seat> {

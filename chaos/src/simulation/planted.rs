@@ -6,6 +6,7 @@ mod scheduler;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -40,11 +41,17 @@ pub enum Planted {
     HoldsForgotten,
     /// Now and then a task is taken from a worker that has just been given it.
     TaskTakenAway,
+    /// Now and then it is acknowledged that tasks are given back, and forgotten.
+    GiveBackForgotten,
+    /// What tasks submit is recorded as if a driver had: their next attempts submit it once more.
+    ParentForgotten,
+    /// A later version of an export is acknowledged at once, and takes effect after what comes behind it.
+    ExportLate,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::LyingDisk,
         Self::ForgottenVote,
         Self::StaleReads,
@@ -55,11 +62,31 @@ impl Planted {
         Self::ResultLost,
         Self::HoldsForgotten,
         Self::TaskTakenAway,
+        Self::GiveBackForgotten,
+        Self::ParentForgotten,
+        Self::ExportLate,
     ];
+
+    /// Whether it is made in schedulers only.
+    #[must_use]
+    pub fn needs_scheduler(self) -> bool {
+        matches!(
+            self,
+            Self::ResultLost
+                | Self::HoldsForgotten
+                | Self::TaskTakenAway
+                | Self::GiveBackForgotten
+                | Self::ParentForgotten
+                | Self::ExportLate
+        )
+    }
 }
 
 /// Of so many commands of the kind one is treated wrongly.
 const ONE_OF: u64 = 5;
+
+/// How late something takes effect.
+const LATE: Duration = Duration::from_secs(1);
 
 /// The backend of a simulated node: the real one, with a mistake or without.
 pub(crate) struct PlantedBackend {
@@ -136,6 +163,27 @@ impl PlantedBackend {
                 let after = scheduler::take_back(command).filter(|_| self.is_this_one());
                 self.with(None, envelope, after)
             }
+            Some(Planted::GiveBackForgotten) => match scheduler::given_back(command) {
+                Some(answer) if self.is_this_one() => answered(answer),
+                _ => self.inner.propose(envelope),
+            },
+            Some(Planted::ParentForgotten) => {
+                let Envelope { stamp, command: Command::Ray(mut command) } = envelope else { unreachable!() };
+                scheduler::without_parents(&mut command);
+                self.inner.propose(Envelope { stamp, command: Command::Ray(command) })
+            }
+            Some(Planted::ExportLate) => match scheduler::exported_again(command) {
+                Some(export) => {
+                    let inner = Arc::clone(&self.inner);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(LATE).await;
+                        // Who sent it believes that it is there.
+                        drop(inner.propose(Envelope { stamp: None, command: Command::Ray(export) }).await);
+                    });
+                    answered(ray::Answer::Done)
+                }
+                None => self.inner.propose(envelope),
+            },
             _ => self.inner.propose(envelope),
         }
     }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::ray::Ray;
-use tripod_state::ray::view::WorkerLife;
+use tripod_state::ray::ids::ObjectId;
+use tripod_state::ray::view::{Availability, WorkerLife};
 
 /// An operation and the number of an attempt of it.
 type Attempt = (u64, u32);
@@ -23,6 +24,10 @@ pub(crate) struct ScheduledWork {
     succeeded: (LogIndex, u64),
     /// Tasks that were begun again.
     again: Vec<String>,
+    /// What the calls of tasks made, by the task and the place of the call, as long as the task refers to it.
+    called: BTreeMap<(u64, u32), Vec<u64>>,
+    /// Of those, what can never be had.
+    failed: BTreeSet<u64>,
     acknowledged: BTreeSet<u64>,
     read: BTreeSet<u64>,
     looks: u64,
@@ -41,6 +46,39 @@ impl ScheduledWork {
             }
             None => Ok(()),
         }
+    }
+
+    /// An attempt of a task was told what this call of it makes: the same as an earlier one, unless that failed.
+    pub(crate) fn called(&mut self, task: u64, place: u32, made: &[u64]) -> Result<(), String> {
+        let before = self.called.insert((task, place), made.to_vec());
+        match before {
+            Some(before) if before != made && !before.iter().any(|object| self.failed.contains(object)) => {
+                Err(format!("call {place} of task {task} made {before:?}, and then {made:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A task does not need any more what its calls made.
+    pub(crate) fn let_go(&mut self, task: u64) {
+        self.called.retain(|(caller, _), _| *caller != task);
+    }
+
+    /// A worker begins a task that calls an exported function. `needed`: the last version that had been exported when
+    /// the task was submitted.
+    pub(crate) fn knows(
+        &mut self,
+        worker: u64,
+        function: &str,
+        version: Option<u64>,
+        needed: u64,
+    ) -> Result<(), String> {
+        if version.is_some_and(|version| version >= needed) {
+            return Ok(());
+        }
+        Err(format!(
+            "worker {worker} calls {function} of version {version:?}, and {needed} had been exported"
+        ))
     }
 
     /// A driver was told that this object will be made.
@@ -88,6 +126,11 @@ impl ScheduledWork {
                 *newest = (*newest).max((applied, attempt));
             }
         }
+        let failed = |object: &u64| {
+            let found = ray.availability(ObjectId(*object));
+            matches!(found, Some(Availability::Failed(_)))
+        };
+        self.failed.extend(self.called.values().flatten().copied().filter(failed));
         let (succeeded, (index, before)) = (ray.totals().succeeded, self.succeeded);
         if applied >= index {
             if succeeded < before {
@@ -149,6 +192,27 @@ mod tests {
         rule.begun(1, 3, 8).unwrap();
         assert_eq!(rule.end(false), Ok(()));
         assert!(rule.end(true).unwrap_err().ends_with("task 1, attempt 1 and 3"));
+    }
+
+    #[test]
+    fn a_call_of_a_task_makes_the_same_again_until_the_task_lets_it_go() {
+        let mut rule = ScheduledWork::default();
+        assert_eq!(rule.called(1, 0, &[5]), Ok(()));
+        assert_eq!(rule.called(1, 0, &[5]), Ok(()));
+        assert_eq!(rule.called(1, 1, &[6]), Ok(()));
+        assert_eq!(rule.called(1, 0, &[7]).unwrap_err(), "call 0 of task 1 made [5], and then [7]");
+        rule.let_go(1);
+        assert_eq!(rule.called(1, 0, &[8]), Ok(()));
+        rule.failed.insert(8);
+        assert_eq!(rule.called(1, 0, &[9]), Ok(()));
+    }
+
+    #[test]
+    fn a_worker_has_every_version_that_was_exported_before_its_task() {
+        let mut rule = ScheduledWork::default();
+        assert_eq!(rule.knows(1, "f", Some(3), 2), Ok(()));
+        assert!(rule.knows(1, "f", Some(1), 2).is_err());
+        assert!(rule.knows(1, "f", None, 1).is_err());
     }
 
     #[test]

@@ -11,6 +11,35 @@ pub(super) fn taken(command: &Command) -> Option<Answer> {
     reports.then(|| Answer::Batch(requests.iter().map(|_| Ok(Answer::Done)).collect()))
 }
 
+/// Tasks that a worker gives back, and nothing else: the answer that they are taken.
+pub(super) fn given_back(command: &Command) -> Option<Answer> {
+    let Command::Ask { request: Request::Batch(requests), .. } = command else { return None };
+    let all = requests.iter().all(|request| matches!(request, Request::GiveBack { .. }));
+    all.then(|| Answer::Batch(requests.iter().map(|_| Ok(Answer::Done)).collect()))
+}
+
+/// A later version of an exported function, as nobody's: its place in its client's session is over when it comes late.
+pub(super) fn exported_again(command: &Command) -> Option<Command> {
+    match command {
+        Command::Ask { scope, request: request @ Request::ExportFunction { body }, .. }
+            if !body.ends_with(b":1") =>
+        {
+            Some(ask(*scope, request.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// The same command, in which no task that is submitted belongs to a running one.
+pub(super) fn without_parents(command: &mut Command) {
+    let Command::Ask { request: Request::Batch(requests), .. } = command else { return };
+    for request in requests {
+        if let Request::Submit { child, .. } = request {
+            *child = None;
+        }
+    }
+}
+
 /// A command that gives to nobody what the workers owned that are given up: it is as if that were never reclaimed.
 pub(super) fn keep_forever(state: &State, command: &Command) -> Option<Command> {
     let Command::Lead { scope, decision: Decision::Expire { peers } } = command else { return None };

@@ -1,6 +1,9 @@
 //! The calls of one process of the scheduler: each is sent with its stamp until it is answered.
 
+use std::rc::Rc;
+
 use rand::RngExt as _;
+use tokio::sync::Mutex;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 use tripod_proto::metadata;
@@ -11,7 +14,7 @@ use tripod_proto::ray::{
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
 use tripod_proto::tripod::v1::ray_result::Reply;
-use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayResult};
+use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayResult, RayRun};
 
 use super::JOB;
 use crate::simulation::client::{Answer, Client, to_job};
@@ -21,35 +24,56 @@ use crate::simulation::witness::now;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gone;
 
-/// One process.
+/// A call of a running task that makes objects: the same call of a later attempt gets the same ones.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Child {
+    /// Which of the tasks that its worker has.
+    pub(super) run: RayRun,
+    /// Among the calls of that task.
+    pub(super) place: u32,
+}
+
+/// One process, or one of the tasks that it has: they share a session, in which one call follows the other.
 pub(super) struct Calls {
     pub(super) client: Client,
-    session: u128,
-    /// Of the next call.
-    number: u64,
+    session: Rc<Mutex<Session>>,
     /// Once it is registered.
     pub(super) process: Option<u64>,
 }
 
+struct Session {
+    id: u128,
+    /// Of the next call.
+    number: u64,
+}
+
 impl Calls {
     pub(super) fn new(mut client: Client) -> Self {
-        let session = client.dice.random();
-        Self { client, session, number: 1, process: None }
+        let session = Session { id: client.dice.random(), number: 1 };
+        Self { client, session: Rc::new(Mutex::new(session)), process: None }
     }
 
-    /// A call that changes something.
+    /// For something that the process does beside this.
+    pub(super) fn beside(&mut self) -> Self {
+        let (session, process) = (Rc::clone(&self.session), self.process);
+        Self { client: self.client.sibling_here(), session, process }
+    }
+
+    /// A call that changes something. Whoever gives up waiting for it must make no other one.
     pub(super) async fn change<M: Clone, R>(
         &mut self,
         message: M,
         headers: &[(&'static str, u64)],
         send: impl AsyncFn(Channel, Request<M>) -> Result<Response<R>, Status>,
     ) -> Result<R, Gone> {
+        let session = Rc::clone(&self.session);
+        let mut session = session.lock().await;
         loop {
             let channel = self.client.channel();
-            let request = self.stamped(message.clone(), headers);
+            let request = session.stamped(message.clone(), headers);
             match self.client.ask(send(channel, request)).await {
                 Answer::Yes(reply) => {
-                    self.number += 1;
+                    session.number += 1;
                     return Ok(reply);
                 }
                 Answer::No(status) => match reason(&status) {
@@ -64,19 +88,6 @@ impl Calls {
                 Answer::NotExecuted(_) | Answer::Lost(_) => self.client.pause(100).await,
             }
         }
-    }
-
-    fn stamped<M>(&self, message: M, headers: &[(&'static str, u64)]) -> Request<M> {
-        let mut request = to_job(JOB, message);
-        let told = request.metadata_mut();
-        let session = format!("{:032x}", self.session);
-        told.insert(metadata::RAY_SESSION, session.parse().expect("digits are ASCII"));
-        told.insert(metadata::RAY_SEQ, self.number.into());
-        told.insert(metadata::RAY_ACKED, (self.number - 1).into());
-        for (key, value) in headers {
-            told.insert(*key, (*value).into());
-        }
-        request
     }
 
     /// Several calls in their order. A refusal is a violation, unless the caller says that its reason is right.
@@ -109,14 +120,14 @@ impl Calls {
         &mut self,
         name: &str,
         arguments: Vec<Argument>,
-        child: Option<u32>,
+        child: Option<Child>,
     ) -> Result<Vec<u64>, Gone> {
         let by_reference = |argument: &Argument| argument.obj.is_none().then_some(argument.id);
         let referred: Vec<u64> = arguments.iter().filter_map(by_reference).collect();
         let task = Task { name: name.to_owned().into(), arg: arguments, result: Vec::new() };
         let workerid = self.process.unwrap_or_default();
         let submit = Call::Submit(SubmitTaskRequest { workerid, task: Some(task) });
-        let submit = RayCall { child, ..call(submit) };
+        let submit = of_task(call(submit), child);
         let mut calls = vec![submit];
         if !referred.is_empty() {
             calls.insert(0, increment(referred));
@@ -135,13 +146,28 @@ impl Calls {
     }
 
     /// An id for an object that is then to be written, unless that was done before.
-    pub(super) async fn put(&mut self, child: Option<u32>) -> Result<(u64, bool), Gone> {
+    pub(super) async fn put(&mut self, child: Option<Child>) -> Result<(u64, bool), Gone> {
         let put = PutObjRequest { workerid: self.process.unwrap_or_default(), hold: false };
-        let put = RayCall { child, ..call(Call::Put(put)) };
+        let put = of_task(call(Call::Put(put)), child);
         let reply = self.batch(vec![put], &[]).await?.pop().and_then(|result| result.reply);
         let Some(Reply::Put(PutObjReply { objectid, already_present })) = reply else { return Err(Gone) };
         self.batch(vec![increment(vec![objectid])], &[]).await?;
         Ok((objectid, already_present))
+    }
+}
+
+impl Session {
+    fn stamped<M>(&self, message: M, headers: &[(&'static str, u64)]) -> Request<M> {
+        let mut request = to_job(JOB, message);
+        let told = request.metadata_mut();
+        let session = format!("{:032x}", self.id);
+        told.insert(metadata::RAY_SESSION, session.parse().expect("digits are ASCII"));
+        told.insert(metadata::RAY_SEQ, self.number.into());
+        told.insert(metadata::RAY_ACKED, (self.number - 1).into());
+        for (key, value) in headers {
+            told.insert(*key, (*value).into());
+        }
+        request
     }
 }
 
@@ -153,6 +179,11 @@ pub(super) fn reason(status: &Status) -> &str {
 /// A call without options.
 pub(super) fn call(call: Call) -> RayCall {
     RayCall { call: Some(call), ..RayCall::default() }
+}
+
+/// The same call, made by a running task.
+fn of_task(call: RayCall, child: Option<Child>) -> RayCall {
+    RayCall { run: child.map(|child| child.run), child: child.map(|child| child.place), ..call }
 }
 
 pub(super) fn increment(objectid: Vec<u64>) -> RayCall {

@@ -13,6 +13,7 @@ use tripod_proto::tripod::v1::ray_call::Call;
 use super::Machine;
 use super::beat::Beats;
 use super::calls::{Calls, Gone, call, decrement, increment, number, object};
+use super::function::{SLOW, exported_by};
 use super::life::Life;
 use super::shelf::Shelf;
 use super::value::{Expected, Value};
@@ -58,7 +59,7 @@ pub(super) async fn live(machine: &Machine, store_port: u16, client: Client, lif
     machine.witness.note(now(), "scheduler", format_args!("driver {id} of store {}", shelf.store));
     let (beats, _standing) = Beats::new(Kind::Driver, id);
     let beating = calls.client.sibling_here();
-    let mut driver = Driver { machine, calls, shelf, held: Vec::new() };
+    let mut driver = Driver { machine, calls, shelf, held: Vec::new(), exported: 0 };
     tokio::select! {
         biased;
         () = life.end() => false,
@@ -72,6 +73,8 @@ struct Driver<'a> {
     calls: Calls,
     shelf: Arc<Shelf>,
     held: Vec<Held>,
+    /// Versions of its function.
+    exported: u64,
 }
 
 impl Driver<'_> {
@@ -117,12 +120,19 @@ impl Driver<'_> {
     async fn submit(&mut self) -> Result<(), Gone> {
         let n = self.calls.client.dice.random_range(0..1000);
         let plain = vec![number(n)];
-        let (name, arguments, expected) = match self.calls.client.dice.random_range(0..10) {
+        let exported;
+        let (name, arguments, expected) = match self.calls.client.dice.random_range(0..15) {
             0..=1 => ("make", plain, vec![Expected::Number(n)]),
             2 => ("pair", plain, vec![Expected::Number(n), Expected::Number(n + 1)]),
             3..=4 => ("tree", plain, vec![Expected::Number(n)]),
             5 => ("wrap", plain, vec![Expected::Holding(n)]),
             6 => ("fail", plain, vec![Expected::Exception]),
+            7 => (SLOW, plain, vec![Expected::Number(n)]),
+            8..=9 => ("nest", plain, vec![Expected::Number(n)]),
+            10..=11 => {
+                exported = self.exported().await?;
+                (exported.as_str(), vec![number(n), number(self.exported)], vec![Expected::Number(n)])
+            }
             _ => {
                 let (arguments, expected) = self.sum(n);
                 ("sum", arguments, vec![expected])
@@ -135,6 +145,21 @@ impl Driver<'_> {
             self.held.push(Held { id, expected });
         }
         Ok(())
+    }
+
+    /// The name of the driver's own function, of which there may be a new version now.
+    async fn exported(&mut self) -> Result<String, Gone> {
+        let name = exported_by(self.calls.process.unwrap_or_default());
+        if self.exported == 0 || self.calls.client.dice.random_ratio(1, 2) {
+            let version = self.exported + 1;
+            let implementation = format!("{name}:{version}").into_bytes().into();
+            let function = Some(pb::Function { implementation });
+            let send = async |channel, request| SchedulerClient::new(channel).export_function(request).await;
+            self.calls.change(pb::ExportFunctionRequest { function }, &[], send).await?;
+            self.exported = version;
+            self.machine.witness.note(now(), "scheduler", format_args!("exported {name}:{version}"));
+        }
+        Ok(name)
     }
 
     /// Up to three objects and a number.

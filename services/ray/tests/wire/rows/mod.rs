@@ -4,6 +4,8 @@
 //!
 //! Peers are given up when the scenario says so and not by their silence, which `liveness` is about.
 
+mod bounds;
+mod lineage;
 mod play;
 mod stores;
 mod workers;

@@ -5,12 +5,13 @@ use std::future::Future;
 use std::pin::Pin;
 
 use tripod_proto::ray as pb;
+use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_state::ray::Peer;
 use tripod_state::ray::ids::{StoreId, WorkerId};
 
 use crate::support::store::{Call as StoreCall, Store};
 use crate::support::worker::{Call, Worker};
-use crate::support::{Cluster, Kind};
+use crate::support::{Cluster, Kind, connect, until};
 
 /// Clusters at a time: each has several runtimes.
 const AT_A_TIME: usize = 6;
@@ -22,6 +23,8 @@ pub(super) struct Play {
     kill_after: u64,
     /// Tasks that workers were given. A new leader gives a worker of 2016 its task again: the attempt tells.
     given: HashSet<(u64, u32)>,
+    /// Whether the scheduler is small enough to be shown as a whole.
+    small: bool,
     /// What workers imported.
     imported: HashSet<(u64, String)>,
 }
@@ -29,7 +32,8 @@ pub(super) struct Play {
 /// What can be seen in the end.
 #[derive(Debug, PartialEq)]
 struct Ended {
-    info: pb::SchedulerInfoReply,
+    /// Unless it is too large for a message.
+    info: Option<pb::SchedulerInfoReply>,
     tasks: pb::TaskInfoReply,
 }
 
@@ -52,13 +56,16 @@ pub(super) async fn everywhere(kind: fn() -> Kind, scene: for<'a> fn(&'a mut Pla
 }
 
 async fn run(kind: Kind, kill_after: u64, scene: for<'a> fn(&'a mut Play) -> Scene<'a>) -> (Ended, u64) {
+    let small = kind.prepared.is_none();
     let cluster = Cluster::of(kind).await;
     let (given, imported) = (HashSet::new(), HashSet::new());
-    let mut play = Play { cluster, steps: 0, kill_after, given, imported };
+    let mut play = Play { cluster, steps: 0, kill_after, given, small, imported };
     scene(&mut play).await;
     assert!(kill_after <= play.steps, "the leader was killed");
-    let mut info = play.cluster.info().await;
-    info.avail_worker.sort_unstable();
+    let mut info = None;
+    if play.small {
+        info.insert(play.cluster.info().await).avail_worker.sort_unstable();
+    }
     let mut tasks = play.cluster.task_info().await;
     // Each cluster has a loopback address of its own.
     for task in tasks.failed_task.iter_mut().chain(&mut tasks.running_task) {
@@ -165,6 +172,19 @@ impl Play {
         }
     }
 
+    /// Which of the workers has a task.
+    pub(super) async fn busy(&mut self, workers: &[Worker]) -> usize {
+        let mut busy = None;
+        until("a worker has a task", || {
+            let workers = self.cluster.seen().map(|ray| ray.workers()).unwrap_or_default();
+            let found = workers.into_iter().find(|worker| !worker.running.is_empty());
+            busy = found.map(|found| found.id.0);
+            busy.is_some()
+        })
+        .await;
+        workers.iter().position(|worker| Some(worker.id) == busy).expect("it is one of them")
+    }
+
     /// A worker takes its next task and does it, with all results at its store.
     pub(super) async fn runs(&mut self, worker: &Worker, store: &Store) -> pb::ExecuteTaskRequest {
         let told = self.task(worker).await;
@@ -184,6 +204,16 @@ impl Play {
                 other => panic!("no export: {other:?}"),
             }
         }
+    }
+
+    /// Waits until a store is told to fetch from the node what stands for an object that cannot be had. Another node may
+    /// lead by then, and serve it too.
+    pub(super) async fn fetches_failed(&mut self, store: &Store, object: u64, node: &str) {
+        self.fetches(store, object, node).await;
+        let asked = pb::StreamObjToRequest { objectid: object, ..Default::default() };
+        let mut node = ObjStoreClient::new(connect(self.cluster.address).await);
+        let mut chunks = node.stream_obj_to(asked).await.expect("it has failed").into_inner();
+        assert!(chunks.message().await.expect("a stream").is_some());
     }
 
     /// Waits until a store is told to fetch an object from somewhere, and it does.

@@ -1,4 +1,4 @@
-//! F1, F4, F7 and F14 to F17: clients and workers.
+//! F1, F4 to F7 and F14 to F17: clients and workers.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_state::Command;
 use tripod_state::ray::ids::WorkerId;
-use tripod_state::ray::view::Availability;
+use tripod_state::ray::view::{Availability, Reason};
 use tripod_state::ray::{self, Peer};
 
 use super::killable;
@@ -85,6 +85,74 @@ async fn f4_a_task_whose_worker_died_is_begun_once_more_and_the_late_report_coun
             assert_eq!((told.operationid, told.attempt), (Some(0), 2));
             assert_eq!(play.cluster.task_info().await.num_succeeded, 1);
             assert_eq!(play.cluster.availability(result), Some(Availability::Ready));
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn f5_a_task_whose_workers_die_as_often_as_it_may_be_tried_fails_with_its_history_and_who_waits_is_told()
+ {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let (near, far) = (play.cluster.store().await, play.cluster.store().await);
+            let mut workers =
+                [play.cluster.worker(&far, &[("f", 1)]).await, play.cluster.worker(&far, &[("f", 1)]).await];
+            let driver = play.cluster.driver(&near).await;
+            // The first retry is at once.
+            let submit = with(submission(driver, "f", vec![]), &[(metadata::RAY_MAX_RETRIES, "1")]);
+            let reply = play.cluster.scheduler().submit_task(submit).await.expect("submitted");
+            let result = reply.into_inner().result[0];
+            play.step().await;
+            play.cluster.inc(&[result]).await;
+            let user = play.submit(driver, "f", vec![by_id(result)]).await[0];
+            play.get(driver, result).await;
+            play.get(driver, user).await;
+            for attempt in 1..=2 {
+                let busy = play.busy(&workers).await;
+                assert_eq!(play.task(&workers[busy]).await.attempt, attempt);
+                play.worker_dies(&mut workers[busy]).await;
+            }
+            let node = play.cluster.address.to_string();
+            for object in [result, user] {
+                play.fetches_failed(&near, object, &node).await;
+            }
+            let Some(Availability::Failed(failure)) = play.cluster.availability(result) else {
+                panic!("the task goes on");
+            };
+            assert_eq!((failure.reason, failure.history.len()), (Reason::RetriesExhausted, 2));
+            let told = play.cluster.task_info().await;
+            assert_eq!((told.failed_task.len(), told.num_succeeded), (2, 0));
+            play.cluster.settled().await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn f6_an_exception_is_final_and_is_told_once() {
+    everywhere(killable, |play| {
+        Box::pin(async move {
+            let store = play.cluster.store().await;
+            let worker = play.cluster.worker(&store, &[("f", 1)]).await;
+            let driver = play.cluster.driver(&store).await;
+            let result = play.submit(driver, "f", vec![]).await[0];
+            play.get(driver, result).await;
+            assert_eq!(play.task(&worker).await.attempt, 1);
+            // The function's own error is a value like any other.
+            play.ready(result, &store).await;
+            play.cluster.failed(worker.id, "on purpose").await;
+            play.step().await;
+            // Whatever comes next on this worker is not the same task again.
+            play.submit(driver, "f", vec![]).await;
+            let next = play.runs(&worker, &store).await;
+            // The get was an operation too.
+            assert_eq!((next.operationid, next.attempt), (Some(2), 1));
+            let told = play.cluster.task_info().await;
+            let texts: Vec<_> = told.failed_task.iter().map(|task| task.error_message.clone()).collect();
+            assert_eq!((texts, told.num_succeeded), (vec!["on purpose".into()], 1));
+            assert_eq!(play.cluster.availability(result), Some(Availability::Ready));
+            play.cluster.settled().await;
         })
     })
     .await;

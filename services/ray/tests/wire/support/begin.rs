@@ -11,8 +11,6 @@ use tripod_state::{Answer, Command, job, level, member};
 /// So many that no two clusters of a test process, or of several at a time, share an address: workers listen where
 /// the scheduler says, which is the same port in each.
 static CLUSTERS: AtomicU32 = AtomicU32::new(0);
-/// Below the ports that the system gives out by itself: some of those are the ones that the scheduler gives to workers.
-static PORTS: AtomicU16 = AtomicU16::new(10_000);
 
 /// A loopback address that no other cluster has: test processes differ in their ids, clusters of one in their count.
 pub(super) fn host() -> Ipv4Addr {
@@ -22,9 +20,10 @@ pub(super) fn host() -> Ipv4Addr {
     Ipv4Addr::new(127, 16 | (high & 15), low, third)
 }
 
-/// A port of a cluster's address that nobody else has.
+/// A port of such an address for a node or a store. One that the system chose could be that of a worker to come.
 pub(super) fn port() -> u16 {
-    PORTS.fetch_add(1, Ordering::Relaxed)
+    static PORTS: AtomicU16 = AtomicU16::new(0);
+    10_000 + PORTS.fetch_add(1, Ordering::Relaxed) % 20_000
 }
 
 /// Schedulers need feature level 3, to which a real cluster is raised by its leader.

@@ -29,7 +29,7 @@ use tripod_state::ids::JobId;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::{Availability, Totals};
 use tripod_state::ray::{self, Decision, Peer, Ray};
-use tripod_state::{Command, Scope};
+use tripod_state::{Command, Scope, State};
 
 use self::begin::{announce, create_job, host, port, raise_level};
 use self::process::Process;
@@ -66,6 +66,8 @@ pub(crate) struct Kind {
     pub(crate) without_engine: bool,
     /// See [`Cluster::kill_leader`].
     pub(crate) killable: bool,
+    /// What there is at the beginning, with a job `default`, of one that can be killed.
+    pub(crate) prepared: Option<State>,
 }
 
 impl Cluster {
@@ -80,7 +82,7 @@ impl Cluster {
 
     pub(crate) async fn of(kind: Kind) -> Self {
         if kind.killable {
-            return Self::killable(kind.patience).await;
+            return Self::killable(kind.patience, kind.prepared).await;
         }
         let (gateway, backend) = Gateway::in_memory_with(Options::default());
         let host = host();
@@ -117,11 +119,21 @@ impl Cluster {
         }
     }
 
-    async fn killable(patience: Patience) -> Self {
+    async fn killable(patience: Patience, prepared: Option<State>) -> Self {
         let process = Process::new();
         let (gateway, backend) = process.gateway();
-        raise_level(&gateway).await;
-        let (job, host) = (create_job(&gateway).await, host());
+        let job = match prepared {
+            Some(state) => {
+                let job = state.job_named("default").expect("it is prepared");
+                backend.replace(state);
+                job
+            }
+            None => {
+                raise_level(&gateway).await;
+                create_job(&gateway).await
+            }
+        };
+        let host = host();
         let address = process.serve(&gateway, host, patience).await;
         let channel = connect(address).await;
         let (fails_over, kills, process, _tasks) = (false, 0, Some(process), JoinSet::new());
