@@ -50,7 +50,7 @@ impl Talk<'_> {
     }
 
     fn put(&mut self, worker: WorkerId) -> ObjectId {
-        match self.ask(Request::Put { worker, child: None, hold: true }) {
+        match self.ask(Request::Put { worker, child: None, hold: false }) {
             Some(Answer::Object { object, .. }) => object,
             other => panic!("{other:?}"),
         }
@@ -89,7 +89,7 @@ impl Talk<'_> {
     fn run_one(&mut self, results: &[ObjectId], store: u64, succeeded: bool) {
         let [Assignment { operation, attempt, worker }] = self.assign()[..] else { panic!("one task") };
         let run = Run { operation, attempt };
-        self.ask(Request::Put { worker, child: Some(TaskCall { run: Some(run), place: 0 }), hold: false });
+        self.ask(Request::Put { worker, child: Some(TaskCall { run: Some(run), place: 0 }), hold: true });
         for object in results {
             self.ready(*object, store);
         }

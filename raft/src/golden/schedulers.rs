@@ -43,7 +43,7 @@ pub(crate) fn commands() -> Vec<Sample> {
     for (name, request) in requests() {
         add(name, Ray::Ask { scope: SCOPE, origin, request });
     }
-    let put = Request::Put { worker: WORKER, child: None, hold: true };
+    let put = Request::Put { worker: WORKER, child: None, hold: false };
     add("ray/put unstamped", Ray::Ask { scope: SCOPE, origin: Origin::default(), request: put });
     for (name, decision) in decisions() {
         add(name, Ray::Lead { scope: SCOPE, decision });

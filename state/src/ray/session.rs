@@ -31,6 +31,10 @@ impl Sessions {
             if let Err(refusal) = at_most("sessions", self.sessions.len() as u64 + 1, SESSIONS_MAX) {
                 return Some(Err(refusal));
             }
+            // What is refused leaves nothing behind.
+            if let Err(refusal) = at_most("bytes of remembered answers", self.bytes, SESSION_BYTES_MAX) {
+                return Some(Err(refusal));
+            }
             self.sessions.insert(stamp.session, Session::new(now));
         }
         let session = self.sessions.get_mut(&stamp.session).expect("it was just opened");
@@ -111,4 +115,19 @@ fn size(reply: &Reply) -> u64 {
             Ok(Answer::Worker { address, store_address, .. }) => (address.len() + store_address.len()) as u64,
             Ok(_) | Err(_) => 0,
         }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_refused_for_want_of_room_is_not_opened() {
+        let mut sessions = Sessions { bytes: SESSION_BYTES_MAX + 1, ..Sessions::default() };
+        let stamp =
+            Stamp { session: ClientSession(7), sequence: Sequence(1), acknowledged_below: Sequence(1) };
+        let refused = sessions.admit(stamp, TimeMs(5));
+        assert!(matches!(refused, Some(Err(Refusal::Full { .. }))), "{refused:?}");
+        assert_eq!(sessions.len(), 0);
+    }
 }

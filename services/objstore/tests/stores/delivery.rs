@@ -126,7 +126,7 @@ async fn the_rest_of_another_object_is_not_put_behind_the_beginning_of_this_one(
     crate::support::until("the first source is asked", || (!first.asked().is_empty()).then_some(())).await;
     drop(first);
     target.fetch(5, &again.address).await;
-    let got = target.local.get(ObjectId(5), Some(crate::support::PATIENCE)).await.expect("it comes");
+    let got = target.local.get(ObjectId(5), Some(PATIENCE)).await.expect("it comes");
     assert!(got.bytes().expect("mapped") == pattern(6, 3 * MIB), "two objects were mixed");
 }
 
@@ -287,13 +287,13 @@ async fn who_waits_for_what_is_larger_than_the_store_is_told_its_size_and_the_st
         other => panic!("{other:?}"),
     };
     target.fetch(5, source.store.address()).await;
-    told(target.local.get(ObjectId(5), Some(crate::support::PATIENCE)).await);
+    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
     scene.node.until_failed(target.id, 5, "", true).await;
     // Also who asks too late, and who asks by another name.
-    told(target.local.get(ObjectId(5), Some(crate::support::PATIENCE)).await);
+    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
     let name = NotifyAliasRequest { alias_objectid: 6, canonical_objectid: 5, objstoreid: Some(target.id.0) };
     target.client.notify_alias(name).await.expect("acknowledged");
-    let other = target.local.get(ObjectId(6), Some(crate::support::PATIENCE)).await.expect_err("too large");
+    let other = target.local.get(ObjectId(6), Some(PATIENCE)).await.expect_err("too large");
     assert!(other.to_string().contains("2097152"), "{other}");
     let info = target.info().await;
     assert_eq!((info.objectid, info.used_bytes), (Vec::<u64>::new(), 0));
@@ -316,7 +316,7 @@ async fn an_object_that_is_deallocated_on_its_way_does_not_arrive() {
     crate::support::until("it is asked", || (!slow.asked().is_empty()).then_some(())).await;
     let order = DeallocateObjectRequest { canonical_objectid: 5, objstoreid: Some(target.id.0) };
     target.client.deallocate_object(order).await.expect("acknowledged");
-    let deadline = tokio::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     while target.info().await.used_bytes > 0 {
         assert!(tokio::time::Instant::now() < deadline, "its memory stays");
         tokio::time::sleep(Duration::from_millis(5)).await;
