@@ -53,7 +53,9 @@ struct Sample {
 
 /// Runs that many tasks, and looks at the nodes meanwhile.
 pub(super) async fn run(amount: Amount) -> anyhow::Result<Section> {
-    let cluster = Cluster::start(ClusterOptions::tripod()?.with_args([SNAPSHOT_EVERY])).await?;
+    let nodes = || async { Cluster::start(ClusterOptions::tripod()?.with_args([SNAPSHOT_EVERY])).await };
+    // The workers of the trial are gone without a word: those of the run have a cluster of their own.
+    let cluster = nodes().await?;
     let mut options = Options {
         endpoints: cluster.endpoints(),
         job: "default".to_owned(),
@@ -64,9 +66,12 @@ pub(super) async fn run(amount: Amount) -> anyhow::Result<Section> {
         plan: Plan::seconds(TRIAL_S)?,
     };
     let trial = tasks::run(&options).await.context("before the measured run")?;
+    drop(cluster);
     let rate = trial.tasks_per_s.context("the trial did nothing")?;
     let seconds = (amount.tasks as f64 / rate * 1.3).max(TRIAL_S);
     eprintln!("{rate:.0} tasks a second; {} of them take some {seconds:.0} s", amount.tasks);
+    let cluster = nodes().await?;
+    options.endpoints = cluster.endpoints();
     options.plan = Plan::seconds(seconds)?;
 
     let (began, mut samples) = (Instant::now(), Vec::new());

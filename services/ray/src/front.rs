@@ -11,7 +11,6 @@ use tripod_state::{Command, Scope, State};
 
 use crate::binding::Binding;
 use crate::caller::Caller;
-use crate::company::Company;
 use crate::leader::Known;
 use crate::pulse::Pulse;
 use crate::status;
@@ -23,7 +22,6 @@ pub(crate) struct Front {
     pub(crate) binding: Binding,
     pub(crate) pulse: Pulse,
     pub(crate) leader: Known,
-    pub(crate) company: Company,
 }
 
 /// What a call was answered, and what goes beside it.
@@ -60,12 +58,6 @@ impl Front {
         request: ray::Request,
     ) -> Result<Answered, Status> {
         self.pulse.named(job, &caller.origin, &request);
-        let awaited = async {
-            let look = |state: &State| state.ray(job).is_none_or(Ray::is_awaiting);
-            // Who cannot look lets nobody wait.
-            self.gateway.read(Consistency::Local, look).await.unwrap_or(true)
-        };
-        self.company.join(&request, awaited).await;
         let request = self.hinted(job, request).await;
         let scope = Scope { job, service: None };
         let command = ray::Command::Ask { scope, origin: caller.origin, request };

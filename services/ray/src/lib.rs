@@ -31,7 +31,6 @@
 //! | `scheduler`, `store` | `/Scheduler/*` and `/ObjStore/*` of 2016 |
 //! | `native`, `membership` | `tripod.v1.Ray` and `tripod.v1.Membership` |
 //! | `front` | the way from a call to the gateway and back |
-//! | `company` | reports that nobody waits for go with the next call that somebody waits for |
 //! | `binding`, `caller` | which job a call is about, and what its headers say |
 //! | `decode`, `batch`, `values` | requests to the domain's |
 //! | `graph`, `shown`, `failed` | what is shown: to clients of 2016, to people, in the place of a failed object |
@@ -44,7 +43,6 @@
 mod batch;
 mod binding;
 mod caller;
-mod company;
 mod decode;
 mod engine;
 mod failed;

@@ -54,7 +54,6 @@ impl Service {
 
     async fn wait_for(&self, job: JobId, wait: &mut Waiting) -> Result<(), Status> {
         let mut changes = self.front.gateway.watch(Topic::Ray(job));
-        let _waits = self.front.company.wait();
         // Everything that was acknowledged before the call is seen by all looks.
         self.front.read(Consistency::Linearizable, job, |_| ()).await?;
         for look in 0_u32.. {

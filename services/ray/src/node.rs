@@ -10,7 +10,6 @@ use tripod_proto::tripod::v1::membership_server::MembershipServer;
 use tripod_proto::tripod::v1::ray_server::RayServer;
 
 use crate::binding::Binding;
-use crate::company::Company;
 use crate::engine::{self, Connect, Links, Patience};
 use crate::front::Front;
 use crate::leader::{self, Known};
@@ -31,7 +30,6 @@ pub struct Scheduler {
     leader: Known,
     patience: Patience,
     links: Links,
-    company: Company,
 }
 
 impl Scheduler {
@@ -54,7 +52,6 @@ impl Scheduler {
             leader: leader::keep(gateway.clone()),
             patience,
             links: Links::default(),
-            company: Company::default(),
         }
     }
 
@@ -72,7 +69,6 @@ impl Scheduler {
             binding: binding.clone(),
             pulse: self.pulse.clone(),
             leader: self.leader.clone(),
-            company: self.company.clone(),
         };
         let scheduler = SchedulerServer::new(scheduler::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)

@@ -158,12 +158,6 @@ impl Ray {
         }
     }
 
-    /// Whether somebody waits for what workers and stores report: a queued task, or a get.
-    #[must_use]
-    pub fn is_awaiting(&self) -> bool {
-        !self.index.queue.waiting.is_empty() || !self.index.getters.is_empty()
-    }
-
     /// How much there is of what, without looking at every object.
     #[must_use]
     pub fn counts(&self) -> view::Counts {
