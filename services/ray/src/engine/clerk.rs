@@ -10,8 +10,9 @@ use tripod_state::ray::{Decision, Run};
 
 use super::reign::Reign;
 
-/// Notes of one command, and how long the first of them waits for others.
-const NOTES_MAX: usize = 256;
+/// Notes of one command, and how long the first of them waits for others. One command is under way at a time, so there
+/// must be room for all that is carried out meanwhile: with 256 the orders of a busy job piled up.
+const NOTES_MAX: usize = 4_096;
 const GATHER: Duration = Duration::from_millis(10);
 /// Between attempts of a note that did not come into the log.
 const PAUSE: Duration = Duration::from_millis(100);
