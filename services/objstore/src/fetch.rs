@@ -9,6 +9,7 @@ use tripod_proto::ray::{ObjChunk, StreamObjToRequest};
 
 use crate::chunks::CHUNK_BYTES_MAX;
 use crate::ids::ObjectId;
+use crate::made::Made;
 use crate::peers::Peers;
 use crate::shelf::{RoomError, Shelf, WriteError, Writer};
 use crate::table::Life;
@@ -116,7 +117,7 @@ impl Wanted {
         if first || have != total {
             return Err(FetchError::Broke(format!("the stream ended after {have} of {total} bytes")));
         }
-        whole.writer.seal_soon(whole.metadata_offset, None).await.map_err(|error| {
+        whole.writer.seal_soon(whole.metadata_offset, Made::default()).await.map_err(|error| {
             tracing::debug!(object = %self.id, %error, "a fetched object could not be finished");
             FetchError::Unwanted
         })

@@ -22,6 +22,7 @@
 //! | `incarnation` | what belongs to one registration |
 //! | `table`, `forgotten` | the states of objects, pure |
 //! | `shelf` | objects: their states and bytes, room, waiting, writing |
+//! | `made` | what a writer says of an object besides its bytes |
 //! | `value`, `memory`, `mapping`, `spill` | bytes on the heap, in sealed memory, mapped, on disk |
 //! | `service`, `tell`, `chunks` | `/ObjStore/*`, many of its calls in one, and objects as streams |
 //! | `delivery`, `fetch`, `peers` | objects on their way here |
@@ -37,6 +38,7 @@ mod forgotten;
 mod ids;
 mod incarnation;
 pub mod local;
+mod made;
 mod mapping;
 mod memory;
 mod peers;
@@ -52,4 +54,5 @@ mod value;
 pub use config::Config;
 pub use error::Error;
 pub use ids::{ObjectId, Run, StoreId};
+pub use made::{Made, Teller};
 pub use store::{Store, run};

@@ -11,9 +11,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 use tripod_client::wire::{RayCall, RayResult, RayRun, RayWaitRequest, ray_call::Call};
 use tripod_client::{Client, Registration, Scheduler};
+use tripod_objstore::Teller;
 use tripod_proto::ray::{
-    AddContainedObjectIDsRequest, IncrementRefCountRequest, Obj, PutObjRequest, RegisterWorkerReply,
-    RequestObjRequest,
+    AddContainedObjectIDsRequest, IncrementRefCountRequest, Obj, ObjReadyRequest, PutObjRequest,
+    RegisterWorkerReply, RequestObjRequest,
 };
 
 use crate::config::Config;
@@ -152,10 +153,12 @@ impl Process {
         Ok(object)
     }
 
-    /// Writes an object into the store of this machine, which tells the scheduler; and which objects are inside.
+    /// Writes an object into the store of this machine, which tells the scheduler; and which objects are inside. Of a
+    /// result of an attempt the caller tells ([`Self::ready`]), with the end of that.
     pub(crate) async fn write(&self, object: u64, value: &Obj, run: Option<RayRun>) -> Result<(), PutError> {
         let data = Bytes::from(value.encode_to_vec());
-        match self.store.put(object, data, run).await {
+        let teller = if run.is_some() { Teller::Maker } else { Teller::Store };
+        match self.store.put(object, data, run, teller).await {
             // An earlier attempt of the same task wrote it here before its worker died: it is that object.
             Ok(()) | Err((tonic::Code::AlreadyExists, _)) => {}
             Err((code, text)) => return Err(PutError::Store { object, code, text }),
@@ -167,6 +170,12 @@ impl Process {
             self.outbox.tell(vec![call(Call::Increment(counted)), call(Call::Contained(inside))]);
         }
         Ok(())
+    }
+
+    /// Tells that an attempt's result is in the store of this machine.
+    pub(crate) fn ready(&self, object: u64, run: RayRun) -> RayCall {
+        let ready = ObjReadyRequest { objectid: object, objstoreid: self.store.id() };
+        RayCall { run: Some(run), ..call(Call::Ready(ready)) }
     }
 
     /// A reference to an object whose id was inside of a value. The value's own object must still be referred to.

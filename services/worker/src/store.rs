@@ -8,7 +8,7 @@ use tonic::Code;
 use tonic::transport::Endpoint;
 use tripod_client::wire::RayRun;
 use tripod_objstore::local::{Connection, LocalError};
-use tripod_objstore::{ObjectId, Run};
+use tripod_objstore::{Made, ObjectId, Run, Teller};
 use tripod_proto::ray::ObjStoreInfoRequest;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 
@@ -74,15 +74,21 @@ impl Store {
         tokio::time::timeout(CONNECT_TIMEOUT, connecting).await.map_err(late)?
     }
 
+    /// The id under which the scheduler knows it.
+    pub(crate) fn id(&self) -> u64 {
+        self.connection.welcome().store.0
+    }
+
     /// Writes a whole object.
     pub(crate) async fn put(
         &self,
         object: u64,
         data: Bytes,
         run: Option<RayRun>,
+        teller: Teller,
     ) -> Result<(), (Code, String)> {
         let run = run.map(|run| Run { operation: run.operationid, attempt: run.attempt });
-        self.connection.put(ObjectId(object), data, 0, run).await.map_err(refusal)
+        self.connection.put(ObjectId(object), data, 0, Made { run, teller }).await.map_err(refusal)
     }
 
     /// An object, once it is there.

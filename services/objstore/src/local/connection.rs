@@ -24,6 +24,7 @@ use super::incoming::Incoming;
 use super::object::{Draft, LocalError, Object};
 use super::{VERSION, frame, outgoing};
 use crate::ids::{ObjectId, Run, StoreId};
+use crate::made::{Made, Teller};
 
 /// What the store says when a process connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,7 +171,7 @@ impl Connection {
     }
 
     /// Stores a whole object, of any size: small ones travel in the request, others are written to shared memory.
-    /// Afterwards it can be got here; the scheduler is told meanwhile.
+    /// Afterwards it can be got here; the scheduler is told as `made` says.
     ///
     /// # Errors
     /// [`LocalError`].
@@ -179,15 +180,22 @@ impl Connection {
         id: ObjectId,
         data: Bytes,
         metadata_offset: u64,
-        run: Option<Run>,
+        made: impl Into<Made>,
     ) -> Result<(), LocalError> {
+        let made = made.into();
         let size_bytes = data.len() as u64;
         if size_bytes > self.welcome.inline_bytes_max {
             let mut draft = self.create(id, size_bytes).await?;
             draft.write_at(&data, 0)?;
-            return draft.seal(metadata_offset, run).await;
+            return draft.seal(metadata_offset, made).await;
         }
-        let put = LocalPut { objectid: id.0, data, metadata_offset, run: run_of(run) };
+        let put = LocalPut {
+            objectid: id.0,
+            data,
+            metadata_offset,
+            run: run_of(made.run),
+            told_by_maker: made.teller == Teller::Maker,
+        };
         self.sender.ask(Ask::Put(put)).await.map(drop)
     }
 

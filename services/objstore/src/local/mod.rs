@@ -5,6 +5,7 @@
 //! | `frame` | frames, as both sides read and write them |
 //! | `listener` | the socket and its connections |
 //! | `session` | one connection: what it asks, writes and holds |
+//! | `untold` | what its process is to tell the scheduler, and may not have |
 //! | `answer` | refusals, with their codes |
 //! | `outgoing` | replies on their way, with descriptors |
 //! | `connection` | the other side: the library for processes |
@@ -19,6 +20,7 @@ mod listener;
 mod object;
 mod outgoing;
 mod session;
+mod untold;
 
 pub use connection::{Connection, Welcome};
 pub(crate) use listener::Listener;

@@ -11,7 +11,8 @@ use tripod_proto::tripod::v1::local_request::Ask;
 use tripod_proto::tripod::v1::{LocalAbort, LocalRelease, LocalSeal};
 
 use super::connection::{Sender, run_of};
-use crate::ids::{ObjectId, Run};
+use crate::ids::ObjectId;
+use crate::made::{Made, Teller};
 use crate::mapping;
 
 /// Why the store did not do what a process asked.
@@ -149,8 +150,14 @@ impl Draft {
     ///
     /// # Errors
     /// [`LocalError`]. After `FailedPrecondition` for a mapping that is left, sealing can be tried again.
-    pub async fn seal(&mut self, metadata_offset: u64, run: Option<Run>) -> Result<(), LocalError> {
-        let seal = LocalSeal { objectid: self.id.0, metadata_offset, run: run_of(run) };
+    pub async fn seal(&mut self, metadata_offset: u64, made: impl Into<Made>) -> Result<(), LocalError> {
+        let made = made.into();
+        let seal = LocalSeal {
+            objectid: self.id.0,
+            metadata_offset,
+            run: run_of(made.run),
+            told_by_maker: made.teller == Teller::Maker,
+        };
         self.sender.ask(Ask::Seal(seal)).await?;
         self.sealed = true;
         Ok(())

@@ -21,9 +21,11 @@ use tripod_proto::tripod::v1::{
 
 use super::answer::{Answer, get_refused, not_writing, seal_refused, write_refused};
 use super::outgoing::{self, Outgoing, Passed};
+use super::untold::Untold;
 use super::{VERSION, frame};
 use crate::ids::{ObjectId, Run};
 use crate::incarnation::Incarnation;
+use crate::made::{Made, Teller};
 use crate::shelf::{GetError, RoomError, SealFailed, Writer};
 use crate::value::Value;
 
@@ -40,6 +42,7 @@ pub(super) async fn serve(stream: UnixStream, incarnation: Arc<Incarnation>, add
     let (replies, queue) = mpsc::channel(REPLIES_MAX);
     let writing = Arc::clone(&stream);
     let mut session = Session {
+        untold: Untold::new(Arc::clone(&incarnation.shelf)),
         incarnation,
         address,
         replies,
@@ -66,6 +69,7 @@ struct Session {
     replies: mpsc::Sender<Outgoing>,
     greeted: bool,
     writers: HashMap<ObjectId, Writer>,
+    untold: Untold,
     /// Objects passed by descriptor, and how often.
     held: HashMap<ObjectId, (u64, Arc<Value>)>,
     waiting: JoinSet<Done>,
@@ -78,8 +82,8 @@ struct Session {
 enum Done {
     Get { tag: u64, number: u64, id: ObjectId, got: Result<Arc<Value>, Answer> },
     Created { tag: u64, id: ObjectId, created: Result<Writer, Answer> },
-    Put { tag: u64, put: Result<(), Answer> },
-    Sealed { tag: u64, id: ObjectId, writer: Writer, sealed: Result<(), SealFailed> },
+    Put { tag: u64, id: ObjectId, made: Made, put: Result<(), Answer> },
+    Sealed { tag: u64, id: ObjectId, made: Made, writer: Writer, sealed: Result<(), SealFailed> },
 }
 
 /// The connection is to end.
@@ -102,6 +106,7 @@ impl Session {
                     Err(error) if error.is_cancelled() => {}
                     Err(error) => return Err(io::Error::other(error)),
                 },
+                () = self.untold.due() => self.untold.tell_due(),
                 readable = stream.readable() => {
                     readable?;
                     buffer.reserve(4096);
@@ -177,13 +182,13 @@ impl Session {
             return self.refuse(tag, Answer::new(Code::InvalidArgument, text)).await;
         }
         let shelf = Arc::clone(&self.incarnation.shelf);
+        let (id, made) = (ObjectId(put.objectid), made_by(put.run, put.told_by_maker));
         let work = async move {
-            let (id, run) = (ObjectId(put.objectid), run_of(put.run));
             // A copy, so that a small object does not keep a whole buffer of what was read alive.
             let data = Bytes::copy_from_slice(&put.data);
-            shelf.put(id, data, put.metadata_offset, run).await.map_err(|error| write_refused(&error))
+            shelf.put(id, data, put.metadata_offset, made).await.map_err(|error| write_refused(&error))
         };
-        self.begin(async move { Done::Put { tag, put: work.await } }).await
+        self.begin(async move { Done::Put { tag, id, made, put: work.await } }).await
     }
 
     async fn create(&mut self, tag: u64, create: LocalCreate) -> Result<(), Broken> {
@@ -215,10 +220,10 @@ impl Session {
         let Some(mut writer) = self.writers.remove(&id) else {
             return self.refuse(tag, not_writing(id)).await;
         };
-        let (metadata_offset, run) = (seal.metadata_offset, run_of(seal.run));
+        let (metadata_offset, made) = (seal.metadata_offset, made_by(seal.run, seal.told_by_maker));
         let work = async move {
-            let sealed = writer.seal_soon(metadata_offset, run).await;
-            Done::Sealed { tag, id, writer, sealed }
+            let sealed = writer.seal_soon(metadata_offset, made).await;
+            Done::Sealed { tag, id, made, writer, sealed }
         };
         self.begin(work).await
     }
@@ -276,8 +281,16 @@ impl Session {
 
     async fn done(&mut self, done: Done) -> Result<(), Broken> {
         match done {
-            Done::Put { tag, put } => self.answer(tag, put).await,
-            Done::Sealed { tag, id, writer, sealed } => {
+            Done::Put { tag, id, made, put } => {
+                if put.is_ok() {
+                    self.untold.note(id, made);
+                }
+                self.answer(tag, put).await
+            }
+            Done::Sealed { tag, id, made, writer, sealed } => {
+                if sealed.is_ok() {
+                    self.untold.note(id, made);
+                }
                 if let Err(SealFailed::MappingLeft(_)) = &sealed {
                     // The process may unmap it and try again.
                     self.writers.insert(id, writer);
@@ -369,6 +382,7 @@ impl Session {
     }
 }
 
-fn run_of(run: Option<LocalRun>) -> Option<Run> {
-    run.map(|run| Run { operation: run.operationid, attempt: run.attempt })
+fn made_by(run: Option<LocalRun>, told_by_maker: bool) -> Made {
+    let run = run.map(|run| Run { operation: run.operationid, attempt: run.attempt });
+    Made { run, teller: if told_by_maker { Teller::Maker } else { Teller::Store } }
 }

@@ -20,8 +20,9 @@ use self::item::{Items, Place};
 pub(crate) use self::room::RoomError;
 pub(crate) use self::writer::{SealFailed, WriteError, Writer};
 use crate::ids::{ObjectId, Run};
+use crate::made::Made;
 use crate::spill::Directory;
-use crate::table::{Delivery, Life, Refusal, Table};
+use crate::table::{Delivery, Found, Life, Refusal, Table};
 use crate::value::{Gauge, Value};
 
 /// What the scheduler is told of an object.
@@ -117,12 +118,22 @@ impl Shelf {
         id: ObjectId,
         bytes: Bytes,
         metadata_offset: u64,
-        run: Option<Run>,
+        made: Made,
     ) -> Result<(), WriteError> {
         let mut begun = self.begin(id)?;
         let charge = self.reserve(bytes.len() as u64).await?;
-        begun.finish(Value::inline(bytes, metadata_offset, charge), run)?;
+        begun.finish(Value::inline(bytes, metadata_offset, charge), made)?;
         Ok(())
+    }
+
+    /// Has the scheduler told of those objects that are still here: their makers may not have.
+    pub(crate) fn tell_ready(&self, made: impl IntoIterator<Item = (ObjectId, Option<Run>)>) {
+        let inner = self.inner.lock();
+        for (object, run) in made {
+            if inner.table.find(object) == Found::Ready(object) {
+                _ = self.reports.send(Report::Ready { object, run });
+            }
+        }
     }
 
     /// Ids that can be got here, aliases included, in ascending order.

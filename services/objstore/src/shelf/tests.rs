@@ -35,7 +35,7 @@ fn pattern(id: ObjectId, len: usize) -> Vec<u8> {
 async fn store(shelf: &Arc<Shelf>, id: ObjectId, len: usize) -> Result<(), WriteError> {
     let mut writer = shelf.create(id, len as u64).await?;
     writer.append(0, &pattern(id, len)).expect("memory");
-    writer.seal(0, None).expect("no mapping is left");
+    writer.seal(0, Made::default()).expect("no mapping is left");
     Ok(())
 }
 
@@ -53,7 +53,7 @@ fn spilled_files(disk: &Path) -> Vec<std::path::PathBuf> {
 #[tokio::test]
 async fn what_is_used_is_counted_and_given_back() {
     let Scene { shelf, disk: _disk, .. } = scene(1 << 20, 0);
-    shelf.put(X, Bytes::from_static(b"0123456789"), 0, None).await.expect("room");
+    shelf.put(X, Bytes::from_static(b"0123456789"), 0, Made::default()).await.expect("room");
     store(&shelf, Y, 5000).await.expect("room");
     store(&shelf, Z, 7).await.expect("room");
     assert_eq!(shelf.usage().used_bytes, 10 + 8192 + 7);
@@ -217,7 +217,7 @@ async fn gets_wait_and_those_that_are_dropped_leave_nothing_behind() {
         })
         .collect();
     let run = Run { operation: 5, attempt: 2 };
-    shelf.put(X, Bytes::from_static(b"abc"), 0, Some(run)).await.expect("room");
+    shelf.put(X, Bytes::from_static(b"abc"), 0, Some(run).into()).await.expect("room");
     for get in waiting {
         assert_eq!(get.await.expect("ended").expect("here"), &b"abc"[..]);
     }
@@ -233,7 +233,7 @@ async fn a_get_of_an_alias_waits_for_the_alias_and_ends_with_the_object() {
         tokio::spawn(async move { read(&shelf, Y).await })
     };
     assert_eq!(shelf.alias(Y, X), Err(Refusal::CanonicalAbsent(X)));
-    shelf.put(X, Bytes::from_static(b"abc"), 0, None).await.expect("room");
+    shelf.put(X, Bytes::from_static(b"abc"), 0, Made::default()).await.expect("room");
     shelf.alias(Y, X).expect("here");
     assert_eq!(waiting.await.expect("ended").expect("here"), &b"abc"[..]);
     shelf.deallocate(X);
@@ -246,7 +246,7 @@ async fn a_writer_whose_object_was_deallocated_is_told() {
     let mut writer = shelf.create(X, 100).await.expect("room");
     shelf.deallocate(X);
     assert!(writer.append(0, &[0; 100]).is_err());
-    assert!(matches!(writer.seal(0, None), Err(SealFailed::Refused(Refusal::Gone(X)))));
+    assert!(matches!(writer.seal(0, Made::default()), Err(SealFailed::Refused(Refusal::Gone(X)))));
     drop(writer);
     assert!(reports.try_recv().is_err(), "nothing became ready");
     assert_eq!(shelf.usage().used_bytes, 0);

@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{Place, Report, RoomError, Shelf};
-use crate::ids::{ObjectId, Run};
+use crate::ids::ObjectId;
+use crate::made::{Made, Teller};
 use crate::memory;
 use crate::table::{Life, Refusal};
 use crate::value::{Charge, Value};
@@ -51,15 +52,17 @@ pub(super) struct Begun {
 
 impl Begun {
     /// The object is whole: wakes who waits for it, and has the scheduler told.
-    pub(super) fn finish(&mut self, value: Value, run: Option<Run>) -> Result<(), Refusal> {
+    pub(super) fn finish(&mut self, value: Value, made: Made) -> Result<(), Refusal> {
         let mut inner = self.shelf.inner.lock();
         inner.table.finish(self.id, self.life)?;
         self.finished = true;
         inner.items.set(self.id, Place::Memory(Arc::new(value)));
         inner.waiting.wake(self.id, None);
-        // Under the lock, so that reports have the order in which objects became ready. Without a receiver the
-        // store registers anew and nobody is to be told.
-        _ = self.shelf.reports.send(Report::Ready { object: self.id, run });
+        if made.teller == Teller::Store {
+            // Under the lock, so that reports have the order in which objects became ready. Without a receiver the
+            // store registers anew and nobody is to be told.
+            _ = self.shelf.reports.send(Report::Ready { object: self.id, run: made.run });
+        }
         Ok(())
     }
 }
@@ -171,11 +174,11 @@ impl Writer {
     pub(crate) async fn seal_soon(
         &mut self,
         metadata_offset: u64,
-        run: Option<Run>,
+        made: Made,
     ) -> Result<(), SealFailed> {
         let deadline = Instant::now() + SEAL_PATIENCE;
         loop {
-            match self.seal(metadata_offset, run) {
+            match self.seal(metadata_offset, made) {
                 Err(SealFailed::MappingLeft(_)) if Instant::now() < deadline => sleep(SEAL_PAUSE).await,
                 sealed => return sealed,
             }
@@ -186,7 +189,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`SealFailed`]. After [`SealFailed::MappingLeft`] it can be tried again.
-    pub(crate) fn seal(&mut self, metadata_offset: u64, run: Option<Run>) -> Result<(), SealFailed> {
+    pub(crate) fn seal(&mut self, metadata_offset: u64, made: Made) -> Result<(), SealFailed> {
         let id = self.begun.id;
         self.begun.shelf.check_current(id, self.begun.life)?;
         let reader = match &self.target {
@@ -212,7 +215,7 @@ impl Writer {
             (Target::Memory(_), Some(file)) => Value::sealed(file, self.size_bytes, metadata_offset, charge),
             (Target::Memory(_), None) => return Err(Refusal::Gone(id).into()),
         };
-        self.begun.finish(value, run)?;
+        self.begun.finish(value, made)?;
         Ok(())
     }
 }

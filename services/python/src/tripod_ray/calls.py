@@ -264,6 +264,23 @@ class Alias(Call):
         call.run.operationid, call.run.attempt = self.run
 
 
+class Ready(Call):
+    """A result of an attempt is in this machine's store."""
+
+    __slots__ = ("objectid", "objstoreid", "run")
+
+    def __init__(self, objectid, objstoreid, run):
+        super().__init__()
+        self.objectid = objectid
+        self.objstoreid = objstoreid
+        self.run = run
+
+    def write(self, call, workerid):
+        call.ready.objectid = self.objectid
+        call.ready.objstoreid = self.objstoreid
+        call.run.operationid, call.run.attempt = self.run
+
+
 class Idle(Call):
     """The worker can take a task; `ended` is how the one before ended: whether it succeeded, and a text."""
 

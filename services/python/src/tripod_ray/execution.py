@@ -222,6 +222,8 @@ class _Report:
         self._run = run
         self._name = _name(task)
         self._results = list(task.result)
+        # Those that are stored when all outputs are, of which the report tells the scheduler.
+        self._made = []
         self._lock = threading.Lock()
         self._left = 1
         self._error = None
@@ -236,7 +238,10 @@ class _Report:
                 self._stored(None)
             else:
                 self._process.contain(objectid, output)
-                self._process.store.put(objectid, output, self._run, self._stored, soon=soon)
+                self._made.append(objectid)
+                self._process.store.put(
+                    objectid, output, self._run, self._stored, soon=soon, told_by_maker=True
+                )
         self._stored(None)
 
     def fail(self, error):
@@ -267,6 +272,8 @@ class _Report:
             if self._left:
                 return
         if self._error is None:
+            for objectid in self._made:
+                self._process.outbox.post(calls.Ready(objectid, self._process.objstoreid, self._run))
             self.end()
         else:
             self.fail(TaskError(self._name, None, f"a result cannot be stored: {self._error}"))

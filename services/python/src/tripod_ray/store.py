@@ -125,14 +125,14 @@ class StoreConnection:
             raise StoreError(reply.text or f"the object store refused with code {reply.code}", reply.code)
         return reply, descriptor
 
-    def put(self, objectid, packed, run, answered, before_ready=None, soon=False):
+    def put(self, objectid, packed, run, answered, before_ready=None, soon=False, told_by_maker=False):
         """Stores an object. `answered(error)` is called with None when it can be read here, perhaps in the
         reader's thread. A large one is written by the calling thread, which waits for room. `before_ready` is
         called after that and before the object becomes readable. With `soon` others may be written with it, a
-        few milliseconds later at most."""
+        few milliseconds later at most. With `told_by_maker` the caller tells the scheduler that it is there."""
         if packed.size_bytes > self.inline_bytes_max:
             try:
-                request = self._write_large(objectid, packed, run)
+                request = self._write_large(objectid, packed, run, told_by_maker)
             except StoreError as error:
                 answered(error)
                 return
@@ -141,7 +141,7 @@ class StoreConnection:
             request.put.objectid = objectid
             request.put.data = packed.whole()
             request.put.metadata_offset = packed.metadata_offset
-            _set_run(request.put, run)
+            _set_maker(request.put, run, told_by_maker)
         if before_ready is not None:
             before_ready()
         self._append([request], lambda _, reply, __: answered(_failure(reply)))
@@ -150,7 +150,7 @@ class StoreConnection:
         else:
             self.flush()
 
-    def _write_large(self, objectid, packed, run):
+    def _write_large(self, objectid, packed, run, told_by_maker):
         """Writes a large object, and answers with the request that makes it readable. Raises `StoreError`."""
         descriptor = self._create(objectid, packed.size_bytes)
         try:
@@ -161,7 +161,7 @@ class StoreConnection:
         seal = wire.LocalRequest()
         seal.seal.objectid = objectid
         seal.seal.metadata_offset = packed.metadata_offset
-        _set_run(seal.seal, run)
+        _set_maker(seal.seal, run, told_by_maker)
         return seal
 
     def _create(self, objectid, size_bytes):
@@ -373,9 +373,11 @@ def _failure(reply):
     return None
 
 
-def _set_run(message, run):
+def _set_maker(message, run, told_by_maker):
     if run is not None:
         message.run.operationid, message.run.attempt = run
+    if told_by_maker:
+        message.told_by_maker = True
 
 
 def _write_all(descriptor, view, place):

@@ -64,8 +64,9 @@ async fn finish(process: Process, executed: Executed) -> Result<(), Lost> {
         let object = failed::write(&error);
         calls.clear();
         for (place, result) in task.result.iter().enumerate().filter(|(place, _)| wanted(*place)) {
-            if let Err(error) = lost(process.write(*result, &object, run).await).await? {
-                outcome = Err(format!("{text}; result {place} could not be written: {error}"));
+            match lost(process.write(*result, &object, run).await).await? {
+                Ok(()) => calls.extend(run.map(|run| process.ready(*result, run))),
+                Err(error) => outcome = Err(format!("{text}; result {place} could not be written: {error}")),
             }
         }
     }
@@ -114,10 +115,11 @@ async fn write(
                 continue;
             }
         };
-        if wanted(place)
-            && let Err(error) = lost(process.write(*result, &value, run).await).await?
-        {
-            return Ok(Err(format!("result {place}: {error}")));
+        if wanted(place) {
+            if let Err(error) = lost(process.write(*result, &value, run).await).await? {
+                return Ok(Err(format!("result {place}: {error}")));
+            }
+            calls.extend(run.map(|run| process.ready(*result, run)));
         }
         // The object has references of its own by now.
         drop(inside);
