@@ -13,7 +13,8 @@
 //! * A finished object never changes: its memory is sealed against writing before anybody can get it.
 //! * Memory and disk are never taken beyond their limits; beyond them there is a refusal.
 //! * An object that somebody holds is not moved to disk.
-//! * An object that became ready is reported until the scheduler has answered, in order, and counts once.
+//! * An object that became ready is reported until the scheduler has answered, in order, and counts once. Of what its maker
+//!   reports the store does so only if the maker is gone, or after a while.
 //! * No request ends the process: what was fatal in the store of August 2016 is an error to whoever asked.
 //!
 //! | module | what |

@@ -26,15 +26,17 @@ class Scripted:
         if path == wire.REGISTER_WORKER:
             return wire.RegisterWorkerReply(workerid=4).SerializeToString()
         self.gate.wait(60)
-        if path != wire.BATCH:
-            self.batches.append([path])
-            return b""
-        batch = wire.RayBatchRequest.FromString(data)
-        self.batches.append([describe(call) for call in batch.calls])
+        self.batches.append([path])
+        return b""
+
+    def batch(self, message, session):
+        self.sequences.append((message.seq, message.acked))
+        self.gate.wait(60)
+        self.batches.append([describe(call) for call in message.batch.calls])
         response = wire.RayBatchResponse()
-        for call in batch.calls:
+        for call in message.batch.calls:
             self.answer(call, response.results.add())
-        return response.SerializeToString()
+        return response
 
     def accept(self, call, result):
         if call.HasField("submit"):

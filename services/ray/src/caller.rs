@@ -20,7 +20,7 @@ const SESSION_DIGITS: usize = 32;
 pub(crate) struct Caller {
     pub(crate) origin: Origin,
     /// It has a session, so it will name itself.
-    pub(crate) has_session: bool,
+    pub(crate) session: Option<ClientSession>,
     pub(crate) run: Option<Run>,
     pub(crate) child: Option<TaskCall>,
     pub(crate) options: TaskOptions,
@@ -41,7 +41,7 @@ impl Caller {
                 stamp: stamp(metadata, session)?,
                 process: number(metadata, metadata::RAY_WORKER)?.map(WorkerId),
             },
-            has_session: session.is_some(),
+            session,
             run,
             child: number(metadata, metadata::RAY_CHILD)?.map(|place| TaskCall { run, place }),
             options: options(metadata)?,
@@ -52,6 +52,23 @@ impl Caller {
             extended: flag(metadata, metadata::RAY_EXTENDED)?,
             freshness: freshness(metadata)?,
         })
+    }
+
+    /// The same at a place of its session, which a message says instead of the metadata.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`: there is no session, or no such place.
+    pub(crate) fn at(mut self, sequence: u64, answered: u64) -> Result<Self, Status> {
+        let session = self.session.ok_or_else(|| missing(metadata::RAY_SESSION, "seq"))?;
+        if sequence == 0 {
+            return Err(malformed("seq", "0", "at least 1"));
+        }
+        self.origin.stamp = Some(Stamp {
+            session,
+            sequence: Sequence(sequence),
+            acknowledged_below: Sequence(answered.saturating_add(1)),
+        });
+        Ok(self)
     }
 }
 
@@ -173,7 +190,7 @@ mod tests {
         let caller = caller(&[]).unwrap();
         assert_eq!(caller.origin, Origin::default());
         assert_eq!((caller.run, caller.child, caller.slots), (None, None, 1));
-        assert_eq!((caller.extended, caller.has_session), (false, false));
+        assert_eq!((caller.extended, caller.session), (false, None));
         assert_eq!(caller.options, TaskOptions::default());
         assert_eq!(caller.freshness, Consistency::Linearizable);
     }

@@ -24,7 +24,7 @@ pub(crate) fn register_worker(caller: &Caller, request: pb::RegisterWorkerReques
         host: request.node_ip_address,
         store: request.objstore_address,
         role: if request.is_driver { Role::Driver } else { Role::Worker },
-        attributed: caller.has_session,
+        attributed: caller.session.is_some(),
         extended: caller.extended,
         slots: caller.slots,
     })

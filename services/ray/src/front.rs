@@ -4,6 +4,7 @@ use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::metadata;
+use tripod_proto::tripod::v1::RayBatchRequest;
 use tripod_state::ids::JobId;
 use tripod_state::ray::ids::WorkerId;
 use tripod_state::ray::{self, Answer, Ray};
@@ -13,7 +14,7 @@ use crate::binding::Binding;
 use crate::caller::Caller;
 use crate::leader::Known;
 use crate::pulse::Pulse;
-use crate::status;
+use crate::{batch, status};
 
 /// A gateway as the calls of one port see it.
 #[derive(Clone)]
@@ -62,7 +63,20 @@ impl Front {
         let scope = Scope { job, service: None };
         let command = ray::Command::Ask { scope, origin: caller.origin, request };
         let (answer, replayed) = status::answer(self.gateway.submit(Command::Ray(command)).await)?;
-        Ok(Answered { job, answer, replayed, can_follow: caller.has_session })
+        Ok(Answered { job, answer, replayed, can_follow: caller.session.is_some() })
+    }
+
+    /// Replicates a batch of a caller.
+    pub(crate) async fn batch(
+        &self,
+        job: JobId,
+        mut caller: Caller,
+        message: RayBatchRequest,
+    ) -> Result<Answered, Status> {
+        if let Some(worker) = message.workerid {
+            caller.origin.process = Some(WorkerId(worker));
+        }
+        self.submit(job, &caller, batch::decode(message.calls)?).await
     }
 
     /// Where there is an idle worker for the only task of a request, it is named with it: a cluster with little to do
@@ -105,12 +119,7 @@ impl Front {
         encode: impl FnOnce(Answer) -> Result<R, Status>,
     ) -> Result<Response<R>, Status> {
         let Answered { answer, replayed, can_follow, .. } = answered;
-        let encoded = encode(answer).map_err(|status| match status.code() {
-            // The answer of an earlier call, which was another one: the client's mistake and not ours.
-            Code::Internal if replayed => status::reused(),
-            _ => status,
-        });
-        let mut response = Response::new(encoded?);
+        let mut response = Response::new(encoded(answer, replayed, encode)?);
         if replayed {
             response.metadata_mut().insert(metadata::RAY_REPLAYED, MetadataValue::from_static("1"));
         }
@@ -119,6 +128,19 @@ impl Front {
         }
         Ok(response)
     }
+}
+
+/// The answer, encoded.
+pub(crate) fn encoded<R>(
+    answer: Answer,
+    replayed: bool,
+    encode: impl FnOnce(Answer) -> Result<R, Status>,
+) -> Result<R, Status> {
+    encode(answer).map_err(|status| match status.code() {
+        // The answer of an earlier call, which was another one: the client's mistake and not ours.
+        Code::Internal if replayed => status::reused(),
+        _ => status,
+    })
 }
 
 /// The only task that a request submits, and the place for the hint.

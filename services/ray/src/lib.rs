@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `node` | what the binary mounts and runs |
 //! | `scheduler`, `store` | `/Scheduler/*` and `/ObjStore/*` of 2016 |
-//! | `native`, `membership` | `tripod.v1.Ray` and `tripod.v1.Membership` |
+//! | `native`, `line`, `membership` | `tripod.v1.Ray`, `RayLine` and `Membership` |
 //! | `front` | the way from a call to the gateway and back |
 //! | `binding`, `caller` | which job a call is about, and what its headers say |
 //! | `decode`, `batch`, `values` | requests to the domain's |
@@ -49,6 +49,7 @@ mod failed;
 mod front;
 mod graph;
 mod leader;
+mod line;
 mod membership;
 mod native;
 mod node;

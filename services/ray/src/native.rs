@@ -11,7 +11,7 @@ use tripod_proto::tripod::v1::ray_server::Ray;
 use tripod_state::Topic;
 use tripod_state::ids::JobId;
 use tripod_state::ray::Ray as Scheduler;
-use tripod_state::ray::ids::{ObjectId, StoreId, WorkerId};
+use tripod_state::ray::ids::{ObjectId, StoreId};
 use tripod_state::ray::view::{Availability, TaskState};
 
 use crate::caller::Caller;
@@ -123,13 +123,9 @@ impl Waiting {
 impl Ray for Service {
     async fn batch(&self, request: Request<pb::RayBatchRequest>) -> Outcome<pb::RayBatchResponse> {
         let (metadata, _, message) = request.into_parts();
-        let mut caller = Caller::of(&metadata)?;
-        if let Some(worker) = message.workerid {
-            caller.origin.process = Some(WorkerId(worker));
-        }
-        let asked = batch::decode(message.calls)?;
+        let caller = Caller::of(&metadata)?;
         let job = self.front.job(&metadata).await?;
-        let answered = self.front.submit(job, &caller, asked).await?;
+        let answered = self.front.batch(job, caller, message).await?;
         let replayed = answered.replayed;
         self.front.respond(answered, |answer| batch::encode(answer, replayed))
     }

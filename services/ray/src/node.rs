@@ -7,6 +7,7 @@ use tripod_gateway::Gateway;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::ray::scheduler_server::SchedulerServer;
 use tripod_proto::tripod::v1::membership_server::MembershipServer;
+use tripod_proto::tripod::v1::ray_line_server::RayLineServer;
 use tripod_proto::tripod::v1::ray_server::RayServer;
 
 use crate::binding::Binding;
@@ -15,7 +16,7 @@ use crate::front::Front;
 use crate::leader::{self, Known};
 use crate::oversize::Oversize;
 use crate::pulse::{Heard, Pulse};
-use crate::{membership, native, scheduler, store};
+use crate::{line, membership, native, scheduler, store};
 
 /// Bytes of one message that are decoded: a batch of many tasks, or a function with what it captured. What is larger
 /// belongs into an object.
@@ -76,9 +77,13 @@ impl Scheduler {
         let ray = RayServer::new(native::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(usize::MAX);
+        let line = RayLineServer::new(line::Service::new(front.clone()))
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(usize::MAX);
         routes
             .add_service(Oversize(scheduler))
             .add_service(Oversize(ray))
+            .add_service(Oversize(line))
             .add_service(Oversize(ObjStoreServer::new(store::Service::new(front.clone()))))
             .add_service(Oversize(MembershipServer::new(membership::Service::new(front))))
     }

@@ -43,13 +43,21 @@ where
 
 /// A failed decode is answered before any message, so its status is in the headers.
 fn mend<Body: Default>(response: http::Response<Body>) -> http::Response<Body> {
-    match Status::from_header_map(response.headers()) {
-        Some(status) if status.code() == Code::OutOfRange && status.message().starts_with(TOO_LARGE) => {
-            Status::resource_exhausted(status.message()).into_http()
+    match Status::from_header_map(response.headers()).as_ref().and_then(mended) {
+        Some(status) => status.into_http(),
+        None => response,
+    }
+}
+
+/// What a status that means an undecodable message should be; `None` if it means something else.
+pub(crate) fn mended(status: &Status) -> Option<Status> {
+    match status.code() {
+        Code::OutOfRange if status.message().starts_with(TOO_LARGE) => {
+            Some(Status::resource_exhausted(status.message()))
         }
-        Some(status) if status.code() == Code::Internal && status.message().starts_with(NO_MESSAGE) => {
-            Status::invalid_argument(status.message()).into_http()
+        Code::Internal if status.message().starts_with(NO_MESSAGE) => {
+            Some(Status::invalid_argument(status.message()))
         }
-        _ => response,
+        _ => None,
     }
 }

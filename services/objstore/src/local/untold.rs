@@ -53,3 +53,62 @@ impl Drop for Untold {
         self.shelf.tell_ready(self.made.drain(..).map(|(_, object, run)| (object, run)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::shelf::{Limits, Report};
+
+    const RUN: Option<Run> = Some(Run { operation: 7, attempt: 1 });
+    const MAKER: Made = Made { run: RUN, teller: Teller::Maker };
+
+    fn shelf() -> (Arc<Shelf>, mpsc::UnboundedReceiver<Report>) {
+        let (sender, reports) = mpsc::unbounded_channel();
+        let limits = Limits { capacity_bytes: 1000, inline_bytes_max: 1000, anew: Duration::ZERO };
+        (Shelf::new(limits, Arc::default(), None, sender), reports)
+    }
+
+    async fn put(shelf: &Arc<Shelf>, untold: &mut Untold, object: u64, made: Made) {
+        let object = ObjectId(object);
+        shelf.put(object, Bytes::from_static(b"abc"), 0, made).await.expect("room");
+        untold.note(object, made);
+    }
+
+    fn ready(object: u64) -> Report {
+        Report::Ready { object: ObjectId(object), run: RUN }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_its_maker_tells_is_told_after_a_while_if_it_is_still_there() {
+        let (shelf, mut reports) = shelf();
+        let mut untold = Untold::new(Arc::clone(&shelf));
+        put(&shelf, &mut untold, 1, MAKER).await;
+        put(&shelf, &mut untold, 2, MAKER).await;
+        put(&shelf, &mut untold, 3, RUN.into()).await;
+        assert_eq!(reports.try_recv(), Ok(ready(3)), "the store tells of what nobody else does");
+        shelf.deallocate(ObjectId(1));
+        tokio::time::advance(PATIENCE / 2).await;
+        put(&shelf, &mut untold, 4, MAKER).await;
+        let began = Instant::now();
+        untold.due().await;
+        untold.tell_due();
+        assert!(began.elapsed() >= PATIENCE / 2);
+        assert_eq!((reports.try_recv(), reports.try_recv().is_err()), (Ok(ready(2)), true));
+        untold.due().await;
+        untold.tell_due();
+        assert_eq!(reports.try_recv(), Ok(ready(4)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_maker_that_is_gone_may_not_have_told_is_told_at_once() {
+        let (shelf, mut reports) = shelf();
+        let mut untold = Untold::new(Arc::clone(&shelf));
+        put(&shelf, &mut untold, 1, MAKER).await;
+        assert!(reports.try_recv().is_err());
+        drop(untold);
+        assert_eq!(reports.try_recv(), Ok(ready(1)));
+    }
+}

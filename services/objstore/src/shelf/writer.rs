@@ -171,11 +171,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Self::seal`].
-    pub(crate) async fn seal_soon(
-        &mut self,
-        metadata_offset: u64,
-        made: Made,
-    ) -> Result<(), SealFailed> {
+    pub(crate) async fn seal_soon(&mut self, metadata_offset: u64, made: Made) -> Result<(), SealFailed> {
         let deadline = Instant::now() + SEAL_PATIENCE;
         loop {
             match self.seal(metadata_offset, made) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tripod_objstore::local::Connection;
-use tripod_objstore::{Error, ObjectId, Run};
+use tripod_objstore::{Error, Made, ObjectId, Run, Teller};
 use tripod_proto::tripod::v1::heartbeat_request::Kind;
 use tripod_proto::tripod::v1::heartbeat_response::Order;
 
@@ -162,4 +162,21 @@ async fn a_store_ends_when_its_own_process_says_so() {
     let heard =
         async move { node.until("a heartbeat", |facts| (!facts.beats.is_empty()).then_some(())).await };
     assert!(tripod_objstore::run(scene.config(), heard).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_a_process_ends_without_having_told_is_told_by_the_store() {
+    let scene = Scene::new().await;
+    let store = scene.store().await;
+    let worker = Connection::open(store.store.socket(), Some(4)).await.expect("connected");
+    let run = Run { operation: 5, attempt: 2 };
+    let made = Made { run: Some(run), teller: Teller::Maker };
+    for (object, len) in [(1, 10), (2, 1 << 20)] {
+        worker.put(ObjectId(object), vec![1; len].into(), 0, made).await.expect("stored");
+    }
+    drop(worker);
+    scene.node.until_ready(store.id, 1).await;
+    scene.node.until_ready(store.id, 2).await;
+    let told = scene.node.facts.lock().expect("not poisoned").ready.clone();
+    assert!(told.iter().all(|told| told.run == Some((5, 2))), "{told:?}");
 }

@@ -8,6 +8,7 @@ import grpc
 
 from . import wire
 from .errors import RefusedError, UnreachableError
+from .line import Line, LineEnded
 
 # A node without a leader holds calls for 10 s before it says so; a frozen node says nothing.
 ATTEMPT_S = 12.0
@@ -42,6 +43,9 @@ class Link:
         self._at = 0
         self._channels = {}
         self._calls = {}
+        # The stream of batches, and to which node it goes; and nodes that serve none.
+        self._line, self._line_at = None, None
+        self._without_lines = set()
         self._closed = False
 
     def call(self, path, request, metadata=(), patience_s=PATIENCE_S, attempt_s=ATTEMPT_S, trailers=None):
@@ -51,26 +55,65 @@ class Link:
         something needs the metadata of a session. A dict that is given as `trailers` is filled with the
         answer's. Raises `RefusedError`, or `UnreachableError` after `patience_s`.
         """
+        def once(at, left_s):
+            call = self._call(at, path)
+            answer, sent = call.with_call(
+                request, timeout=max(0.05, min(attempt_s, left_s)), metadata=(*self._job, *metadata)
+            )
+            self._follow(at, sent.initial_metadata())
+            if trailers is not None:
+                trailers.update(sent.initial_metadata() or ())
+                trailers.update(sent.trailing_metadata() or ())
+            return answer
+
+        return self._try(path, once, patience_s)
+
+    def batch(self, message, session):
+        """Sends a `RayLineRequest` of a session, and answers with its `RayBatchResponse`. Raises as `call` does.
+        Only one thread may be here at a time."""
+        encoded = message.SerializeToString()
+
+        def once(at, left_s):
+            if at not in self._without_lines:
+                try:
+                    return self._ask_line(at, encoded, session)
+                except grpc.RpcError as error:
+                    if error.code() != grpc.StatusCode.UNIMPLEMENTED:
+                        raise
+                    # A node of an earlier version.
+                    self._without_lines.add(at)
+            metadata = (
+                *self._job,
+                (wire.SESSION, session),
+                (wire.SEQ, str(message.seq)),
+                (wire.ACKED, str(message.acked)),
+            )
+            call = self._call(at, wire.BATCH)
+            data, sent = call.with_call(
+                message.batch.SerializeToString(),
+                timeout=max(0.05, min(ATTEMPT_S, left_s)),
+                metadata=metadata,
+            )
+            self._follow(at, sent.initial_metadata())
+            return wire.RayBatchResponse.FromString(data)
+
+        return self._try(wire.BATCH, once, PATIENCE_S)
+
+    def _try(self, path, once, patience_s):
+        """What `once(node, seconds left)` answers, for one node after the other."""
         end = time.monotonic() + patience_s
         failures = 0
         while True:
             at = self._at
-            left = end - time.monotonic()
             try:
                 if self._closed:
                     raise UnreachableError("the connection to the cluster was closed")
-                call = self._call(at, path)
-                answer, sent = call.with_call(
-                    request, timeout=max(0.05, min(attempt_s, left)), metadata=(*self._job, *metadata)
-                )
-                self._follow(at, sent.initial_metadata())
-                if trailers is not None:
-                    trailers.update(sent.initial_metadata() or ())
-                    trailers.update(sent.trailing_metadata() or ())
-                return answer
+                return once(at, end - time.monotonic())
             except ValueError as error:
                 # A channel that another thread closed.
                 raise UnreachableError(f"the connection to the cluster was closed: {error}") from None
+            except LineEnded as error:
+                self._check_patience(path, end, error)
             except grpc.RpcError as error:
                 self._judge(error, path, end)
             failures += 1
@@ -82,6 +125,7 @@ class Link:
         with self._lock:
             self._closed = True
             channels, self._channels = list(self._channels.values()), {}
+        self._drop_line()
         for channel in channels:
             channel.close()
 
@@ -94,18 +138,46 @@ class Link:
         its_word = wire.REASON in trailers or code not in _AGAIN
         if its_word and wire.OUTAGE not in trailers:
             raise RefusedError(code.value[0], error.details(), trailers.get(wire.REASON, "")) from None
+        self._check_patience(path, end, error.details())
+
+    def _check_patience(self, path, end, why):
         if time.monotonic() >= end or self._closed:
             raise UnreachableError(
-                f"{path}: no node of {', '.join(self.endpoints)} answered: {error.details()}"
+                f"{path}: no node of {', '.join(self.endpoints)} answered: {why}"
             ) from None
+
+    def _ask_line(self, at, encoded, session):
+        """Over the stream to that node, which is opened if there is none."""
+        line = self._line
+        if line is None or self._line_at != at:
+            self._drop_line()
+            metadata = (*self._job, (wire.SESSION, session))
+            line = Line(self._channel(at).stream_stream(wire.LINE), metadata)
+            self._line, self._line_at = line, at
+        try:
+            answer = line.ask(encoded)
+        except BaseException:
+            # What comes on it now is the answer to something else.
+            self._drop_line()
+            raise
+        if answer.leader:
+            self._go_to(at, answer.leader)
+        return answer.batch
+
+    def _drop_line(self):
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
 
     def _follow(self, at, metadata):
         for key, value in metadata or ():
             if key == wire.LEADER:
-                if value != self.endpoints[at] and value in self.endpoints:
-                    with self._lock:
-                        self._at = self.endpoints.index(value)
-                return
+                return self._go_to(at, value)
+
+    def _go_to(self, at, leader):
+        if leader != self.endpoints[at] and leader in self.endpoints:
+            with self._lock:
+                self._at = self.endpoints.index(leader)
 
     def _turn_from(self, at):
         with self._lock:
@@ -115,14 +187,15 @@ class Link:
     def _call(self, at, path):
         call = self._calls.get((at, path))
         if call is None:
-            with self._lock:
-                channel = self._channels.get(at)
-                if channel is None:
-                    channel = grpc.insecure_channel(self.endpoints[at], options=_OPTIONS)
-                    self._channels[at] = channel
-                call = channel.unary_unary(path)
-                self._calls[(at, path)] = call
+            call = self._calls[(at, path)] = self._channel(at).unary_unary(path)
         return call
+
+    def _channel(self, at):
+        with self._lock:
+            channel = self._channels.get(at)
+            if channel is None:
+                channel = self._channels[at] = grpc.insecure_channel(self.endpoints[at], options=_OPTIONS)
+            return channel
 
 
 def ask(address, path, request, timeout_s=10.0):

@@ -1,9 +1,10 @@
 """The one line of calls from this process to the scheduler, in order, each exactly once.
 
-One thread sends. While a batch is on its way, what comes in meanwhile becomes the next one. Nothing waits for
-company. A call whose handles have no ids yet is parked with the first of them, and others overtake it; it
-keeps its handles alive, so no reference that it needs is given up before it. References that end are sent
-last in a batch, and alone only after a few milliseconds: giving one up late harms nobody.
+Whoever holds the line sends: a thread of the outbox's own, or in a driver the thread that waits for an answer,
+which saves both of them a change of threads. While a batch is on its way, what comes in meanwhile becomes the
+next one. Nothing waits for company. A call whose handles have no ids yet is parked with the first of them, and
+others overtake it; it keeps its handles alive, so no reference that it needs is given up before it. References
+that end are sent last in a batch, and alone only after a few milliseconds: giving one up late harms nobody.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from collections import deque
 
 from . import calls, wire
 from .errors import ExpiredError, RefusedError, TripodError
+from .interrupts import Held
 
 # Bounds of a batch; a node takes messages of 1 MiB.
 CALLS_MOST = 256
@@ -38,16 +40,29 @@ class Outbox:
         self._session = secrets.token_hex(16)
         self._seq = 0
         self._workerid = None
-        self._queue = queue.SimpleQueue()
+        # Calls, ids of references that are given up, and the end, as they come.
+        self._incoming = deque()
+        # What wakes the outbox's own thread, and whether it is about to look anyway.
+        self._bell = queue.SimpleQueue()
+        self._rung = False
+        self._line = threading.Lock()
+        # What follows belongs to whoever holds the line.
         self._ready = deque()
         self._drops = []
-        # When what was taken from the queue is sent at the latest; None: there is nothing.
-        self._due_s = None
+        # When they are sent at the latest.
+        self._drops_due_s = 0.0
         self._later = []
+        # Sends again what was sent when a signal broke off the wait for its answer.
+        self._unanswered = None
+        self._held = Held()
+        self._stopping = False
         self._answered = threading.Condition()
         self._thread = None
         # Why nothing can be sent any more.
         self.lost = None
+        # Whether a thread that waits for an answer may send by itself. It cannot do anything else meanwhile, however
+        # long the cluster takes, so a worker, which can, does not.
+        self.direct = False
         # Entered by a thread that waits for long: a worker lets its other tasks run.
         self.pausing = contextlib.nullcontext
         # Called once, when `lost` is set; perhaps in the outbox's own thread.
@@ -56,7 +71,9 @@ class Outbox:
     def register(self, request, extra=()):
         """The session's first call, by the calling thread; afterwards the process has an id and the line is
         open."""
-        data = self._send(wire.REGISTER_WORKER, request.SerializeToString(), ((wire.EXTENDED, "1"), *extra))
+        self._seq += 1
+        metadata = ((wire.EXTENDED, "1"), *extra, *self._place())
+        data = self._link.call(wire.REGISTER_WORKER, request.SerializeToString(), metadata)
         reply = wire.RegisterWorkerReply.FromString(data)
         self._workerid = reply.workerid
         self._thread = threading.Thread(target=self._run, name="tripod-outbox", daemon=True)
@@ -65,16 +82,16 @@ class Outbox:
 
     def post(self, call):
         """Sends a call, and does not wait."""
-        self._queue.put(call)
+        self._leave(call)
 
     def drop(self, objectid):
         """Gives up a reference. Safe in `__del__`: nothing is locked."""
-        self._queue.put(objectid)
+        self._leave(objectid)
 
     def ask(self, *posted):
         """Sends calls, and waits for the answer to the last of them."""
         for call in posted:
-            self._queue.put(call)
+            self._leave(call)
         for call in posted:
             self.finish(call)
         return posted[-1].result
@@ -106,7 +123,7 @@ class Outbox:
             first = self.lost is None
             self.lost = self.lost or error
             self._answered.notify_all()
-        self._queue.put(_STOP)
+        self._leave(_STOP)
         if first:
             self.on_lost()
 
@@ -115,12 +132,24 @@ class Outbox:
         if self._thread is None:
             return
         if self.lost is None:
-            self._queue.put(calls.Leave())
-        self._queue.put(_STOP)
+            self._leave(calls.Leave())
+        self._leave(_STOP)
         if self._thread is not threading.current_thread():
             self._thread.join(patience_s)
 
+    def _leave(self, item):
+        self._incoming.append(item)
+        self._ring()
+
+    def _ring(self):
+        # The thread takes the flag away before it looks, so what comes when the flag is set is seen.
+        if not self._rung:
+            self._rung = True
+            self._bell.put(None)
+
     def _wait(self, done, timeout_s):
+        if self.direct and timeout_s is None and not done():
+            self._send_until(done)
         first = _ANSWER_S if timeout_s is None else min(_ANSWER_S, timeout_s)
         with self._answered:
             if self._answered.wait_for(lambda: done() or self.lost is not None, first):
@@ -129,55 +158,83 @@ class Outbox:
         with self.pausing(), self._answered:
             return self._answered.wait_for(lambda: done() or self.lost is not None, left)
 
-    # What follows runs in the outbox's own thread.
+    def _send_until(self, done):
+        """Sends in the calling thread, unless another one does, until `done` or there is nothing to send."""
+        if not self._line.acquire(blocking=False):
+            return
+        try:
+            with self._held:
+                self._work(done)
+        finally:
+            self._line.release()
+            if self._incoming or self._ready or self._drops or self._later or self._unanswered:
+                self._ring()
 
     def _run(self):
-        open_ = True
-        while open_:
-            try:
-                open_ = self._gather()
-                while self._ready or self._drops:
-                    self._flush()
-            except TripodError as error:
-                expired = isinstance(error, RefusedError) and error.code == wire.FAILED_PRECONDITION
-                self.lose(ExpiredError(str(error)) if expired else error)
-                open_ = False
-            except Exception as error:  # A mistake of ours must not leave others waiting for ever.
-                _log.exception("the outbox failed")
-                self.lose(TripodError(f"the outbox failed: {error!r}"))
-                open_ = False
+        while True:
+            with contextlib.suppress(queue.Empty):
+                self._bell.get(timeout=self._until_due_s())
+            self._rung = False
+            with self._line:
+                if not self._work():
+                    break
         self._end()
 
-    def _gather(self):
-        """Waits until something is to be sent. Answers whether the line stays open."""
-        while True:
-            while len(self._ready) < CALLS_MOST and len(self._drops) < _DROPS_MOST:
-                try:
-                    item = self._queue.get_nowait()
-                except queue.Empty:
+    def _until_due_s(self):
+        """How long there will be nothing to send if nothing comes; None: for ever. Whoever sends meanwhile rings
+        the bell if it leaves something."""
+        drops, later = self._drops, self._later[:1]
+        due = [self._drops_due_s] if drops else []
+        due.extend(entry[0] for entry in later)
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    # What follows runs in the thread that holds the line.
+
+    def _work(self, enough=lambda: False):
+        """Sends what is there, until it is `enough`. Answers whether the line stays open."""
+        try:
+            while self.lost is None and (not self._stopping or self._ready or self._drops):
+                if self._unanswered is not None:
+                    self._exchange(self._unanswered)
+                self._gather()
+                if not self._is_due():
                     break
-                if item is _STOP:
-                    return False
-                self._accept(item)
-            self._take_later()
-            now = time.monotonic()
-            full = len(self._ready) >= CALLS_MOST or len(self._drops) >= _DROPS_MOST
-            if full or (self._due_s is not None and self._due_s <= now):
-                self._due_s = None
-                return True
-            due = min(filter(None, (self._due_s, self._later[0][0] if self._later else None)), default=None)
+                self._flush()
+                if enough():
+                    break
+        except TripodError as error:
+            expired = isinstance(error, RefusedError) and error.code == wire.FAILED_PRECONDITION
+            self.lose(ExpiredError(str(error)) if expired else error)
+        except Exception as error:  # A mistake of ours must not leave others waiting for ever.
+            _log.exception("the outbox failed")
+            self.lose(TripodError(f"the outbox failed: {error!r}"))
+        return self.lost is None and not self._stopping
+
+    def _gather(self):
+        """Takes what has come."""
+        while len(self._ready) < CALLS_MOST and len(self._drops) < _DROPS_MOST and not self._stopping:
             try:
-                item = self._queue.get(timeout=None if due is None else max(0.0, due - now))
-            except queue.Empty:
-                continue
+                item = self._incoming.popleft()
+            except IndexError:
+                break
             if item is _STOP:
-                return False
-            self._accept(item)
+                self._stopping = True
+            else:
+                self._accept(item)
+        now = time.monotonic()
+        while self._later and self._later[0][0] <= now:
+            self._ready.append(heapq.heappop(self._later)[2])
+
+    def _is_due(self):
+        if self._ready or not self._drops:
+            return bool(self._ready)
+        return self._stopping or len(self._drops) >= _DROPS_MOST or self._drops_due_s <= time.monotonic()
 
     def _accept(self, item):
         if type(item) is int:
+            if not self._drops:
+                self._drops_due_s = time.monotonic() + _DROP_DELAY_S
             self._drops.append(item)
-            self._send_within(_DROP_DELAY_S)
             return
         for ref in item.needs:
             if ref._id is not None:
@@ -190,12 +247,6 @@ class Outbox:
                 ref._parked.append(item)
             return
         self._ready.append(item)
-        self._send_within(0.0)
-
-    def _send_within(self, delay_s):
-        due_s = time.monotonic() + delay_s
-        if self._due_s is None or due_s < self._due_s:
-            self._due_s = due_s
 
     def _refuse(self, item, error):
         """A call whose handle will never have an id fails like it, and so do those that wait for its own."""
@@ -211,17 +262,20 @@ class Outbox:
             for item in parked or ():
                 self._accept(item)
 
-    def _take_later(self):
-        now = time.monotonic()
-        while self._later and self._later[0][0] <= now:
-            self._ready.append(heapq.heappop(self._later)[2])
-            self._send_within(0.0)
-
     def _flush(self):
         """One message: a batch, or a call that goes alone."""
+        self._seq += 1
         if self._ready and type(self._ready[0]) is calls.Alone:
-            return self._send_alone(self._ready.popleft())
-        batch = wire.RayBatchRequest(workerid=self._workerid)
+            item, metadata = self._ready.popleft(), self._place()
+            self._exchange(lambda: self._send_alone(item, metadata))
+            return
+        message = wire.RayLineRequest(seq=self._seq, acked=self._seq - 1)
+        sent = self._fill(message.batch)
+        self._exchange(lambda: self._send_batch(message, sent))
+
+    def _fill(self, batch):
+        """Writes what is ready into a batch, and answers with its calls."""
+        batch.workerid = self._workerid
         sent, size = [], 0
         while self._ready and type(self._ready[0]) is not calls.Alone and len(sent) < CALLS_MOST:
             item = self._ready.popleft()
@@ -237,11 +291,19 @@ class Outbox:
             # All references of the process end with it.
             self._drops = []
         if not self._ready and self._drops:
-            drops = calls.Decrement(self._drops)
-            self._drops = []
+            drops, self._drops = calls.Decrement(self._drops), []
             drops.write(batch.calls.add(), self._workerid)
             sent.append(drops)
-        reply = wire.RayBatchResponse.FromString(self._send(wire.BATCH, batch.SerializeToString()))
+        return sent
+
+    def _exchange(self, send):
+        self._unanswered = send
+        send()
+        self._unanswered = None
+
+    def _send_batch(self, message, sent):
+        with self._held.allowed():
+            reply = self._link.batch(message, self._session)
         self._settle(sent, reply.results)
 
     def _settle(self, sent, results):
@@ -263,31 +325,29 @@ class Outbox:
         for submit in decided:
             self._unpark(submit.refs)
 
-    def _send_alone(self, item):
+    def _send_alone(self, item, metadata):
         try:
-            item.result = self._send(item.path, item.request.SerializeToString())
+            with self._held.allowed():
+                item.result = self._link.call(item.path, item.request.SerializeToString(), metadata)
         except RefusedError as error:
             item.error = error
         with self._answered:
             item.done = True
             self._answered.notify_all()
 
-    def _send(self, path, request, extra=()):
-        """One place in the session. It is answered before the next is sent, so all before it are
+    def _place(self):
+        """Metadata of one place in the session. It is answered before the next is sent, so all before it are
         acknowledged."""
-        self._seq += 1
-        metadata = [
+        worker = () if self._workerid is None else ((wire.WORKER, str(self._workerid)),)
+        return (
             (wire.SESSION, self._session),
             (wire.SEQ, str(self._seq)),
             (wire.ACKED, str(self._seq - 1)),
-            *extra,
-        ]
-        if self._workerid is not None:
-            metadata.append((wire.WORKER, str(self._workerid)))
-        return self._link.call(path, request, metadata)
+            *worker,
+        )
 
     def _end(self):
-        with self._answered:
+        with self._line, self._answered:
             self.lost = self.lost or TripodError("the connection to the cluster was closed")
             for item in [*self._ready, *(entry[2] for entry in self._later)]:
                 item.fail(self.lost)

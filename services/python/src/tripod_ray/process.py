@@ -40,6 +40,7 @@ class Process:
         _raise_descriptor_limit()
         self.link = link.Link(endpoints, job)
         self.outbox = Outbox(self.link)
+        self.outbox.direct = driver
         self.driver = driver
         self.on_order = None
         self.on_lost = None

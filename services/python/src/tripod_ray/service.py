@@ -10,6 +10,7 @@ from . import wire
 
 # Attempts that are remembered, so that one that is sent again is not run again.
 _SEEN_MOST = 20_000
+_THREADS = 16
 
 
 class Service(grpc.GenericRpcHandler):
@@ -27,6 +28,9 @@ class Service(grpc.GenericRpcHandler):
         imports = wire.message("ImportReusableVariableRequest")
         self._handlers = {
             "/tripod.v1.RayPeer/Tell": self._handler(self._tell, wire.RayTellRequest),
+            "/tripod.v1.RayPeerLine/Orders": grpc.stream_stream_rpc_method_handler(
+                self._follow, wire.RayTellRequest.FromString, lambda reply: reply.SerializeToString()
+            ),
             "/WorkerService/ExecuteTask": self._handler(self._execute, wire.ExecuteTaskRequest),
             "/WorkerService/ImportFunction": self._handler(self._import_function, wire.ImportFunctionRequest),
             "/WorkerService/ImportReusableVariable": self._handler(self._import_variable, imports),
@@ -38,11 +42,17 @@ class Service(grpc.GenericRpcHandler):
 
     def serve(self, address):
         """Listens, and answers with the server. Raises `OSError` if the address cannot be had."""
-        # One thread, so that calls are queued in the order in which they came.
+        # Each leader sends its orders one after the other. A stream occupies a thread, also one whose leader went
+        # away without a word, until that is noticed.
         server = grpc.server(
-            futures.ThreadPoolExecutor(1, "tripod-service"),
+            futures.ThreadPoolExecutor(_THREADS, "tripod-service"),
             handlers=(self,),
-            options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)],
+            options=[
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", -1),
+                ("grpc.keepalive_time_ms", 10_000),
+                ("grpc.keepalive_timeout_ms", 5_000),
+            ],
         )
         try:
             bound = server.add_insecure_port(address)
@@ -66,6 +76,10 @@ class Service(grpc.GenericRpcHandler):
         if self._is_new(request):
             self._queue([request])
         return wire.ExecuteTaskReply()
+
+    def _follow(self, requests, call):
+        for request in requests:
+            yield self._tell(request, call)
 
     def _tell(self, request, _):
         """All of them up to the first that is not for this worker."""

@@ -44,6 +44,8 @@ DieRequest = message("DieRequest")
 DieReply = message("DieReply")
 RayBatchRequest = message("tripod.v1.RayBatchRequest")
 RayBatchResponse = message("tripod.v1.RayBatchResponse")
+RayLineRequest = message("tripod.v1.RayLineRequest")
+RayLineResponse = message("tripod.v1.RayLineResponse")
 RayTellRequest = message("tripod.v1.RayTellRequest")
 RayTellResponse = message("tripod.v1.RayTellResponse")
 RayWaitRequest = message("tripod.v1.RayWaitRequest")
@@ -62,6 +64,7 @@ SCHEDULER_INFO = "/Scheduler/SchedulerInfo"
 TASK_INFO = "/Scheduler/TaskInfo"
 STORE_INFO = "/ObjStore/ObjStoreInfo"
 BATCH = "/tripod.v1.Ray/Batch"
+LINE = "/tripod.v1.RayLine/Batches"
 WAIT = "/tripod.v1.Ray/Wait"
 HEARTBEAT = "/tripod.v1.Membership/Heartbeat"
 

@@ -9,6 +9,7 @@ use tripod_state::ray::ids::OrderId;
 use tripod_state::ray::{Order, Peer};
 
 use super::clerk::Finished;
+use super::line::Line;
 use super::order::{Ready, Sent};
 use super::reign::Reign;
 
@@ -36,9 +37,13 @@ enum Next {
 pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
     let mut pause = PAUSE;
     let (mut fresh, mut waiting) = (Vec::new(), VecDeque::new());
+    let mut line = match peer {
+        Peer::Worker(_) => Line::default(),
+        Peer::Store(_) => Line::Unknown,
+    };
     while !waiting.is_empty() || queue.recv_many(&mut fresh, TOLD_MAX).await > 0 {
         waiting.extend(fresh.drain(..));
-        give_many(&reign, peer, &mut waiting).await;
+        give_many(&reign, peer, &mut waiting, &mut line).await;
         let Some((id, order)) = waiting.pop_front() else { continue };
         if give(&reign, peer, id, &order).await {
             pause = PAUSE;
@@ -51,8 +56,8 @@ pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedRece
 }
 
 /// Gives those that wait in one call, if the peer is one of ours. What is left is for [`give`].
-async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, Order)>) {
-    if waiting.len() < 2 || !is_extended(reign, peer).await {
+async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, Order)>, line: &mut Line) {
+    if (waiting.len() < 2 && !line.is_usable()) || !is_extended(reign, peer).await {
         return;
     }
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
@@ -72,14 +77,15 @@ async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, O
     };
     let Some(ready) = reign.look_around(look).await else { return };
     let ready: Vec<Ready> = ready;
-    if ready.len() < 2 || reign.links.is_plain(&ready[0].address) {
-        return;
+    let mut taken = if line.is_usable() { line.tell(&ready, &reign.links).await } else { 0 };
+    if taken == 0 && ready.len() > 1 && !reign.links.is_plain(&ready[0].address) {
+        let told = Ready::send_all(&ready, &reign.links).await;
+        if told.plain {
+            reign.links.note_plain(&ready[0].address);
+        }
+        taken = told.taken;
     }
-    let told = Ready::send_all(&ready, &reign.links).await;
-    if told.plain {
-        reign.links.note_plain(&ready[0].address);
-    }
-    for (id, _) in waiting.drain(..told.taken) {
+    for (id, _) in waiting.drain(..taken) {
         reign.finish(Finished::Done(id));
     }
 }

@@ -5,7 +5,7 @@
 //! | part | does |
 //! |---|---|
 //! | `planner` | gives tasks to idle workers |
-//! | `messenger`, `lane`, `order` | orders, in their order for each peer, at least once |
+//! | `messenger`, `lane`, `line`, `order` | orders, in their order for each peer, at least once |
 //! | `clerk` | notes in the log what was carried out |
 //! | `watchdog`, `prober` | who is silent for too long |
 //! | `steward` | what stores hold, compared with the state |
@@ -15,6 +15,7 @@
 mod auditor;
 mod clerk;
 mod lane;
+mod line;
 mod links;
 mod messenger;
 mod order;

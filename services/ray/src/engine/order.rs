@@ -10,7 +10,7 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_proto::ray::worker_service_client::WorkerServiceClient;
 use tripod_proto::tripod::v1::ray_peer_client::RayPeerClient;
-use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, ray_order};
+use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, ray_order};
 use tripod_state::State;
 use tripod_state::ids::{JobId, NodeId};
 use tripod_state::ray::view::Export;
@@ -20,7 +20,7 @@ use super::links::Links;
 use crate::graph;
 
 /// How long a peer may take to answer: it only says that it has the order.
-const DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// An order with all that its message needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,13 +139,9 @@ impl Ready {
         let mut told = Told { taken: 0, plain: false };
         let Some(Self { address, .. }) = orders.first() else { return told };
         let Ok(channel) = links.to(address).await else { return told };
-        let request = RayTellRequest { orders: orders.iter().map(|order| order.message.order()).collect() };
         let mut peer = RayPeerClient::new(channel);
-        match tokio::time::timeout(DEADLINE, peer.tell(request)).await {
-            Ok(Ok(answer)) => {
-                let answer = answer.into_inner().orders;
-                told.taken = answer.iter().take(orders.len()).take_while(|told| told.code == 0).count();
-            }
+        match tokio::time::timeout(DEADLINE, peer.tell(together(orders))).await {
+            Ok(Ok(answer)) => told.taken = taken(answer.get_ref(), orders.len()),
             Ok(Err(status)) if status.source().is_none() => told.plain = status.code() == Code::Unimplemented,
             Ok(Err(_)) | Err(_) => links.broken(address),
         }
@@ -214,6 +210,16 @@ impl fmt::Display for Sent {
             Self::Doubtful(why) => write!(f, "not answered: {why}"),
         }
     }
+}
+
+/// Orders for one peer as one message.
+pub(super) fn together(orders: &[Ready]) -> RayTellRequest {
+    RayTellRequest { orders: orders.iter().map(|order| order.message.order()).collect() }
+}
+
+/// How many of so many orders a peer took, from the first on.
+pub(super) fn taken(answer: &RayTellResponse, orders: usize) -> usize {
+    answer.orders.iter().take(orders).take_while(|told| told.code == 0).count()
 }
 
 /// Bodies were decoded when they came, so they can be decoded again.

@@ -33,8 +33,10 @@ async fn send(cluster: &Cluster, path: &str, message: Bytes) -> Option<Result<()
     if path.as_str().ends_with("/RegisterWorker") || path.as_str().ends_with("/Wait") {
         return tokio::time::timeout(PATIENCE, call).await.ok().map(|answer| answer.map(drop));
     }
-    let answered = tokio::time::timeout(LIMIT, call).await;
-    Some(answered.unwrap_or_else(|_| panic!("{path} is not answered")).map(drop))
+    // What a stream answers to a message comes after its headers.
+    let first = async { call.await?.into_inner().message().await.map(drop) };
+    let answered = tokio::time::timeout(LIMIT, first).await;
+    Some(answered.unwrap_or_else(|_| panic!("{path} is not answered")))
 }
 
 async fn check(cluster: &Cluster, path: &str, message: Vec<u8>, seed: u64) {

@@ -6,6 +6,7 @@ mod exports;
 mod failover;
 mod fuzz;
 mod infos;
+mod lines;
 mod liveness;
 mod native;
 mod objects;

@@ -4,7 +4,8 @@ use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
 /// The services that a node serves.
-const SERVED: [&str; 4] = ["Scheduler", "ObjStore", "tripod.v1.Ray", "tripod.v1.Membership"];
+const SERVED: [&str; 5] =
+    ["Scheduler", "ObjStore", "tripod.v1.Ray", "tripod.v1.RayLine", "tripod.v1.Membership"];
 
 /// Every call of these services, as `Service/Method`.
 pub(crate) fn calls() -> Vec<String> {
@@ -21,7 +22,7 @@ pub(crate) fn calls() -> Vec<String> {
             }
         }
     }
-    assert!(calls.len() >= 29, "the descriptors have the services: {calls:?}");
+    assert!(calls.len() >= 30, "the descriptors have the services: {calls:?}");
     calls
 }
 

@@ -23,6 +23,7 @@ use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::membership_client::MembershipClient;
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
+use tripod_proto::tripod::v1::ray_line_client::RayLineClient;
 use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayFetchFailedRequest, RayResult};
 use tripod_ray::{Binding, MESSAGE_BYTES_MAX, Patience, Scheduler};
 use tripod_state::ids::JobId;
@@ -171,6 +172,10 @@ impl Cluster {
 
     pub(crate) fn ray(&self) -> RayClient<Channel> {
         RayClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn line(&self) -> RayLineClient<Channel> {
+        RayLineClient::new(self.channel.clone())
     }
 
     pub(crate) fn membership(&self) -> MembershipClient<Channel> {

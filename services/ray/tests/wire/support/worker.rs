@@ -1,9 +1,18 @@
 //! A scripted worker.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio_stream::{Stream, StreamExt as _};
 use tonic::service::Routes;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
+use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::worker_service_server::{WorkerService, WorkerServiceServer};
+use tripod_proto::tripod::v1::ray_order::Order;
+use tripod_proto::tripod::v1::ray_peer_line_server::{RayPeerLine, RayPeerLineServer};
+use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, RayTold};
 
 use super::peer::{Calls, Port};
 use super::store::Store;
@@ -23,6 +32,8 @@ pub(crate) struct Worker {
     pub(crate) id: u64,
     pub(crate) address: String,
     pub(crate) calls: Calls<Call>,
+    /// Messages that came over a stream; `None`: it serves none.
+    pub(crate) lined: Option<Arc<AtomicUsize>>,
     port: Option<Port>,
 }
 
@@ -37,17 +48,36 @@ impl Worker {
         let reply = cluster.scheduler().register_worker(with(request, headers)).await;
         let reply = reply.expect("registered").into_inner();
         assert_eq!(reply.objstoreid, store.id);
-        let mut worker =
-            Self { id: reply.workerid, address: reply.worker_address, calls: Calls::new(), port: None };
+        let mut worker = Self {
+            id: reply.workerid,
+            address: reply.worker_address,
+            calls: Calls::new(),
+            lined: None,
+            port: None,
+        };
+        worker.listen().await;
+        worker
+    }
+
+    /// One of ours that takes its orders over a stream.
+    pub(crate) async fn start_lined(cluster: &Cluster, store: &Store) -> Self {
+        let extended = [(metadata::RAY_EXTENDED, "1"), (metadata::RAY_SLOTS, "8")];
+        let mut worker = Self::start(cluster, store, &extended).await;
+        worker.die();
+        worker.lined = Some(Arc::default());
         worker.listen().await;
         worker
     }
 
     /// Begins to listen, again.
     pub(crate) async fn listen(&mut self) {
-        let service = WorkerServiceServer::new(Script { calls: self.calls.clone() });
+        let calls = self.calls.clone();
+        let mut routes = Routes::new(WorkerServiceServer::new(Script { calls: calls.clone() }));
+        if let Some(messages) = self.lined.clone() {
+            routes = routes.add_service(RayPeerLineServer::new(Lined { calls, messages }));
+        }
         let address = self.address.parse().expect("an address");
-        self.port = Some(Port::serve(address, Routes::new(service)).await);
+        self.port = Some(Port::serve(address, routes).await);
     }
 
     /// Its process ends.
@@ -72,6 +102,49 @@ impl Worker {
 
 struct Script {
     calls: Calls<Call>,
+}
+
+struct Lined {
+    calls: Calls<Call>,
+    messages: Arc<AtomicUsize>,
+}
+
+#[tonic::async_trait]
+impl RayPeerLine for Lined {
+    type OrdersStream = Pin<Box<dyn Stream<Item = Result<RayTellResponse, Status>> + Send>>;
+
+    async fn orders(
+        &self,
+        request: Request<Streaming<RayTellRequest>>,
+    ) -> Result<Response<Self::OrdersStream>, Status> {
+        let (calls, messages) = (self.calls.clone(), Arc::clone(&self.messages));
+        let answers = request.into_inner().map(move |message| {
+            messages.fetch_add(1, Ordering::SeqCst);
+            let mut orders = Vec::new();
+            for order in message?.orders {
+                let told = calls.note(read(order));
+                orders.push(told.as_ref().err().map_or_else(RayTold::default, |status| RayTold {
+                    code: status.code() as i32,
+                    text: status.message().to_owned(),
+                }));
+                if told.is_err() {
+                    break;
+                }
+            }
+            Ok(RayTellResponse { orders })
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+fn read(order: RayOrder) -> Call {
+    match order.order.expect("an order") {
+        Order::Execute(task) => Call::Execute(task),
+        Order::Function(import) => Call::Function(text(&import.function.expect("a function").implementation)),
+        Order::Variable(import) => Call::Variable(text(&import.reusable_variable.expect("a variable").name)),
+        Order::Die(_) => Call::Die,
+        other => panic!("no order for a worker: {other:?}"),
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,0 +1,79 @@
+//! `tripod.v1.RayLine`: the batches of one process, one after the other over one stream.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+use tripod_proto::tripod::v1 as pb;
+use tripod_proto::tripod::v1::ray_line_server::RayLine;
+use tripod_state::ids::JobId;
+
+use crate::caller::Caller;
+use crate::front::Front;
+use crate::leader::Known;
+use crate::{batch, front, oversize};
+
+/// Streams of batches at one port.
+pub(crate) struct Service {
+    front: Front,
+}
+
+/// One process's stream.
+struct Line {
+    front: Front,
+    job: JobId,
+    caller: Caller,
+    /// What the process was told last.
+    leader: Mutex<Known>,
+}
+
+impl Service {
+    pub(crate) fn new(front: Front) -> Self {
+        Self { front }
+    }
+}
+
+#[tonic::async_trait]
+impl RayLine for Service {
+    type BatchesStream = Pin<Box<dyn Stream<Item = Result<pb::RayLineResponse, Status>> + Send>>;
+
+    async fn batches(
+        &self,
+        request: Request<Streaming<pb::RayLineRequest>>,
+    ) -> Result<Response<Self::BatchesStream>, Status> {
+        let (metadata, _, messages) = request.into_parts();
+        let caller = Caller::of(&metadata)?;
+        let job = self.front.job(&metadata).await?;
+        let mut leader = self.front.leader.clone();
+        leader.mark_changed();
+        let line = Arc::new(Line { front: self.front.clone(), job, caller, leader: Mutex::new(leader) });
+        // The next message is looked at when this one is answered; a status ends the stream.
+        let answers = messages.then(move |message| {
+            let line = Arc::clone(&line);
+            async move { line.answer(message).await }
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+impl Line {
+    async fn answer(
+        &self,
+        message: Result<pb::RayLineRequest, Status>,
+    ) -> Result<pb::RayLineResponse, Status> {
+        let message = message.map_err(|status| oversize::mended(&status).unwrap_or(status))?;
+        let caller = self.caller.at(message.seq, message.acked)?;
+        let answered = self.front.batch(self.job, caller, message.batch.unwrap_or_default()).await?;
+        let replayed = answered.replayed;
+        let batch = front::encoded(answered.answer, replayed, |answer| batch::encode(answer, replayed))?;
+        Ok(pb::RayLineResponse { batch: Some(batch), leader: self.news().unwrap_or_default() })
+    }
+
+    /// The leader's address, if it is another one than the process was told.
+    fn news(&self) -> Option<String> {
+        let mut leader = self.leader.lock();
+        if leader.has_changed().unwrap_or(false) { leader.borrow_and_update().address.clone() } else { None }
+    }
+}
