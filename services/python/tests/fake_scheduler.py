@@ -226,6 +226,9 @@ class FakeScheduler:
         for objectid in ids:
             self.move(objectid, ("process", by), ("object", call.contained.objectid))
 
+    def _ready(self, call, by, result):
+        self.ready(call.ready.objectid, call.ready.objstoreid)
+
     def _function(self, call, by, result):
         entry = self.functions.setdefault(call.function.fnname, [0, set()])
         entry[0] = call.function.num_return_vals

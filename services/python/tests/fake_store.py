@@ -43,14 +43,15 @@ class FakeStore:
             except OSError:
                 pass
 
-    def insert(self, objectid, metadata_offset, data):
+    def insert(self, objectid, metadata_offset, data, told_by_maker=False):
         """A complete object, from a process or from another store."""
         with self._lock:
             self.objects[objectid] = (metadata_offset, data)
             waiting = self._waiting.pop(objectid, [])
         for answer in waiting:
             answer(self._object(objectid))
-        self._ready(objectid, self.objstoreid)
+        if not told_by_maker:
+            self._ready(objectid, self.objstoreid)
 
     def bytes_of(self, objectid):
         metadata_offset, data = self.objects[objectid]
@@ -117,7 +118,9 @@ class FakeStore:
         if len(request.put.data) > INLINE_BYTES_MAX:
             return send(wire.LocalReply(tag=request.tag, code=wire.INVALID_ARGUMENT))
         send(wire.LocalReply(tag=request.tag))
-        self.insert(request.put.objectid, request.put.metadata_offset, request.put.data)
+        self.insert(
+            request.put.objectid, request.put.metadata_offset, request.put.data, request.put.told_by_maker
+        )
 
     def _create(self, request, send, created, _):
         size = request.create.size_bytes
@@ -135,7 +138,9 @@ class FakeStore:
     def _seal(self, request, send, created, _):
         descriptor = created.pop(request.seal.objectid)
         send(wire.LocalReply(tag=request.tag))
-        self.insert(request.seal.objectid, request.seal.metadata_offset, descriptor)
+        self.insert(
+            request.seal.objectid, request.seal.metadata_offset, descriptor, request.seal.told_by_maker
+        )
 
     def _abort(self, request, send, created, _):
         created.pop(request.abort.objectid, None)

@@ -87,6 +87,7 @@ class Link:
                 (wire.SESSION, session),
                 (wire.SEQ, str(message.seq)),
                 (wire.ACKED, str(message.acked)),
+                (wire.WORKER, str(message.batch.workerid)),
             )
             call = self._call(at, wire.BATCH)
             data, sent = call.with_call(

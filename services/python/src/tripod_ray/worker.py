@@ -77,6 +77,11 @@ class Life:
         self._process.close()
         return not self._dying
 
+    @property
+    def lost(self):
+        """Why this registration is over."""
+        return self._process.lost
+
     def end(self):
         """Has the worker end after the task that runs. Safe in a signal handler."""
         self._ending = True
@@ -177,7 +182,7 @@ def serve(options):
             return
         # A worker that belongs to no cluster has nothing to finish.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _log.warning("registering again")
+        _log.warning("registering again: %s", life.lost)
 
 
 def main(arguments=None):
