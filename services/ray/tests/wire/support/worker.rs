@@ -23,6 +23,8 @@ pub(crate) struct Worker {
     pub(crate) id: u64,
     pub(crate) address: String,
     pub(crate) calls: Calls<Call>,
+    /// The numbers of what it was told to import.
+    pub(crate) exports: Calls<Option<u64>>,
     port: Option<Port>,
 }
 
@@ -37,15 +39,21 @@ impl Worker {
         let reply = cluster.scheduler().register_worker(with(request, headers)).await;
         let reply = reply.expect("registered").into_inner();
         assert_eq!(reply.objstoreid, store.id);
-        let mut worker =
-            Self { id: reply.workerid, address: reply.worker_address, calls: Calls::new(), port: None };
+        let mut worker = Self {
+            id: reply.workerid,
+            address: reply.worker_address,
+            calls: Calls::new(),
+            exports: Calls::new(),
+            port: None,
+        };
         worker.listen().await;
         worker
     }
 
     /// Begins to listen, again.
     pub(crate) async fn listen(&mut self) {
-        let service = WorkerServiceServer::new(Script { calls: self.calls.clone() });
+        let service =
+            WorkerServiceServer::new(Script { calls: self.calls.clone(), exports: self.exports.clone() });
         let address = self.address.parse().expect("an address");
         self.port = Some(Port::serve(address, Routes::new(service)).await);
     }
@@ -72,6 +80,7 @@ impl Worker {
 
 struct Script {
     calls: Calls<Call>,
+    exports: Calls<Option<u64>>,
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -92,7 +101,9 @@ impl WorkerService for Script {
         &self,
         request: Request<pb::ImportFunctionRequest>,
     ) -> Result<Response<pb::ImportFunctionReply>, Status> {
-        let function = request.into_inner().function.expect("a function");
+        let request = request.into_inner();
+        self.exports.note(request.exportid)?;
+        let function = request.function.expect("a function");
         self.calls.note(Call::Function(text(&function.implementation)))?;
         Ok(Response::new(pb::ImportFunctionReply {}))
     }
@@ -101,7 +112,9 @@ impl WorkerService for Script {
         &self,
         request: Request<pb::ImportReusableVariableRequest>,
     ) -> Result<Response<pb::AckReply>, Status> {
-        let variable = request.into_inner().reusable_variable.expect("a variable");
+        let request = request.into_inner();
+        self.exports.note(request.exportid)?;
+        let variable = request.reusable_variable.expect("a variable");
         self.calls.note(Call::Variable(text(&variable.name)))?;
         Ok(Response::new(pb::AckReply {}))
     }
