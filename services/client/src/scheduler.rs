@@ -128,6 +128,18 @@ impl Scheduler {
         self.change("export function", export).await.map(|_: ray::ExportFunctionReply| ())
     }
 
+    /// Makes a reusable variable known to all workers, those that come later too.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn export_variable(&self, message: ray::ExportReusableVariableRequest) -> Result<(), Error> {
+        let export = |channel, stamped: Request<()>| {
+            let request = stamped.map(|()| message.clone());
+            async move { SchedulerClient::new(channel).export_reusable_variable(request).await }
+        };
+        self.change("export variable", export).await.map(|_: ray::AckReply| ())
+    }
+
     /// Ends all workers, if none of them has anything to do; answers whether that was so.
     ///
     /// # Errors

@@ -420,6 +420,7 @@ class FakeScheduler:
         self.send(worker, "/WorkerService/ExecuteTask", request)
 
     def export(self, path, request):
+        request.exportid = len(self.exports)
         self.exports.append((path, request))
         for worker in self.workers:
             if worker.alive and worker.ready:

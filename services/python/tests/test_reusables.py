@@ -2,10 +2,12 @@
 
 import unittest
 
+import cloudpickle
 from cluster import ClusterTest, eventually
 
 import tripod_ray as ray
-from tripod_ray import Reusable, reusables
+from tripod_ray import Reusable, reusables, wire
+from tripod_ray.reusable import VARIABLE_MAGIC
 
 
 class Variables(ClusterTest):
@@ -82,6 +84,19 @@ class Variables(ClusterTest):
         eventually(lambda: seen.update(ray.get([pids.remote() for _ in range(20)])) or len(seen) == 2)
         self.assertEqual({late for late, _ in seen}, {"late"})
         self.assertIn(worker.pid, {pid for _, pid in seen})
+
+
+class OfOtherLanguages(unittest.TestCase):
+    def test_a_variable_of_another_language_is_left_alone(self):
+        variables = type(reusables)()
+        ours = wire.message("ReusableVar")(name=b"shared")
+        ours.initializer.implementation = VARIABLE_MAGIC + cloudpickle.dumps(lambda: "ours")
+        variables.take(ours)
+        theirs = wire.message("ReusableVar")(name=b"shared")
+        for implementation in (b"TRV1 a value", b""):
+            theirs.initializer.implementation = implementation
+            variables.take(theirs)
+        self.assertEqual(variables.shared, "ours")
 
 
 def make_failing_initializer():

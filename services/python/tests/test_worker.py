@@ -62,6 +62,27 @@ class ServiceOfAWorker(unittest.TestCase):
         told = [order.code for order in service._tell(request, None).orders]
         self.assertEqual((told, self.queued[-1]), ([0, wire.UNIMPLEMENTED], None))
 
+    def test_an_export_that_an_earlier_leader_sends_late_is_left_alone(self):
+        service = Service(3, self.queued.extend)
+        # Functions are replayed before variables, so the two are counted apart.
+        for exportid, implementation in [(0, b"a"), (3, b"b"), (0, b"late"), (3, b"again"), (4, b"c")]:
+            request = wire.ImportFunctionRequest(exportid=exportid)
+            request.function.implementation = implementation
+            service._import_function(request, None)
+        self.assertEqual([item.implementation for item in self.queued], [b"a", b"b", b"c"])
+        self.queued.clear()
+        orders = wire.RayTellRequest()
+        for exportid, name in [(1, b"x"), (2, b"y"), (1, b"late"), (None, b"of 2016"), (5, b"z")]:
+            variable = orders.orders.add().variable
+            variable.reusable_variable.name = name
+            if exportid is not None:
+                variable.exportid = exportid
+        told = service._tell(orders, None)
+        self.assertEqual([order.code for order in told.orders], [0] * 5)
+        late = wire.message("ImportReusableVariableRequest")(exportid=2)
+        service._import_variable(late, None)
+        self.assertEqual([item.name for item in self.queued], [b"x", b"y", b"of 2016", b"z"])
+
     def test_an_address_that_is_taken_is_an_error(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

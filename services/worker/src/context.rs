@@ -14,6 +14,7 @@ use crate::ObjectId;
 use crate::error::{CallError, GetError};
 use crate::process::{Process, PutError};
 use crate::reference::ObjectRef;
+use crate::reusable::{ReusableError, ReusableGuard, Uses};
 use crate::store;
 use crate::task::Task;
 use crate::worker::{Executor, Ticket};
@@ -26,6 +27,7 @@ pub struct Context {
     /// What the object store of this machine said when it was found to be gone. Whatever becomes of the task then is
     /// not its own fault.
     store_gone: OnceLock<String>,
+    uses: Uses,
 }
 
 /// How long a task may wait before its worker begins another one.
@@ -33,8 +35,18 @@ const WAIT_SHORT: Duration = Duration::from_millis(5);
 
 impl Context {
     pub(crate) fn new(executor: &Executor, ticket: Ticket, run: Option<RayRun>) -> Self {
-        let store_gone = OnceLock::new();
-        Self { process: executor.process.within_task(run), executor: executor.clone(), ticket, store_gone }
+        Self {
+            process: executor.process.within_task(run),
+            executor: executor.clone(),
+            ticket,
+            store_gone: OnceLock::new(),
+            uses: Uses::of(&executor.reusables),
+        }
+    }
+
+    /// The reusable variables that the task has used.
+    pub(crate) fn into_uses(self) -> Uses {
+        self.uses
     }
 
     /// What the store said, if a call of the task found it to be gone.
@@ -108,6 +120,15 @@ impl Context {
         timeout: Duration,
     ) -> Result<Vec<bool>, CallError> {
         self.wait_for(self.process.wait(objects, at_least, timeout))
+    }
+
+    /// A reusable variable that the worker declares ([`crate::Worker::reusable`]), as every task finds it. What this one
+    /// changes nobody else sees: when the task has ended, the worker makes the variable anew.
+    ///
+    /// # Errors
+    /// [`ReusableError`].
+    pub fn reusable<T: Send + 'static>(&self, name: &str) -> Result<ReusableGuard<'_, T>, ReusableError> {
+        self.uses.take(name)
     }
 
     /// A reference to an object whose id was inside of an argument.

@@ -13,6 +13,7 @@ use crate::error::{CallError, GetError};
 use crate::outbox::leave;
 use crate::process::{BeginError, Process, PutError};
 use crate::reference::ObjectRef;
+use crate::reusable::ExportError;
 use crate::task::Task;
 
 /// A process that submits tasks. While it lives, its references keep objects; it says so by heartbeats.
@@ -90,6 +91,17 @@ impl Driver {
     /// [`CallError`].
     pub async fn adopt(&self, object: ObjectId) -> Result<ObjectRef, CallError> {
         self.process.adopt(object).await
+    }
+
+    /// Exports the value of a reusable variable. Every worker that declares the variable as exported
+    /// ([`crate::Reusable::exported`]) has the value ahead of the tasks that are submitted when this has returned, also a
+    /// worker that comes later. Of several exports of a name the last counts; but the cluster keeps all of them, so a
+    /// value that is large or changes often is better put, and given to tasks as an argument.
+    ///
+    /// # Errors
+    /// [`ExportError`].
+    pub async fn export<T: Serialize + ?Sized>(&self, name: &str, value: &T) -> Result<(), ExportError> {
+        self.process.export(name, value).await
     }
 
     /// The driver's id.

@@ -14,6 +14,8 @@
 //! * A worker that nobody has heard for as long as it may be silent begins nothing.
 //! * One task runs at a time; while it waits for others, another one does. What would wait too long is given back.
 //! * A reference is given up once, and after everything that needs it.
+//! * A task sees no change that another one made to a reusable variable: what it used is made anew before the next one
+//!   begins, and while two run beside each other each has an instance of its own.
 //!
 //! | module | what |
 //! |---|---|
@@ -24,10 +26,12 @@
 //! | `store` | the object store of this machine |
 //! | `driver` | a driver |
 //! | `worker`, `function`, `context` | a worker, its functions, and what a running task can do |
+//! | `reusable` | variables that a worker makes once and its tasks use; `caught`: panics of functions |
 //! | `beat` | heartbeats |
 //! | `demo` | functions for trying out, tests and benchmarks |
 
 mod beat;
+mod caught;
 mod config;
 mod context;
 pub mod demo;
@@ -39,6 +43,7 @@ mod id;
 mod outbox;
 mod process;
 mod reference;
+mod reusable;
 mod store;
 mod task;
 pub mod value;
@@ -52,6 +57,7 @@ pub use function::{Output, Plain};
 pub use id::ObjectId;
 pub use process::{BeginError, PutError};
 pub use reference::ObjectRef;
+pub use reusable::{ExportError, Reusable, ReusableError, ReusableGuard};
 pub use task::Task;
 pub use value::Blob;
 pub use worker::{Worker, WorkerError};

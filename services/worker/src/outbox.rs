@@ -220,6 +220,15 @@ pub(crate) fn put(result: RayResult) -> Result<PutObjReply, CallError> {
     }
 }
 
+impl From<Error> for CallError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused { code, reason, message, .. } => Self::Refused { code, text: message, reason },
+            error => Self::Lost(Lost::of(&error)),
+        }
+    }
+}
+
 impl Lost {
     fn of(error: &Error) -> Self {
         Self { why: error.to_string().into() }

@@ -13,14 +13,15 @@ use tripod_client::wire::{RayCall, RayResult, RayRun, RayWaitRequest, ray_call::
 use tripod_client::{Client, Registration, Scheduler};
 use tripod_objstore::Teller;
 use tripod_proto::ray::{
-    AddContainedObjectIDsRequest, IncrementRefCountRequest, Obj, ObjReadyRequest, PutObjRequest,
-    RegisterWorkerReply, RequestObjRequest,
+    AddContainedObjectIDsRequest, ExportReusableVariableRequest, IncrementRefCountRequest, Obj,
+    ObjReadyRequest, PutObjRequest, RegisterWorkerReply, RequestObjRequest,
 };
 
 use crate::config::Config;
 use crate::error::{CallError, GetError, Lost, TaskError};
 use crate::outbox::{self, Outbox, call, decrement};
 use crate::reference::{ObjectRef, reading};
+use crate::reusable::{self, ExportError};
 use crate::store::Store;
 use crate::task::Task;
 use crate::value::{ValueError, from_obj, ids_inside, to_obj};
@@ -237,6 +238,17 @@ impl Process {
             }
         }
         Ok(decided)
+    }
+
+    /// Makes the value of a reusable variable known to all workers.
+    pub(crate) async fn export<T: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        value: &T,
+    ) -> Result<(), ExportError> {
+        let message =
+            ExportReusableVariableRequest { reusable_variable: Some(reusable::write(name, value)?) };
+        Ok(self.scheduler.export_variable(message).await.map_err(CallError::from)?)
     }
 
     async fn count(&self, objects: Vec<u64>) -> Result<(), CallError> {

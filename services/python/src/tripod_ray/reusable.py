@@ -73,7 +73,10 @@ class Reusables:
             self._export(process, name)
 
     def take(self, variable):
-        """Makes a variable that the scheduler sent. What goes wrong is told to the tasks that use it."""
+        """Makes a variable that the scheduler sent. What goes wrong is told to the tasks that use it. Variables of
+        other languages are left to their workers."""
+        if not variable.initializer.implementation.startswith(VARIABLE_MAGIC):
+            return
         name = variable.name.decode("utf-8", "replace")
         self._values.pop(name, None)
         try:

@@ -24,6 +24,8 @@ class Service(grpc.GenericRpcHandler):
         self.port = None
         self._queue = queue
         self._seen = OrderedDict()
+        # The highest number of an export that was queued, of functions and of variables.
+        self._exports = {}
         self._lock = threading.Lock()
         imports = wire.message("ImportReusableVariableRequest")
         self._handlers = {
@@ -94,9 +96,9 @@ class Service(grpc.GenericRpcHandler):
                 if self._is_new(order.execute):
                     items.append(order.execute)
             elif kind == "function":
-                items.append(order.function.function)
+                items.extend(self._imported(kind, order.function, order.function.function))
             elif kind == "variable":
-                items.append(order.variable.reusable_variable)
+                items.extend(self._imported(kind, order.variable, order.variable.reusable_variable))
             elif kind == "die":
                 items.append(None)
             else:
@@ -124,12 +126,22 @@ class Service(grpc.GenericRpcHandler):
                 self._seen.popitem(last=False)
             return True
 
+    def _imported(self, kind, request, what):
+        """What is to be queued. Exports of a kind come in the order of their numbers, so one that is not above
+        those before it is late: a leader that was replaced has sent it, and it must not undo what came after."""
+        if request.HasField("exportid"):
+            with self._lock:
+                if request.exportid <= self._exports.get(kind, -1):
+                    return []
+                self._exports[kind] = request.exportid
+        return [what]
+
     def _import_function(self, request, _):
-        self._queue([request.function])
+        self._queue(self._imported("function", request, request.function))
         return wire.ImportFunctionReply()
 
     def _import_variable(self, request, _):
-        self._queue([request.reusable_variable])
+        self._queue(self._imported("variable", request, request.reusable_variable))
         return wire.AckReply()
 
     def _die(self, _, __):

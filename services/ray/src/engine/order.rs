@@ -13,6 +13,7 @@ use tripod_proto::tripod::v1::ray_peer_client::RayPeerClient;
 use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, ray_order};
 use tripod_state::State;
 use tripod_state::ids::{JobId, NodeId};
+use tripod_state::ray::ids::ExportId;
 use tripod_state::ray::view::Export;
 use tripod_state::ray::{Order, Ray, Source};
 
@@ -77,7 +78,9 @@ impl Ready {
                 };
                 (ray.worker(*worker)?.address, Message::Execute(Box::new(message)))
             }
-            Order::Import { worker, export } => (ray.worker(*worker)?.address, import(&ray.export(*export)?)),
+            Order::Import { worker, export } => {
+                (ray.worker(*worker)?.address, import(*export, &ray.export(*export)?))
+            }
             Order::Die { worker } => (ray.worker(*worker)?.address, Message::Die),
             Order::Deliver { store, from, object } => {
                 let objstore_address = match from {
@@ -223,15 +226,17 @@ pub(super) fn taken(answer: &RayTellResponse, orders: usize) -> usize {
 }
 
 /// Bodies were decoded when they came, so they can be decoded again.
-fn import(export: &Export) -> Message {
+fn import(id: ExportId, export: &Export) -> Message {
+    let exportid = Some(id.0);
     match export {
         Export::Function(body) => {
             let function = pb::Function::decode(body.clone()).unwrap_or_default();
-            Message::Function(pb::ImportFunctionRequest { function: Some(function) })
+            Message::Function(pb::ImportFunctionRequest { function: Some(function), exportid })
         }
         Export::Variable(body) => {
             let variable = pb::ReusableVar::decode(body.clone()).unwrap_or_default();
-            Message::Variable(pb::ImportReusableVariableRequest { reusable_variable: Some(variable) })
+            let reusable_variable = Some(variable);
+            Message::Variable(pb::ImportReusableVariableRequest { reusable_variable, exportid })
         }
     }
 }

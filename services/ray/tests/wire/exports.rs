@@ -25,10 +25,12 @@ async fn every_worker_gets_every_export_in_order_before_its_first_task() {
         for expected in [function("one"), variable("x"), function("two")] {
             assert_eq!(worker.calls.next().await, expected);
         }
+        assert_eq!(worker.exports.take(), [Some(0), Some(1), Some(2)], "numbered, so a late one is known");
     }
     cluster.settled().await;
     // What it is told before it is ready it is told again; only the order within counts.
     not_ready.calls.take();
+    not_ready.exports.take();
     let new = cluster.new_worker(&store).await;
     for worker in [&not_ready, &new] {
         cluster.function(worker.id, "g", 0).await;
@@ -38,6 +40,7 @@ async fn every_worker_gets_every_export_in_order_before_its_first_task() {
         for expected in [function("one"), function("two"), variable("x")] {
             assert_eq!(worker.calls.next().await, expected);
         }
+        assert_eq!(worker.exports.take(), [Some(0), Some(2), Some(1)], "by their exports, not by the worker");
         assert_eq!(worker.executes().await, "g");
     }
     for worker in &live {

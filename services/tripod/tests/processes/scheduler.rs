@@ -2,6 +2,7 @@
 
 mod failures;
 mod linear_algebra;
+mod reusables;
 mod shapes;
 mod site;
 mod stores;

@@ -1,7 +1,5 @@
 //! Executing tasks, one after the other, on a thread of its own: functions block as they like.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +9,14 @@ use tripod_client::wire::RayRun;
 use tripod_proto::ray::{ExecuteTaskRequest, Obj, Task, Value};
 
 use crate::beat::Standing;
+use crate::caught::caught;
 use crate::context::Context;
 use crate::error::{CallError, GetError, Lost, TaskError};
 use crate::failed;
 use crate::function::{Output, Registered};
 use crate::process::Process;
 use crate::reference::reading;
+use crate::reusable::Reusables;
 use crate::store;
 use crate::worker::inbox::{Inbox, Item, Ticket, run_of};
 
@@ -38,6 +38,7 @@ pub(crate) struct Executed {
 #[derive(Clone)]
 pub(crate) struct Executor {
     pub(super) functions: Arc<Vec<Registered>>,
+    pub(crate) reusables: Arc<Reusables>,
     pub(crate) process: Process,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) runtime: Handle,
@@ -67,22 +68,43 @@ impl Executor {
     /// # Errors
     /// The scheduler does not know this worker any more.
     fn run(mut self) -> Result<(), Lost> {
-        while let Some((ticket, Item::Task(request))) = self.inbox.next() {
+        while let Some((ticket, item)) = self.inbox.next() {
+            let request = match item {
+                Item::Task(request) => request,
+                Item::Variable(variable) => {
+                    self.reusables.import(&variable);
+                    self.inbox.ended(ticket);
+                    continue;
+                }
+                Item::End => break,
+            };
             self.heard()?;
             let run = run_of(&request);
             let ExecuteTaskRequest { task, store_output, .. } = *request;
             let task = task.unwrap_or_default();
             let name = String::from_utf8_lossy(&task.name).into_owned();
+            let context = Context::new(&self, ticket, run);
             let outcome = match self.functions.iter().find(|function| function.name == name) {
-                Some(function) => match self.call(function, &task, (ticket, run))? {
+                Some(function) => match self.call(function, &task, ticket, &context)? {
                     Some(outcome) => outcome,
                     None => continue,
                 },
                 None => Err(format!("this worker has no function `{name}`")),
             };
-            self.inbox.ended(ticket);
+            let uses = context.into_uses();
+            if uses.is_empty() {
+                self.inbox.ended(ticket);
+            } else {
+                self.inbox.keeps_up(ticket);
+            }
             let executed = Executed { name, task, run, wanted: store_output, outcome };
-            if self.executed.send(Ok(executed)).is_err() {
+            let told = self.executed.send(Ok(executed));
+            if !uses.is_empty() {
+                // The report need not wait for that, but the next task must.
+                uses.renew();
+                self.inbox.ended(ticket);
+            }
+            if told.is_err() {
                 return Ok(());
             }
         }
@@ -105,7 +127,8 @@ impl Executor {
         &self,
         function: &Registered,
         task: &Task,
-        (ticket, run): (Ticket, Option<RayRun>),
+        ticket: Ticket,
+        context: &Context,
     ) -> Result<Option<Result<Vec<Output>, String>>, Lost> {
         let mut arguments = Vec::with_capacity(task.arg.len());
         for (place, argument) in task.arg.iter().enumerate() {
@@ -126,10 +149,7 @@ impl Executor {
                 }
             }
         }
-        let context = Context::new(self, ticket, run);
-        let body = || reading(&self.process.outbox, || (function.body)(&context, &arguments));
-        let outputs = catch_unwind(AssertUnwindSafe(body))
-            .unwrap_or_else(|panic| Err(format!("panicked: {}", words(panic.as_ref()))));
+        let outputs = caught(|| reading(&self.process.outbox, || (function.body)(context, &arguments)));
         // One that has results would find that out when it writes why there are none.
         if let (Err(_), Some(text)) = (&outputs, context.store_gone()) {
             return Err(store::gone_for_thread(text));
@@ -169,10 +189,4 @@ impl Executor {
             Some(Err(error)) => Ok(Some(Err(error.to_string()))),
         }
     }
-}
-
-/// What a panic says.
-fn words(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tripod_client::wire::ray_call::Call;
 use tripod_client::wire::{RayGiveBackRequest, RayRun};
-use tripod_proto::ray::{ExecuteTaskRequest, ReadyForNewTaskRequest};
+use tripod_proto::ray::{
+    ExecuteTaskRequest, ImportReusableVariableRequest, ReadyForNewTaskRequest, ReusableVar,
+};
 
 use crate::outbox::{Outbox, call};
 
@@ -21,6 +23,8 @@ const BEGUN_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) enum Item {
     Task(Box<ExecuteTaskRequest>),
+    /// A reusable variable as a driver exported it.
+    Variable(Box<ReusableVar>),
     End,
 }
 
@@ -36,6 +40,8 @@ pub(crate) struct Inbox {
 struct Queue {
     items: VecDeque<Item>,
     seen: Seen,
+    /// The highest number of an exported variable that was queued.
+    imported: Option<u64>,
     /// What runs, and what waits within a task.
     begun: Vec<Begun>,
     tickets: u64,
@@ -44,7 +50,7 @@ struct Queue {
     closed: bool,
 }
 
-/// A task that was begun.
+/// A task that was begun, or what the worker does between two of them.
 #[derive(Debug)]
 struct Begun {
     ticket: Ticket,
@@ -52,9 +58,11 @@ struct Begun {
     at: Instant,
     /// It waits for something that others do.
     waits: bool,
+    /// Variables are made, for whatever task comes next.
+    upkeep: bool,
 }
 
-/// Which of the tasks that were begun.
+/// Which of those that were begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
@@ -83,6 +91,21 @@ impl Inbox {
         }
     }
 
+    /// Queues a variable, ahead of the tasks that come later. One that an earlier leader sends late must not replace
+    /// what came after it: exports come in the order of their numbers.
+    pub(super) fn variable(&self, request: ImportReusableVariableRequest) {
+        let Some(variable) = request.reusable_variable else { return };
+        let mut queue = self.queue.lock();
+        if let Some(number) = request.exportid {
+            if queue.imported.is_some_and(|highest| number <= highest) {
+                return;
+            }
+            queue.imported = Some(number);
+        }
+        queue.items.push_back(Item::Variable(Box::new(variable)));
+        self.came.notify_one();
+    }
+
     /// The worker is to end after what is queued.
     pub(super) fn end(&self) {
         self.queue.lock().items.push_back(Item::End);
@@ -105,10 +128,14 @@ impl Inbox {
             if let Some(item) = queue.items.pop_front() {
                 queue.tickets += 1;
                 let ticket = Ticket(queue.tickets);
+                let at = Instant::now();
                 match &item {
                     Item::Task(task) => {
-                        let (run, at) = (run_of(task), Instant::now());
-                        queue.begun.push(Begun { ticket, run, at, waits: false });
+                        let run = run_of(task);
+                        queue.begun.push(Begun { ticket, run, at, waits: false, upkeep: false });
+                    }
+                    Item::Variable(_) => {
+                        queue.begun.push(Begun { ticket, run: None, at, waits: false, upkeep: true });
                     }
                     Item::End => queue.closed = true,
                 }
@@ -117,6 +144,15 @@ impl Inbox {
             queue.idle += 1;
             self.came.wait(&mut queue);
             queue.idle -= 1;
+        }
+    }
+
+    /// The task has ended, but for the variables that it has used: nothing begins until [`Self::ended`]. This comes before
+    /// the task's end is told, and that one after the variables are made anew.
+    pub(super) fn keeps_up(&self, ticket: Ticket) {
+        let mut queue = self.queue.lock();
+        if let Some(begun) = queue.begun.iter_mut().find(|begun| begun.ticket == ticket) {
+            (begun.run, begun.upkeep) = (None, true);
         }
     }
 
@@ -134,7 +170,8 @@ impl Inbox {
     /// Gives back what waits for a thread, if what runs has run for so long: another worker may be idle.
     pub(super) fn give_back_behind(&self, running_for: Duration) {
         let mut queue = self.queue.lock();
-        let long = |begun: &Begun| begun.at.elapsed() >= running_for;
+        // For the cluster a worker that makes variables is idle, and would be given the tasks again at once.
+        let long = |begun: &Begun| !begun.upkeep && begun.at.elapsed() >= running_for;
         if queue.idle == 0 && queue.active().next().is_some() && queue.active().all(long) {
             let runs = queue.take();
             self.tell(runs);
@@ -216,7 +253,7 @@ impl Queue {
                 }
                 None => true,
             },
-            Item::End => true,
+            Item::Variable(_) | Item::End => true,
         });
         runs
     }
@@ -287,6 +324,56 @@ mod tests {
         }
         assert!(matches!(inbox.next(), Some((_, Item::End))));
         assert!(inbox.next().is_none(), "who was told to end waits for nothing");
+    }
+
+    fn import(name: &str, exportid: Option<u64>) -> ImportReusableVariableRequest {
+        let variable = ReusableVar { name: name.as_bytes().to_vec().into(), ..ReusableVar::default() };
+        ImportReusableVariableRequest { reusable_variable: Some(variable), exportid }
+    }
+
+    #[test]
+    fn a_variable_that_an_earlier_leader_sends_late_is_left_alone() {
+        let (inbox, _told) = inbox();
+        for (name, exportid) in
+            [("a", Some(0)), ("b", Some(2)), ("a", Some(0)), ("c", Some(2)), ("d", Some(3)), ("e", None)]
+        {
+            inbox.variable(import(name, exportid));
+        }
+        inbox.variable(ImportReusableVariableRequest::default());
+        inbox.end();
+        for expected in ["a", "b", "d", "e"] {
+            let Some((ticket, Item::Variable(variable))) = inbox.next() else {
+                panic!("there is a variable")
+            };
+            assert_eq!(&*variable.name, expected.as_bytes());
+            inbox.ended(ticket);
+        }
+        assert!(matches!(inbox.next(), Some((_, Item::End))));
+    }
+
+    #[test]
+    fn nothing_begins_while_variables_are_made_and_nothing_is_given_back_for_it() {
+        let (inbox, mut told) = inbox();
+        inbox.task(request(0, 1));
+        inbox.task(request(1, 1));
+        let (ticket, _) = begin(&inbox);
+        inbox.keeps_up(ticket);
+        assert!(inbox.running().is_empty(), "its end is told");
+        assert!(inbox.next().is_none(), "what it used is made anew");
+        inbox.give_back_behind(Duration::ZERO);
+        assert!(told.try_recv().is_err());
+        inbox.ended(ticket);
+        inbox.variable(import("a", Some(0)));
+        inbox.task(request(2, 1));
+        let (waiting, task) = begin(&inbox);
+        assert_eq!(task, (1, 1));
+        assert!(inbox.waits(waiting), "a thread is missing");
+        assert_eq!(told.try_recv().unwrap().calls, given(vec![run(2)]));
+        inbox.task(request(2, 2));
+        let Some((import, Item::Variable(_))) = inbox.next() else { panic!("it is not given back") };
+        assert!(inbox.next().is_none(), "nor is the task begun that comes after it");
+        inbox.ended(import);
+        assert_eq!(begin(&inbox).1, (2, 2));
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::error::{CallError, Lost};
 use crate::function::{Body, Output, Plain, Registered, of_fallible, of_plain};
 use crate::outbox::{self, call};
 use crate::process::{BeginError, Process};
+use crate::reusable::{Declared, Reusable, Reusables};
 pub(crate) use crate::worker::execute::Executor;
 pub(crate) use crate::worker::inbox::{Inbox, Ticket};
 use tripod_proto::ray::Obj;
@@ -46,11 +47,12 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often another id is asked for when somebody else has the port that goes with one.
 const PORTS_TRIED: u32 = 8;
 
-/// A worker before it begins: the functions that it can execute.
+/// A worker before it begins: the functions that it can execute, and the variables that they use.
 pub struct Worker {
     config: Config,
     slots: u32,
     functions: Vec<Registered>,
+    reusables: Vec<Declared>,
 }
 
 /// Why a worker ended by itself.
@@ -78,7 +80,7 @@ impl Worker {
     /// A worker without functions.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, slots: SLOTS, functions: Vec::new() }
+        Self { config, slots: SLOTS, functions: Vec::new(), reusables: Vec::new() }
     }
 
     /// How many tasks it may be given at a time; they run in order, one after the other.
@@ -113,6 +115,14 @@ impl Worker {
         function: impl Fn(&Context, &[Obj]) -> Result<Vec<Output>, String> + Send + Sync + 'static,
     ) -> Self {
         self.register(name, results, Arc::new(function))
+    }
+
+    /// Has a variable under this name, which functions use with [`Context::reusable`]. Declared again, it is the last one.
+    #[must_use]
+    pub fn reusable<T: Send + 'static>(mut self, name: &str, reusable: Reusable<T>) -> Self {
+        self.reusables.retain(|known| known.name != name);
+        self.reusables.push(reusable.named(name));
+        self
     }
 
     fn register(mut self, name: &str, results: u64, body: Body) -> Self {
@@ -171,10 +181,18 @@ impl Worker {
         let running = move || watched.running();
         parts.spawn(beat::of_worker(process.clone(), running, standing.clone()));
         parts.spawn(give_back(Arc::clone(&inbox)));
+        let mut known = standing.subscribe();
+        let reusables = Arc::new(Reusables::new(&self.reusables));
+        tokio::select! {
+            // Before it says that it can be given tasks: others can run them meanwhile.
+            () = reusables.prepare() => {}
+            end = over(&mut known) => return Ok(end),
+        }
         self.announce(&process).await?;
         let (sender, executed) = mpsc::unbounded_channel();
         let executor = Executor {
             functions: Arc::clone(functions),
+            reusables,
             process: process.clone(),
             inbox,
             runtime: Handle::current(),
@@ -183,18 +201,12 @@ impl Worker {
         };
         executor.start();
         let executing = finish::run(&process, executed);
-        let mut known = standing.subscribe();
         tokio::select! {
             ended = executing => Ok(match ended {
                 Ok(()) => End::Dismissed,
                 Err(Lost { .. }) => End::Expired,
             }),
-            ended = known.wait_for(|standing| matches!(standing, Standing::Expired | Standing::Dismissed)) => {
-                Ok(match ended.as_deref() {
-                    Ok(Standing::Dismissed) => End::Dismissed,
-                    _ => End::Expired,
-                })
-            }
+            end = over(&mut known) => Ok(end),
         }
     }
 
@@ -233,6 +245,15 @@ impl Worker {
         let told = process.outbox.ask(calls).await.map_err(CallError::Lost)?;
         told.into_iter().try_for_each(outbox::done)?;
         Ok(())
+    }
+}
+
+/// Waits until the cluster has no use for the worker any more.
+async fn over(known: &mut watch::Receiver<Standing>) -> End {
+    let over = known.wait_for(|standing| matches!(standing, Standing::Expired | Standing::Dismissed));
+    match over.await.as_deref() {
+        Ok(Standing::Dismissed) => End::Dismissed,
+        _ => End::Expired,
     }
 }
 

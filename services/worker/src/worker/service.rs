@@ -40,7 +40,11 @@ impl Service {
         match order.order {
             Some(Order::Execute(request)) => self.take(request),
             // A function of another language is none that this worker could execute.
-            Some(Order::Function(_) | Order::Variable(_)) => Ok(()),
+            Some(Order::Function(_)) => Ok(()),
+            Some(Order::Variable(request)) => {
+                self.inbox.variable(request);
+                Ok(())
+            }
             Some(Order::Die(_)) => {
                 self.inbox.end();
                 Ok(())
@@ -89,8 +93,9 @@ impl WorkerService for Service {
 
     async fn import_reusable_variable(
         &self,
-        _: Request<ImportReusableVariableRequest>,
+        request: Request<ImportReusableVariableRequest>,
     ) -> Result<Response<AckReply>, Status> {
+        self.inbox.variable(request.into_inner());
         Ok(Response::new(AckReply {}))
     }
 
@@ -105,10 +110,47 @@ mod tests {
     use prost::Message as _;
     use rand::rngs::StdRng;
     use rand::{RngExt as _, SeedableRng as _};
+    use tripod_proto::ray::ReusableVar;
 
     use super::*;
     use crate::outbox::Outbox;
     use crate::worker::inbox::Item;
+
+    #[tokio::test]
+    async fn variables_are_queued_among_the_tasks_whichever_way_they_come() {
+        let (outbox, _told) = Outbox::scripted();
+        let inbox = Arc::new(Inbox::new(3, outbox));
+        let service = Service::new(3, Arc::clone(&inbox));
+        let import = |name: &'static str, exportid| {
+            let variable = ReusableVar { name: name.as_bytes().into(), ..ReusableVar::default() };
+            ImportReusableVariableRequest { reusable_variable: Some(variable), exportid: Some(exportid) }
+        };
+        let task = ExecuteTaskRequest { operationid: Some(0), attempt: 1, ..ExecuteTaskRequest::default() };
+        let orders = [
+            Order::Variable(import("a", 4)),
+            Order::Function(ImportFunctionRequest { exportid: Some(9), ..ImportFunctionRequest::default() }),
+            Order::Execute(task),
+            Order::Variable(import("b", 5)),
+        ];
+        let orders = orders.map(|order| RayOrder { order: Some(order) }).to_vec();
+        let told = service.tell(Request::new(RayTellRequest { orders })).await.expect("told").into_inner();
+        assert!(told.orders.len() == 4 && told.orders.iter().all(|told| told.code == 0), "{told:?}");
+        for (name, exportid) in [("late", 4), ("c", 6)] {
+            let imported = service.import_reusable_variable(Request::new(import(name, exportid))).await;
+            imported.expect("it is acknowledged");
+        }
+        let mut queued = Vec::new();
+        service.die(Request::new(DieRequest {})).await.expect("it is acknowledged");
+        while let Some((ticket, item)) = inbox.next() {
+            inbox.ended(ticket);
+            queued.push(match item {
+                Item::Variable(variable) => String::from_utf8(variable.name.to_vec()).expect("a name"),
+                Item::Task(_) => "task".to_owned(),
+                Item::End => "end".to_owned(),
+            });
+        }
+        assert_eq!(queued, ["a", "task", "b", "c", "end"]);
+    }
 
     /// Whatever a message is made of: it is queued as it is, or refused, and what comes next is taken.
     #[tokio::test]

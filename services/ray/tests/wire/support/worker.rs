@@ -34,6 +34,8 @@ pub(crate) struct Worker {
     pub(crate) calls: Calls<Call>,
     /// Messages that came over a stream; `None`: it serves none.
     pub(crate) lined: Option<Arc<AtomicUsize>>,
+    /// The numbers of what it was told to import.
+    pub(crate) exports: Calls<Option<u64>>,
     port: Option<Port>,
 }
 
@@ -52,6 +54,7 @@ impl Worker {
             id: reply.workerid,
             address: reply.worker_address,
             calls: Calls::new(),
+            exports: Calls::new(),
             lined: None,
             port: None,
         };
@@ -72,7 +75,8 @@ impl Worker {
     /// Begins to listen, again.
     pub(crate) async fn listen(&mut self) {
         let calls = self.calls.clone();
-        let mut routes = Routes::new(WorkerServiceServer::new(Script { calls: calls.clone() }));
+        let script = Script { calls: calls.clone(), exports: self.exports.clone() };
+        let mut routes = Routes::new(WorkerServiceServer::new(script));
         if let Some(messages) = self.lined.clone() {
             routes = routes.add_service(RayPeerLineServer::new(Lined { calls, messages }));
         }
@@ -102,6 +106,7 @@ impl Worker {
 
 struct Script {
     calls: Calls<Call>,
+    exports: Calls<Option<u64>>,
 }
 
 struct Lined {
@@ -165,7 +170,9 @@ impl WorkerService for Script {
         &self,
         request: Request<pb::ImportFunctionRequest>,
     ) -> Result<Response<pb::ImportFunctionReply>, Status> {
-        let function = request.into_inner().function.expect("a function");
+        let request = request.into_inner();
+        self.exports.note(request.exportid)?;
+        let function = request.function.expect("a function");
         self.calls.note(Call::Function(text(&function.implementation)))?;
         Ok(Response::new(pb::ImportFunctionReply {}))
     }
@@ -174,7 +181,9 @@ impl WorkerService for Script {
         &self,
         request: Request<pb::ImportReusableVariableRequest>,
     ) -> Result<Response<pb::AckReply>, Status> {
-        let variable = request.into_inner().reusable_variable.expect("a variable");
+        let request = request.into_inner();
+        self.exports.note(request.exportid)?;
+        let variable = request.reusable_variable.expect("a variable");
         self.calls.note(Call::Variable(text(&variable.name)))?;
         Ok(Response::new(pb::AckReply {}))
     }
