@@ -2,14 +2,13 @@
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::metadata;
 use tripod_state::ids::JobId;
 use tripod_state::ray::ids::WorkerId;
 use tripod_state::ray::{self, Answer, Ray};
 use tripod_state::{Command, Scope, State};
 
-use crate::binding::Binding;
 use crate::caller::Caller;
 use crate::leader::Known;
 use crate::pulse::Pulse;
@@ -19,7 +18,7 @@ use crate::status;
 #[derive(Clone)]
 pub(crate) struct Front {
     pub(crate) gateway: Gateway,
-    pub(crate) binding: Binding,
+    pub(crate) binding: JobBinding,
     pub(crate) pulse: Pulse,
     pub(crate) leader: Known,
 }
@@ -77,7 +76,8 @@ impl Front {
     }
 
     pub(crate) async fn job(&self, metadata: &tonic::metadata::MetadataMap) -> Result<JobId, Status> {
-        match self.binding.find(&self.gateway, metadata).await {
+        let wanted = metadata.get(metadata::JOB).and_then(|name| name.to_str().ok());
+        match self.binding.find(&self.gateway, wanted).await {
             Ok(Ok(job)) => Ok(job),
             Ok(Err(fault)) => Err(status::of_fault(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),

@@ -32,9 +32,9 @@ pub struct Context {
 const WAIT_SHORT: Duration = Duration::from_millis(5);
 
 impl Context {
-    pub(crate) fn new(executor: &Executor, ticket: Ticket, run: Option<RayRun>) -> Self {
-        let store_gone = OnceLock::new();
-        Self { process: executor.process.within_task(run), executor: executor.clone(), ticket, store_gone }
+    pub(crate) fn new(executor: &Executor, function: &str, (ticket, run): (Ticket, Option<RayRun>)) -> Self {
+        let process = executor.process.within_task(function, run);
+        Self { process, executor: executor.clone(), ticket, store_gone: OnceLock::new() }
     }
 
     /// What the store said, if a call of the task found it to be gone.
@@ -73,7 +73,8 @@ impl Context {
         self.executor.runtime.block_on(self.process.submit(task))
     }
 
-    /// Writes a value as an object.
+    /// Writes a value as an object. An attempt of this task that is repeated gets the object of its first one, whose
+    /// value stays; if it would have written another value, the worker's log says so.
     ///
     /// # Errors
     /// [`PutError`].

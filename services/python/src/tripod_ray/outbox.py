@@ -55,7 +55,8 @@ class Outbox:
 
     def register(self, request, extra=()):
         """The session's first call, by the calling thread; afterwards the process has an id and the line is
-        open."""
+        open. It stays the first one, should it be made again."""
+        self._seq = 0
         data = self._send(wire.REGISTER_WORKER, request.SerializeToString(), ((wire.EXTENDED, "1"), *extra))
         reply = wire.RegisterWorkerReply.FromString(data)
         self._workerid = reply.workerid

@@ -126,7 +126,7 @@ impl Executor {
                 }
             }
         }
-        let context = Context::new(self, ticket, run);
+        let context = Context::new(self, &function.name, (ticket, run));
         let body = || reading(&self.process.outbox, || (function.body)(&context, &arguments));
         let outputs = catch_unwind(AssertUnwindSafe(body))
             .unwrap_or_else(|panic| Err(format!("panicked: {}", words(panic.as_ref()))));
