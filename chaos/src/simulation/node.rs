@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tripod_coordination::JobBinding;
-use tripod_gateway::{Consistency, Gateway, Parts, RaftBackend};
+use tripod_gateway::{Consistency, Gateway, JobBinding, Parts, RaftBackend};
 use tripod_native::JobPorts;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
@@ -303,7 +302,7 @@ impl Site {
         let routes = tripod_coordination::routes(&gateway, &binding);
         let routes = tripod_native::add_to(routes, &gateway, &job_ports, &backups);
         let scheduler = Scheduler::with_patience(&gateway, PATIENCE).connecting(network::to_peers());
-        let routes = scheduler.add_to(routes, &tripod_ray::Binding::Named("default".to_owned()));
+        let routes = scheduler.add_to(routes, &binding);
         // They end with the host's runtime.
         tokio::spawn(process_clock.keep(handle.clone()));
         tokio::spawn(scheduler.run());

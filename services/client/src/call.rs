@@ -1,7 +1,6 @@
 //! One call, tried at one node after the other until it is answered or time is up.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -11,6 +10,7 @@ use tonic::{Code, Response, Status};
 use crate::config::Config;
 use crate::endpoint::Node;
 use crate::error::{Attempt, Error, Phase};
+use crate::nodes::Nodes;
 
 /// Metadata key of the server's machine-readable word for a refusal.
 const REASON: &str = "tripod-reason";
@@ -55,23 +55,20 @@ struct Progress {
     maybe_executed: bool,
 }
 
-/// The nodes, and which of them answered last.
+/// Sends calls by the rules of this client.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    nodes: Vec<Node>,
-    preferred: AtomicUsize,
+    nodes: Nodes,
     timeout: Duration,
 }
 
 impl Caller {
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
-        let nodes =
-            config.targets()?.into_iter().map(|(address, target)| Node::new(address, target)).collect();
-        Ok(Self { nodes, preferred: AtomicUsize::new(0), timeout: config.timeout })
+        Ok(Self { nodes: Nodes::new(&config.endpoints)?, timeout: config.timeout })
     }
 
     pub(crate) fn nodes(&self) -> &[Node] {
-        &self.nodes
+        self.nodes.all()
     }
 
     /// Sends until a node answers.
@@ -91,14 +88,13 @@ impl Caller {
         let mut progress = Progress::new(what, repeat, self.timeout);
         let mut pause = PAUSE_MIN;
         loop {
-            let first = self.preferred.load(Ordering::Relaxed);
-            for offset in 0..self.nodes.len() {
-                let place = (first + offset) % self.nodes.len();
-                let node = &self.nodes[place];
+            let first = self.nodes.preferred();
+            for offset in 0..self.nodes.count() {
+                let place = (first + offset) % self.nodes.count();
+                let node = &self.nodes.all()[place];
                 match attempt(node, &send, self.attempt_limit(&progress)).await {
                     Ok(Ok(answer)) => {
-                        let next = self.leader(&answer).unwrap_or(place);
-                        self.preferred.store(next, Ordering::Relaxed);
+                        self.nodes.answered(place, &answer);
                         return Ok(answer.into_inner());
                     }
                     Ok(Err(status)) => return Err(progress.refused(node, &status)),
@@ -110,16 +106,9 @@ impl Caller {
         }
     }
 
-    /// The place of the leader, if the answer names it and it is one of the nodes that this client knows: a call
-    /// that goes there takes one way less.
-    fn leader<T>(&self, answer: &Response<T>) -> Option<usize> {
-        let told = answer.metadata().get(tripod_proto::metadata::RAY_LEADER)?.to_str().ok()?;
-        self.nodes.iter().position(|node| node.address == told)
-    }
-
     /// When to give up on one node: with the whole call if asking another would help nothing.
     fn attempt_limit(&self, progress: &Progress) -> Instant {
-        if self.nodes.len() == 1 || progress.repeat == Repeat::IfNotExecuted {
+        if self.nodes.count() == 1 || progress.repeat == Repeat::IfNotExecuted {
             return progress.deadline;
         }
         progress.deadline.min(Instant::now() + ATTEMPT_MAX)

@@ -21,19 +21,19 @@ impl Config {
     pub fn new(endpoints: Vec<String>) -> Self {
         Self { endpoints, timeout: Duration::from_secs(10) }
     }
+}
 
-    /// The transport settings of every address.
-    ///
-    /// # Errors
-    /// [`Error::Config`] when there is no address, or one is not `HOST:PORT`.
-    pub(crate) fn targets(&self) -> Result<Vec<(String, Endpoint)>, Error> {
-        if self.endpoints.is_empty() {
-            return Err(Error::Config(
-                "no endpoints given; name the client address of at least one node, as HOST:PORT".into(),
-            ));
-        }
-        self.endpoints.iter().map(|text| Ok((text.clone(), target(text)?))).collect()
+/// The transport settings of every address.
+///
+/// # Errors
+/// [`Error::Config`] when there is no address, or one is not `HOST:PORT`.
+pub(crate) fn targets(endpoints: &[String]) -> Result<Vec<(String, Endpoint)>, Error> {
+    if endpoints.is_empty() {
+        return Err(Error::Config(
+            "no endpoints given; name the client address of at least one node, as HOST:PORT".into(),
+        ));
     }
+    endpoints.iter().map(|text| Ok((text.clone(), target(text)?))).collect()
 }
 
 /// How long a connection attempt may take: a dead host must not use up the call's time.
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn refusal(endpoint: &str) -> String {
-        Config::new(vec![endpoint.into()]).targets().expect_err("refused").to_string()
+        targets(&[endpoint.to_owned()]).expect_err("refused").to_string()
     }
 
     #[test]
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn ordinary_addresses_are_accepted() {
-        let config = Config::new(vec!["127.0.0.1:7700".into(), "[::1]:7701".into(), "node-3:7702".into()]);
-        assert_eq!(config.targets().expect("accepted").len(), 3);
+        let endpoints = ["127.0.0.1:7700", "[::1]:7701", "node-3:7702"].map(str::to_owned);
+        assert_eq!(targets(&endpoints).expect("accepted").len(), 3);
     }
 
     #[test]
     fn an_empty_list_is_refused() {
-        assert!(matches!(Config::new(Vec::new()).targets(), Err(Error::Config(_))));
+        assert!(matches!(targets(&[]), Err(Error::Config(_))));
     }
 }

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `config` | addresses and the time-out, checked |
 //! | `client` | the entry point |
-//! | `endpoint` | one node's address and its cached connection |
+//! | `endpoint`, `nodes` | one node's address and its cached connection; all of them, and whom to ask first |
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `kv`, `jobs`, `cluster`, `levels`, `snapshots` | the calls |
@@ -33,6 +33,7 @@ mod error;
 mod jobs;
 mod kv;
 mod levels;
+mod nodes;
 mod scheduler;
 mod session;
 mod snapshots;
@@ -43,6 +44,7 @@ pub use config::Config;
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
+pub use nodes::Nodes;
 pub use scheduler::{Info, Registration, Scheduler};
 pub use snapshots::Download;
 

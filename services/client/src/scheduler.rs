@@ -270,6 +270,7 @@ impl Scheduler {
             headers.insert(key::RAY_ACKED, (number - 1).into());
             request
         };
+        let mut told = false;
         loop {
             let sent = self.client.caller();
             let outcome = sent.call(what, Repeat::SameStamp, |channel| send(channel, stamped())).await;
@@ -278,7 +279,9 @@ impl Scheduler {
                     if Instant::now() < deadline => {}
                 // A cluster that was just started or upgraded raises its level by itself.
                 Err(error) if error.has_reason(LEVEL) && Instant::now() < deadline => {
-                    tracing::debug!(%error, "the cluster does not know schedulers yet");
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::info!(%error, "the cluster does not know schedulers yet: it is waited for");
+                    }
                     tokio::time::sleep(LEVEL_PAUSE).await;
                 }
                 // A refusal is an answer too, and is remembered; but a number is not used up by the word that there

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::metadata;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService as ServiceT;
 use tripod_proto::tripod::v1 as pb;
@@ -20,7 +20,6 @@ use tripod_state::ids::NodeId;
 use tripod_state::job::DEFAULT_JOB;
 use tripod_state::{State, Topic, member};
 
-use crate::binding::JobBinding;
 use crate::dialect::Dialect;
 use crate::front::{Front, Outcome};
 use crate::stop::Stopping;

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use tonic::{Code, Request, Response, Status};
-use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
 use crate::answer::unexpected;
-use crate::binding::JobBinding;
 use crate::caller::{self, Caller};
 use crate::dialect::Dialect;
 use crate::label::Label;
@@ -237,8 +236,15 @@ impl Front {
         if let Some(Found(found)) = request.extensions().get() {
             return Ok(found.clone());
         }
+        let wanted = caller::job_name(request.metadata());
         let label = request.extensions().get::<Label>();
-        self.binding.find(&self.gateway, caller::job_name(request.metadata()), label).await
+        // A host's first label may mean anything: it names a job only if there is one, and nothing else says which.
+        if let (None, JobBinding::Named(_), Some(Label(label))) = (wanted, &self.binding, label)
+            && let Some(job) = self.gateway.known_job(label).await?
+        {
+            return Ok(Ok(job));
+        }
+        self.binding.find(&self.gateway, wanted).await
     }
 
     pub(crate) fn answer<R>(

@@ -34,7 +34,6 @@
 //! | `n`, `t` | one dialect each: `decode`, `encode`, and `service`, which names the two ends of every call |
 //! | `l` | the dialect without payloads and with time-outs of its own; `held`, `topology` and `status` besides |
 //! | `front` | the way from a request to the gateway and back, and who calls |
-//! | `binding` | which job a call is about |
 //! | `agents` | heartbeats in batches and the members, for node-local agents |
 //! | `caller` | who calls: job, attempt, stamp |
 //! | `label` | a job named by the host that was dialled |
@@ -56,7 +55,6 @@
 mod agents;
 mod answer;
 mod attempt;
-mod binding;
 mod caller;
 pub mod connection;
 mod deadline;
@@ -78,7 +76,6 @@ mod t;
 mod text;
 mod under_way;
 
-pub use binding::JobBinding;
 pub use deadline::given as given_time;
 pub use followed::Followed;
 pub use overlong::MESSAGE_BYTES_MAX;

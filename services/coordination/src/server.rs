@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::{Contact, Gateway};
+use tripod_gateway::{Contact, Gateway, JobBinding};
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
 use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
 use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
@@ -17,7 +17,6 @@ use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
 
-use crate::binding::JobBinding;
 use crate::connection::{Listener, MendedIncoming};
 use crate::dialect::Dialect;
 use crate::followed::Followed;

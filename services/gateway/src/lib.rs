@@ -21,7 +21,7 @@
 //! and `memory` its double; `aside` is where long work goes, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
-//! `readiness` whether it can serve. `peers` asks the leader what a front end of its node keeps in memory.
+//! `readiness` whether it can serve. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
 
 mod aside;
 mod awake;
@@ -32,6 +32,7 @@ mod contact;
 mod gateway;
 mod hold;
 mod hub;
+mod job;
 mod keeper;
 mod memory;
 mod options;
@@ -50,6 +51,7 @@ pub use clock::Clock;
 pub use contact::{Contact, ContactSwitch};
 pub use gateway::{Consistency, Gateway};
 pub use hub::Watch;
+pub use job::JobBinding;
 pub use memory::{MemoryBackend, Mishap};
 pub use options::Options;
 pub use outage::Outage;

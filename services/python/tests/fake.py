@@ -31,6 +31,8 @@ class FakeCluster(grpc.GenericRpcHandler):
         self._workers = []
         self._held_ports = []
         self.ttl_ms = ttl_ms
+        # Why there are no schedulers yet, if that is so, and how often it was said.
+        self.too_early, self.refused_early = None, 0
         # Every so manieth answer is lost on its way; 0: none.
         self.lose_every = 0
         self._answers = 0
@@ -48,10 +50,10 @@ class FakeCluster(grpc.GenericRpcHandler):
             self.stores[objstoreid] = store
         self._server.start()
 
-    def start_worker(self, *more):
+    def start_worker(self, *more, stderr=None):
         """A real worker process."""
         command = [sys.executable, "-m", "tripod_ray.worker", "--address", self.address, "--until-eof", *more]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE)
+        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr, text=stderr is not None)
         self._workers.append(worker)
         return worker
 
@@ -60,6 +62,8 @@ class FakeCluster(grpc.GenericRpcHandler):
             worker.kill()
             worker.wait()
             worker.stdin.close()
+            if worker.stderr is not None:
+                worker.stderr.close()
         self._server.stop(None).wait()
         for line in self._lines.values():
             line.put(None)
@@ -121,6 +125,9 @@ class FakeCluster(grpc.GenericRpcHandler):
             return replies[seq]
 
     def _register(self, data, context):
+        if self.too_early is not None:
+            self.refused_early += 1
+            abort(context, Refused(wire.FAILED_PRECONDITION, self.too_early, wire.LEVEL_LOW))
         request = wire.RegisterWorkerRequest.FromString(data)
         return self._once(
             context, lambda metadata: self.scheduler.register(request, int(metadata.get(wire.SLOTS, 1)))

@@ -36,6 +36,8 @@ class Task:
     def __init__(self, op, submit, options):
         self.op, self.name, self.args = op, submit.task.name, list(submit.task.arg)
         self.options, self.attempt, self.results, self.worker = options, 1, [], None
+        # What its calls put, kept between two attempts.
+        self.kept = []
 
     def held(self):
         ids = []
@@ -84,6 +86,8 @@ class FakeScheduler:
         self.children, self.violations, self.sessions = {}, [], {}
         self.scheduling = False
         self.aliases = set()
+        # False: stores have not told yet what they hold, as far as those who put are concerned.
+        self.hears_stores = True
 
     # Processes
 
@@ -107,6 +111,8 @@ class FakeScheduler:
         with self.lock:
             worker = self.workers[workerid]
             worker.alive = False
+            for task in worker.tasks:
+                self.keep_puts(task)
             for entry in self.functions.values():
                 entry[1].discard(workerid)
             for objectid, found in enumerate(self.objects):
@@ -181,9 +187,19 @@ class FakeScheduler:
         return call.run.operationid, call.child
 
     def _put(self, call, by, result):
-        self.child_of(self.living(call.put.workerid), call)
+        key = self.child_of(self.living(call.put.workerid), call)
         self.operations.append(None)
-        result.put.objectid = self.create()
+        before = self.children.get(key) if key is not None else None
+        if before is not None:
+            if self.objects[before].gone:
+                # One again, to be written anew.
+                self.objects[before] = Object()
+            result.put.objectid = before
+            result.put.already_present = self.hears_stores and bool(self.objects[before].locations)
+        else:
+            result.put.objectid = self.create()
+            if key is not None:
+                self.children[key] = result.put.objectid
         if call.put.hold:
             self.objects[result.put.objectid].owners[("process", by)] += 1
 
@@ -253,6 +269,9 @@ class FakeScheduler:
         worker.tasks.remove(task)
         worker.accepting = True
         info = call.idle.previous_task_info
+        for objectid in task.kept:
+            self.take(objectid, ("calls", task.op))
+        task.kept = []
         if info.task_succeeded:
             self.succeeded += 1
         elif task.options.retry_exceptions and task.attempt <= self.retries(task):
@@ -377,6 +396,12 @@ class FakeScheduler:
                 self.objects[objectid].owners[("task", task.op)] += 1
         task.attempt += 1
         self.queue.insert(0, task)
+
+    def keep_puts(self, task):
+        for (op, _), made in self.children.items():
+            if op == task.op and isinstance(made, int) and not self.objects[made].gone:
+                self.objects[made].owners[("calls", op)] += 1
+                task.kept.append(made)
 
     def schedule(self):
         # Bringing an object makes it ready, which schedules.

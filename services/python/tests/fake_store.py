@@ -9,7 +9,6 @@ from tripod_ray import wire
 
 _LENGTH = struct.Struct("<I")
 INLINE_BYTES_MAX = 64 * 1024
-CANCELLED = 1
 
 
 class FakeStore:
@@ -42,6 +41,18 @@ class FakeStore:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def waits_for(self, objectid):
+        """Whether a process waits for it."""
+        with self._lock:
+            return bool(self._waiting.get(objectid))
+
+    def begin_anew(self):
+        """Tells whoever waits that this store is another one now, before it closes any connection."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for answer in (answer for answers in waiting.values() for answer in answers):
+            answer((wire.LocalReply(code=wire.CANCELLED, text="the store begins anew"), None))
 
     def insert(self, objectid, metadata_offset, data, told_by_maker=False):
         """A complete object, from a process or from another store."""
@@ -167,7 +178,7 @@ class FakeStore:
 
     def _cancel(self, request, send, _, gets):
         if gets.pop(request.cancel.get_tag, None) is not None:
-            send(wire.LocalReply(tag=request.cancel.get_tag, code=CANCELLED))
+            send(wire.LocalReply(tag=request.cancel.get_tag, code=wire.CANCELLED))
         send(wire.LocalReply(tag=request.tag))
 
     def _release(self, request, send, *_):

@@ -10,7 +10,7 @@ from cluster import DEADLINE_S, ClusterTest, eventually, only_fake
 from fake_store import FakeStore
 
 import tripod_ray as ray
-from tripod_ray import layout
+from tripod_ray import layout, wire
 from tripod_ray.store import StoreConnection
 
 
@@ -78,6 +78,22 @@ class WrittenTogether(unittest.TestCase):
         self.assertEqual(self.answers, [None] * 500)
         # The stand-in answers first.
         eventually(lambda: self.made == list(range(500)), "the order in which they were put")
+
+    def test_the_process_hears_of_a_store_that_is_gone_before_those_who_wait(self):
+        heard, all_heard = [], threading.Event()
+        self.store.on_lost = lambda _: heard.append("the process")
+
+        def answered(_, reply, __):
+            heard.append(reply)
+            all_heard.set()
+
+        get = wire.LocalRequest()
+        get.get.objectid = 1
+        self.store.send([get], answered)
+        eventually(lambda: self.fake.waits_for(1), "the store to be asked")
+        self.fake.close()
+        self.assertTrue(all_heard.wait(DEADLINE_S))
+        self.assertEqual(heard, ["the process", None])
 
     def test_a_connection_that_breaks_tells_those_that_wait_to_be_written(self):
         self.fake.close()

@@ -2,7 +2,7 @@
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::RayBatchRequest;
 use tripod_state::ids::JobId;
@@ -10,7 +10,6 @@ use tripod_state::ray::ids::WorkerId;
 use tripod_state::ray::{self, Answer, Ray};
 use tripod_state::{Command, Scope, State};
 
-use crate::binding::Binding;
 use crate::caller::Caller;
 use crate::leader::Known;
 use crate::pulse::Pulse;
@@ -20,7 +19,7 @@ use crate::{batch, status};
 #[derive(Clone)]
 pub(crate) struct Front {
     pub(crate) gateway: Gateway,
-    pub(crate) binding: Binding,
+    pub(crate) binding: JobBinding,
     pub(crate) pulse: Pulse,
     pub(crate) leader: Known,
 }
@@ -91,7 +90,8 @@ impl Front {
     }
 
     pub(crate) async fn job(&self, metadata: &tonic::metadata::MetadataMap) -> Result<JobId, Status> {
-        match self.binding.find(&self.gateway, metadata).await {
+        let wanted = metadata.get(metadata::JOB).and_then(|name| name.to_str().ok());
+        match self.binding.find(&self.gateway, wanted).await {
             Ok(Ok(job)) => Ok(job),
             Ok(Err(fault)) => Err(status::of_fault(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),

@@ -31,7 +31,7 @@
 //! | `scheduler`, `store` | `/Scheduler/*` and `/ObjStore/*` of 2016 |
 //! | `native`, `line`, `membership` | `tripod.v1.Ray`, `RayLine` and `Membership` |
 //! | `front` | the way from a call to the gateway and back |
-//! | `binding`, `caller` | which job a call is about, and what its headers say |
+//! | `caller` | what a call's headers say |
 //! | `decode`, `batch`, `values` | requests to the domain's |
 //! | `graph`, `shown`, `failed` | what is shown: to clients of 2016, to people, in the place of a failed object |
 //! | `status` | the one table from refusals and outages to codes, texts and reasons |
@@ -41,7 +41,6 @@
 //! | `engine` | what the leader does; see its page |
 
 mod batch;
-mod binding;
 mod caller;
 mod decode;
 mod engine;
@@ -61,6 +60,5 @@ mod status;
 mod store;
 mod values;
 
-pub use binding::Binding;
 pub use engine::{Connect, Connecting, Patience};
 pub use node::{MESSAGE_BYTES_MAX, Scheduler};

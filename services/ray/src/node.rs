@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use tonic::service::Routes;
-use tripod_gateway::Gateway;
+use tripod_gateway::{Gateway, JobBinding};
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::ray::scheduler_server::SchedulerServer;
 use tripod_proto::tripod::v1::membership_server::MembershipServer;
 use tripod_proto::tripod::v1::ray_line_server::RayLineServer;
 use tripod_proto::tripod::v1::ray_server::RayServer;
 
-use crate::binding::Binding;
 use crate::engine::{self, Connect, Links, Patience};
 use crate::front::Front;
 use crate::leader::{self, Known};
@@ -64,7 +63,7 @@ impl Scheduler {
 
     /// Adds the services to the routes of a port.
     #[must_use]
-    pub fn add_to(&self, routes: Routes, binding: &Binding) -> Routes {
+    pub fn add_to(&self, routes: Routes, binding: &JobBinding) -> Routes {
         let front = Front {
             gateway: self.gateway.clone(),
             binding: binding.clone(),

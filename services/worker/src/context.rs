@@ -34,9 +34,9 @@ pub struct Context {
 const WAIT_SHORT: Duration = Duration::from_millis(5);
 
 impl Context {
-    pub(crate) fn new(executor: &Executor, ticket: Ticket, run: Option<RayRun>) -> Self {
+    pub(crate) fn new(executor: &Executor, function: &str, (ticket, run): (Ticket, Option<RayRun>)) -> Self {
         Self {
-            process: executor.process.within_task(run),
+            process: executor.process.within_task(function, run),
             executor: executor.clone(),
             ticket,
             store_gone: OnceLock::new(),
@@ -85,7 +85,8 @@ impl Context {
         self.executor.runtime.block_on(self.process.submit(task))
     }
 
-    /// Writes a value as an object.
+    /// Writes a value as an object. An attempt of this task that is repeated gets the object of its first one, whose
+    /// value stays; if it would have written another value, the worker's log says so.
     ///
     /// # Errors
     /// [`PutError`].

@@ -21,6 +21,7 @@
 //! |---|---|
 //! | `value` | Rust values as objects; `failed`: errors as objects |
 //! | `process` | what workers and drivers have in common: submit, put, get, wait |
+//! | `again` | puts of a task that runs again |
 //! | `outbox` | the calls of a process, in order and many at a time |
 //! | `reference`, `task` | counted references; a task before it is submitted |
 //! | `store` | the object store of this machine |
@@ -30,6 +31,7 @@
 //! | `beat` | heartbeats |
 //! | `demo` | functions for trying out, tests and benchmarks |
 
+mod again;
 mod beat;
 mod caught;
 mod config;

@@ -17,6 +17,7 @@ use tripod_proto::ray::{
     ObjReadyRequest, PutObjRequest, RegisterWorkerReply, RequestObjRequest,
 };
 
+use crate::again::{self, Attempt};
 use crate::config::Config;
 use crate::error::{CallError, GetError, Lost, TaskError};
 use crate::outbox::{self, Outbox, call, decrement};
@@ -48,6 +49,16 @@ pub(crate) struct Process {
     children: Option<Arc<AtomicU32>>,
     /// The task that runs, whose calls they are.
     run: Option<RayRun>,
+    /// The name of its function.
+    function: Arc<str>,
+}
+
+/// What became of a value that was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    Now,
+    /// By an earlier attempt of the same task, whose worker died: it is that object.
+    Before,
 }
 
 /// Why a process could not begin.
@@ -81,12 +92,13 @@ impl Process {
         let unusable = |text| BeginError::Store { address: reply.objstore_address.clone(), text };
         let store = Store::connect(&reply.objstore_address, id).await.map_err(unusable)?;
         let outbox = Outbox::start(Arc::clone(&scheduler), id);
-        Ok((Self { id, scheduler, outbox, store, children: None, run: None }, reply))
+        let function = Arc::from("");
+        Ok((Self { id, scheduler, outbox, store, children: None, run: None, function }, reply))
     }
 
     /// This process while it runs a task.
-    pub(crate) fn within_task(&self, run: Option<RayRun>) -> Self {
-        Self { children: Some(Arc::default()), run, ..self.clone() }
+    pub(crate) fn within_task(&self, function: &str, run: Option<RayRun>) -> Self {
+        Self { children: Some(Arc::default()), run, function: function.into(), ..self.clone() }
     }
 
     fn child(&self) -> Option<u32> {
@@ -141,36 +153,51 @@ impl Process {
         let reply = self.one(put).await?;
         let id = outbox::put(reply)?;
         let object = ObjectRef::owned(id.objectid, &self.outbox);
-        if !id.already_present
-            && let Err(error) = self.write(id.objectid, &value, None).await
-        {
-            // What is never made would be kept for ever. If even this fails, it ends with the process.
-            let text = error.to_string();
-            let failure =
-                TaskError { reason: failed::EXCEPTION.into(), function: "put".into(), text, history: vec![] };
-            let _ = self.write(id.objectid, &failed::write(&failure), None).await;
-            return Err(error);
+        let written = if id.already_present {
+            Ok(Written::Before)
+        } else {
+            self.write(id.objectid, &value, None).await
+        };
+        match (written, self.run) {
+            (Ok(Written::Before), Some(run)) => {
+                let attempt = Attempt { run, function: Arc::clone(&self.function) };
+                tokio::spawn(again::compare(self.clone(), attempt, object.clone(), value));
+            }
+            (Ok(_), _) => {}
+            (Err(error), _) => {
+                // What is never made would be kept for ever. If even this fails, it ends with the process.
+                let text = error.to_string();
+                let (reason, function) = (failed::EXCEPTION.into(), "put".into());
+                let failure = TaskError { reason, function, text, history: vec![] };
+                let _ = self.write(id.objectid, &failed::write(&failure), None).await;
+                return Err(error);
+            }
         }
         Ok(object)
     }
 
     /// Writes an object into the store of this machine, which tells the scheduler; and which objects are inside. Of a
     /// result of an attempt the caller tells ([`Self::ready`]), with the end of that.
-    pub(crate) async fn write(&self, object: u64, value: &Obj, run: Option<RayRun>) -> Result<(), PutError> {
+    pub(crate) async fn write(
+        &self,
+        object: u64,
+        value: &Obj,
+        run: Option<RayRun>,
+    ) -> Result<Written, PutError> {
         let data = Bytes::from(value.encode_to_vec());
         let teller = if run.is_some() { Teller::Maker } else { Teller::Store };
-        match self.store.put(object, data, run, teller).await {
-            // An earlier attempt of the same task wrote it here before its worker died: it is that object.
-            Ok(()) | Err((tonic::Code::AlreadyExists, _)) => {}
+        let written = match self.store.put(object, data, run, teller).await {
+            Ok(()) => Written::Now,
+            Err((tonic::Code::AlreadyExists, _)) => Written::Before,
             Err((code, text)) => return Err(PutError::Store { object, code, text }),
-        }
+        };
         let contained = ids_inside(value);
         if !contained.is_empty() {
             let counted = IncrementRefCountRequest { objectid: contained.clone() };
             let inside = AddContainedObjectIDsRequest { objectid: object, contained_objectid: contained };
             self.outbox.tell(vec![call(Call::Increment(counted)), call(Call::Contained(inside))]);
         }
-        Ok(())
+        Ok(written)
     }
 
     /// Tells that an attempt's result is in the store of this machine.
@@ -188,25 +215,28 @@ impl Process {
     /// The value of an object, once there is one.
     pub(crate) async fn get<T: DeserializeOwned>(&self, object: &ObjectRef) -> Result<T, GetError> {
         let id = object.id().0;
-        let mut got = std::pin::pin!(self.value(id));
-        let value = match tokio::time::timeout(REQUEST_AFTER, &mut got).await {
-            Ok(value) => value?,
-            Err(_) => {
-                let ask = RequestObjRequest { workerid: self.id, objectid: id };
-                let asked = async { outbox::done(self.one(call(Call::Request(ask))).await?) };
-                tokio::select! {
-                    value = &mut got => value?,
-                    refused = asked => {
-                        refused?;
-                        got.await?
-                    }
-                }
-            }
-        };
+        let value = self.fetched(id).await?;
         match failed::read(&value) {
             Some(error) => Err(GetError::Failed(Box::new(error))),
             None => {
                 reading(&self.outbox, || from_obj(&value)).map_err(|why| GetError::Value { object: id, why })
+            }
+        }
+    }
+
+    /// An object, once there is one. The scheduler is asked to bring it unless it is here at once.
+    pub(crate) async fn fetched(&self, id: u64) -> Result<Obj, GetError> {
+        let mut got = std::pin::pin!(self.value(id));
+        if let Ok(value) = tokio::time::timeout(REQUEST_AFTER, &mut got).await {
+            return value;
+        }
+        let ask = RequestObjRequest { workerid: self.id, objectid: id };
+        let asked = async { outbox::done(self.one(call(Call::Request(ask))).await?) };
+        tokio::select! {
+            value = &mut got => value,
+            refused = asked => {
+                refused?;
+                got.await
             }
         }
     }

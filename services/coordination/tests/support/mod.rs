@@ -19,8 +19,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
-use tripod_coordination::{JobBinding, routes, serve_in_contact};
-use tripod_gateway::{Contact, ContactSwitch, Gateway, MemoryBackend, Options};
+use tripod_coordination::{routes, serve_in_contact};
+use tripod_gateway::{Contact, ContactSwitch, Gateway, JobBinding, MemoryBackend, Options};
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job};
 

@@ -28,12 +28,12 @@ Invariants:
 | `process` | a registration: puts, gets, waits, heartbeats |
 | `outbox`, `calls` | the line of calls to the scheduler |
 | `local`, `keeper` | a cluster on this machine, for one driver |
-| `link` | nodes, and the next one when one fails |
+| `link`, `level` | nodes, and the next one when one fails; clusters that have no schedulers yet |
 | `store` | the object store of this machine |
 | `values`, `layout` | how values are written |
 | `wire` | messages, paths and metadata keys |
 | `worker`, `service`, `turn`, `execution` | workers |
-| `context`, `runtime` | the running task; the connection |
+| `context`, `runtime`, `again` | the running task; the connection; puts of a task that runs again |
 | `errors` | what can go wrong |
 """
 

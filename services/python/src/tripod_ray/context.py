@@ -6,14 +6,15 @@ _current = threading.local()
 
 
 class TaskContext:
-    """The running task of a thread: its attempt, how many objects it has made, and which reusable variables
-    it used."""
+    """The running task of a thread: its attempt and function, how many objects it has made, and which
+    reusable variables it used."""
 
-    __slots__ = ("run", "children", "touched")
+    __slots__ = ("run", "name", "children", "touched")
 
-    def __init__(self, run):
+    def __init__(self, run, name):
         # Pair of operation and attempt.
         self.run = run
+        self.name = name
         self.children = 0
         self.touched = set()
 

@@ -42,11 +42,13 @@ class GetTimeoutError(TripodError, TimeoutError):
 
 
 class StoreError(TripodError):
-    """The object store of this machine refused, or its connection broke."""
+    """The object store of this machine refused, or its connection broke. With `gone` it has ended, or begins
+    anew, and what was in it is lost."""
 
-    def __init__(self, text, code=0):
+    def __init__(self, text, code=0, gone=False):
         super().__init__(text)
         self.code = code
+        self.gone = gone
 
 
 class ObjectLostError(TripodError):

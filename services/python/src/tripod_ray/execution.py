@@ -70,7 +70,7 @@ class Executor:
         task = request.task
         run = (request.operationid, request.attempt or 1)
         key, name = task.name.decode("utf-8", "replace"), _name(task)
-        with TaskContext(run) as context:
+        with TaskContext(run, name) as context:
             call = _Call(self._process, name, task)
             try:
                 function = self._function(key, name)
@@ -148,8 +148,6 @@ class _Call:
         try:
             returned = function(*positional, **named)
         except BaseException as error:  # A task's own exit ends the task and not the worker.
-            if isinstance(error, StoreError) and self._process.lost is not None:
-                raise TaskError(self._name, None, str(error)) from None
             raise _raised(self._name, error, "", skip=1) from None
         return self._split(returned, results)
 
@@ -178,6 +176,8 @@ class _Call:
         except (TaskError, ObjectLostError) as error:
             raise self._produced_by_failed(place, error) from None
         except BaseException as error:  # The classes of arguments may raise anything when they are made.
+            if isinstance(error, StoreError):
+                self._process.note(error)
             raise _raised(
                 self._name, error, f"argument {place} of function {self._name} cannot be read\n"
             ) from None
@@ -276,6 +276,7 @@ class _Report:
                 self._process.outbox.post(calls.Ready(objectid, self._process.objstoreid, self._run))
             self.end()
         else:
+            self._process.note(self._error)
             self.fail(TaskError(self._name, None, f"a result cannot be stored: {self._error}"))
 
 

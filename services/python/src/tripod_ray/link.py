@@ -200,6 +200,9 @@ class Link:
 
 
 def ask(address, path, request, timeout_s=10.0):
-    """One call to a process that is not a node, such as an object store."""
+    """One call to a process that is not a node, such as an object store. Raises `UnreachableError`."""
     with grpc.insecure_channel(address, options=_OPTIONS) as channel:
-        return channel.unary_unary(path)(request, timeout=timeout_s)
+        try:
+            return channel.unary_unary(path)(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise UnreachableError(f"{path}: {address} did not answer: {error.details()}") from None

@@ -70,8 +70,8 @@ class Outbox:
 
     def register(self, request, extra=()):
         """The session's first call, by the calling thread; afterwards the process has an id and the line is
-        open."""
-        self._seq += 1
+        open. It stays the first one, should it be made again."""
+        self._seq = 1
         metadata = ((wire.EXTENDED, "1"), *extra, *self._place())
         data = self._link.call(wire.REGISTER_WORKER, request.SerializeToString(), metadata)
         reply = wire.RegisterWorkerReply.FromString(data)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from . import calls, layout, link, wire
+from . import again, calls, layout, level, link, wire
 from .context import current, next_child
 from .errors import (
     ExpiredError,
@@ -81,6 +81,12 @@ class Process:
         """The registration is over: whoever waits is told."""
         self.outbox.lose(error)
 
+    def note(self, error):
+        """Takes notice of what the store answered. One that is gone is given up together with its workers:
+        the tasks that it failed are run again elsewhere, so nothing is reported of them any more."""
+        if error.gone:
+            self.lose(error)
+
     def submit(self, function, arguments, results, options):
         """Submits a task; its handles get their ids later. `function` is the encoded name."""
         self._check()
@@ -98,8 +104,11 @@ class Process:
         objectid, present = self.outbox.ask(calls.Put(next_child()))
         if not present:
             last = self.contain(objectid, packed)
-            self._store(objectid, packed, task.run if task else None, last)
-        return ObjectRef(self.outbox, objectid)
+            present = self._store(objectid, packed, task.run if task else None, last)
+        ref = ObjectRef(self.outbox, objectid)
+        if present and task is not None:
+            again.compare(self, task, ref, packed)
+        return ref
 
     def contain(self, objectid, packed):
         """Tells the scheduler which ids are inside an object that is about to be stored."""
@@ -122,7 +131,8 @@ class Process:
         try:
             self._await_objects(gets, end)
             return [self.value(gets, place, ref) for place, ref in enumerate(refs)]
-        except StoreError:
+        except StoreError as error:
+            self.note(error)
             if self.lost is not None:
                 raise self.lost from None
             raise
@@ -184,7 +194,8 @@ class Process:
                 raise GetTimeoutError(f"{missing} objects did not come in time")
 
     def _store(self, objectid, packed, run, last):
-        """Writes a value; it is readable only after the call `last`, if there is one, was answered."""
+        """Writes a value; it is readable only after the call `last`, if there is one, was answered. Answers
+        whether an earlier attempt of the task had written it here."""
         stored, failures = threading.Event(), []
 
         def counted():
@@ -202,18 +213,22 @@ class Process:
         stored.wait()
         error = failures[0]
         if error is not None and error.code != wire.ALREADY_EXISTS:
+            self.note(error)
             # What was never made would be waited for, and kept, for ever.
             counted()
             failed = layout.pack_error(TaskError("put", None, str(error)))
             self.store.put(objectid, failed, run, lambda _: self.outbox.drop(objectid))
             raise error
+        return error is not None
 
     def _register(self, node_ip, store_address, slots):
         request = wire.RegisterWorkerRequest(
             node_ip_address=node_ip, objstore_address=store_address, is_driver=self.driver
         )
         extra = () if slots is None else ((wire.SLOTS, str(slots)),)
-        reply = self.outbox.register(request, extra)
+        # A worker has time; whoever begins a program wants to know why it does not begin.
+        patience_s = link.PATIENCE_S if self.driver else None
+        reply = level.awaited(lambda: self.outbox.register(request, extra), patience_s)
         self.workerid, self.objstoreid = reply.workerid, reply.objstoreid
         self.address, self.store_address = reply.worker_address, reply.objstore_address
 
@@ -240,7 +255,7 @@ class Process:
             self.on_lost()
 
     def _store_lost(self, error):
-        self.lose(StoreError(f"the object store of this machine is gone: {error}"))
+        self.lose(StoreError(f"the object store of this machine is gone: {error}", gone=True))
 
     def _beat(self):
         kind = wire.HeartbeatRequest.KIND_DRIVER if self.driver else wire.HeartbeatRequest.KIND_WORKER

@@ -1,5 +1,6 @@
 """What the scheduler calls on a worker."""
 
+import socket
 import threading
 from collections import OrderedDict
 from concurrent import futures
@@ -58,10 +59,10 @@ class Service(grpc.GenericRpcHandler):
         )
         try:
             bound = server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise OSError(str(error)) from None
+        except RuntimeError:
+            bound = 0
         if not bound:
-            raise OSError(f"cannot listen on {address}")
+            raise OSError(f"cannot listen on {address}, as the scheduler wants it: {_why_not(address)}")
         self.port = bound
         server.start()
         return server
@@ -147,3 +148,16 @@ class Service(grpc.GenericRpcHandler):
     def _die(self, _, __):
         self._queue([None])
         return wire.DieReply()
+
+
+def _why_not(address):
+    """Why nobody can listen there; gRPC does not say."""
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+            probe.listen()
+        except (OSError, ValueError) as error:
+            return error
+    return "somebody else had the port"

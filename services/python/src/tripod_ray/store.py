@@ -21,6 +21,8 @@ _FRAME_MOST = 64 * 1024 * 1024
 _DESCRIPTORS_MOST = 64
 # How long a writer waits for room in a store that is full for now.
 _ROOM_S = 5.0
+# What a store answers that ends, or begins anew, before it closes the connection.
+_GONE = (wire.CANCELLED, wire.UNAVAILABLE)
 
 
 class StoreConnection:
@@ -118,11 +120,11 @@ class StoreConnection:
         arrived.wait()
         reply, descriptor = answers[0]
         if reply is None:
-            raise StoreError(f"the object store of this machine is gone: {self.lost}")
+            raise StoreError(f"the object store of this machine is gone: {self.lost}", gone=True)
         if reply.code != wire.OK:
             if descriptor is not None:
                 os.close(descriptor)
-            raise StoreError(reply.text or f"the object store refused with code {reply.code}", reply.code)
+            raise _failure(reply)
         return reply, descriptor
 
     def put(self, objectid, packed, run, answered, before_ready=None, soon=False, told_by_maker=False):
@@ -243,9 +245,10 @@ class StoreConnection:
         except OSError:
             pass
         self._socket.close()
-        self._tell_all()
+        # First of all the process: what those who wait make of it must not be taken for faults of their own.
         if self.on_lost is not None:
             self.on_lost(error)
+        self._tell_all()
 
     def _tell_all(self):
         while self._asked:
@@ -281,7 +284,7 @@ class Gets:
             with self._changed:
                 self._changed.wait_for(lambda: not self._left or self._lost, timeout_s)
         if self._lost:
-            raise StoreError(f"the object store of this machine is gone: {self._store.lost}")
+            raise StoreError(f"the object store of this machine is gone: {self._store.lost}", gone=True)
         return not self._left
 
     def missing(self):
@@ -367,9 +370,10 @@ class Mapping(mmap.mmap):
 
 def _failure(reply):
     if reply is None:
-        return StoreError("the object store of this machine is gone")
+        return StoreError("the object store of this machine is gone", gone=True)
     if reply.code != wire.OK:
-        return StoreError(reply.text or f"the object store refused with code {reply.code}", reply.code)
+        text = reply.text or f"the object store refused with code {reply.code}"
+        return StoreError(text, reply.code, gone=reply.code in _GONE)
     return None
 
 

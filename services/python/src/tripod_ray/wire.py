@@ -82,11 +82,15 @@ OUTAGE = "x-tripod-outage"
 BASE_OBJECT = "x-tripod-base-object"
 BASE_OPERATION = "x-tripod-base-operation"
 
+# The reason of refusals that end when the cluster's feature level rises.
+LEVEL_LOW = "level"
+
 # Numbers with a meaning of their own in the lists of SchedulerInfo; people see -1, as in 2016.
 DEALLOCATED = 2**64 - 1
 
 # gRPC status codes, as numbers.
 OK = 0
+CANCELLED = 1
 INVALID_ARGUMENT = 3
 DEADLINE_EXCEEDED = 4
 NOT_FOUND = 5
@@ -94,4 +98,5 @@ ALREADY_EXISTS = 6
 RESOURCE_EXHAUSTED = 8
 FAILED_PRECONDITION = 9
 UNIMPLEMENTED = 12
+UNAVAILABLE = 14
 DATA_LOSS = 15

@@ -63,7 +63,7 @@ class Life:
             raise
 
     def run(self):
-        """Runs tasks until the end. Answers whether the worker is to register again."""
+        """Runs tasks until the end."""
         runtime.connect(self._process)
         _log.info("worker %d listens on %s", self._process.workerid, self._process.address)
         self._process.outbox.post(calls.Idle())
@@ -75,7 +75,10 @@ class Life:
         self._server.stop(0.5).wait(1.0)
         runtime.connect(None)
         self._process.close()
-        return not self._dying
+
+    def is_last(self):
+        """Whether the worker was told to end, perhaps when there was nothing to finish any more."""
+        return self._dying or self._ending
 
     @property
     def lost(self):
@@ -90,8 +93,8 @@ class Life:
         """Gives back what need not wait for a task that takes long, or for a worker that is to end."""
         while not over.wait(_LOOK_S):
             if self._ending:
-                self._ending = False
                 self._dying = True
+                self._ending = False
                 self._give_back(self._turn.withdraw(_can_go_back))
                 self._turn.put([None])
             self._give_back(self._turn.withdraw(_can_go_back, running_s=_PATIENCE_S))
@@ -178,10 +181,11 @@ def serve(options):
             continue
         pause_s = 0.1
         signal.signal(signal.SIGTERM, lambda *_, life=life: life.end())
-        if not life.run():
-            return
+        life.run()
         # A worker that belongs to no cluster has nothing to finish.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if life.is_last():
+            return
         _log.warning("registering again: %s", life.lost)
 
 

@@ -6,11 +6,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tripod_coordination::JobBinding;
-use tripod_gateway::{Consistency, Contact, Gateway};
+use tripod_gateway::{Consistency, Contact, Gateway, JobBinding};
 use tripod_native::{ClosedPort, JobPorts as Told};
 use tripod_proto::code::Code;
-use tripod_ray::{Binding, Scheduler};
+use tripod_ray::Scheduler;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
 
@@ -140,8 +139,9 @@ impl JobPorts {
 
     fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
-        let routes = tripod_coordination::routes(&self.gateway, &JobBinding::Fixed(job));
-        let routes = self.scheduler.add_to(routes, &Binding::Fixed(job));
+        let binding = JobBinding::Fixed(job);
+        let routes = tripod_coordination::routes(&self.gateway, &binding);
+        let routes = self.scheduler.add_to(routes, &binding);
         let contact = self.contact.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {

@@ -17,13 +17,12 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tripod_coordination::JobBinding;
 use tripod_coordination::connection::Listener;
-use tripod_gateway::{Contact, Gateway};
+use tripod_gateway::{Contact, Gateway, JobBinding};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, Timing, World};
-use tripod_ray::{Binding, Scheduler};
+use tripod_ray::Scheduler;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
 
@@ -214,7 +213,7 @@ impl Tasks {
         let routes = tripod_coordination::routes(gateway, &binding);
         let routes = tripod_native::add_to(routes, gateway, &told.job_ports, &told.backups);
         let routes = tripod_xds::add_to(routes, gateway);
-        let routes = scheduler.add_to(routes, &Binding::Named(DEFAULT_JOB.to_owned()));
+        let routes = scheduler.add_to(routes, &binding);
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {
             let stopped = stopped(stopping.clone());

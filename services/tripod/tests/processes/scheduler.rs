@@ -1,7 +1,10 @@
 //! The scheduler with real nodes, object stores and workers, and a driver in this process.
 
+mod again;
 mod failures;
+mod heard;
 mod linear_algebra;
+mod ports;
 mod reusables;
 mod shapes;
 mod site;

@@ -83,7 +83,7 @@ impl Executor {
             let ExecuteTaskRequest { task, store_output, .. } = *request;
             let task = task.unwrap_or_default();
             let name = String::from_utf8_lossy(&task.name).into_owned();
-            let context = Context::new(&self, ticket, run);
+            let context = Context::new(&self, &name, (ticket, run));
             let outcome = match self.functions.iter().find(|function| function.name == name) {
                 Some(function) => match self.call(function, &task, ticket, &context)? {
                     Some(outcome) => outcome,

@@ -65,7 +65,7 @@ async fn finish(process: Process, executed: Executed) -> Result<(), Lost> {
         calls.clear();
         for (place, result) in task.result.iter().enumerate().filter(|(place, _)| wanted(*place)) {
             match lost(process.write(*result, &object, run).await).await? {
-                Ok(()) => calls.extend(run.map(|run| process.ready(*result, run))),
+                Ok(_) => calls.extend(run.map(|run| process.ready(*result, run))),
                 Err(error) => outcome = Err(format!("{text}; result {place} could not be written: {error}")),
             }
         }

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, sleep};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tripod_client::wire::ray_call::Call;
@@ -46,6 +46,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often another id is asked for when somebody else has the port that goes with one.
 const PORTS_TRIED: u32 = 8;
+/// Between two of them: an address that is not this machine's fails every time.
+const PORTS_PAUSE: Duration = Duration::from_millis(200);
 
 /// A worker before it begins: the functions that it can execute, and the variables that they use.
 pub struct Worker {
@@ -61,7 +63,7 @@ pub enum WorkerError {
     #[error(transparent)]
     Begin(#[from] BeginError),
     #[error(
-        "cannot listen at {address}, where the scheduler wants the worker: {error}; next: see `ss -ltnp`"
+        "cannot listen at {address}, where the scheduler wants the worker: {error}; next: see `ss -tanp`"
     )]
     Listen { address: String, error: std::io::Error },
     #[error(transparent)]
@@ -217,16 +219,20 @@ impl Worker {
             let (process, reply) = Process::begin(&self.config, Some(self.slots)).await?;
             let address = reply.worker_address;
             tried += 1;
-            match listen(&address).await {
+            let error = match listen(&address).await {
                 Ok(listener) => {
                     tracing::info!(worker = process.id, address, store = reply.objstoreid, "worker is up");
                     return Ok((process, listener));
                 }
-                Err(error) if tried < PORTS_TRIED => {
-                    tracing::warn!(address, %error, "somebody else has this worker's port: another id is asked for");
-                }
-                Err(error) => return Err(WorkerError::Listen { address, error }),
+                Err(error) => error,
+            };
+            // Nobody need wait until it is missed.
+            leave(&process).await;
+            if tried >= PORTS_TRIED {
+                return Err(WorkerError::Listen { address, error });
             }
+            tracing::warn!(address, %error, "somebody else has this worker's port: another id is asked for");
+            sleep(PORTS_PAUSE).await;
         }
     }
 

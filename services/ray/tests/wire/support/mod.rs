@@ -17,7 +17,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Status};
-use tripod_gateway::{Gateway, MemoryBackend, Options};
+use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Options};
 use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::membership_client::MembershipClient;
@@ -25,7 +25,7 @@ use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
 use tripod_proto::tripod::v1::ray_line_client::RayLineClient;
 use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayFetchFailedRequest, RayResult};
-use tripod_ray::{Binding, MESSAGE_BYTES_MAX, Patience, Scheduler};
+use tripod_ray::{MESSAGE_BYTES_MAX, Patience, Scheduler};
 use tripod_state::ids::JobId;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::{Availability, Totals};
@@ -93,7 +93,7 @@ impl Cluster {
         let job = create_job(&gateway).await;
         announce(&gateway, address).await;
         let scheduler = Scheduler::with_patience(&gateway, kind.patience);
-        let routes = scheduler.add_to(Routes::default(), &Binding::Named("default".to_owned()));
+        let routes = scheduler.add_to(Routes::default(), &JobBinding::Named("default".to_owned()));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);

@@ -8,8 +8,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::{Gateway, MemoryBackend, Options};
-use tripod_ray::{Binding, Patience, Scheduler};
+use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Options};
+use tripod_ray::{Patience, Scheduler};
 
 use super::DEADLINE;
 use super::begin::{announce, port};
@@ -43,7 +43,7 @@ impl Process {
         announce(gateway, address).await;
         let _inside = self.runtime().enter();
         let scheduler = Scheduler::with_patience(gateway, patience);
-        let routes = scheduler.add_to(Routes::default(), &Binding::Named("default".to_owned()));
+        let routes = scheduler.add_to(Routes::default(), &JobBinding::Named("default".to_owned()));
         self.runtime().spawn(async move {
             let incoming = TcpListenerStream::new(listener);
             Server::builder().add_routes(routes).serve_with_incoming(incoming).await.expect("serving");

@@ -1,0 +1,78 @@
+//! Which job a call is about: most protocols of clients have no name for it.
+
+use std::time::Duration;
+
+use tripod_state::ids::{JobId, JobName};
+use tripod_state::{Fault, Topic};
+
+use crate::gateway::{Consistency, Gateway};
+use crate::outage::Outage;
+
+/// How long a call waits for its job to be created.
+const CREATION_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Which job the calls of a port belong to, unless they name another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobBinding {
+    /// The port is one job's own.
+    Fixed(JobId),
+    /// The port serves the job that has this name at the time of the call.
+    Named(String),
+}
+
+impl JobBinding {
+    /// The job that the caller wants, else the port's own. The inner error is the refusal that names the missing job.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn find(
+        &self,
+        gateway: &Gateway,
+        wanted: Option<&str>,
+    ) -> Result<Result<JobId, Fault>, Outage> {
+        match (wanted, self) {
+            (Some(name), _) => gateway.job_named(name).await,
+            (None, Self::Named(name)) => gateway.job_named(name).await,
+            (None, Self::Fixed(job)) => Ok(Ok(*job)),
+        }
+    }
+}
+
+impl Gateway {
+    /// The job of this name, if there is one. One that this node knows is found without asking the leader; one that it
+    /// does not know may have been created a moment ago through another node.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn known_job(&self, name: &str) -> Result<Option<JobId>, Outage> {
+        for consistency in [Consistency::Local, Consistency::Linearizable] {
+            if let Some(job) = self.read(consistency, |state| state.job_named(name)).await? {
+                return Ok(Some(job));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The job of this name, or the refusal that names it if nobody creates it soon.
+    async fn job_named(&self, name: &str) -> Result<Result<JobId, Fault>, Outage> {
+        let mut jobs = self.watch(Topic::Jobs);
+        if let Some(job) = self.known_job(name).await? {
+            return Ok(Ok(job));
+        }
+        // A new cluster's first leader is about to create the default one. A client that was faster must not be sent
+        // away: to most clients that is final.
+        let created = async {
+            loop {
+                jobs.changed().await;
+                let known = self.read(Consistency::Local, |state| state.job_named(name)).await;
+                if let Some(job) = known.transpose() {
+                    return job;
+                }
+            }
+        };
+        match tokio::time::timeout(CREATION_PATIENCE, created).await {
+            Ok(job) => job.map(Ok),
+            Err(_) => Ok(Err(Fault::JobUnknown { name: Some(JobName::from(name)) })),
+        }
+    }
+}

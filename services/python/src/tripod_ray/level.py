@@ -1,0 +1,36 @@
+"""Clusters that have no schedulers yet, since they are at an earlier feature level."""
+
+import logging
+import time
+
+from . import wire
+from .errors import RefusedError
+
+_PAUSE_S = 0.25
+
+_NEXT = (
+    "its level rises by itself when the build of every node supports the next one, and, where it is pinned, "
+    "after `tripod level unpin`"
+)
+
+_log = logging.getLogger("tripod_ray")
+
+
+def awaited(register, patience_s):
+    """What `register()` answers once the cluster has schedulers: one that was just started or upgraded raises
+    its level by itself. Says what it waits for. Raises `RefusedError` after `patience_s` (None: never)."""
+    end = None if patience_s is None else time.monotonic() + patience_s
+    told = None
+    while True:
+        try:
+            return register()
+        except RefusedError as error:
+            if error.reason != wire.LEVEL_LOW:
+                raise
+            if end is not None and time.monotonic() >= end:
+                text = f"the cluster had no schedulers for {patience_s:.0f} s: {error}; {_NEXT}"
+                raise RefusedError(error.code, text, error.reason) from None
+            if str(error) != told:
+                told = str(error)
+                _log.warning("waiting for the cluster, which has no schedulers yet: %s; %s", told, _NEXT)
+        time.sleep(_PAUSE_S)
