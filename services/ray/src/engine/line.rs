@@ -18,7 +18,7 @@ pub(super) enum Line {
     /// There is none at present.
     #[default]
     Closed,
-    Open(Open),
+    Open(Box<Open>),
     /// The worker serves none.
     Unknown,
 }
@@ -52,7 +52,7 @@ impl Line {
                     let answers = peer.orders(ReceiverStream::new(waiting)).await?.into_inner();
                     let mut open = Open { orders, answers };
                     let answer = open.answer().await?;
-                    *self = Self::Open(open);
+                    *self = Self::Open(Box::new(open));
                     Ok(answer)
                 }
             }
