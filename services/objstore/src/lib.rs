@@ -24,7 +24,7 @@
 //! | `shelf` | objects: their states and bytes, room, waiting, writing |
 //! | `value`, `memory`, `mapping`, `spill` | bytes on the heap, in sealed memory, mapped, on disk |
 //! | `service`, `tell`, `chunks` | `/ObjStore/*`, many of its calls in one, and objects as streams |
-//! | `delivery`, `fetch`, `peers` | objects on their way here |
+//! | `delivery`, `fetch`, `peers`, `rounds` | objects on their way here |
 //! | `local` | the protocol for processes of this machine, both sides |
 //! | `scheduler` | registration, heartbeats, reports |
 
@@ -40,6 +40,7 @@ pub mod local;
 mod mapping;
 mod memory;
 mod peers;
+mod rounds;
 mod scheduler;
 mod service;
 mod shelf;

@@ -55,6 +55,7 @@ impl Begun {
         let mut inner = self.shelf.inner.lock();
         inner.table.finish(self.id, self.life)?;
         self.finished = true;
+        inner.unreachable.forget(self.id);
         inner.items.set(self.id, Place::Memory(Arc::new(value)));
         inner.waiting.wake(self.id, None);
         // Under the lock, so that reports have the order in which objects became ready. Without a receiver the

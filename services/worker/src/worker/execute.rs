@@ -34,6 +34,15 @@ pub(crate) struct Executed {
     pub(super) outcome: Result<Vec<Output>, String>,
 }
 
+/// A task that was given to this worker.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    ticket: Ticket,
+    run: Option<RayRun>,
+    /// Workers of another store may be able to execute it.
+    elsewhere: bool,
+}
+
 /// What executes. A clone executes beside it, while a task waits.
 #[derive(Clone)]
 pub(crate) struct Executor {
@@ -70,11 +79,11 @@ impl Executor {
         while let Some((ticket, Item::Task(request))) = self.inbox.next() {
             self.heard()?;
             let run = run_of(&request);
-            let ExecuteTaskRequest { task, store_output, .. } = *request;
+            let ExecuteTaskRequest { task, store_output, elsewhere, .. } = *request;
             let task = task.unwrap_or_default();
             let name = String::from_utf8_lossy(&task.name).into_owned();
             let outcome = match self.functions.iter().find(|function| function.name == name) {
-                Some(function) => match self.call(function, &task, (ticket, run))? {
+                Some(function) => match self.call(function, &task, Given { ticket, run, elsewhere })? {
                     Some(outcome) => outcome,
                     None => continue,
                 },
@@ -105,11 +114,11 @@ impl Executor {
         &self,
         function: &Registered,
         task: &Task,
-        (ticket, run): (Ticket, Option<RayRun>),
+        given: Given,
     ) -> Result<Option<Result<Vec<Output>, String>>, Lost> {
         let mut arguments = Vec::with_capacity(task.arg.len());
         for (place, argument) in task.arg.iter().enumerate() {
-            let Some(argument) = self.argument(ticket, argument)? else { return Ok(None) };
+            let Some(argument) = self.argument(given, argument)? else { return Ok(None) };
             match argument {
                 Ok(value) => match failed::read(&value) {
                     Some(TaskError { function: origin, text, .. }) => {
@@ -126,7 +135,7 @@ impl Executor {
                 }
             }
         }
-        let context = Context::new(self, ticket, run);
+        let context = Context::new(self, given.ticket, given.run);
         let body = || reading(&self.process.outbox, || (function.body)(&context, &arguments));
         let outputs = catch_unwind(AssertUnwindSafe(body))
             .unwrap_or_else(|panic| Err(format!("panicked: {}", words(panic.as_ref()))));
@@ -144,9 +153,9 @@ impl Executor {
         })))
     }
 
-    /// The value of an argument, or why there is none. `None`: it does not come, and the task was given back.
+    /// The value of an argument, or why there is none. `None`: it does not come, or cannot, and the task was given back.
     #[allow(clippy::type_complexity, reason = "lost, given back, and failed are three things")]
-    fn argument(&self, ticket: Ticket, argument: &Value) -> Result<Option<Result<Obj, String>>, Lost> {
+    fn argument(&self, given: Given, argument: &Value) -> Result<Option<Result<Obj, String>>, Lost> {
         let id = match argument {
             Value { obj: Some(value), .. } => return Ok(Some(Ok(value.clone()))),
             Value { id, obj: None } => *id,
@@ -155,7 +164,7 @@ impl Executor {
             let mut value = std::pin::pin!(self.process.value(id));
             match tokio::time::timeout(ARGUMENT_WAIT, &mut value).await {
                 Ok(got) => Some(got),
-                Err(_) if self.inbox.give_back_all(ticket) => None,
+                Err(_) if self.inbox.give_back_all(given.ticket) => None,
                 Err(_) => Some(value.await),
             }
         });
@@ -165,6 +174,13 @@ impl Executor {
             Some(Err(GetError::Call(CallError::Lost(lost)))) => Err(lost),
             Some(Err(GetError::Store { code, text, .. })) if store::is_gone(code) => {
                 Err(store::gone_for_thread(&text))
+            }
+            Some(Err(GetError::Store { code, .. }))
+                if given.elsewhere
+                    && store::is_elsewhere(code)
+                    && self.inbox.give_back_elsewhere(given.ticket) =>
+            {
+                Ok(None)
             }
             Some(Err(error)) => Ok(Some(Err(error.to_string()))),
         }
