@@ -63,7 +63,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("ray/ready", Request::Ready { object, store, run }),
         ("ray/fetch-failed", Request::FetchFailed { object, store, why: FetchFailure::Unfinished }),
         ("ray/fetch-failed absent", Request::FetchFailed { object, store, why: absent }),
-        ("ray/fetch-failed too-large", Request::FetchFailed { object, store, why: FetchFailure::TooLarge }),
+        ("ray/fetch-failed too-large", Request::FetchFailed { object, store, why: FetchFailure::Told }),
         ("ray/add-references", Request::AddReferences { objects: vec![object, object] }),
         ("ray/drop-references", Request::DropReferences { objects: vec![object] }),
         ("ray/contain", Request::Contain { object, contained: vec![ObjectId(1), ObjectId(300)] }),

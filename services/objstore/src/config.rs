@@ -34,7 +34,8 @@ pub struct Config {
     /// How long a source may send nothing before it counts as dead.
     pub stall: Duration,
     /// How long an object that is to be fetched is tried without progress. Then the scheduler is told, which orders again
-    /// what it still wants.
+    /// what it still wants. When the same place could not be reached in three such rounds, those who wait for the object
+    /// here are told that it does not come.
     pub patience: Duration,
     /// How long a process waits for an object that was deallocated here, in case it is made anew and the order to
     /// fetch it is still on its way; afterwards it is refused.

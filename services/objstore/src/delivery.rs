@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::fetch::{FetchError, Partial, Wanted};
 use crate::ids::ObjectId;
 use crate::peers::Peers;
+use crate::rounds::Rounds;
 use crate::shelf::{FetchFailure, Shelf};
 use crate::table::{Delivery, Life};
 
@@ -20,6 +21,11 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Sources that are remembered for one object; an order beyond that replaces the oldest.
 const SOURCES_MAX: usize = 16;
+/// When a place could not be reached for so many rounds, each as long as the patience, those who wait for the object
+/// are told that it does not come: three minutes by default. A place whose store has died is given up by the scheduler
+/// within seconds, so this is one that lives and that this store does not reach. A network that is cut for some seconds,
+/// or a store that begins anew, must not cost anybody a result; and who still waits after minutes wants to know.
+const ROUNDS_MAX: u32 = 3;
 
 /// How objects are fetched.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +44,10 @@ pub(crate) struct Deliveries {
     shelf: Arc<Shelf>,
     peers: Arc<Peers>,
     rules: Rules,
+    /// What this store is called in texts.
+    here: String,
     slots: Semaphore,
+    rounds: Mutex<Rounds>,
     under_way: Mutex<HashMap<ObjectId, UnderWay>>,
 }
 
@@ -88,9 +97,10 @@ impl Sources {
 }
 
 impl Deliveries {
-    pub(crate) fn new(shelf: Arc<Shelf>, peers: Arc<Peers>, rules: Rules) -> Arc<Self> {
+    pub(crate) fn new(shelf: Arc<Shelf>, peers: Arc<Peers>, rules: Rules, here: String) -> Arc<Self> {
         let slots = Semaphore::new(rules.transfers_max);
-        Arc::new(Self { shelf, peers, rules, slots, under_way: Mutex::default() })
+        let (rounds, under_way) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { shelf, peers, rules, here, slots, rounds, under_way })
     }
 
     /// An order to fetch an object. Returns at once. Of an object that is under way, another address is where it is
@@ -119,6 +129,7 @@ impl Deliveries {
 
     /// The object is not wanted any more.
     pub(crate) fn cancel(&self, id: ObjectId) {
+        self.rounds.lock().forget(id);
         if let Some(delivery) = self.under_way.lock().remove(&id) {
             delivery.abort();
         }
@@ -135,14 +146,40 @@ impl Deliveries {
         let wanted = Wanted { shelf: Arc::clone(&self.shelf), id, life, stall: self.rules.stall };
         let outcome = self.bring(&wanted, &sources).await;
         let mut under_way = self.under_way.lock();
-        // Under this lock, so that an order that comes now begins anew instead of adding a source in vain.
-        self.shelf.abandon(id, life);
-        if under_way.get(&id).is_some_and(|delivery| delivery.life == life) {
+        let is_known = under_way.get(&id).is_some_and(|delivery| delivery.life == life);
+        if is_known {
             under_way.remove(&id);
-            if let Outcome::GivenUp(why) = outcome {
+        }
+        // Under this lock, so that an order that comes now begins anew instead of adding a source in vain.
+        match outcome {
+            Outcome::Unreachable(broken) if is_known => self.unreachable(id, life, &broken),
+            Outcome::GivenUp(why) if is_known => {
+                self.shelf.abandon(id, life);
                 self.shelf.report_failure(id, why);
             }
+            Outcome::Over if is_known => {
+                self.shelf.abandon(id, life);
+                self.rounds.lock().forget(id);
+            }
+            _ => self.shelf.abandon(id, life),
         }
+    }
+
+    /// A round has ended, and the place could not be reached.
+    fn unreachable(&self, id: ObjectId, life: Life, Broken { address, error }: &Broken) {
+        let mut rounds = self.rounds.lock();
+        if rounds.failed(id, address) < ROUNDS_MAX {
+            self.shelf.abandon(id, life);
+            return self.shelf.report_failure(id, FetchFailure::Unfinished);
+        }
+        rounds.forget(id);
+        let (here, patience_s) = (&self.here, self.rules.patience.as_secs_f64());
+        let why = format!(
+            "{here} could not fetch it from the one at {address} in {ROUNDS_MAX} rounds of {patience_s} s, the last \
+             time because: {error}; next: see whether the one reaches the other"
+        );
+        tracing::warn!(object = %id, why, "those who wait for an object are told that it does not come");
+        self.shelf.give_up(id, life, &why);
     }
 
     async fn bring(&self, wanted: &Wanted, sources: &Sources) -> Outcome {
@@ -151,13 +188,12 @@ impl Deliveries {
         let mut pause = PAUSE_MIN;
         let mut progress = Instant::now();
         let mut most = None;
-        // A source that was asked and has nothing, if there is no other; and one that has nothing that can be used.
-        let (mut absent, mut unusable) = (None, None);
+        let mut obstacles = Obstacles::default();
         while progress.elapsed() < self.rules.patience {
             let Some(address) = sources.first() else {
                 // Nobody is known to have it: the scheduler orders again when it finds out, and has it made again if
                 // nobody has it.
-                if let Some(source) = absent.take() {
+                if let Some(source) = obstacles.absent.take() {
                     wanted.shelf.report_failure(id, FetchFailure::Absent { source });
                 }
                 let left = self.rules.patience.saturating_sub(progress.elapsed());
@@ -179,10 +215,6 @@ impl Deliveries {
                 // Not put behind the others: two sources of two objects would take turns for ever. A peer that
                 // says so to who asks from the beginning is no such source.
                 FetchError::Differs if before > Some(0) => continue,
-                FetchError::Absent(_) => {
-                    sources.drop_source(&address);
-                    absent = Some(address);
-                }
                 FetchError::TooLarge(size_bytes) => {
                     sources.drop_source(&address);
                     if sources.first().is_none() {
@@ -191,11 +223,7 @@ impl Deliveries {
                         return Outcome::Over;
                     }
                 }
-                FetchError::Differs | FetchError::Wrong(_) => {
-                    sources.demote(&address);
-                    unusable = Some(address);
-                }
-                FetchError::Broke(_) | FetchError::Room(_) => sources.demote(&address),
+                error => obstacles.note(sources, address, error),
             }
             let now = partial.as_ref().map(Partial::verified_bytes);
             if now > most {
@@ -210,10 +238,45 @@ impl Deliveries {
         }
         let patience_s = self.rules.patience.as_secs_f64();
         tracing::warn!(object = %id, patience_s, "an object could not be fetched and was given up");
-        Outcome::GivenUp(match unusable {
-            Some(source) => FetchFailure::Absent { source },
-            None => FetchFailure::Unfinished,
-        })
+        obstacles.outcome()
+    }
+}
+
+/// Why an object has not come yet.
+#[derive(Default)]
+struct Obstacles {
+    /// A source that was asked and has nothing, if there is no other.
+    absent: Option<String>,
+    /// One that has nothing that can be used.
+    unusable: Option<String>,
+    /// The last one that was tried, if it could not be reached or broke off.
+    broken: Option<Broken>,
+}
+
+impl Obstacles {
+    /// An attempt at a source failed, which may be tried again after the others.
+    fn note(&mut self, sources: &Sources, address: String, error: FetchError) {
+        self.broken = None;
+        match error {
+            FetchError::Absent(_) => {
+                sources.drop_source(&address);
+                self.absent = Some(address);
+                return;
+            }
+            FetchError::Differs | FetchError::Wrong(_) => self.unusable = Some(address.clone()),
+            FetchError::Broke(error) => self.broken = Some(Broken { address: address.clone(), error }),
+            FetchError::Room(_) | FetchError::TooLarge(_) | FetchError::Unwanted => {}
+        }
+        sources.demote(&address);
+    }
+
+    /// No attempt has helped for too long.
+    fn outcome(self) -> Outcome {
+        match (self.unusable, self.broken) {
+            (Some(source), _) => Outcome::GivenUp(FetchFailure::Absent { source }),
+            (None, Some(broken)) => Outcome::Unreachable(broken),
+            (None, None) => Outcome::GivenUp(FetchFailure::Unfinished),
+        }
     }
 }
 
@@ -223,6 +286,14 @@ enum Outcome {
     Over,
     /// The scheduler is to do something about it.
     GivenUp(FetchFailure),
+    /// The last place that was tried broke off, or could not be reached.
+    Unreachable(Broken),
+}
+
+/// A place that could not be reached, or broke off.
+struct Broken {
+    address: String,
+    error: String,
 }
 
 impl UnderWay {

@@ -221,7 +221,8 @@ impl Running {
     fn begin(&self, id: StoreId) -> (Arc<Incarnation>, mpsc::UnboundedReceiver<Report>) {
         let (sender, reports) = mpsc::unbounded_channel();
         let shelf = Shelf::new(self.limits, Arc::clone(&self.gauge), self.directory.clone(), sender);
-        let deliveries = Deliveries::new(Arc::clone(&shelf), Arc::clone(&self.peers), self.rules);
+        let here = format!("object store {id} at {}", self.address);
+        let deliveries = Deliveries::new(Arc::clone(&shelf), Arc::clone(&self.peers), self.rules, here);
         (Arc::new(Incarnation { id, shelf, deliveries }), reports)
     }
 }

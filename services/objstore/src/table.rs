@@ -116,13 +116,15 @@ impl Table {
         self.advance(id, life, &[State::NotReady], State::Ready)
     }
 
-    /// The writer gave up. Without effect if it is not the current one.
-    pub(crate) fn abandon(&mut self, id: ObjectId, life: Life) {
-        if let Some((State::PreAllocated | State::NotReady, current)) = self.entries.get(&id)
-            && *current == life
-        {
+    /// The writer gave up. Without effect if it is not the current one; whether it was.
+    pub(crate) fn abandon(&mut self, id: ObjectId, life: Life) -> bool {
+        let current = self.entries.get(&id).is_some_and(|(state, current)| {
+            matches!(state, State::PreAllocated | State::NotReady) && *current == life
+        });
+        if current {
             self.entries.remove(&id);
         }
+        current
     }
 
     /// The object turned out to be larger than the store. Whether it is still the one that was to be fetched.

@@ -167,7 +167,7 @@ proptest! {
                 2 => for (id, life) in &lives { _ = table.fill(*id, *life) },
                 3 => for (id, life) in lives.drain(..) { _ = table.finish(id, life) },
                 4 => _ = table.alias(id, other),
-                5 => for (id, life) in lives.drain(..) { table.abandon(id, life) },
+                5 => for (id, life) in lives.drain(..) { table.abandon(id, life); },
                 6 => for (id, life) in lives.drain(..) { _ = table.refuse(id, life, a) },
                 _ => _ = table.deallocate(id),
             }

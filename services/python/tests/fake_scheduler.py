@@ -88,6 +88,8 @@ class FakeScheduler:
         self.aliases = set()
         # False: stores have not told yet what they hold, as far as those who put are concerned.
         self.hears_stores = True
+        # Whether workers are told that others may be able to execute what they cannot.
+        self.elsewhere = False
 
     # Processes
 
@@ -427,6 +429,8 @@ class FakeScheduler:
             able = self.functions.get(task.name, (0, ()))[1]
             free = [w for w in self.workers if w.alive and w.ready and w.id in able and w.is_free()]
             needs = [value.id for value in task.args if not value.HasField("obj")]
+            if task.attempt > 1 and self.elsewhere:
+                free = [w for w in free if self.stores[w.store].refused.keys().isdisjoint(needs)]
             if free and all(map(self.located, needs)):
                 self.queue.remove(task)
                 self.assign(task, min(free, key=lambda worker: len(worker.tasks)), needs)
@@ -439,6 +443,7 @@ class FakeScheduler:
                 self.move(objectid, ("task", task.op), ("process", worker.id))
         worker.tasks.append(task)
         request = wire.ExecuteTaskRequest(operationid=task.op, attempt=task.attempt, workerid=worker.id)
+        request.elsewhere = self.elsewhere
         request.task.name = task.name
         request.task.arg.extend(task.args)
         request.task.result.extend(task.results)

@@ -23,6 +23,8 @@ class FakeStore:
         self.aliases = {}
         self.released = 0
         self.pinned = 0
+        # Objects that cannot come here, with the code that gets of them are answered.
+        self.refused = {}
         self._ready = ready
         self._lock = threading.RLock()
         self._waiting = {}
@@ -169,6 +171,9 @@ class FakeStore:
                 self.pinned += 1
             send(reply, descriptor)
 
+        if objectid in self.refused:
+            send(wire.LocalReply(tag=tag, code=self.refused[objectid], text=f"object {objectid} cannot come"))
+            return
         with self._lock:
             gets[tag] = answer
             if self.aliases.get(objectid, objectid) not in self.objects:

@@ -6,12 +6,20 @@ import time
 import unittest
 
 import numpy as np
-from cluster import DEADLINE_S, ClusterTest, eventually, only_fake
+from cluster import DEADLINE_S, ClusterTest, await_counts, eventually, only_fake
 from fake_store import FakeStore
 
 import tripod_ray as ray
 from tripod_ray import layout, wire
 from tripod_ray.store import StoreConnection
+
+
+def error_of(ref):
+    try:
+        ray.get(ref)
+        return None
+    except ray.TaskError as error:
+        return error
 
 
 @only_fake("needs two stores on one machine")
@@ -32,6 +40,42 @@ class TwoStores(ClusterTest):
         ref = ray.put(array)
         total = ray.remote(lambda x: int(x.sum()))
         self.assertEqual(ray.get([total.remote(ref) for _ in range(10)]), [int(array.sum())] * 10)
+
+    def test_tasks_of_which_an_argument_cannot_come_to_a_store_run_at_the_other_one(self):
+        ref, scheduler = ray.put("near"), self.fake.scheduler
+        far = self.fake.stores[1 - ray.runtime.process().store.objstoreid]
+        self.addCleanup(far.refused.clear)
+
+        @ray.remote
+        def same(x, y):
+            time.sleep(0.01)  # One after the other would all run at the store that has it.
+            return x, y
+
+        def run_at_the_other_one():
+            got = ray.get([same.remote(ref, n) for n in range(6)])
+            self.assertEqual(got, [("near", n) for n in range(6)])
+            return scheduler.given_back > before
+
+        def fail_where_there_is_no_other_one():
+            errors = map(error_of, [same.remote(ref, n) for n in range(6)])
+            texts.extend(str(error) for error in errors if error is not None)
+            return texts
+
+        for code in (wire.RESOURCE_EXHAUSTED, wire.ABORTED):
+            far.refused[ref.id] = code
+            failed, before, texts = len(scheduler.failed), scheduler.given_back, []
+            scheduler.elsewhere = True
+            eventually(run_at_the_other_one, "a task that is begun in vain")
+            self.assertEqual(len(scheduler.failed), failed)
+            scheduler.elsewhere = False
+            eventually(fail_where_there_is_no_other_one, "a task that fails")
+            for text in texts:
+                self.assertIn(f"object {ref.id} cannot come", text)
+            eventually(lambda: len(scheduler.failed) == failed + len(texts), "the reports")
+        objectid = ref.id
+        far.refused.clear()
+        del ref
+        await_counts(self, [objectid], [-1])
 
     def test_an_alias_of_an_object_of_the_other_store_comes(self):
         ref = ray.put("far")

@@ -90,9 +90,9 @@ pub(crate) fn ready(request: pb::ObjReadyRequest, run: Option<Run>) -> Request {
 }
 
 pub(crate) fn fetch_failed(request: RayFetchFailedRequest) -> Request {
-    let RayFetchFailedRequest { objstoreid, objectid, absent_at, too_large } = request;
+    let RayFetchFailedRequest { objstoreid, objectid, absent_at, told } = request;
     let why = match absent_at {
-        _ if too_large => FetchFailure::TooLarge,
+        _ if told => FetchFailure::Told,
         source if source.is_empty() => FetchFailure::Unfinished,
         source => FetchFailure::Absent { source },
     };

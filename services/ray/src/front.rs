@@ -58,6 +58,7 @@ impl Front {
         request: ray::Request,
     ) -> Result<Answered, Status> {
         self.pulse.named(job, &caller.origin, &request);
+        self.pulse.unfit(job, &request).await;
         let request = self.hinted(job, request).await;
         let scope = Scope { job, service: None };
         let command = ray::Command::Ask { scope, origin: caller.origin, request };

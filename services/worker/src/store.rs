@@ -26,6 +26,12 @@ pub(crate) fn is_gone(code: Code) -> bool {
     matches!(code, Code::Unavailable | Code::Cancelled)
 }
 
+/// Whether an answer means that an object cannot come to this store, and may be at another one: it is larger than this
+/// one, or this one does not reach it.
+pub(crate) fn is_elsewhere(code: Code) -> bool {
+    matches!(code, Code::ResourceExhausted | Code::Aborted)
+}
+
 /// Waits for the end of a worker whose store is gone. The scheduler gives up a store together with its workers; what
 /// such a worker could report until then would look like a fault of its tasks.
 pub(crate) async fn gone(text: &str) -> Lost {

@@ -157,8 +157,9 @@ pub enum FetchFailure {
     Unfinished,
     /// The store at this address, which it was to be fetched from, has none that can be used.
     Absent { source: String },
-    /// It is larger than the store, which has told those who wait for it there.
-    TooLarge,
+    /// It cannot come there: it is larger than the store, or no source of it could be reached for minutes. The store
+    /// has told those who wait for it.
+    Told,
 }
 
 /// A worker or a driver that begins.

@@ -21,7 +21,7 @@ impl Act<'_> {
         self.ray.living_store(store)?;
         let Some(transit) = self.ray.transit(object, store) else { return Ok(Answer::Done) };
         match why {
-            FetchFailure::TooLarge => {
+            FetchFailure::Told => {
                 // Who waits for another name of it is told by that name.
                 self.notify(object, store);
                 self.end_delivery(object, store);

@@ -30,7 +30,7 @@
 //! | `record`, `object`, `operation`, `peers`, `function`, `export`, `outbox` | what is kept |
 //! | `index`, `tree`, `queue`, `lineage` | what is derived from that, so that nothing is searched |
 //! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
-//! | `register`, `submit`, `calls`, `plan`, `assign`, `report` | workers, tasks and what tasks call |
+//! | `register`, `submit`, `calls`, `plan`, `unfit`, `assign`, `report` | workers, tasks and what tasks call |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
 //! | `query`, `check`, `part`, [`limits`] | what is shown; what must hold; snapshots; bounds |
 
@@ -77,6 +77,7 @@ mod retry;
 mod session;
 mod submit;
 mod tree;
+mod unfit;
 
 pub use answer::Answer;
 pub use command::{
@@ -86,3 +87,4 @@ pub use command::{
 pub use order::{Order, Source};
 pub use record::Ray;
 pub use refusal::Refusal;
+pub use unfit::Unfit;

@@ -7,6 +7,11 @@ use crate::ray::Ray;
 use crate::ray::command::{Argument, Assignment, Task};
 use crate::ray::function::Slot;
 use crate::ray::ids::{Attempt, OperationId, StoreId, WorkerId};
+use crate::ray::unfit::Unfit;
+
+/// Tasks of one function that are looked at for one worker: of very many that are to go elsewhere, those behind these
+/// wait until the first ones have gone.
+const LOOKED_AT_MAX: usize = 1_000;
 
 impl Ray {
     /// The assignments that are due now, at most `most`, by the rule of the job's algorithm: idle workers in the
@@ -14,6 +19,13 @@ impl Ray {
     /// of the list. Of workers with several slots, those with the fewest tasks come first.
     #[must_use]
     pub fn plan(&self, now: TimeMs, most: usize) -> Vec<Assignment> {
+        self.plan_around(now, most, &Unfit::default())
+    }
+
+    /// [`Ray::plan`], where a task that needs an object which cannot come to a worker's store is left to the workers of
+    /// other stores, as long as there are some that could do it.
+    #[must_use]
+    pub fn plan_around(&self, now: TimeMs, most: usize, unfit: &Unfit) -> Vec<Assignment> {
         let mut planned = Vec::new();
         if self.idle.is_empty() || self.index.queue.waiting.is_empty() {
             return planned;
@@ -35,7 +47,7 @@ impl Ray {
                 let worker = &self.workers[&id];
                 let carries = load.entry(id).or_insert(worker.running.len());
                 let best = if *carries < allowed && self.trusted(id, now) {
-                    trial.best_for(id, worker.store)
+                    trial.best_for(id, worker.store, unfit)
                 } else {
                     None
                 };
@@ -96,19 +108,21 @@ impl Ray {
 
     /// The ready task that a worker should be given: the one with the fewest arguments to fetch, of equal ones the
     /// earliest.
-    fn best_for(&self, worker: WorkerId, store: StoreId) -> Option<OperationId> {
+    fn best_for(&self, worker: WorkerId, store: StoreId, unfit: &Unfit) -> Option<OperationId> {
         let queue = &self.index.queue;
+        let suits = |operation: OperationId| !self.is_for_others(operation, store, unfit);
         let mut best: Option<(u32, OperationId)> = None;
         let mut from = Slot(0);
         // From one function that has ready tasks to the next.
         while let Some((slot, ..)) = queue.ready.range((from, 0, OperationId(0))..).next() {
             let slot = *slot;
             if self.functions.get(slot).is_some_and(|function| function.workers.contains(&worker)) {
-                let far = queue.ready.range((slot, 0, OperationId(0))..).next();
-                let near = queue.near.range((slot, store, 0, OperationId(0))..).next();
-                let far =
-                    far.filter(|(of, ..)| *of == slot).map(|(_, missing, operation)| (*missing, *operation));
-                let near = near.filter(|(of, at, ..)| (*of, *at) == (slot, store));
+                let far = queue.ready.range((slot, 0, OperationId(0))..).take_while(|(of, ..)| *of == slot);
+                let far = far.take(LOOKED_AT_MAX).find(|(.., operation)| suits(*operation));
+                let far = far.map(|(_, missing, operation)| (*missing, *operation));
+                let near = queue.near.range((slot, store, 0, OperationId(0))..);
+                let near = near.take_while(|(of, at, ..)| (*of, *at) == (slot, store));
+                let near = near.take(LOOKED_AT_MAX).find(|(.., operation)| suits(*operation));
                 let near = near.map(|(_, _, missing, operation)| (*missing, *operation));
                 best = [best, far, near].into_iter().flatten().min();
             }

@@ -98,7 +98,7 @@ fn why() -> impl Strategy<Value = FetchFailure> {
     let absent = |host: u8| FetchFailure::Absent { source: format!("10.0.0.{host}:1") };
     prop_oneof![
         1 => Just(FetchFailure::Unfinished),
-        1 => Just(FetchFailure::TooLarge),
+        1 => Just(FetchFailure::Told),
         3 => (1_u8..4).prop_map(absent),
     ]
 }

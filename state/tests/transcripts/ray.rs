@@ -150,7 +150,7 @@ fn request(line: &Line<'_>) -> Request {
         "ray-unfetched" => {
             let why = match line.option("absent") {
                 Some(source) => FetchFailure::Absent { source: source.to_owned() },
-                None if line.flag("large") => FetchFailure::TooLarge,
+                None if line.flag("large") => FetchFailure::Told,
                 None => FetchFailure::Unfinished,
             };
             Request::FetchFailed { object: object(2), store: StoreId(line.number(line.word(1))), why }

@@ -44,6 +44,7 @@ pub(super) fn get_refused(error: &GetError) -> Answer {
         GetError::Deallocated(_) => Code::NotFound,
         GetError::Lost(_) => Code::DataLoss,
         GetError::Room(_) | GetError::TooLarge { .. } => Code::ResourceExhausted,
+        GetError::Unreachable { .. } => Code::Aborted,
         GetError::Ended => Code::Cancelled,
     };
     Answer::new(code, error.to_string())

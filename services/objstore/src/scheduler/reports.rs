@@ -130,12 +130,12 @@ impl Reporter<'_> {
     }
 
     fn fetch_failed(&self, object: ObjectId, why: &FetchFailure) -> RayFetchFailedRequest {
-        let (absent_at, too_large) = match why {
+        let (absent_at, told) = match why {
             FetchFailure::Unfinished => (String::new(), false),
             FetchFailure::Absent { source } => (source.clone(), false),
-            FetchFailure::TooLarge => (String::new(), true),
+            FetchFailure::TooLarge | FetchFailure::Unreachable => (String::new(), true),
         };
-        RayFetchFailedRequest { objstoreid: self.id.0, objectid: object.0, absent_at, too_large }
+        RayFetchFailedRequest { objstoreid: self.id.0, objectid: object.0, absent_at, told }
     }
 }
 
@@ -163,6 +163,7 @@ fn judge(refused: &Refused) -> Verdict {
 /// What one result of a batch means.
 fn settle(shelf: &Arc<Shelf>, report: &Report, result: &RayResult) -> Option<End> {
     if result.code == Code::Ok as i32 {
+        heard(shelf, report);
         return None;
     }
     if result.reason == EXPIRED {
@@ -172,8 +173,16 @@ fn settle(shelf: &Arc<Shelf>, report: &Report, result: &RayResult) -> Option<End
     None
 }
 
+/// A report was answered.
+fn heard(shelf: &Arc<Shelf>, report: &Report) {
+    if let Report::FetchFailed { object, why: FetchFailure::Unreachable } = report {
+        shelf.heard_of(*object);
+    }
+}
+
 /// The scheduler does not count such a copy, so it would never order it deallocated.
 fn refused_one(shelf: &Arc<Shelf>, report: &Report, text: &str) {
+    heard(shelf, report);
     match report {
         Report::Ready { object, .. } => {
             tracing::debug!(%object, text, "the scheduler does not want an object, which is dropped");

@@ -22,6 +22,9 @@ pub(crate) enum GetError {
     /// For good: nothing that is dropped makes room enough.
     #[error("object {id} cannot come to this store: {error}")]
     TooLarge { id: ObjectId, error: RoomError },
+    /// It was tried for long.
+    #[error("object {id} cannot come to this store: {why}")]
+    Unreachable { id: ObjectId, why: Arc<str> },
     #[error("the store registers anew and has no objects any more")]
     Ended,
 }
@@ -96,7 +99,7 @@ impl Shelf {
             Found::Deallocated => Some(Err(GetError::Deallocated(id))),
             Found::Lost => Some(Err(GetError::Lost(id))),
             Found::TooLarge(size_bytes) => Some(Err(self.too_large(id, size_bytes))),
-            Found::NotYet => None,
+            Found::NotYet => inner.unreachable.why(id).map(|why| Err(GetError::Unreachable { id, why })),
             Found::Ready(canonical) => match inner.items.touch(canonical) {
                 Some(Place::Memory(value) | Place::Spilling(value)) => Some(Ok(Arc::clone(value))),
                 _ => None,
@@ -161,7 +164,11 @@ impl Shelf {
             Found::Deallocated => return Look::Decided(Err(GetError::Deallocated(id))),
             Found::Lost => return Look::Decided(Err(GetError::Lost(id))),
             Found::TooLarge(size_bytes) => return Look::Decided(Err(self.too_large(id, size_bytes))),
-            Found::NotYet => {}
+            Found::NotYet => {
+                if let Some(why) = inner.unreachable.why(id) {
+                    return Look::Decided(Err(GetError::Unreachable { id, why }));
+                }
+            }
             Found::Ready(canonical) => match inner.items.place(canonical) {
                 Some(Place::Memory(value) | Place::Spilling(value)) => {
                     return Look::Decided(Ok(Arc::clone(value)));

@@ -6,6 +6,7 @@
 mod get;
 mod item;
 mod room;
+mod unreachable;
 mod writer;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::{Notify, mpsc};
 pub(crate) use self::get::GetError;
 use self::item::{Items, Place};
 pub(crate) use self::room::RoomError;
+use self::unreachable::Unreachable;
 pub(crate) use self::writer::{SealFailed, WriteError, Writer};
 use crate::ids::{ObjectId, Run};
 use crate::made::Made;
@@ -44,6 +46,8 @@ pub(crate) enum FetchFailure {
         source: String,
     },
     TooLarge,
+    /// No source could be reached for minutes.
+    Unreachable,
 }
 
 /// What a store may take.
@@ -82,6 +86,7 @@ struct Inner {
     table: Table,
     items: Items,
     waiting: get::Waiting,
+    unreachable: Unreachable,
     /// Objects that are just being written to disk.
     spilling: usize,
 }
@@ -181,14 +186,20 @@ impl Shelf {
     /// [`Refusal`].
     pub(crate) fn alias(&self, alias: ObjectId, canonical: ObjectId) -> Result<(), Refusal> {
         let mut inner = self.inner.lock();
-        inner.table.alias(alias, canonical)?;
-        inner.waiting.wake(alias, None);
+        match inner.table.alias(alias, canonical) {
+            Err(Refusal::CanonicalAbsent(_)) if inner.alias_unreachable(alias, canonical) => {}
+            aliased => {
+                aliased?;
+                inner.waiting.wake(alias, None);
+            }
+        }
         Ok(())
     }
 
     /// Nobody needs the object any more. What still reads it can go on; the memory is free after that.
     pub(crate) fn deallocate(&self, id: ObjectId) {
         let mut inner = self.inner.lock();
+        inner.unreachable.forget(id);
         for ended in inner.table.deallocate(id) {
             inner.items.remove(ended);
             inner.waiting.wake(ended, None);

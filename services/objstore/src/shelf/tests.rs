@@ -44,6 +44,45 @@ async fn read(shelf: &Arc<Shelf>, id: ObjectId) -> Result<Bytes, GetError> {
     Ok(got.bytes().expect("mapped").bytes)
 }
 
+/// Who asked the scheduler before it heard of it may come late; who asks after that is brought the object.
+#[tokio::test(start_paused = true)]
+async fn that_an_object_is_not_reached_is_told_until_a_while_after_the_scheduler_has_heard_of_it() {
+    let Scene { shelf, mut reports, .. } = scene(1 << 20, 0);
+    let Delivery::Begin(life) = shelf.deliver(X) else { panic!("it is not here") };
+    let waiting = Arc::clone(&shelf);
+    let waiting = tokio::spawn(async move { waiting.get(X).await });
+    tokio::task::yield_now().await;
+    shelf.give_up(X, life, "no way");
+    let unreachable = || Some(Err::<(), _>(GetError::Unreachable { id: X, why: "no way".into() }));
+    assert_eq!(waiting.await.unwrap().map(drop), unreachable().unwrap());
+    let report = Report::FetchFailed { object: X, why: FetchFailure::Unreachable };
+    assert_eq!(reports.try_recv(), Ok(report));
+    let told = |shelf: &Arc<Shelf>| shelf.get_now(X).map(|got| got.map(drop));
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(told(&shelf), unreachable(), "the scheduler has not heard of it");
+    shelf.heard_of(X);
+    tokio::time::advance(Duration::from_secs(59)).await;
+    assert_eq!(told(&shelf), unreachable());
+    shelf.alias(Y, X).expect("known by another name");
+    assert!(matches!(shelf.get_now(Y), Some(Err(GetError::Unreachable { id: Y, .. }))));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(told(&shelf), None, "it may be brought anew");
+    shelf.alias(Z, X).expect_err("it is not here, and nothing is known of it");
+}
+
+/// A process here may write what is just being given up.
+#[tokio::test]
+async fn an_object_that_is_written_here_meanwhile_is_not_given_up() {
+    let Scene { shelf, .. } = scene(1 << 20, 0);
+    let Delivery::Begin(life) = shelf.deliver(X) else { panic!("it is not here") };
+    let mut writer = shelf.create(X, 5).await.expect("nothing has come");
+    shelf.give_up(X, life, "no way");
+    assert!(shelf.get_now(X).is_none(), "it is waited for");
+    writer.append(0, b"01234").expect("memory");
+    writer.seal(0, Made::default()).expect("no mapping is left");
+    assert_eq!(read(&shelf, X).await, Ok(Bytes::from_static(b"01234")));
+}
+
 fn spilled_files(disk: &Path) -> Vec<std::path::PathBuf> {
     let entries =
         std::fs::read_dir(disk.join("spill")).expect("listed").map(|entry| entry.expect("entry").path());

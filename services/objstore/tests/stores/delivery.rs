@@ -305,6 +305,61 @@ async fn who_waits_for_what_is_larger_than_the_store_is_told_its_size_and_the_st
     target.expect(5, 100).await;
 }
 
+/// The scheduler orders it again after each round, as the place lives and is said to have it.
+#[tokio::test]
+async fn who_waits_for_what_is_at_a_place_that_is_not_reached_is_told_after_three_rounds() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.patience = Duration::from_millis(200);
+    let mut target = scene.store_with(config).await;
+    let broken = peer(|_| Ok((Vec::new(), Then::Breaks))).await;
+    let (here, there) = (target.store.address().to_owned(), broken.address.clone());
+    let told = |got: Result<_, LocalError>| match got.map(drop) {
+        Err(LocalError::Refused { code: Code::Aborted, text }) => {
+            assert!(text.contains("object 5 ") && text.contains(&here) && text.contains(&there), "{text}");
+        }
+        other => panic!("{other:?}"),
+    };
+    let local = target.local.clone();
+    let waits = tokio::spawn(async move { local.get(ObjectId(5), Some(PATIENCE)).await });
+    for round in 1..=3 {
+        assert!(!waits.is_finished(), "told before round {round}");
+        target.fetch(5, &there).await;
+        let rounds = |facts: &crate::scheduler::Facts| facts.failed.len() == round;
+        scene.node.until("the round's end", |facts| rounds(facts).then_some(())).await;
+    }
+    told(waits.await.expect("no panic"));
+    let ends = scene.node.facts.lock().expect("not poisoned").failed.clone();
+    assert_eq!(ends.iter().map(|end| end.told).collect::<Vec<_>>(), [false, false, true], "{ends:?}");
+    // Also who asks too late.
+    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
+    // Ordered once more it is tried for as long as at first; and another place may have it.
+    target.fetch(5, &there).await;
+    scene.node.until("another round", |facts| (facts.failed.len() == 4).then_some(())).await;
+    assert!(!scene.node.facts.lock().expect("not poisoned").failed[3].told);
+    let source = scene.store().await;
+    source.put(5, 100).await;
+    target.fetch(5, source.store.address()).await;
+    scene.node.until_ready(target.id, 5).await;
+    target.expect(5, 100).await;
+}
+
+/// Rounds count for one place: what is made again elsewhere has all its time.
+#[tokio::test]
+async fn rounds_at_one_place_do_not_count_for_another() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.patience = Duration::from_millis(200);
+    let mut target = scene.store_with(config).await;
+    let places =
+        [peer(|_| Ok((Vec::new(), Then::Breaks))).await, peer(|_| Ok((Vec::new(), Then::Breaks))).await];
+    for (round, place) in [0, 0, 1, 1, 0].into_iter().enumerate() {
+        target.fetch(5, &places[place].address).await;
+        let ended = |facts: &crate::scheduler::Facts| facts.failed.get(round).map(|end| end.told);
+        assert_eq!(scene.node.until("the round's end", ended).await, round == 4, "round {round}");
+    }
+}
+
 #[tokio::test]
 async fn an_object_that_is_deallocated_on_its_way_does_not_arrive() {
     let scene = Scene::new().await;

@@ -118,9 +118,9 @@ impl Node {
     }
 
     /// Waits until that was told of an object, once.
-    pub(crate) async fn until_failed(&self, store: StoreId, object: u64, absent_at: &str, too_large: bool) {
+    pub(crate) async fn until_failed(&self, store: StoreId, object: u64, absent_at: &str, told: bool) {
         let absent_at = absent_at.to_owned();
-        let wanted = RayFetchFailedRequest { objstoreid: store.0, objectid: object, absent_at, too_large };
+        let wanted = RayFetchFailedRequest { objstoreid: store.0, objectid: object, absent_at, told };
         let told = |facts: &Facts| facts.failed.contains(&wanted).then_some(());
         self.until(&format!("that object {object} does not come to {store}"), told).await;
     }

@@ -16,8 +16,18 @@ from .store import Gets
 
 # The scheduler keeps so much of a text.
 _ERROR_BYTES_MOST = 16 * 1024
+# What a store answers of an object that cannot come to it, and may be had at another one.
+_ELSEWHERE = {wire.RESOURCE_EXHAUSTED, wire.ABORTED}
+# How often a worker gives a task back because an argument cannot come to its store: the scheduler sends it
+# here again only if it has forgotten why it came back. And tasks of which that is counted.
+_RETURNS_MOST = 16
+_RETURNED_MOST = 4096
 
 _log = logging.getLogger("tripod_ray")
+
+
+class _Elsewhere(Exception):
+    """An argument cannot come to this worker's store, and workers of another one may have it."""
 
 
 class Functions:
@@ -63,6 +73,8 @@ class Executor:
         self._functions = functions
         self._reported = reported
         self._has_more = has_more
+        # How often tasks were given back.
+        self._returned = {}
 
     def execute(self, request):
         """Executes a task and reports it. Answers with the names of the reusable variables that it used.
@@ -71,15 +83,30 @@ class Executor:
         run = (request.operationid, request.attempt or 1)
         key, name = task.name.decode("utf-8", "replace"), _name(task)
         with TaskContext(run, name) as context:
-            call = _Call(self._process, name, task)
+            call = _Call(self._process, name, task, request.elsewhere and self._may_return(run))
             try:
                 function = self._function(key, name)
                 outputs = self._outputs(request, call.run(function, len(task.result)))
+            except _Elsewhere:
+                call.surrender()
+                self._return(run)
             except TaskError as error:
                 self._fail(request, run, error, call.retries)
             else:
                 self._report(request, run).succeed(outputs, self._has_more())
             return context.touched
+
+    def _may_return(self, run):
+        return self._returned.get(run[0], 0) < _RETURNS_MOST
+
+    def _return(self, run):
+        """Gives a task back that has not begun, and asks for another one."""
+        if len(self._returned) >= _RETURNED_MOST:
+            self._returned.clear()
+        self._returned[run[0]] = self._returned.get(run[0], 0) + 1
+        self._process.outbox.post(calls.GiveBack([run]))
+        self._reported(run)
+        self._process.outbox.post(calls.Idle())
 
     def _function(self, key, name):
         try:
@@ -123,9 +150,11 @@ class _Call:
     """The arguments of a task. The references that the task holds are the worker's from the start; handles
     take them over, and give them up when nobody uses the arguments any more."""
 
-    def __init__(self, process, name, task):
+    def __init__(self, process, name, task, may_return):
+        """`may_return`: if an argument cannot come to this machine, `run` raises `_Elsewhere`."""
         self._process = process
         self._name = name
+        self._may_return = may_return
         self._arguments = task.arg
         self._refs = {
             place: process.adopt(value.id)
@@ -151,6 +180,11 @@ class _Call:
             raise _raised(self._name, error, "", skip=1) from None
         return self._split(returned, results)
 
+    def surrender(self):
+        """The references go back with the task, so the handles end without giving any up."""
+        for ref in self._refs.values():
+            ref._id = None
+
     def _read_mark(self, obj):
         entries = obj.dict_data.elem
         if not entries or entries[0].key.string_data.data != values.CALL_MARK.encode():
@@ -166,6 +200,9 @@ class _Call:
         try:
             if gets is not None:
                 gets.wait(None)
+                # Before any value is made: nothing refers to the handles yet.
+                if self._may_return and not _ELSEWHERE.isdisjoint(gets.codes()):
+                    raise _Elsewhere
             got, arguments = iter(range(len(self._refs))), []
             for place, value in enumerate(self._arguments):
                 if place in self._refs:
@@ -173,6 +210,8 @@ class _Call:
                 else:
                     arguments.append(values.read(value.obj, self._process.adopt))
             return arguments
+        except _Elsewhere:
+            raise
         except (TaskError, ObjectLostError) as error:
             raise self._produced_by_failed(place, error) from None
         except BaseException as error:  # The classes of arguments may raise anything when they are made.

@@ -287,6 +287,10 @@ class Gets:
             raise StoreError(f"the object store of this machine is gone: {self._store.lost}", gone=True)
         return not self._left
 
+    def codes(self):
+        """How the store answered those that came."""
+        return [reply[0].code for reply in self.replies if reply is not None]
+
     def missing(self):
         """The ids of those that did not come yet."""
         return [objectid for objectid, reply in zip(self._objectids, self.replies) if reply is None]

@@ -60,10 +60,11 @@ async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, O
     if (waiting.len() < 2 && !line.is_usable()) || !is_extended(reign, peer).await {
         return;
     }
+    let unfit = reign.heard.unfit(reign.job);
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
         let ready = |(id, order): &(OrderId, Order)| {
             ray.has_order(*id)
-                .then(|| Ready::of(state, ray, reign.job, reign.node, order))
+                .then(|| Ready::of(state, ray, (reign.job, reign.node), &unfit, order))
                 .flatten()
                 .filter(Ready::is_whole)
         };
@@ -148,8 +149,9 @@ async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
 /// The order, ready to be sent. The outer `None`: the state has it no more; the inner one: what it is about is over.
 #[allow(clippy::option_option, reason = "the two are different things to do")]
 async fn outstanding(reign: &Reign, id: OrderId, order: &Order) -> Option<Option<Ready>> {
+    let unfit = reign.heard.unfit(reign.job);
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
-        ray.has_order(id).then(|| Ready::of(state, ray, reign.job, reign.node, order))
+        ray.has_order(id).then(|| Ready::of(state, ray, (reign.job, reign.node), &unfit, order))
     };
     reign.look_around(look).await.flatten()
 }

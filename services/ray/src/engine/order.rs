@@ -15,7 +15,7 @@ use tripod_state::State;
 use tripod_state::ids::{JobId, NodeId};
 use tripod_state::ray::ids::ExportId;
 use tripod_state::ray::view::Export;
-use tripod_state::ray::{Order, Ray, Source};
+use tripod_state::ray::{Order, Ray, Source, Unfit};
 
 use super::links::Links;
 use crate::graph;
@@ -65,7 +65,13 @@ pub(super) struct Told {
 
 impl Ready {
     /// The order as the state has it now. `None`: there is nothing left to be told, or nobody to be told.
-    pub(super) fn of(state: &State, ray: &Ray, job: JobId, node: NodeId, order: &Order) -> Option<Self> {
+    pub(super) fn of(
+        state: &State,
+        ray: &Ray,
+        (job, node): (JobId, NodeId),
+        unfit: &Unfit,
+        order: &Order,
+    ) -> Option<Self> {
         let (address, message) = match order {
             Order::Execute { worker, run } => {
                 let execution = ray.execution(*run)?;
@@ -75,6 +81,7 @@ impl Ready {
                     attempt: run.attempt.0,
                     workerid: Some(worker.0),
                     store_output: execution.store_output,
+                    elsewhere: ray.may_go_elsewhere(*run, unfit),
                 };
                 (ray.worker(*worker)?.address, Message::Execute(Box::new(message)))
             }

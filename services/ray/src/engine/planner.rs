@@ -1,4 +1,4 @@
-//! Gives tasks to idle workers. The rule is in the state ([`Ray::plan`]); this asks it whenever something changed.
+//! Gives tasks to idle workers. The rule is in the state ([`Ray::plan_around`]); this asks it whenever something changed.
 
 use std::time::Duration;
 
@@ -21,9 +21,10 @@ pub(super) async fn run(reign: Reign) {
     let mut time = LogTime::default();
     loop {
         let mut changes = reign.watch();
+        let unfit = reign.heard.unfit(reign.job);
         let look = |state: &tripod_state::State, ray: &Ray| {
             let now = time.now(state.now_ms());
-            (now, ray.plan(now, ASSIGNED_MAX), ray.next_due(now))
+            (now, ray.plan_around(now, ASSIGNED_MAX, &unfit), ray.next_due(now))
         };
         let Some((now, plan, due)) = reign.look_around(look).await else { return };
         if !plan.is_empty() {

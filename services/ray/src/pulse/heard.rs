@@ -1,6 +1,7 @@
 //! The leader's memory of who was heard when. Nothing of it is replicated: a new leader gives everybody time anew.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,11 +9,12 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use tripod_gateway::{Awake, Moment};
 use tripod_state::ids::{DurationMs, JobId};
-use tripod_state::ray::Peer;
 use tripod_state::ray::ids::StoreId;
+use tripod_state::ray::{self, Peer};
 
+use super::unfit::Unfits;
 use super::wire::{Report, StoreUsage, Verdicts};
-use super::{Beat, Told, Usage};
+use super::{Beat, Told, Unfit, Usage};
 use crate::engine::Patience;
 
 /// As the time that a process was awake is counted.
@@ -30,6 +32,7 @@ pub(crate) struct Heard {
 #[derive(Default)]
 struct Watched {
     peers: HashMap<Peer, Entry>,
+    unfits: Unfits,
     awake: Awake,
     patience: Patience,
 }
@@ -55,7 +58,7 @@ pub(crate) struct Silence {
 impl Heard {
     /// Forgets all of a job's peers and watches nobody of it until some are added.
     pub(crate) fn begin(&self, job: JobId, patience: Patience) {
-        let watched = Watched { peers: HashMap::new(), awake: Awake::default(), patience };
+        let watched = Watched { patience, ..Watched::default() };
         self.jobs.lock().insert(job, watched);
     }
 
@@ -129,8 +132,21 @@ impl Heard {
     pub(crate) fn answer(&self, report: Bytes) -> Result<Bytes, String> {
         let report = Report::decode(report).map_err(|error| format!("signs of life: {error}"))?;
         let told = report.beats.into_iter().map(|beat| self.hear(&beat.into()).into()).collect();
+        report.unfit.into_iter().for_each(|unfit| self.note_unfit(unfit.into()));
         let usage = report.usage_of.map(|job| self.usage(JobId(job))).unwrap_or_default();
         Ok(Verdicts { told, usage }.encode_to_vec().into())
+    }
+
+    /// An object cannot come to a store.
+    fn note_unfit(&self, Unfit { job, object, store }: Unfit) {
+        if let Some(watched) = self.jobs.lock().get_mut(&job) {
+            watched.unfits.note(object, store);
+        }
+    }
+
+    /// What cannot come to stores of a job.
+    pub(crate) fn unfit(&self, job: JobId) -> Arc<ray::Unfit> {
+        self.jobs.lock().get_mut(&job).map(|watched| watched.unfits.now()).unwrap_or_default()
     }
 
     fn usage(&self, job: JobId) -> Vec<StoreUsage> {

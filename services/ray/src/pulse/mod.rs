@@ -1,6 +1,8 @@
-//! Signs of life: every node tells the leader's front end whom it has heard. They never touch the log.
+//! Signs of life, and what cannot come to stores: every node tells the leader's front end what it has heard. They never
+//! touch the log.
 
 mod heard;
+mod unfit;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
@@ -12,8 +14,8 @@ use prost::Message as _;
 use tripod_gateway::{Gateway, Outage};
 use tripod_proto::tripod::v1::HeartbeatRequest;
 use tripod_state::ids::JobId;
-use tripod_state::ray::ids::StoreId;
-use tripod_state::ray::{Origin, Peer, Request};
+use tripod_state::ray::ids::{ObjectId, StoreId};
+use tripod_state::ray::{FetchFailure, Origin, Peer, Request};
 
 use self::wire::{Report, Verdicts};
 
@@ -34,6 +36,14 @@ pub(crate) struct Beat {
     pub(crate) job: JobId,
     pub(crate) peer: Peer,
     pub(crate) usage: Option<Usage>,
+}
+
+/// An object that cannot come to a store, as that says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    pub(crate) job: JobId,
+    pub(crate) object: ObjectId,
+    pub(crate) store: StoreId,
 }
 
 /// How full an object store is.
@@ -105,6 +115,29 @@ impl Pulse {
         let verdicts = self.ask(&Report::of([beat])).await?;
         let told = verdicts.told.into_iter().next().map(Told::from);
         told.ok_or_else(|| no_leader("the leader gave no verdict".to_owned()))
+    }
+
+    /// Tells the leader what a store says to be unable to fetch, so that tasks which need it go to others. Comes before
+    /// the request itself: when that is in the log, the planner knows. If nobody is told, a task may be begun in vain
+    /// once more.
+    pub(crate) async fn unfit(&self, job: JobId, request: &Request) {
+        let requests = match request {
+            Request::Batch(requests) => requests.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let unfit = requests.iter().filter_map(|request| match request {
+            Request::FetchFailed { object, store, why: FetchFailure::Told } => {
+                Some(Unfit { job, object: *object, store: *store })
+            }
+            _ => None,
+        });
+        let report = Report::of_unfit(unfit);
+        if report.unfit.is_empty() {
+            return;
+        }
+        if let Err(outage) = self.ask(&report).await {
+            tracing::debug!(%outage, "the leader is not told what cannot come to a store");
+        }
     }
 
     /// How full the stores of a job are, as they told the leader.

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use prost::Message;
 use tripod_state::ids::JobId;
 use tripod_state::ray::Peer;
-use tripod_state::ray::ids::{StoreId, WorkerId};
+use tripod_state::ray::ids::{ObjectId, StoreId, WorkerId};
 
-use super::{Beat, Told, Usage};
+use super::{Beat, Told, Unfit, Usage};
 
 /// Signs of life, and perhaps a question.
 #[derive(Clone, PartialEq, Message)]
@@ -17,6 +17,9 @@ pub(super) struct Report {
     /// The job whose stores' usage is asked for.
     #[prost(uint64, optional, tag = "2")]
     pub(super) usage_of: Option<u64>,
+    /// Builds that do not know it skip it: their tasks fail where they were begun.
+    #[prost(message, repeated, tag = "3")]
+    pub(super) unfit: Vec<UnfitOnWire>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -39,6 +42,17 @@ pub(super) struct UsageOnWire {
     capacity_bytes: u64,
     #[prost(uint64, tag = "3")]
     spilled_bytes: u64,
+}
+
+/// An object cannot come to a store.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct UnfitOnWire {
+    #[prost(uint64, tag = "1")]
+    job: u64,
+    #[prost(uint64, tag = "2")]
+    object: u64,
+    #[prost(uint64, tag = "3")]
+    store: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -68,7 +82,11 @@ pub(super) struct StoreUsage {
 
 impl Report {
     pub(super) fn of(beats: impl IntoIterator<Item = Beat>) -> Self {
-        Self { beats: beats.into_iter().map(BeatOnWire::from).collect(), usage_of: None }
+        Self { beats: beats.into_iter().map(BeatOnWire::from).collect(), ..Self::default() }
+    }
+
+    pub(super) fn of_unfit(unfit: impl IntoIterator<Item = Unfit>) -> Self {
+        Self { unfit: unfit.into_iter().map(UnfitOnWire::from).collect(), ..Self::default() }
     }
 
     pub(super) fn encode(&self) -> Bytes {
@@ -91,6 +109,18 @@ impl From<BeatOnWire> for Beat {
         let peer =
             if wire.is_store { Peer::Store(StoreId(wire.id)) } else { Peer::Worker(WorkerId(wire.id)) };
         Self { job: JobId(wire.job), peer, usage: wire.usage.map(Usage::from) }
+    }
+}
+
+impl From<Unfit> for UnfitOnWire {
+    fn from(Unfit { job, object, store }: Unfit) -> Self {
+        Self { job: job.0, object: object.0, store: store.0 }
+    }
+}
+
+impl From<UnfitOnWire> for Unfit {
+    fn from(wire: UnfitOnWire) -> Self {
+        Self { job: JobId(wire.job), object: ObjectId(wire.object), store: StoreId(wire.store) }
     }
 }
 
@@ -145,6 +175,16 @@ mod tests {
         let verdicts = Verdicts { told, usage };
         let golden = "0a05080110b8170a00120b08071207080110ac021803";
         assert_eq!(hex(&verdicts.encode_to_vec()), golden, "another encoding is another feature level");
+    }
+
+    /// Came after level 3 was released: a field that older builds skip, and that changes nothing of what they know.
+    #[test]
+    fn what_cannot_come_to_a_store_is_a_field_of_its_own() {
+        let unfit = Unfit { job: JobId(300), object: ObjectId(5), store: StoreId(2) };
+        let report = Report::of_unfit([unfit]);
+        assert_eq!(hex(&report.encode()), "1a0708ac0210051802", "other builds read it");
+        let read = Report::decode(report.encode()).unwrap();
+        assert_eq!(read.unfit.into_iter().map(Unfit::from).collect::<Vec<_>>(), [unfit]);
     }
 
     #[test]

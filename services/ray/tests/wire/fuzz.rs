@@ -178,7 +178,7 @@ impl Messages {
                 objstoreid: self.id(),
                 objectid: self.id(),
                 absent_at: if self.0.random() { String::new() } else { "10.0.0.1:1".to_owned() },
-                too_large: self.0.random(),
+                told: self.0.random(),
             }),
             _ => Call::Idle(self.idle()),
         };

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod counting;
+mod elsewhere;
 mod exports;
 mod failover;
 mod fuzz;

@@ -34,6 +34,14 @@ pub(crate) struct Executed {
     pub(super) outcome: Result<Vec<Output>, String>,
 }
 
+/// A task that was given to this worker.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    ticket: Ticket,
+    /// Workers of another store may be able to execute it.
+    elsewhere: bool,
+}
+
 /// What executes. A clone executes beside it, while a task waits.
 #[derive(Clone)]
 pub(crate) struct Executor {
@@ -80,12 +88,12 @@ impl Executor {
             };
             self.heard()?;
             let run = run_of(&request);
-            let ExecuteTaskRequest { task, store_output, .. } = *request;
+            let ExecuteTaskRequest { task, store_output, elsewhere, .. } = *request;
             let task = task.unwrap_or_default();
             let name = String::from_utf8_lossy(&task.name).into_owned();
             let context = Context::new(&self, &name, (ticket, run));
             let outcome = match self.functions.iter().find(|function| function.name == name) {
-                Some(function) => match self.call(function, &task, ticket, &context)? {
+                Some(function) => match self.call(function, &task, Given { ticket, elsewhere }, &context)? {
                     Some(outcome) => outcome,
                     None => continue,
                 },
@@ -127,12 +135,12 @@ impl Executor {
         &self,
         function: &Registered,
         task: &Task,
-        ticket: Ticket,
+        given: Given,
         context: &Context,
     ) -> Result<Option<Result<Vec<Output>, String>>, Lost> {
         let mut arguments = Vec::with_capacity(task.arg.len());
         for (place, argument) in task.arg.iter().enumerate() {
-            let Some(argument) = self.argument(ticket, argument)? else { return Ok(None) };
+            let Some(argument) = self.argument(given, argument)? else { return Ok(None) };
             match argument {
                 Ok(value) => match failed::read(&value) {
                     Some(TaskError { function: origin, text, .. }) => {
@@ -164,9 +172,9 @@ impl Executor {
         })))
     }
 
-    /// The value of an argument, or why there is none. `None`: it does not come, and the task was given back.
+    /// The value of an argument, or why there is none. `None`: it does not come, or cannot, and the task was given back.
     #[allow(clippy::type_complexity, reason = "lost, given back, and failed are three things")]
-    fn argument(&self, ticket: Ticket, argument: &Value) -> Result<Option<Result<Obj, String>>, Lost> {
+    fn argument(&self, given: Given, argument: &Value) -> Result<Option<Result<Obj, String>>, Lost> {
         let id = match argument {
             Value { obj: Some(value), .. } => return Ok(Some(Ok(value.clone()))),
             Value { id, obj: None } => *id,
@@ -175,7 +183,7 @@ impl Executor {
             let mut value = std::pin::pin!(self.process.value(id));
             match tokio::time::timeout(ARGUMENT_WAIT, &mut value).await {
                 Ok(got) => Some(got),
-                Err(_) if self.inbox.give_back_all(ticket) => None,
+                Err(_) if self.inbox.give_back_all(given.ticket) => None,
                 Err(_) => Some(value.await),
             }
         });
@@ -185,6 +193,13 @@ impl Executor {
             Some(Err(GetError::Call(CallError::Lost(lost)))) => Err(lost),
             Some(Err(GetError::Store { code, text, .. })) if store::is_gone(code) => {
                 Err(store::gone_for_thread(&text))
+            }
+            Some(Err(GetError::Store { code, .. }))
+                if given.elsewhere
+                    && store::is_elsewhere(code)
+                    && self.inbox.give_back_elsewhere(given.ticket) =>
+            {
+                Ok(None)
             }
             Some(Err(error)) => Ok(Some(Err(error.to_string()))),
         }

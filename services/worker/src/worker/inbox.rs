@@ -16,6 +16,9 @@ use crate::outbox::{Outbox, call};
 /// Attempts that are remembered, to recognise them. A leader that took over sends what was not reported: at most the
 /// worker's slots.
 const REMEMBERED: usize = 8_192;
+/// How often a worker gives a task back because an argument cannot come to its store. The scheduler sends it here again
+/// only if it has forgotten why it came back; if it does so for ever, the task fails.
+const RETURNED_MAX: u32 = 16;
 /// Tasks that may wait within each other on one worker, each with a thread.
 const BEGUN_MAX: usize = 256;
 
@@ -69,6 +72,8 @@ pub(crate) struct Ticket(u64);
 #[derive(Debug, Default)]
 struct Seen {
     attempts: BTreeMap<u64, u32>,
+    /// How often tasks were given back because an argument could not come here.
+    returned: BTreeMap<u64, u32>,
     order: VecDeque<u64>,
 }
 
@@ -218,6 +223,15 @@ impl Inbox {
         true
     }
 
+    /// Gives back a task of which an argument cannot come to this store: workers of another one may have it. `false`: it
+    /// was given back often enough.
+    pub(super) fn give_back_elsewhere(&self, ticket: Ticket) -> bool {
+        let run =
+            self.queue.lock().begun.iter().find(|begun| begun.ticket == ticket).and_then(|begun| begun.run);
+        let Some(run) = run else { return false };
+        self.queue.lock().seen.may_return(run.operationid) && self.give_back_all(ticket)
+    }
+
     fn ask_for_one(&self) {
         let idle = ReadyForNewTaskRequest { workerid: self.worker, previous_task_info: None };
         self.outbox.tell(vec![call(Call::Idle(idle))]);
@@ -273,8 +287,15 @@ impl Seen {
             && let Some(oldest) = self.order.pop_front()
         {
             self.attempts.remove(&oldest);
+            self.returned.remove(&oldest);
         }
         true
+    }
+
+    fn may_return(&mut self, operation: u64) -> bool {
+        let returned = self.returned.entry(operation).or_insert(0);
+        *returned += 1;
+        *returned <= RETURNED_MAX
     }
 }
 
@@ -425,6 +446,24 @@ mod tests {
         inbox.ended(waiting);
         inbox.task(request(2, 1));
         assert_eq!(begin(&inbox).1, (2, 1));
+    }
+
+    #[test]
+    fn a_task_that_others_may_be_able_to_begin_is_given_back_so_often_and_no_more() {
+        let (inbox, mut told) = inbox();
+        for attempt in 1..=RETURNED_MAX {
+            inbox.task(request(0, attempt));
+            let (ticket, _) = begin(&inbox);
+            assert!(inbox.give_back_elsewhere(ticket));
+            assert_eq!(told.try_recv().unwrap().calls, given(vec![RayRun { operationid: 0, attempt }]));
+            assert_eq!(told.try_recv().unwrap().calls, idle());
+        }
+        inbox.task(request(0, RETURNED_MAX + 1));
+        let (ticket, _) = begin(&inbox);
+        assert!(!inbox.give_back_elsewhere(ticket));
+        inbox.ended(ticket);
+        inbox.task(request(1, 1));
+        assert!(inbox.give_back_elsewhere(begin(&inbox).0), "another one");
     }
 
     #[test]

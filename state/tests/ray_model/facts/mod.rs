@@ -6,3 +6,4 @@ mod exports;
 mod registration;
 mod script;
 mod tasks;
+mod unfit;

@@ -266,16 +266,16 @@ impl Cluster {
         self.step();
     }
 
-    /// A store says that an object does not come: not from that address, or as it is larger than the store.
+    /// A store says that an object does not come: not from that address, or never, of which it has told all who wait.
     pub(crate) async fn fetch_failed(
         &self,
         object: u64,
         store: u64,
         absent_at: &str,
-        too_large: bool,
+        told: bool,
     ) -> RayResult {
         let (objstoreid, objectid, absent_at) = (store, object, absent_at.to_owned());
-        let report = RayFetchFailedRequest { objstoreid, objectid, absent_at, too_large };
+        let report = RayFetchFailedRequest { objstoreid, objectid, absent_at, told };
         let call = RayCall { call: Some(Call::FetchFailed(report)), ..RayCall::default() };
         let request = RayBatchRequest { workerid: None, calls: vec![call] };
         let answer = self.ray().batch(request).await.expect("answered").into_inner();

@@ -51,6 +51,33 @@ async fn who_needs_an_object_at_a_store_that_is_too_small_for_it_is_told_so() {
     site.assert_all_alive();
 }
 
+/// Nobody knows before a task is begun that its argument is larger than the store; once it is known, the others are done
+/// where the argument fits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_whose_argument_is_larger_than_a_workers_store_are_done_at_another_one() {
+    let data = tempfile::tempdir().expect("a directory");
+    let mut site = Site::start(data.path(), 1, 1);
+    let mut small = site.new_small_machine(1);
+    small.workers.push(site.new_worker(&small.host));
+    site.machines.push(small);
+    site.until_workers(2);
+    let driver = site.driver(0).await;
+    let large = driver.put(&Blob(vec![7; 3 * MIB])).await.expect("written");
+    let mut lengths = Vec::new();
+    for _ in 0..8 {
+        lengths.push(one(&driver, Task::of("tripod.length").object(&large)).await);
+    }
+    for length in &lengths {
+        assert_eq!(driver.get_within::<usize>(length, PATIENCE).await.expect("its length"), 3 * MIB);
+    }
+    let attempts: Vec<u64> =
+        site.tasks().iter().map(|task| task["attempt"].as_u64().expect("a number")).collect();
+    assert!(attempts.iter().any(|attempt| *attempt > 1), "none was begun in vain: {attempts:?}");
+    drop((large, lengths));
+    site.until_empty();
+    site.assert_all_alive();
+}
+
 /// A function of this name without results, that gets the object whose id is its argument.
 fn getter(worker: Worker, begun: &Arc<AtomicUsize>) -> Worker {
     let begun = Arc::clone(begun);
