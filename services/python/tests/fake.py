@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 import time
 from concurrent import futures
 
@@ -119,6 +120,10 @@ class FakeCluster(grpc.GenericRpcHandler):
                     replies[seq] = work(metadata).SerializeToString()
                 except Refused as refused:
                     abort(context, refused)
+                except Exception as error:
+                    traceback.print_exc()
+                    scheduler.violations.append(repr(error))
+                    raise
             self._answers += 1
             if self.lose_every and self._answers % self.lose_every == 0:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "the answer is lost")

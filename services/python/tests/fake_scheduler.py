@@ -356,6 +356,8 @@ class FakeScheduler:
                 continue
             for store in self.objects[canonical].locations:
                 self.stores[store].deallocate(canonical)
+            # Who asked for it before may still be in line.
+            self.objects[canonical].locations.clear()
             for o in tree:
                 self.objects[o].gone = True
             for inside in self.objects[canonical].contained or ():

@@ -130,10 +130,11 @@ class FakeStore:
             return send(wire.LocalReply(tag=request.tag, code=wire.ALREADY_EXISTS))
         if len(request.put.data) > INLINE_BYTES_MAX:
             return send(wire.LocalReply(tag=request.tag, code=wire.INVALID_ARGUMENT))
-        send(wire.LocalReply(tag=request.tag))
         self.insert(
             request.put.objectid, request.put.metadata_offset, request.put.data, request.put.told_by_maker
         )
+        # Who is answered may tell the scheduler at once that it is here.
+        send(wire.LocalReply(tag=request.tag))
 
     def _create(self, request, send, created, _):
         size = request.create.size_bytes
@@ -150,10 +151,10 @@ class FakeStore:
 
     def _seal(self, request, send, created, _):
         descriptor = created.pop(request.seal.objectid)
-        send(wire.LocalReply(tag=request.tag))
         self.insert(
             request.seal.objectid, request.seal.metadata_offset, descriptor, request.seal.told_by_maker
         )
+        send(wire.LocalReply(tag=request.tag))
 
     def _abort(self, request, send, created, _):
         created.pop(request.abort.objectid, None)
