@@ -21,6 +21,12 @@ from tripod_ray.service import Service
 SESSION = "0123456789abcdef0123456789abcdef"
 
 
+def take_interrupts(test):
+    """As a program at a terminal does: one in the background of a shell begins with them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    test.addCleanup(signal.signal, signal.SIGINT, before)
+
+
 class Node(grpc.GenericRpcHandler):
     """Takes batches as it is told to: `answer(request, context)` gives the leader to be told, or raises."""
 
@@ -124,6 +130,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(node.streams, [[1], [2]])
 
     def test_a_wait_that_is_broken_off_leaves_no_answer_behind(self):
+        take_interrupts(self)
         threads = []
 
         def interrupted(request, _):
@@ -260,6 +267,7 @@ class Signals(unittest.TestCase):
         self.assertEqual(len(came), 4, "the handler is its own again")
 
     def test_an_interrupt_is_raised_at_the_end(self):
+        take_interrupts(self)
         done = []
         with self.assertRaises(KeyboardInterrupt), Held():
             os.kill(os.getpid(), signal.SIGINT)
