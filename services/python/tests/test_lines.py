@@ -217,6 +217,17 @@ class Waiting(unittest.TestCase):
         self.assertEqual(self.link.flat(), [("submit", "first"), ("submit", "second")])
         self.assertEqual(self.threads, [threading.current_thread()])
 
+    def test_threads_send_one_after_the_other_whichever_was_first(self):
+        take_interrupts(self)
+        for number in range(4):
+            ref = ObjectRef(self.outbox)
+            with self.unheard():
+                self.outbox.post(calls.Submit(b"x", [], [ref]))
+            if number % 2:
+                with futures.ThreadPoolExecutor(1) as pool:
+                    pool.submit(self.outbox.await_ids, (ref,)).result(60)
+            self.assertEqual(ref.id, number)
+
     def test_who_has_limited_time_does_not_send(self):
         ref = self.submit("x")
         self.assertTrue(self.outbox.await_ids((ref,), 60))
@@ -277,14 +288,18 @@ class Signals(unittest.TestCase):
     def test_other_threads_are_left_alone(self):
         kept = []
 
+        take_interrupts(self)
+        held = Held()
+        with held:
+            self.assertIsNot(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
         def run():
-            with Held() as held, held.allowed():
+            with held, held.allowed():
                 kept.append(signal.getsignal(signal.SIGINT))
 
         handler = signal.getsignal(signal.SIGINT)
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join(60)
+        with futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(run).result(60)
         self.assertEqual(kept, [handler])
 
 

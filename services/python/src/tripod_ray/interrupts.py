@@ -11,7 +11,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGALRM, signal.SIGTERM)
 class Held:
     """While it is entered, handlers of signals run only inside `allowed`, and the others at the end: so that an
     exception of theirs does not fall between two lines that belong together. Only the main thread runs
-    handlers; in others this does nothing."""
+    handlers; in others this does nothing. One thread at a time may have entered it."""
 
     def __init__(self):
         self._handlers = {}
@@ -29,16 +29,21 @@ class Held:
         return self
 
     def __exit__(self, *_):
-        for number, handler in self._handlers.items():
+        handlers, self._handlers = self._handlers, {}
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        self._tell()
+        while self._came:
+            number, frame = self._came.pop(0)
+            handlers[number](number, frame)
 
     @contextlib.contextmanager
     def allowed(self):
         """For a wait that may be broken off."""
         self._allowed = True
         try:
-            self._tell()
+            while self._came:
+                number, frame = self._came.pop(0)
+                self._handlers[number](number, frame)
             yield
         finally:
             self._allowed = False
@@ -48,8 +53,3 @@ class Held:
             self._handlers[number](number, frame)
         else:
             self._came.append((number, frame))
-
-    def _tell(self):
-        while self._came:
-            number, frame = self._came.pop(0)
-            self._handlers[number](number, frame)
