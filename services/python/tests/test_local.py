@@ -47,6 +47,14 @@ def is_running(pid):
     return state != "Z"
 
 
+def node_of(local, place):
+    """The process id of the node with that place among the endpoints."""
+    for pid in local.pids:
+        if f"--node={place + 1}" in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+            return pid
+    raise AssertionError(f"node {place + 1} is none of {local.pids}")
+
+
 class WithoutTheProgram(unittest.TestCase):
     def test_what_to_do_is_told(self):
         with tempfile.TemporaryDirectory() as empty, mock.patch.dict(os.environ, {"PATH": empty}, clear=True):
@@ -102,6 +110,25 @@ class OfItsOwn(unittest.TestCase):
         self.assertFalse(os.path.exists(local.folder))
         ray.init(num_workers=1)
         self.assertEqual(len(ray.get([where.remote()])), 1, "and again")
+
+    def test_a_driver_goes_on_when_the_node_of_its_stream_is_stopped_or_killed(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number):
+                ray.init(num_workers=2)
+                link = ray.runtime.process().link
+                square = ray.remote(lambda x: x * x)
+                self.assertEqual(ray.get(square.remote(3)), 9)
+                self.assertIsNotNone(link._line, "batches go over a stream")
+                node = node_of(ray.api._local, link._line_at)
+                refs = [square.remote(i) for i in range(500)]
+                os.kill(node, number)
+                refs += [square.remote(i) for i in range(500, 1000)]
+                self.assertEqual(ray.get(refs), [i * i for i in range(1000)])
+                eventually(lambda node=node: not is_running(node), "the end of the node")
+                self.assertEqual(ray.get(square.remote(4)), 16)
+                # A result can be had before its task is reported.
+                eventually(lambda: ray.task_info()["num_succeeded"] == 1002, "each task is counted once")
+                ray.shutdown()
 
     def test_nothing_outlives_a_driver_that_was_killed(self):
         driver = subprocess.Popen(
