@@ -2,6 +2,7 @@
 //! task does.
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -10,7 +11,11 @@ use tripod_proto::tripod::v1::ray_peer_line_client::RayPeerLineClient;
 use tripod_proto::tripod::v1::{RayTellRequest, RayTellResponse};
 
 use super::links::Links;
-use super::order::{self, DEADLINE, Ready};
+use super::order::{self, Ready};
+
+/// How long a worker may take to answer over its stream, or to open one. Short, as the same orders are given another way
+/// then, which has its own patience: the two must not add up for a worker that is away.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The stream of one lane.
 #[derive(Debug, Default)]
@@ -40,7 +45,7 @@ impl Line {
     pub(super) async fn tell(&mut self, orders: &[Ready], links: &Links) -> usize {
         let Some(Ready { address, .. }) = orders.first() else { return 0 };
         let request = order::together(orders);
-        let told = tokio::time::timeout(DEADLINE, async {
+        let told = tokio::time::timeout(PATIENCE, async {
             match self {
                 Self::Open(open) => open.tell(request).await,
                 Self::Closed | Self::Unknown => {

@@ -21,7 +21,7 @@ use super::links::Links;
 use crate::graph;
 
 /// How long a peer may take to answer: it only says that it has the order.
-pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(10);
 
 /// An order with all that its message needs.
 #[derive(Debug, Clone, PartialEq)]

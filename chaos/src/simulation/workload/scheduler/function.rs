@@ -85,7 +85,8 @@ impl<'a> Running<'a> {
     /// The number, as a task of its own gives it, for which this one waits.
     async fn nest(&mut self, sum: u64) -> Result<Value, Gone> {
         let child = self.child();
-        let inner = if sum.is_multiple_of(8) { "nest" } else { SLOW };
+        // Of nothing there is nothing left to nest: it would go on for ever, and take all slots of all workers.
+        let inner = if sum > 0 && sum.is_multiple_of(8) { "nest" } else { SLOW };
         let made = self.calls.submit(inner, vec![number(sum / 8)], child).await?;
         let (witness, parent) = (&self.worker.machine.witness, self.run.operationid);
         witness.scheduled(|rule| rule.called(parent, 0, &made));
