@@ -39,7 +39,9 @@ fn a_node_started_from_a_file_serves_and_flags_win() {
         assert!(node.is_running(), "{}", node.log_tail());
         let show = ["job", "show", "default", "--json", "--timeout", "1", "--endpoints", &address(0)];
         let output = tripod().args(show).output().expect("runs");
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()
+        let job = serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()?;
+        // The job is there before its gateway has told where it listens.
+        job["addresses"].as_array().is_some_and(|told| !told.is_empty()).then_some(job)
     });
     assert_eq!((&job["tasks"], &job["heartbeat_timeout_ms"]), (&5.into(), &2500.into()));
     assert_eq!(job["addresses"], serde_json::json!([address(0)]), "the flag wins");
