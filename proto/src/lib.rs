@@ -1,7 +1,8 @@
 //! Messages and services on the wire, generated from the `.proto` files beside this crate. Field
 //! numbers are facts of the protocols. There is no logic here, and no type of the domain.
 //!
-//! [`metadata`] names what of ours travels beside the messages, [`code`] what may go wrong.
+//! [`metadata`] names what of ours travels beside the messages, [`code`] what may go wrong;
+//! [`raw`] is for those that pass messages on.
 
 #![allow(
     missing_docs,
@@ -13,6 +14,7 @@
 
 pub mod code;
 pub mod metadata;
+pub mod raw;
 
 // Where generated code of other packages looks for messages without one.
 use ray::{

@@ -15,6 +15,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
 use tripod_coordination::{Answer, Cut, MESSAGE_BYTES_MAX, Stopping, UnderWay};
+use tripod_proto::raw::RawCodec;
 
 use crate::beats::{Beat, Beats};
 use crate::calls::{self, Call, Dialect, Kind};
@@ -23,7 +24,7 @@ use crate::forward::Forwarder;
 use crate::job::AgentJob;
 use crate::message::{Message, Reply};
 use crate::meters::Meters;
-use crate::raw::{RawCodec, message_of};
+use crate::raw::message_of;
 use crate::upstream::Upstream;
 
 /// gRPC's own text.

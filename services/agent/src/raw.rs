@@ -1,47 +1,10 @@
-//! gRPC messages as bytes, neither decoded nor encoded.
+//! gRPC messages out of bodies, neither decoded nor encoded.
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::Bytes;
 use http_body_util::Full;
-use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::{Status, Streaming};
-
-/// The codec of calls whose messages only travel through.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RawCodec;
-
-impl Codec for RawCodec {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for RawCodec {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(item);
-        Ok(())
-    }
-}
-
-impl Decoder for RawCodec {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
-    }
-}
+use tonic::Streaming;
+use tonic::codec::CompressionEncoding;
+use tripod_proto::raw::RawCodec;
 
 /// The one message in a body: without gRPC's frame, uncompressed. `None` when there is none.
 pub(crate) async fn message_of(body: Bytes, gzip: bool) -> Option<Bytes> {

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use crate::delivery::Deliveries;
 use crate::ids::StoreId;
+use crate::relay::Followers;
 use crate::shelf::Shelf;
 
 /// The store under one id.
@@ -14,6 +15,7 @@ pub(crate) struct Incarnation {
     pub(crate) id: StoreId,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) deliveries: Arc<Deliveries>,
+    pub(crate) followers: Followers,
 }
 
 impl Drop for Incarnation {

@@ -28,6 +28,7 @@
 //! | `service`, `tell`, `chunks` | `/ObjStore/*`, many of its calls in one, and objects as streams |
 //! | `delivery`, `fetch`, `peers`, `rounds` | objects on their way here |
 //! | `local` | the protocol for processes of this machine, both sides |
+//! | `relay` | messages between those processes and the cluster |
 //! | `scheduler` | registration, heartbeats, reports |
 
 mod chunks;
@@ -43,6 +44,7 @@ mod made;
 mod mapping;
 mod memory;
 mod peers;
+mod relay;
 mod rounds;
 mod scheduler;
 mod service;

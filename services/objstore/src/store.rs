@@ -19,6 +19,7 @@ use crate::ids::StoreId;
 use crate::incarnation::Incarnation;
 use crate::local::Listener;
 use crate::peers::{self, Peers};
+use crate::relay::{Followers, OrdersServer};
 use crate::scheduler::{self, End, Endpoints, Session};
 use crate::service::Service;
 use crate::shelf::{Limits, Report, Shelf};
@@ -178,9 +179,10 @@ impl Running {
         stopped: oneshot::Receiver<()>,
     ) -> Result<(), Error> {
         let service = Service::new(self.current.subscribe(), socket);
+        let orders = OrdersServer::new(self.current.subscribe());
         let address = Arc::clone(&self.address);
         let server = async {
-            let served = serve(tcp, service).await;
+            let served = serve(tcp, service, orders).await;
             let cause = served.err().map_or_else(|| "it stopped".to_owned(), |error| error.to_string());
             Err(Error::Server { address: address.to_string(), cause })
         };
@@ -223,11 +225,16 @@ impl Running {
         let shelf = Shelf::new(self.limits, Arc::clone(&self.gauge), self.directory.clone(), sender);
         let here = format!("object store {id} at {}", self.address);
         let deliveries = Deliveries::new(Arc::clone(&shelf), Arc::clone(&self.peers), self.rules, here);
-        (Arc::new(Incarnation { id, shelf, deliveries }), reports)
+        let followers = Followers::default();
+        (Arc::new(Incarnation { id, shelf, deliveries, followers }), reports)
     }
 }
 
-async fn serve(tcp: TcpListener, service: Service) -> Result<(), tonic::transport::Error> {
+async fn serve(
+    tcp: TcpListener,
+    service: Service,
+    orders: OrdersServer,
+) -> Result<(), tonic::transport::Error> {
     let accepted = tokio_stream::StreamExt::map(TcpListenerStream::new(tcp), |stream| {
         // Chunks are written whole, so waiting for more to write only costs time. A connection that is gone
         // already is found out when it is read.
@@ -243,6 +250,7 @@ async fn serve(tcp: TcpListener, service: Service) -> Result<(), tonic::transpor
         .max_frame_size(peers::FRAME_BYTES_MAX)
         .add_service(ObjStoreServer::new(service.clone()))
         .add_service(RayPeerServer::new(service))
+        .add_service(orders)
         .serve_with_incoming(accepted)
         .await
 }

@@ -1,9 +1,12 @@
 """An object store for tests: the local protocol over a unix socket, objects in this process's memory."""
 
 import os
+import queue
 import socket
 import struct
 import threading
+
+import grpc
 
 from tripod_ray import wire
 
@@ -14,8 +17,11 @@ INLINE_BYTES_MAX = 64 * 1024
 class FakeStore:
     """Holds objects as descriptors or bytes, and answers any number of connections."""
 
-    def __init__(self, folder, objstoreid, ready, capacity_bytes=1 << 30):
+    def __init__(self, folder, objstoreid, ready, capacity_bytes=1 << 30, relays=True):
         """`ready(objectid, objstoreid)` is called, with nothing locked, when an object is complete."""
+        self.relays = relays
+        # Connections by which workers take orders, by their ids.
+        self.followers = {}
         self.objstoreid = objstoreid
         self.path = os.path.join(folder, f"store{objstoreid}")
         self.capacity_bytes = capacity_bytes
@@ -112,17 +118,30 @@ class FakeStore:
         try:
             while head := stream.read(_LENGTH.size):
                 request = wire.LocalRequest.FromString(stream.read(_LENGTH.unpack(head)[0]))
-                getattr(self, "_" + request.WhichOneof("ask"))(request, send, created, gets)
+                ask = request.WhichOneof("ask")
+                if ask == "batches":
+                    return _relay(request.batches, stream, send)
+                if ask == "hello":
+                    workerid = request.hello.workerid
+                elif ask == "orders":
+                    send(wire.LocalReply(tag=request.tag))
+                    self.followers[workerid] = Follower(connection, stream)
+                    # Whoever tells it something reads the answer.
+                    connection, stream = None, None
+                    return
+                getattr(self, "_" + ask)(request, send, created, gets)
         except OSError:
             pass
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
 
     def _hello(self, request, send, *_):
         reply = wire.LocalReply(tag=request.tag)
         reply.welcome.objstoreid = self.objstoreid
         reply.welcome.inline_bytes_max = INLINE_BYTES_MAX
         reply.welcome.capacity_bytes = self.capacity_bytes
+        reply.welcome.relays = self.relays
         send(reply)
 
     def _put(self, request, send, *_):
@@ -203,3 +222,40 @@ class FakeStore:
         reply.object.size_bytes = len(data)
         reply.object.data = data
         return reply, None
+
+
+class Follower:
+    """A worker that takes orders by the store."""
+
+    def __init__(self, connection, stream):
+        self._connection, self._stream = connection, stream
+
+    def tell(self, request):
+        data = request.SerializeToString()
+        self._connection.sendall(_LENGTH.pack(len(data)) + data)
+        head = self._stream.read(_LENGTH.size)
+        return wire.RayTellResponse.FromString(self._stream.read(_LENGTH.unpack(head)[0]))
+
+    def close(self):
+        self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+
+def _relay(asked, stream, send):
+    """Passes batches on to a node, until either side ends."""
+    requests = queue.SimpleQueue()
+    with grpc.insecure_channel(asked.endpoint) as channel:
+        call = channel.stream_stream(wire.LINE)
+        answers = call(iter(requests.get, None), metadata=tuple(asked.metadata.items()))
+        try:
+            while head := stream.read(_LENGTH.size):
+                requests.put(stream.read(_LENGTH.unpack(head)[0]))
+                send(wire.LocalRelayed(message=next(answers)))
+        except StopIteration:
+            send(wire.LocalRelayed(code=wire.UNAVAILABLE, text="the node ended the stream"))
+        except grpc.RpcError as error:
+            relayed = wire.LocalRelayed(code=error.code().value[0], text=error.details())
+            relayed.metadata.update(error.trailing_metadata() or ())
+            send(relayed)
+        finally:
+            requests.put(None)

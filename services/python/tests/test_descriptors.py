@@ -57,7 +57,8 @@ def compiled(file):
                 label = "oneof"
             if kind in maps:
                 entry = maps[kind].field
-                kind = f"map<{KINDS[entry[0].type]},{entry[1].type_name.rpartition('.')[2]}>"
+                value = entry[1].type_name.rpartition(".")[2] or KINDS[entry[1].type]
+                kind = f"map<{KINDS[entry[0].type]},{value}>"
                 label = ""
             fields.add((field.name, field.number, label, kind))
         for nested in message.nested_type:

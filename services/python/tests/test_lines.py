@@ -2,20 +2,27 @@
 
 import contextlib
 import os
+import queue
 import signal
+import socket
+import tempfile
 import threading
 import unittest
+import unittest.mock
 from concurrent import futures
 
 import grpc
 from cluster import eventually
+from fake_store import FakeStore
 from test_outbox import Scripted
 
 from tripod_ray import calls, outbox, wire
 from tripod_ray.errors import RefusedError
 from tripod_ray.interrupts import Held
+from tripod_ray.line import Line
 from tripod_ray.link import Link
 from tripod_ray.reference import ObjectRef
+from tripod_ray.relay import RelayedLine
 from tripod_ray.service import Service
 
 SESSION = "0123456789abcdef0123456789abcdef"
@@ -147,6 +154,114 @@ class Streams(unittest.TestCase):
             threading.Event().wait(60)
         self.send(link, 2)
         self.assertIn(2, node.streams[-1])
+
+
+class RelayedStreams(Streams):
+    """The same, of a process whose object store passes batches on."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.store = FakeStore(folder.name, 0, lambda *_: None)
+        self.addCleanup(self.store.close)
+
+    def link(self, *nodes):
+        link = super().link(*nodes)
+        link.relay = (self.store.path, 7)
+        return link
+
+    def send(self, link, *places):
+        super().send(link, *places)
+        if link._line is not None:
+            self.assertIs(type(link._line), RelayedLine)
+
+    def test_without_its_store_a_process_sends_by_itself(self):
+        node = self.node()
+        link = self.link(node)
+        self.send(link, 1)
+        self.store.close()
+        eventually(lambda: not is_there(self.store.path), "the end of the store")
+        Streams.send(self, link, 2)
+        self.assertIs(type(link._line), Line)
+        self.assertEqual((node.streams, link.relay), ([[1], [2]], None))
+
+    def test_a_store_that_is_frozen_is_left(self):
+        node = self.node()
+        with unittest.mock.patch("tripod_ray.relay._ANSWER_S", 1.0):
+            link = self.link(node)
+            with unittest.mock.patch("fake_store._relay", lambda _, stream, __: stream.read()):
+                Streams.send(self, link, 1)
+        self.assertIs(type(link._line), Line)
+        self.assertEqual(node.streams, [[1]])
+
+
+def is_there(path):
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == 0
+
+
+class RelayedOrders(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.store = FakeStore(folder.name, 0, lambda *_: None)
+        self.addCleanup(self.store.close)
+        self.queued = []
+        self.service = Service(3, self.queued.extend)
+        server = self.service.serve("127.0.0.1:0")
+        self.addCleanup(lambda: server.stop(None).wait())
+
+    def follow(self):
+        self.service.follow(self.store.path)
+        self.addCleanup(self.service.close)
+        eventually(lambda: 3 in self.store.followers, "the worker takes orders from the store")
+        return self.store.followers.pop(3)
+
+    def test_orders_by_the_store_are_queued_once_with_those_that_come_directly(self):
+        follower = self.follow()
+        self.assertEqual([told.code for told in follower.tell(orders(1, 2)).orders], [0, 0])
+        self.service.tell(orders(2, 3))
+        self.assertEqual([told.code for told in follower.tell(orders(3, 4)).orders], [0, 0])
+        self.assertEqual([item.operationid for item in self.queued], [1, 2, 3, 4])
+
+    def test_a_stream_to_the_worker_ends_when_the_store_passes_orders_on(self):
+        """Then the leader asks the store, when it opens the next one."""
+        requests = queue.SimpleQueue()
+        with grpc.insecure_channel(f"127.0.0.1:{self.service.port}") as channel:
+            answers = channel.stream_stream("/tripod.v1.RayPeerLine/Orders")(
+                iter(requests.get, None), timeout=60
+            )
+            for operation in (1, 2):
+                requests.put(orders(operation).SerializeToString())
+                next(answers)
+            follower = self.follow()
+            requests.put(orders(3).SerializeToString())
+            # It may end before that is read: then the leader sends it again.
+            answered = len(list(answers))
+            requests.put(None)
+            # Without the store streams are served for as long as leaders want.
+            follower.close()
+            eventually(lambda: not self.service._relayed.open, "the end of the connection")
+            more = [orders(operation).SerializeToString() for operation in (4, 5)]
+            answers = channel.stream_stream("/tripod.v1.RayPeerLine/Orders")(iter(more), timeout=60)
+            self.assertEqual(len(list(answers)), 2)
+        expected = [1, 2, 3, 4, 5] if answered else [1, 2, 4, 5]
+        self.assertEqual([item.operationid for item in self.queued], expected)
+
+    def test_a_store_that_passes_nothing_on_is_no_fault(self):
+        self.store.close()
+        eventually(lambda: not is_there(self.store.path), "the end of the store")
+        self.service.follow(self.store.path)
+        self.service.tell(orders(1))
+        self.assertEqual(len(self.queued), 1)
+
+
+def orders(*operations):
+    request = wire.RayTellRequest()
+    for operation in operations:
+        order = request.orders.add().execute
+        order.operationid, order.attempt, order.workerid = operation, 1, 3
+    return request
 
 
 class Orders(unittest.TestCase):

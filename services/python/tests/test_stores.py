@@ -1,9 +1,12 @@
 """Objects between stores, as far as drivers and workers see them: U2."""
 
+import os
+import signal
 import tempfile
 import threading
 import time
 import unittest
+from concurrent import futures
 
 import numpy as np
 from cluster import DEADLINE_S, ClusterTest, await_counts, eventually, only_fake
@@ -11,7 +14,8 @@ from fake_store import FakeStore
 
 import tripod_ray as ray
 from tripod_ray import layout, wire
-from tripod_ray.store import StoreConnection
+from tripod_ray.errors import StoreError
+from tripod_ray.store import Gets, StoreConnection
 
 
 def error_of(ref):
@@ -20,6 +24,102 @@ def error_of(ref):
         return None
     except ray.TaskError as error:
         return error
+
+
+class ReadingThreads(unittest.TestCase):
+    """In a driver, whoever waits for an object reads by itself."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.fake = FakeStore(folder.name, 0, lambda *_: None)
+        self.addCleanup(self.fake.close)
+        self.store = StoreConnection(self.fake.path, 1, direct=True)
+        self.addCleanup(self.store.close)
+
+    def got(self, gets, *places):
+        return [bytes(gets.take(place, None)[0]) for place in places]
+
+    def insert_when_waited_for(self, objectid, data):
+        def insert():
+            eventually(lambda: self.fake.waits_for(objectid), f"a get of {objectid}")
+            self.fake.insert(objectid, 0, data)
+
+        thread = threading.Thread(target=insert)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def test_the_waiting_thread_takes_replies_for_all_that_wait(self):
+        with futures.ThreadPoolExecutor(8) as pool:
+            waiting = [pool.submit(self.wait_for, objectid) for objectid in range(8)]
+            for objectid in range(8):
+                eventually(lambda objectid=objectid: self.fake.waits_for(objectid), "all of them wait")
+            for objectid in reversed(range(8)):
+                self.fake.insert(objectid, 0, b"%d" % objectid)
+                self.assertEqual(waiting[objectid].result(60), b"%d" % objectid)
+
+    def wait_for(self, objectid):
+        gets = Gets(self.store, [objectid])
+        self.assertTrue(gets.wait(60))
+        return self.got(gets, 0)[0]
+
+    def test_a_wait_that_is_broken_off_loses_no_reply(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        for objectid in range(20):
+            gets = Gets(self.store, [objectid])
+            eventually(lambda objectid=objectid: self.fake.waits_for(objectid), "the get has come")
+
+            def disturb(objectid=objectid):
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                self.fake.insert(objectid, 0, b"x" * objectid)
+
+            thread = threading.Thread(target=disturb)
+            with self.assertRaises(KeyboardInterrupt):
+                thread.start()
+                gets.wait(None)
+                # The reply may win: then the signal comes here.
+                threading.Event().wait(60)
+            thread.join()
+            self.assertTrue(gets.wait(60))
+            self.assertEqual(self.got(gets, 0), [b"x" * objectid])
+
+    def test_the_end_of_the_store_ends_a_wait_and_is_noticed_without_one(self):
+        ends = []
+        self.store.on_lost = ends.append
+        gets = Gets(self.store, [0])
+        thread = threading.Thread(target=lambda: eventually(lambda: self.fake.waits_for(0), "it waits"))
+        thread.start()
+        thread.join()
+        self.fake.close()
+        with self.assertRaises(StoreError):
+            gets.wait(None)
+        self.assertEqual(len(ends), 1)
+
+        other = FakeStore(tempfile.mkdtemp(dir=os.path.dirname(self.fake.path)), 1, lambda *_: None)
+        idle = StoreConnection(other.path, 1, direct=True)
+        self.addCleanup(idle.close)
+        idle.on_lost = ends.append
+        other.close()
+        eventually(lambda: len(ends) == 2, "nobody waits, and it is noticed")
+
+    def test_who_has_limited_time_gets_no_more(self):
+        gets = Gets(self.store, [0])
+        self.assertFalse(gets.wait(0.01))
+        self.insert_when_waited_for(0, b"late")
+        self.assertTrue(gets.wait(60))
+        self.assertEqual(self.got(gets, 0), [b"late"])
+
+    def test_replies_that_nobody_waits_for_are_taken_too(self):
+        """Also after a thread has read by itself."""
+        for objectid in range(3):
+            self.fake.insert(objectid, 0, b"x")
+            self.assertEqual(self.wait_for(objectid), b"x")
+            arrived = threading.Event()
+            request = wire.LocalRequest()
+            request.get.objectid = objectid
+            self.store.send([request], lambda *_, arrived=arrived: arrived.set())
+            self.assertTrue(arrived.wait(60))
 
 
 @only_fake("needs two stores on one machine")

@@ -37,6 +37,13 @@ pub(super) fn put(message: &impl Message, buffer: &mut BytesMut) {
     message.encode(buffer).expect("the buffer grows");
 }
 
+/// As [`put`], of a message that is encoded.
+pub(super) fn put_encoded(message: &[u8], buffer: &mut BytesMut) {
+    buffer.reserve(HEAD_BYTES + message.len());
+    buffer.put_u32_le(u32::try_from(message.len()).expect("messages are far below 4 GiB"));
+    buffer.put_slice(message);
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use super::session;
 use crate::error::Error;
 use crate::incarnation::{Current, Incarnation};
+use crate::relay::Nodes;
 
 /// Rest after an error of accepting, which is mostly that there are too many descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -22,6 +23,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
+    /// Where messages of those processes go.
+    nodes: Arc<Nodes>,
 }
 
 impl Drop for Listener {
@@ -43,7 +46,7 @@ impl Listener {
         check_private(directory).map_err(failed)?;
         let listener = UnixListener::bind(&path).map_err(failed)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, path })
+        Ok(Self { listener, path, nodes: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -71,7 +74,9 @@ impl Listener {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        _ = sessions.spawn(session::serve(stream, Arc::clone(incarnation), Arc::clone(address)));
+                        let nodes = Arc::clone(&self.nodes);
+                        let incarnation = Arc::clone(incarnation);
+                        _ = sessions.spawn(session::serve(stream, incarnation, Arc::clone(address), nodes));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "a process of this machine could not be let in");

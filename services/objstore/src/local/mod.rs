@@ -5,6 +5,7 @@
 //! | `frame` | frames, as both sides read and write them |
 //! | `listener` | the socket and its connections |
 //! | `session` | one connection: what it asks, writes and holds |
+//! | `relayed` | one that carries messages between its process and the cluster |
 //! | `untold` | what its process is to tell the scheduler, and may not have |
 //! | `answer` | refusals, with their codes |
 //! | `outgoing` | replies on their way, with descriptors |
@@ -19,6 +20,7 @@ mod incoming;
 mod listener;
 mod object;
 mod outgoing;
+mod relayed;
 mod session;
 mod untold;
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -21,11 +22,13 @@ use tripod_proto::tripod::v1::{
 
 use super::answer::{Answer, get_refused, not_writing, seal_refused, write_refused};
 use super::outgoing::{self, Outgoing, Passed};
+use super::relayed::{self, Relay};
 use super::untold::Untold;
 use super::{VERSION, frame};
 use crate::ids::{ObjectId, Run};
 use crate::incarnation::Incarnation;
 use crate::made::{Made, Teller};
+use crate::relay::Nodes;
 use crate::shelf::{GetError, RoomError, SealFailed, Writer};
 use crate::value::Value;
 
@@ -37,29 +40,54 @@ const REPLIES_MAX: usize = 1024;
 const WAITING_MAX: usize = 65_536;
 
 /// Serves one connection until it ends. Whatever it was writing is given up, and what it holds is released.
-pub(super) async fn serve(stream: UnixStream, incarnation: Arc<Incarnation>, address: Arc<str>) {
-    let stream = Arc::new(stream);
+pub(super) async fn serve(
+    stream: UnixStream,
+    incarnation: Arc<Incarnation>,
+    address: Arc<str>,
+    nodes: Arc<Nodes>,
+) {
+    let ended = match converse(&stream, incarnation, address).await {
+        Ok(Some((relay, buffer))) => relayed::carry(&stream, buffer, relay, &nodes).await,
+        ended => ended.map(drop),
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a process of this machine was disconnected");
+    }
+}
+
+/// Answers requests until the end, or until the connection is to carry something else: what, and what was read of it.
+async fn converse(
+    stream: &UnixStream,
+    incarnation: Arc<Incarnation>,
+    address: Arc<str>,
+) -> Result<Option<(Relay, BytesMut)>, Broken> {
     let (replies, queue) = mpsc::channel(REPLIES_MAX);
-    let writing = Arc::clone(&stream);
+    let mut writing = pin!(outgoing::write_all(stream, queue));
     let mut session = Session {
         untold: Untold::new(Arc::clone(&incarnation.shelf)),
         incarnation,
         address,
         replies,
-        greeted: false,
+        greeted: None,
+        relay: None,
         writers: HashMap::new(),
         held: HashMap::new(),
         waiting: JoinSet::new(),
         gets: HashMap::new(),
         gets_begun: 0,
     };
-    let ended = tokio::select! {
-        read = session.run(&stream) => read,
-        written = async move { outgoing::write_all(&writing, queue).await } => written,
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a process of this machine was disconnected");
+    let mut buffer = BytesMut::new();
+    tokio::select! {
+        read = session.run(stream, &mut buffer) => read?,
+        written = &mut writing => return written.map(|()| None),
     }
+    let relay = session.relay.take();
+    drop(session);
+    if relay.is_some() {
+        // What was answered before is written first.
+        writing.await?;
+    }
+    Ok(relay.map(|relay| (relay, buffer)))
 }
 
 struct Session {
@@ -67,7 +95,10 @@ struct Session {
     /// What the store is known as to others.
     address: Arc<str>,
     replies: mpsc::Sender<Outgoing>,
-    greeted: bool,
+    /// The hello, once it has come.
+    greeted: Option<LocalHello>,
+    /// What the connection is to carry instead, once that was asked for.
+    relay: Option<Relay>,
     writers: HashMap<ObjectId, Writer>,
     untold: Untold,
     /// Objects passed by descriptor, and how often.
@@ -90,14 +121,17 @@ enum Done {
 type Broken = io::Error;
 
 impl Session {
-    async fn run(&mut self, stream: &UnixStream) -> Result<(), Broken> {
+    /// Runs until the end, or until the connection is for something else; `buffer` has what was read of that.
+    async fn run(&mut self, stream: &UnixStream, buffer: &mut BytesMut) -> Result<(), Broken> {
         let inline_max = self.incarnation.shelf.limits().inline_bytes_max;
         let frame_max = usize::try_from(inline_max).map_err(io::Error::other)? + OVERHEAD_BYTES;
-        let mut buffer = BytesMut::new();
         loop {
-            while let Some(request) = frame::take(&mut buffer, frame_max).map_err(io::Error::other)? {
+            while let Some(request) = frame::take(buffer, frame_max).map_err(io::Error::other)? {
                 let request = LocalRequest::decode(request).map_err(io::Error::other)?;
                 self.asked(request).await?;
+                if self.relay.is_some() {
+                    return Ok(());
+                }
             }
             tokio::select! {
                 Some(done) = self.waiting.join_next() => match done {
@@ -110,7 +144,7 @@ impl Session {
                 readable = stream.readable() => {
                     readable?;
                     buffer.reserve(4096);
-                    match stream.try_read_buf(&mut buffer) {
+                    match stream.try_read_buf(buffer) {
                         Ok(0) => return Ok(()),
                         Ok(_) => {}
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -128,7 +162,7 @@ impl Session {
                 .refuse(tag, Answer::new(Code::InvalidArgument, "the request asks for nothing known"))
                 .await;
         };
-        if !self.greeted && !matches!(ask, Ask::Hello(_)) {
+        if self.greeted.is_none() && !matches!(ask, Ask::Hello(_)) {
             return self
                 .refuse(tag, Answer::new(Code::InvalidArgument, "a connection begins with a hello"))
                 .await;
@@ -138,7 +172,7 @@ impl Session {
             return self.refuse(tag, Answer::new(Code::ResourceExhausted, text)).await;
         }
         match ask {
-            Ask::Hello(hello) => self.hello(tag, &hello).await,
+            Ask::Hello(hello) => self.hello(tag, hello).await,
             Ask::Put(put) => self.put(tag, put).await,
             Ask::Create(create) => self.create(tag, create).await,
             Ask::Seal(seal) => self.seal(tag, &seal).await,
@@ -153,10 +187,15 @@ impl Session {
                 let released = self.release(ObjectId(release.objectid));
                 self.answer(tag, released).await
             }
+            Ask::Batches(batches) => {
+                self.relay = Some(Relay::Batches(batches));
+                Ok(())
+            }
+            Ask::Orders(_) => self.orders(tag).await,
         }
     }
 
-    async fn hello(&mut self, tag: u64, hello: &LocalHello) -> Result<(), Broken> {
+    async fn hello(&mut self, tag: u64, hello: LocalHello) -> Result<(), Broken> {
         if hello.version != VERSION {
             let text = format!(
                 "version {} of the protocol is not known; this store speaks {VERSION}",
@@ -164,13 +203,14 @@ impl Session {
             );
             return self.refuse(tag, Answer::new(Code::InvalidArgument, text)).await;
         }
-        self.greeted = true;
+        self.greeted = Some(hello);
         let limits = self.incarnation.shelf.limits();
         let welcome = LocalWelcome {
             objstoreid: self.incarnation.id.0,
             objstore_address: self.address.to_string(),
             inline_bytes_max: limits.inline_bytes_max,
             capacity_bytes: limits.capacity_bytes,
+            relays: true,
         };
         self.tell(tag, Some(Told::Welcome(welcome)), Passed::Nothing).await
     }
@@ -265,6 +305,15 @@ impl Session {
             get.abort();
             self.refuse(get_tag, Answer::new(Code::Cancelled, "the get was cancelled")).await?;
         }
+        self.answer(tag, Ok(())).await
+    }
+
+    async fn orders(&mut self, tag: u64) -> Result<(), Broken> {
+        let Some(worker) = self.greeted.as_ref().and_then(|hello| hello.workerid) else {
+            let text = "the hello names no worker; next: name the one that takes orders";
+            return self.refuse(tag, Answer::new(Code::InvalidArgument, text)).await;
+        };
+        self.relay = Some(Relay::Orders(self.incarnation.followers.follow(worker)));
         self.answer(tag, Ok(())).await
     }
 

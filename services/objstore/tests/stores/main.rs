@@ -6,6 +6,7 @@ mod delivery;
 mod hostile;
 mod local;
 mod peer;
+mod relay;
 mod reports;
 mod scheduler;
 mod service;

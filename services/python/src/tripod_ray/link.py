@@ -9,6 +9,7 @@ import grpc
 from . import wire
 from .errors import RefusedError, UnreachableError
 from .line import Line, LineEnded
+from .relay import RelayedLine, RelayEnded
 
 # A node without a leader holds calls for 10 s before it says so; a frozen node says nothing.
 ATTEMPT_S = 12.0
@@ -46,6 +47,9 @@ class Link:
         # The stream of batches, and to which node it goes; and nodes that serve none.
         self._line, self._line_at = None, None
         self._without_lines = set()
+        # The socket of an object store that passes batches on, and who this process is to it; None: there is
+        # none.
+        self.relay = None
         self._closed = False
 
     def call(self, path, request, metadata=(), patience_s=PATIENCE_S, attempt_s=ATTEMPT_S, trailers=None):
@@ -113,7 +117,7 @@ class Link:
             except ValueError as error:
                 # A channel that another thread closed.
                 raise UnreachableError(f"the connection to the cluster was closed: {error}") from None
-            except LineEnded as error:
+            except (LineEnded, RelayEnded) as error:
                 self._check_patience(path, end, error)
             except grpc.RpcError as error:
                 self._judge(error, path, end)
@@ -153,17 +157,29 @@ class Link:
         if line is None or self._line_at != at:
             self._drop_line()
             metadata = (*self._job, (wire.SESSION, session))
-            line = Line(self._channel(at).stream_stream(wire.LINE), metadata)
+            line = self._open_line(at, metadata)
             self._line, self._line_at = line, at
         try:
             answer = line.ask(encoded)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, RelayEnded):
+                self.relay = None
             # What comes on it now is the answer to something else.
             self._drop_line()
             raise
         if answer.leader:
             self._go_to(at, answer.leader)
         return answer.batch
+
+    def _open_line(self, at, metadata):
+        relay = self.relay
+        if relay is not None:
+            try:
+                return RelayedLine(*relay, self.endpoints[at], metadata)
+            except RelayEnded:
+                # Whether the store is gone is for its other connection to tell.
+                self.relay = None
+        return Line(self._channel(at).stream_stream(wire.LINE), metadata)
 
     def _drop_line(self):
         line, self._line = self._line, None

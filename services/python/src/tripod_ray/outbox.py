@@ -25,6 +25,9 @@ CALLS_MOST = 256
 BYTES_MOST = 256 * 1024
 _DROPS_MOST = 2048
 _DROP_DELAY_S = 0.005
+# So long after another thread has sent by itself the outbox's own does not look whether there is more: that one will send
+# that too if it goes on like this, and waking up to no purpose delays it.
+_NEAR_S = 0.002
 # How long a task waits for an answer of the scheduler before others of its worker may run meanwhile.
 _ANSWER_S = 0.05
 
@@ -63,6 +66,8 @@ class Outbox:
         # Whether a thread that waits for an answer may send by itself. It cannot do anything else meanwhile, however
         # long the cluster takes, so a worker, which can, does not.
         self.direct = False
+        # When a thread did so last.
+        self._direct_s = 0.0
         # Entered by a thread that waits for long: a worker lets its other tasks run.
         self.pausing = contextlib.nullcontext
         # Called once, when `lost` is set; perhaps in the outbox's own thread.
@@ -166,6 +171,7 @@ class Outbox:
             with self._held:
                 self._work(done)
         finally:
+            self._direct_s = time.monotonic()
             self._line.release()
             if self._incoming or self._ready or self._drops or self._later or self._unanswered:
                 self._ring()
@@ -174,6 +180,8 @@ class Outbox:
         while True:
             with contextlib.suppress(queue.Empty):
                 self._bell.get(timeout=self._until_due_s())
+            while time.monotonic() - self._direct_s < _NEAR_S:
+                time.sleep(_NEAR_S)
             self._rung = False
             with self._line:
                 if not self._work():

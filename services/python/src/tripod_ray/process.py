@@ -55,6 +55,8 @@ class Process:
             node_ip = node_ip or os.environ.get("TRIPOD_NODE_IP") or _own_ip(self.link.endpoints[0])
             self._register(node_ip, store_address, slots)
             self.store = self._connect_store()
+            if self.store.relay_path is not None:
+                self.link.relay = (self.store.relay_path, self.workerid)
         except BaseException:
             self.outbox.close(0.1)
             self.link.close()
@@ -210,7 +212,7 @@ class Process:
             self.store.put(objectid, packed, run, answered, before_ready=counted)
         except StoreError as error:
             answered(error)
-        stored.wait()
+        self.store.await_event(stored)
         error = failures[0]
         if error is not None and error.code != wire.ALREADY_EXISTS:
             self.note(error)
@@ -238,7 +240,7 @@ class Process:
         if not info.local_socket:
             raise StoreError(f"the object store at {self.store_address} serves no local socket")
         try:
-            store = StoreConnection(info.local_socket, self.workerid)
+            store = StoreConnection(info.local_socket, self.workerid, direct=self.driver)
         except OSError as error:
             raise StoreError(
                 f"cannot connect to {info.local_socket}: {error}; is it on this machine?"

@@ -1,5 +1,6 @@
 """What the scheduler calls on a worker."""
 
+import logging
 import socket
 import threading
 from collections import OrderedDict
@@ -8,10 +9,13 @@ from concurrent import futures
 import grpc
 
 from . import wire
+from .relay import RelayedOrders, RelayEnded
 
 # Attempts that are remembered, so that one that is sent again is not run again.
 _SEEN_MOST = 20_000
 _THREADS = 16
+
+_log = logging.getLogger("tripod_ray")
 
 
 class Service(grpc.GenericRpcHandler):
@@ -28,6 +32,8 @@ class Service(grpc.GenericRpcHandler):
         # The highest number of an export that was queued, of functions and of variables.
         self._exports = {}
         self._lock = threading.Lock()
+        # Orders that come by the object store, if they do.
+        self._relayed = None
         imports = wire.message("ImportReusableVariableRequest")
         self._handlers = {
             "/tripod.v1.RayPeer/Tell": self._handler(self._tell, wire.RayTellRequest),
@@ -67,6 +73,18 @@ class Service(grpc.GenericRpcHandler):
         server.start()
         return server
 
+    def follow(self, path):
+        """Has the object store whose socket this is pass orders on. Streams to this process end."""
+        try:
+            self._relayed = RelayedOrders(path, self._workerid, self.tell)
+        except RelayEnded as error:
+            # Whether it is gone is for the other connection to it to tell; orders come here directly.
+            _log.info("the object store passes no orders on: %s", error)
+
+    def close(self):
+        if self._relayed is not None:
+            self._relayed.close()
+
     @staticmethod
     def _handler(function, request):
         return grpc.unary_unary_rpc_method_handler(
@@ -82,9 +100,15 @@ class Service(grpc.GenericRpcHandler):
 
     def _follow(self, requests, call):
         for request in requests:
-            yield self._tell(request, call)
+            yield self.tell(request)
+            if self._relayed is not None and self._relayed.open:
+                # The leader asks the object store first when it opens the next one.
+                return
 
     def _tell(self, request, _):
+        return self.tell(request)
+
+    def tell(self, request):
         """All of them up to the first that is not for this worker."""
         reply, items = wire.RayTellResponse(), []
         for order in request.orders:

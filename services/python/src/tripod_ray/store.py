@@ -4,6 +4,7 @@ import itertools
 import mmap
 import os
 import queue
+import select
 import socket
 import struct
 import sys
@@ -13,12 +14,17 @@ from collections import deque
 
 from . import wire
 from .errors import StoreError
+from .interrupts import Held
 
 _LENGTH = struct.Struct("<I")
 _RECEIVE_BYTES = 256 * 1024
 _FRAME_MOST = 64 * 1024 * 1024
 # A reply passes one descriptor at most; a few replies may come together.
-_DESCRIPTORS_MOST = 64
+_DESCRIPTOR = struct.Struct("@i")
+_PASSED_BYTES = socket.CMSG_LEN(64 * _DESCRIPTOR.size)
+# So long after a thread has read by itself the reader leaves the next replies to such threads: each request that one
+# waits for is followed by its reading, and what it leaves behind it tells the reader of.
+_NEAR_S = 0.05
 # How long a writer waits for room in a store that is full for now.
 _ROOM_S = 5.0
 # What a store answers that ends, or begins anew, before it closes the connection.
@@ -31,7 +37,9 @@ class StoreConnection:
     A reply is handed to its asker's function in the reader's thread, which must not block there.
     """
 
-    def __init__(self, path, workerid):
+    def __init__(self, path, workerid, direct=False):
+        """With `direct` threads that wait for objects read by themselves, which saves them a change of threads."""
+        self.direct = direct
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(path)
         self._writing = threading.Lock()
@@ -44,6 +52,17 @@ class StoreConnection:
         self._writer = None
         self.lost = None
         self.on_lost = None
+        # Whoever holds it reads: the reader, or a thread that waits for a reply.
+        self._reading = threading.Lock()
+        self._data, self._descriptors = bytearray(), []
+        # Of a thread that waits for a reply, and of the reader: two threads cannot use one.
+        self._readable, self._any_readable = select.poll(), select.poll()
+        self._readable.register(self._socket, select.POLLIN)
+        self._any_readable.register(self._socket, select.POLLIN)
+        self._held = Held()
+        # When a thread read by itself last, and what wakes the reader after that.
+        self._direct_s = 0.0
+        self._look = threading.Event()
         self._reader = threading.Thread(target=self._read, name="tripod-store", daemon=True)
         self._reader.start()
         hello = wire.LocalRequest()
@@ -53,6 +72,8 @@ class StoreConnection:
         self.objstoreid = reply.welcome.objstoreid
         self.inline_bytes_max = reply.welcome.inline_bytes_max
         self.capacity_bytes = reply.welcome.capacity_bytes
+        # Where it passes on what this process and the cluster say to each other, if it does.
+        self.relay_path = path if reply.welcome.relays else None
 
     def send(self, requests, answered):
         """Sends requests at once. `answered(place, reply, descriptor)` is called for each; `reply` is None if
@@ -117,7 +138,7 @@ class StoreConnection:
             arrived.set()
 
         self.send([request], answered)
-        arrived.wait()
+        self.await_event(arrived)
         reply, descriptor = answers[0]
         if reply is None:
             raise StoreError(f"the object store of this machine is gone: {self.lost}", gone=True)
@@ -200,33 +221,85 @@ class StoreConnection:
         data = request.SerializeToString()
         return _LENGTH.pack(len(data)) + data
 
-    def _read(self):
-        data, descriptors = bytearray(), []
+    def await_event(self, event):
+        """Waits for an event that a reply sets."""
+        if self.direct:
+            self.read_until(event.is_set, None)
+        event.wait()
+
+    def read_until(self, done, end):
+        """Reads in the calling thread, unless another one does, until `done`, or until `end` if it is given."""
+        if not self._reading.acquire(blocking=False):
+            return
         try:
-            while True:
-                piece, passed, _, _ = socket.recv_fds(self._socket, _RECEIVE_BYTES, _DESCRIPTORS_MOST)
-                descriptors.extend(passed)
-                if not piece:
-                    raise ConnectionError("the store closed the connection")
-                data += piece
-                at = 0
-                while len(data) - at >= _LENGTH.size:
-                    (length,) = _LENGTH.unpack_from(data, at)
-                    if length > _FRAME_MOST:
-                        raise ConnectionError(f"a frame of {length} bytes")
-                    if len(data) - at - _LENGTH.size < length:
+            with self._held:
+                while not done() and self.lost is None:
+                    left = None if end is None else end - time.monotonic()
+                    if left is not None and left <= 0:
                         break
-                    start = at + _LENGTH.size
-                    reply = wire.LocalReply.FromString(bytes(data[start : start + length]))
-                    at = start + length
-                    passes = reply.HasField("object") and reply.object.descriptor
-                    self._tell(reply.tag, reply, descriptors.pop(0) if passes else None)
-                del data[:at]
+                    with self._held.allowed():
+                        self._readable.poll(None if left is None else left * 1000 + 0.5)
+                    self._receive(socket.MSG_DONTWAIT)
+        finally:
+            self._direct_s = time.monotonic()
+            self._reading.release()
+            if self._asked:
+                # Another thread waits, and nobody reads.
+                self._look.set()
+
+    def _read(self):
+        while self.lost is None:
+            if not self.direct:
+                self._receive()
+                continue
+            while self._reading.locked() or time.monotonic() - self._direct_s < _NEAR_S:
+                if self._look.wait(_NEAR_S):
+                    break
+            self._look.clear()
+            self._any_readable.poll()
+            with self._reading:
+                self._receive(socket.MSG_DONTWAIT)
+        with self._reading:
+            # Not before: another file could get the number that is waited for.
+            self._socket.close()
+
+    # What follows runs in the thread that reads.
+
+    def _receive(self, flags=0):
+        """Takes what has come, if something has."""
+        try:
+            # `socket.recv_fds` takes flags, and ignores them.
+            piece, passed, _, _ = self._socket.recvmsg(_RECEIVE_BYTES, _PASSED_BYTES, flags)
+            for level, kind, data in passed:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    whole = len(data) - len(data) % _DESCRIPTOR.size
+                    self._descriptors.extend(number for (number,) in _DESCRIPTOR.iter_unpack(data[:whole]))
+            if not piece:
+                raise ConnectionError("the store closed the connection")
+            self._take(piece)
+        except BlockingIOError:
+            pass
         except Exception as error:  # Also a reply that cannot be decoded, or a descriptor that did not come.
             self._lose(error)
-        finally:
+            descriptors, self._descriptors = self._descriptors, []
             for descriptor in descriptors:
                 os.close(descriptor)
+
+    def _take(self, piece):
+        data, at = self._data, 0
+        data += piece
+        while len(data) - at >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(data, at)
+            if length > _FRAME_MOST:
+                raise ConnectionError(f"a frame of {length} bytes")
+            if len(data) - at - _LENGTH.size < length:
+                break
+            start = at + _LENGTH.size
+            reply = wire.LocalReply.FromString(bytes(data[start : start + length]))
+            at = start + length
+            passes = reply.HasField("object") and reply.object.descriptor
+            self._tell(reply.tag, reply, self._descriptors.pop(0) if passes else None)
+        del data[:at]
 
     def _tell(self, tag, reply, descriptor):
         asked = self._asked.pop(tag, None)
@@ -244,7 +317,6 @@ class StoreConnection:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
-        self._socket.close()
         # First of all the process: what those who wait make of it must not be taken for faults of their own.
         if self.on_lost is not None:
             self.on_lost(error)
@@ -280,6 +352,10 @@ class Gets:
     def wait(self, timeout_s):
         """Whether all of them came within a time (seconds, None: for ever). Raises `StoreError` if the store
         went."""
+        if self._left and self._store.direct:
+            end = None if timeout_s is None else time.monotonic() + timeout_s
+            self._store.read_until(lambda: not self._left or self._lost, end)
+            timeout_s = None if end is None else max(0.0, end - time.monotonic())
         if self._left:
             with self._changed:
                 self._changed.wait_for(lambda: not self._left or self._lost, timeout_s)

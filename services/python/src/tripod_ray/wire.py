@@ -54,6 +54,7 @@ HeartbeatRequest = message("tripod.v1.HeartbeatRequest")
 HeartbeatResponse = message("tripod.v1.HeartbeatResponse")
 LocalRequest = message("tripod.v1.LocalRequest")
 LocalReply = message("tripod.v1.LocalReply")
+LocalRelayed = message("tripod.v1.LocalRelayed")
 
 # Paths of the calls that the package makes.
 REGISTER_WORKER = "/Scheduler/RegisterWorker"

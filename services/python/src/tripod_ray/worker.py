@@ -57,7 +57,10 @@ class Life:
         self._functions = Functions(process)
         self._executor = Executor(process, self._functions, self._forget, self._turn.has_more)
         try:
-            self._server = Service(process.workerid, self._arrived).serve(process.address)
+            self._service = Service(process.workerid, self._arrived)
+            self._server = self._service.serve(process.address)
+            if process.store.relay_path is not None:
+                self._service.follow(process.store.relay_path)
         except OSError:
             process.close()
             raise
@@ -73,6 +76,7 @@ class Life:
         over.set()
         # The answer to what ended it is still to be sent.
         self._server.stop(0.5).wait(1.0)
+        self._service.close()
         runtime.connect(None)
         self._process.close()
 

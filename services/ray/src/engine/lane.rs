@@ -38,12 +38,12 @@ pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedRece
     let mut pause = PAUSE;
     let (mut fresh, mut waiting) = (Vec::new(), VecDeque::new());
     let mut line = match peer {
-        Peer::Worker(_) => Line::default(),
-        Peer::Store(_) => Line::Unknown,
+        Peer::Worker(worker) => Some(Line::to(worker)),
+        Peer::Store(_) => None,
     };
     while !waiting.is_empty() || queue.recv_many(&mut fresh, TOLD_MAX).await > 0 {
         waiting.extend(fresh.drain(..));
-        give_many(&reign, peer, &mut waiting, &mut line).await;
+        give_many(&reign, peer, &mut waiting, line.as_mut()).await;
         let Some((id, order)) = waiting.pop_front() else { continue };
         if give(&reign, peer, id, &order).await {
             pause = PAUSE;
@@ -56,11 +56,18 @@ pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedRece
 }
 
 /// Gives those that wait in one call, if the peer is one of ours. What is left is for [`give`].
-async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, Order)>, line: &mut Line) {
-    if (waiting.len() < 2 && !line.is_usable()) || !is_extended(reign, peer).await {
+async fn give_many(
+    reign: &Reign,
+    peer: Peer,
+    waiting: &mut VecDeque<(OrderId, Order)>,
+    line: Option<&mut Line>,
+) {
+    let line = line.filter(|line| line.is_usable());
+    if (waiting.len() < 2 && line.is_none()) || !is_extended(reign, peer).await {
         return;
     }
     let unfit = reign.heard.unfit(reign.job);
+    let opens = line.as_ref().is_some_and(|line| !line.is_open());
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
         let ready = |(id, order): &(OrderId, Order)| {
             ray.has_order(*id)
@@ -74,11 +81,14 @@ async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, O
             bytes <= TOLD_BYTES_MAX
         };
         // From one on that need not be given any more, the others come later.
-        waiting.iter().map_while(ready).take_while(fits).collect::<Vec<_>>()
+        let ready = waiting.iter().map_while(ready).take_while(fits).collect::<Vec<_>>();
+        (ready, opens.then(|| store_of(ray, peer)).flatten())
     };
-    let Some(ready) = reign.look_around(look).await else { return };
-    let ready: Vec<Ready> = ready;
-    let mut taken = if line.is_usable() { line.tell(&ready, &reign.links).await } else { 0 };
+    let Some((ready, store)) = reign.look_around(look).await else { return };
+    let mut taken = match line {
+        Some(line) => line.tell(&ready, store.as_deref(), &reign.links).await,
+        None => 0,
+    };
     if taken == 0 && ready.len() > 1 && !reign.links.is_plain(&ready[0].address) {
         let told = Ready::send_all(&ready, &reign.links).await;
         if told.plain {
@@ -89,6 +99,12 @@ async fn give_many(reign: &Reign, peer: Peer, waiting: &mut VecDeque<(OrderId, O
     for (id, _) in waiting.drain(..taken) {
         reign.finish(Finished::Done(id));
     }
+}
+
+/// Where the object store of a worker is.
+fn store_of(ray: &tripod_state::ray::Ray, peer: Peer) -> Option<String> {
+    let Peer::Worker(worker) = peer else { return None };
+    Some(ray.store(ray.worker(worker)?.store)?.address)
 }
 
 /// Gives one order until the peer has it, or it is not to be given any more: `false` if the peer does not take it.

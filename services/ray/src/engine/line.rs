@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
+use tripod_proto::metadata::RAY_WORKER;
 use tripod_proto::tripod::v1::ray_peer_line_client::RayPeerLineClient;
 use tripod_proto::tripod::v1::{RayTellRequest, RayTellResponse};
+use tripod_state::ray::ids::WorkerId;
 
 use super::links::Links;
 use super::order::{self, Ready};
@@ -18,10 +20,18 @@ use super::order::{self, Ready};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The stream of one lane.
-#[derive(Debug, Default)]
-pub(super) enum Line {
+#[derive(Debug)]
+pub(super) struct Line {
+    worker: WorkerId,
+    state: State,
+    /// Whether the worker's object store may pass orders on to it, which costs a worker in Python less still. It is asked
+    /// each time a stream is opened: a worker may say that it wants them there after the first orders.
+    by_store: bool,
+}
+
+#[derive(Debug)]
+enum State {
     /// There is none at present.
-    #[default]
     Closed,
     Open(Box<Open>),
     /// The worker serves none.
@@ -29,54 +39,109 @@ pub(super) enum Line {
 }
 
 #[derive(Debug)]
-pub(super) struct Open {
+struct Open {
+    /// Who takes the orders: the worker, or its store.
+    address: String,
     orders: mpsc::Sender<RayTellRequest>,
     answers: Streaming<RayTellResponse>,
 }
 
 impl Line {
-    /// Whether it is worth while to tell orders this way.
-    pub(super) fn is_usable(&self) -> bool {
-        !matches!(self, Self::Unknown)
+    /// A worker's, not open yet.
+    pub(super) fn to(worker: WorkerId) -> Self {
+        Self { worker, state: State::Closed, by_store: true }
     }
 
-    /// Tells orders that all go to one address. Gives how many were taken, from the first on; the others are to be sent
-    /// another way, which shows why.
-    pub(super) async fn tell(&mut self, orders: &[Ready], links: &Links) -> usize {
+    /// Whether it is worth while to tell orders this way.
+    pub(super) fn is_usable(&self) -> bool {
+        !matches!(self.state, State::Unknown)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// Tells orders for the worker, whose object store is at the address `store`, which counts if the stream is to be opened. Gives how many were taken, from the first
+    /// on; the others are to be sent another way, which shows why.
+    pub(super) async fn tell(&mut self, orders: &[Ready], store: Option<&str>, links: &Links) -> usize {
         let Some(Ready { address, .. }) = orders.first() else { return 0 };
         let request = order::together(orders);
-        let told = tokio::time::timeout(PATIENCE, async {
-            match self {
-                Self::Open(open) => open.tell(request).await,
-                Self::Closed | Self::Unknown => {
-                    let channel = links.to(address).await.map_err(Status::unavailable)?;
-                    // The worker may begin its answer only when it has something to answer.
-                    let (orders, waiting) = mpsc::channel(1);
-                    orders.try_send(request).map_err(|error| Status::internal(error.to_string()))?;
-                    let mut peer = RayPeerLineClient::new(channel);
-                    let answers = peer.orders(ReceiverStream::new(waiting)).await?.into_inner();
-                    let mut open = Open { orders, answers };
-                    let answer = open.answer().await?;
-                    *self = Self::Open(Box::new(open));
-                    Ok(answer)
+        let told = match &mut self.state {
+            State::Open(open) => {
+                let told = in_time(open.tell(request)).await;
+                if told.is_err() {
+                    links.broken(&open.address);
+                    self.state = State::Closed;
                 }
+                told
             }
-        });
-        match told.await {
-            Ok(Ok(answer)) => order::taken(&answer, orders.len()),
-            Ok(Err(status)) if status.code() == Code::Unimplemented && status.source().is_none() => {
-                *self = Self::Unknown;
-                0
-            }
-            Ok(Err(_)) | Err(_) => {
-                if matches!(self, Self::Open(_)) {
-                    links.broken(address);
+            State::Closed => match self.open_by_store(store, &request, links).await {
+                Some(told) => told,
+                None => {
+                    let told = self.open(address, request, links).await;
+                    if told.as_ref().is_err_and(|status| is_word(status, Code::Unimplemented)) {
+                        self.state = State::Unknown;
+                    }
+                    told
                 }
-                *self = Self::Closed;
-                0
+            },
+            State::Unknown => return 0,
+        };
+        told.map_or(0, |answer| order::taken(&answer, orders.len()))
+    }
+
+    /// `None` if they are to be told to the worker itself.
+    async fn open_by_store(
+        &mut self,
+        store: Option<&str>,
+        request: &RayTellRequest,
+        links: &Links,
+    ) -> Option<Result<RayTellResponse, Status>> {
+        let store = store.filter(|_| self.by_store)?;
+        let told = self.open(store, request.clone(), links).await;
+        match &told {
+            // The worker has not said so, or not yet.
+            Err(status) if is_word(status, Code::NotFound) => None,
+            // It passes none on, or is in trouble of its own, which is no reason to try it again and again.
+            Err(_) => {
+                self.by_store = false;
+                None
             }
+            Ok(_) => Some(told),
         }
     }
+
+    async fn open(
+        &mut self,
+        address: &str,
+        first: RayTellRequest,
+        links: &Links,
+    ) -> Result<RayTellResponse, Status> {
+        let (open, answer) = in_time(async {
+            let channel = links.to(address).await.map_err(Status::unavailable)?;
+            // The worker may begin its answer only when it has something to answer.
+            let (orders, waiting) = mpsc::channel(1);
+            orders.try_send(first).map_err(|error| Status::internal(error.to_string()))?;
+            let mut request = Request::new(ReceiverStream::new(waiting));
+            _ = request.metadata_mut().insert(RAY_WORKER, self.worker.0.into());
+            let answers = RayPeerLineClient::new(channel).orders(request).await?.into_inner();
+            let mut open = Open { address: address.to_owned(), orders, answers };
+            let answer = open.answer().await?;
+            Ok((open, answer))
+        })
+        .await?;
+        self.state = State::Open(Box::new(open));
+        Ok(answer)
+    }
+}
+
+/// Whether the peer itself said so. A status that this side made up comes with the transport's error.
+fn is_word(status: &Status, code: Code) -> bool {
+    status.code() == code && status.source().is_none()
+}
+
+async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    tokio::time::timeout(PATIENCE, call).await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer")))
 }
 
 impl Open {

@@ -127,6 +127,47 @@ async fn a_worker_that_serves_a_stream_has_its_orders_over_it() {
 }
 
 #[tokio::test]
+async fn orders_go_by_the_store_of_a_worker_that_takes_them_there() {
+    let cluster = Cluster::start().await;
+    let mut store = cluster.store().await;
+    let mut worker = Worker::start_lined(&cluster, &store).await;
+    let direct = worker.lined.clone().expect("it serves one");
+    cluster.idle(worker.id).await;
+    cluster.export("one").await;
+    assert_eq!(worker.calls.next().await, Call::Function("one".to_owned()));
+    assert_eq!(direct.load(Ordering::SeqCst), 1, "the store passes none on yet");
+    cluster.settled().await;
+    // It says so later, and ends the stream to itself.
+    let passed = worker.follow(&store);
+    worker.die();
+    worker.listen().await;
+    let mut told = Vec::new();
+    let names = ["two", "three", "four", "five", "six", "seven"];
+    for name in names {
+        cluster.export(name).await;
+        told.push(worker.calls.next().await);
+        if passed.load(Ordering::SeqCst) > 0 {
+            break;
+        }
+    }
+    told.dedup();
+    let expected: Vec<_> = names.map(|name| Call::Function(name.to_owned())).into();
+    assert_eq!(told, expected[..told.len()], "each of them, in their order");
+    assert!(passed.load(Ordering::SeqCst) > 0, "the store is asked when a stream is opened");
+    cluster.settled().await;
+    let (before, by_store) = (direct.load(Ordering::SeqCst), passed.load(Ordering::SeqCst));
+    cluster.export("by the store").await;
+    assert_eq!(worker.calls.next().await, Call::Function("by the store".to_owned()));
+    assert_eq!(passed.load(Ordering::SeqCst), by_store + 1);
+    assert_eq!(direct.load(Ordering::SeqCst), before);
+    // A store that is away is not in the way.
+    cluster.settled().await;
+    store.die();
+    cluster.export("without the store").await;
+    assert_eq!(worker.calls.next().await, Call::Function("without the store".to_owned()));
+}
+
+#[tokio::test]
 async fn what_a_worker_does_not_take_over_a_stream_is_given_again() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

@@ -1,19 +1,23 @@
 //! A scripted object store: it holds what the test says that it holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio_stream::Iter;
 use tonic::service::Routes;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
+use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_server::{ObjStore, ObjStoreServer};
+use tripod_proto::tripod::v1::RayTellRequest;
+use tripod_proto::tripod::v1::ray_peer_line_server::{RayPeerLine, RayPeerLineServer};
 
 use super::Cluster;
 use super::begin::port;
 use super::peer::{Calls, Port};
+use super::worker::Lined;
 
 /// What a store is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,21 +32,26 @@ pub(crate) struct Store {
     pub(crate) id: u64,
     pub(crate) address: String,
     pub(crate) calls: Calls<Call>,
+    /// Workers whose orders it passes on. It does so for no other.
+    pub(crate) passed: Passed,
     holds: Arc<Mutex<BTreeSet<u64>>>,
     port: Option<Port>,
 }
 
+/// By the ids of workers.
+pub(crate) type Passed = Arc<Mutex<BTreeMap<u64, Lined>>>;
+
 impl Store {
     pub(crate) async fn start(cluster: &Cluster) -> Self {
-        let (calls, holds) = (Calls::new(), Arc::default());
+        let (calls, holds, passed) = (Calls::new(), Arc::default(), Passed::default());
         let script = Script { calls: calls.clone(), holds: Arc::clone(&holds) };
-        let port =
-            Port::serve(SocketAddr::from((cluster.host, port())), Routes::new(ObjStoreServer::new(script)))
-                .await;
+        let routes = Routes::new(ObjStoreServer::new(script));
+        let routes = routes.add_service(RayPeerLineServer::new(Passing(passed.clone())));
+        let port = Port::serve(SocketAddr::from((cluster.host, port())), routes).await;
         let address = port.address.to_string();
         let request = pb::RegisterObjStoreRequest { objstore_address: address.clone() };
         let reply = cluster.scheduler().register_obj_store(request).await.expect("registered");
-        Self { id: reply.into_inner().objstoreid, address, calls, holds, port: Some(port) }
+        Self { id: reply.into_inner().objstoreid, address, calls, holds, passed, port: Some(port) }
     }
 
     /// It has that object now.
@@ -66,6 +75,23 @@ impl Store {
             Call::Deliver { object, .. } => object,
             other => panic!("no delivery: {other:?}"),
         }
+    }
+}
+
+struct Passing(Passed);
+
+#[tonic::async_trait]
+impl RayPeerLine for Passing {
+    type OrdersStream = <Lined as RayPeerLine>::OrdersStream;
+
+    async fn orders(
+        &self,
+        request: Request<Streaming<RayTellRequest>>,
+    ) -> Result<Response<Self::OrdersStream>, Status> {
+        let named = request.metadata().get(metadata::RAY_WORKER).expect("a worker is named");
+        let worker = named.to_str().expect("text").parse().expect("a number");
+        let lined = self.0.lock().get(&worker).cloned();
+        lined.ok_or_else(|| Status::not_found("it takes none here"))?.orders(request).await
     }
 }
 

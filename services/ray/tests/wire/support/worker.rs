@@ -84,6 +84,14 @@ impl Worker {
         self.port = Some(Port::serve(address, routes).await);
     }
 
+    /// Its store passes orders on to it from now on. Gives how many messages come that way.
+    pub(crate) fn follow(&self, store: &Store) -> Arc<AtomicUsize> {
+        let messages = Arc::<AtomicUsize>::default();
+        let lined = Lined { calls: self.calls.clone(), messages: Arc::clone(&messages) };
+        store.passed.lock().insert(self.id, lined);
+        messages
+    }
+
     /// Its process ends.
     pub(crate) fn die(&mut self) {
         self.port = None;
@@ -109,7 +117,9 @@ struct Script {
     exports: Calls<Option<u64>>,
 }
 
-struct Lined {
+/// Orders over streams.
+#[derive(Clone)]
+pub(crate) struct Lined {
     calls: Calls<Call>,
     messages: Arc<AtomicUsize>,
 }
