@@ -49,6 +49,9 @@ pub struct Registration {
     pub is_driver: bool,
     /// How many tasks it may be given at a time.
     pub slots: u32,
+    /// How long it waits for a cluster that has no schedulers yet, since it is at an earlier feature level; `None`: as
+    /// long as it takes.
+    pub level_patience: Option<Duration>,
 }
 
 /// A whole scheduler.
@@ -80,7 +83,7 @@ impl Scheduler {
             is_driver: who.is_driver,
         };
         let slots = who.slots;
-        self.change("register worker", |channel, mut stamped| {
+        self.change_at_level("register worker", who.level_patience, |channel, mut stamped| {
             let (message, headers) = (message.clone(), stamped.metadata_mut());
             headers.insert(key::RAY_EXTENDED, MetadataValue::from_static("1"));
             headers.insert(key::RAY_SLOTS, slots.into());
@@ -258,8 +261,24 @@ impl Scheduler {
         F: Fn(Channel, Request<()>) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
+        self.change_at_level(what, Some(self.patience), send).await
+    }
+
+    /// [`Self::change`], with a patience of its own for a cluster that has no schedulers yet.
+    async fn change_at_level<T, F, Fut>(
+        &self,
+        what: &'static str,
+        level_patience: Option<Duration>,
+        send: F,
+    ) -> Result<T, Error>
+    where
+        F: Fn(Channel, Request<()>) -> Fut,
+        Fut: Future<Output = Result<Response<T>, Status>>,
+    {
         let mut next = self.next.lock().await;
-        let deadline = Instant::now() + self.patience;
+        let begun = Instant::now();
+        // Nodes that are upgraded are away for a while, too, and who waits for that must not give up then.
+        let mut answered = begun;
         let Some(number) = *next else { return Err(Error::OutcomeUnknown { what, attempts: Vec::new() }) };
         let stamped = || {
             let mut request = self.request();
@@ -270,23 +289,35 @@ impl Scheduler {
             headers.insert(key::RAY_ACKED, (number - 1).into());
             request
         };
-        let mut told = false;
+        let mut told = String::new();
         loop {
             let sent = self.client.caller();
             let outcome = sent.call(what, Repeat::SameStamp, |channel| send(channel, stamped())).await;
             match outcome {
                 Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. })
-                    if Instant::now() < deadline => {}
+                    if answered.elapsed() < self.patience => {}
                 // A cluster that was just started or upgraded raises its level by itself.
-                Err(error) if error.has_reason(LEVEL) && Instant::now() < deadline => {
-                    if !std::mem::replace(&mut told, true) {
-                        tracing::info!(%error, "the cluster does not know schedulers yet: it is waited for");
+                Err(Error::Refused { reason, message, .. })
+                    if reason == LEVEL
+                        && level_patience.is_none_or(|patience| begun.elapsed() < patience) =>
+                {
+                    answered = Instant::now();
+                    // Who holds the level down may be known only later.
+                    if message != told {
+                        tracing::warn!(
+                            reason = message,
+                            "the cluster has no schedulers yet and is waited for; its level rises by itself when the \
+                             build of every node supports the next one, and, where it is pinned, after \
+                             `tripod level unpin`"
+                        );
+                        told = message;
                     }
                     tokio::time::sleep(LEVEL_PAUSE).await;
                 }
                 // A refusal is an answer too, and is remembered; but a number is not used up by the word that there
-                // is no room now.
+                // is no room now, or no scheduler.
                 Err(Error::Refused { code: Code::ResourceExhausted, .. }) => return outcome,
+                Err(ref error) if error.has_reason(LEVEL) => return outcome,
                 Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => {
                     *next = None;
                     return outcome;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tonic::metadata::{Ascii, MetadataValue};
 
+use crate::delivery::ROUNDS_MAX;
 use crate::error::Error;
 
 /// Settings of one store.
@@ -34,8 +35,8 @@ pub struct Config {
     /// How long a source may send nothing before it counts as dead.
     pub stall: Duration,
     /// How long an object that is to be fetched is tried without progress. Then the scheduler is told, which orders again
-    /// what it still wants. When the same place could not be reached in three such rounds, those who wait for the object
-    /// here are told that it does not come.
+    /// what it still wants. When the same place could not be reached in three such rounds, or there was no room in three,
+    /// those who wait for the object here are told that it does not come.
     pub patience: Duration,
     /// How long a process waits for an object that was deallocated here, in case it is made anew and the order to
     /// fetch it is still on its way; afterwards it is refused.
@@ -69,6 +70,12 @@ impl Config {
         }
     }
 
+    /// Tells those who wait for an object that does not come, because the place where it is lives and is not reached, or
+    /// because there is no room, after so long.
+    pub fn give_up_after(&mut self, time: Duration) {
+        self.patience = time / ROUNDS_MAX;
+    }
+
     /// # Errors
     /// [`Error::Config`] names the setting and what it should be.
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -89,6 +96,9 @@ impl Config {
         }
         if self.transfers_max == 0 {
             return refuse("no transfer at a time fetches nothing; give at least 1".into());
+        }
+        if self.patience.is_zero() {
+            return refuse("no time to fetch an object brings none; give at least a second".into());
         }
         if self.advertise.is_none() && self.listen.ip().is_unspecified() {
             let listen = self.listen;
@@ -130,6 +140,9 @@ mod tests {
                 .starts_with("inline objects of 2097152 bytes")
         );
         assert!(refusal(|config| config.transfers_max = 0).starts_with("no transfer at a time"));
+        assert!(
+            refusal(|config| config.give_up_after(Duration::ZERO)).starts_with("no time to fetch an object")
+        );
         assert!(refusal(|config| config.job = Some("a\nb".into())).contains("is no name of a job"));
         let anywhere = refusal(|config| config.listen = SocketAddr::from(([0, 0, 0, 0], 1)));
         assert!(anywhere.contains("--advertise"), "{anywhere}");

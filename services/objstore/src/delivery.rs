@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::fetch::{FetchError, Partial, Wanted};
 use crate::ids::ObjectId;
 use crate::peers::Peers;
-use crate::rounds::Rounds;
-use crate::shelf::{FetchFailure, Shelf};
+use crate::rounds::{Obstacle, Rounds};
+use crate::shelf::{FetchFailure, RoomError, Shelf, Why};
 use crate::table::{Delivery, Life};
 
 /// Rest after a failed attempt; doubled until the maximum.
@@ -21,11 +21,12 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Sources that are remembered for one object; an order beyond that replaces the oldest.
 const SOURCES_MAX: usize = 16;
-/// When a place could not be reached for so many rounds, each as long as the patience, those who wait for the object
-/// are told that it does not come: three minutes by default. A place whose store has died is given up by the scheduler
-/// within seconds, so this is one that lives and that this store does not reach. A network that is cut for some seconds,
-/// or a store that begins anew, must not cost anybody a result; and who still waits after minutes wants to know.
-const ROUNDS_MAX: u32 = 3;
+/// When a place could not be reached for so many rounds, each as long as the patience, or there was no room for so many,
+/// those who wait for the object are told that it does not come: three minutes by default. A place whose store has died
+/// is given up by the scheduler within seconds, so this is one that lives and that this store does not reach. A network
+/// that is cut for some seconds, a store that begins anew, or one that is full until a task ends must not cost anybody a
+/// result; and who still waits after minutes wants to know.
+pub(crate) const ROUNDS_MAX: u32 = 3;
 
 /// How objects are fetched.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +153,7 @@ impl Deliveries {
         }
         // Under this lock, so that an order that comes now begins anew instead of adding a source in vain.
         match outcome {
-            Outcome::Unreachable(broken) if is_known => self.unreachable(id, life, &broken),
+            Outcome::Kept(obstacle, why) if is_known => self.kept_from_coming(id, life, &obstacle, &why),
             Outcome::GivenUp(why) if is_known => {
                 self.shelf.abandon(id, life);
                 self.shelf.report_failure(id, why);
@@ -165,21 +166,27 @@ impl Deliveries {
         }
     }
 
-    /// A round has ended, and the place could not be reached.
-    fn unreachable(&self, id: ObjectId, life: Life, Broken { address, error }: &Broken) {
+    /// A round has ended, and that kept the object from coming.
+    fn kept_from_coming(&self, id: ObjectId, life: Life, obstacle: &Obstacle, error: &str) {
         let mut rounds = self.rounds.lock();
-        if rounds.failed(id, address) < ROUNDS_MAX {
+        if rounds.failed(id, obstacle) < ROUNDS_MAX {
             self.shelf.abandon(id, life);
             return self.shelf.report_failure(id, FetchFailure::Unfinished);
         }
         rounds.forget(id);
         let (here, patience_s) = (&self.here, self.rules.patience.as_secs_f64());
-        let why = format!(
-            "{here} could not fetch it from the one at {address} in {ROUNDS_MAX} rounds of {patience_s} s, the last \
-             time because: {error}; next: see whether the one reaches the other"
-        );
-        tracing::warn!(object = %id, why, "those who wait for an object are told that it does not come");
-        self.shelf.give_up(id, life, &why);
+        let tried = format!("in {ROUNDS_MAX} rounds of {patience_s} s, the last time because: {error}");
+        let why = match obstacle {
+            Obstacle::Place(address) => {
+                let next = "see whether the one reaches the other";
+                let text =
+                    format!("{here} could not fetch it from the one at {address} {tried}; next: {next}");
+                Why::Unreachable(text.into())
+            }
+            Obstacle::Room => Why::Full(format!("{here} could not take it {tried}").into()),
+        };
+        tracing::warn!(object = %id, %why, "those who wait for an object are told that it does not come");
+        self.shelf.give_up(id, life, why);
     }
 
     async fn bring(&self, wanted: &Wanted, sources: &Sources) -> Outcome {
@@ -201,9 +208,12 @@ impl Deliveries {
                 continue;
             };
             let before = partial.as_ref().map(Partial::verified_bytes);
-            let outcome = {
-                let Ok(_slot) = self.slots.acquire().await else { return Outcome::Over };
-                wanted.fetch(&self.peers, &address, &mut partial).await
+            let outcome = match obstacles.look_for_room(&wanted.shelf).await {
+                Ok(()) => {
+                    let Ok(_slot) = self.slots.acquire().await else { return Outcome::Over };
+                    wanted.fetch(&self.peers, &address, &mut partial).await
+                }
+                Err(full) => Err(FetchError::Room(full)),
             };
             let error = match outcome {
                 Ok(()) => return Outcome::Over,
@@ -249,14 +259,26 @@ struct Obstacles {
     absent: Option<String>,
     /// One that has nothing that can be used.
     unusable: Option<String>,
-    /// The last one that was tried, if it could not be reached or broke off.
-    broken: Option<Broken>,
+    /// The last one that was tried, if it could not be reached or broke off; and why.
+    broken: Option<(String, String)>,
+    /// There was no room when the last source that was tried had begun.
+    full: Option<RoomError>,
 }
 
 impl Obstacles {
+    /// Whether there is room now for what there was none for. Before that no source is asked: it would begin to send the
+    /// object in vain.
+    async fn look_for_room(&self, shelf: &Arc<Shelf>) -> Result<(), RoomError> {
+        match self.full {
+            // The room is taken by who comes first, and this is only a look.
+            Some(RoomError::Full { bytes, .. }) => shelf.reserve(bytes).await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// An attempt at a source failed, which may be tried again after the others.
     fn note(&mut self, sources: &Sources, address: String, error: FetchError) {
-        self.broken = None;
+        (self.broken, self.full) = (None, None);
         match error {
             FetchError::Absent(_) => {
                 sources.drop_source(&address);
@@ -264,18 +286,20 @@ impl Obstacles {
                 return;
             }
             FetchError::Differs | FetchError::Wrong(_) => self.unusable = Some(address.clone()),
-            FetchError::Broke(error) => self.broken = Some(Broken { address: address.clone(), error }),
-            FetchError::Room(_) | FetchError::TooLarge(_) | FetchError::Unwanted => {}
+            FetchError::Broke(error) => self.broken = Some((address.clone(), error)),
+            FetchError::Room(error) => self.full = Some(error),
+            FetchError::TooLarge(_) | FetchError::Unwanted => {}
         }
         sources.demote(&address);
     }
 
     /// No attempt has helped for too long.
     fn outcome(self) -> Outcome {
-        match (self.unusable, self.broken) {
-            (Some(source), _) => Outcome::GivenUp(FetchFailure::Absent { source }),
-            (None, Some(broken)) => Outcome::Unreachable(broken),
-            (None, None) => Outcome::GivenUp(FetchFailure::Unfinished),
+        match self {
+            Self { unusable: Some(source), .. } => Outcome::GivenUp(FetchFailure::Absent { source }),
+            Self { broken: Some((address, error)), .. } => Outcome::Kept(Obstacle::Place(address), error),
+            Self { full: Some(error), .. } => Outcome::Kept(Obstacle::Room, error.to_string()),
+            _ => Outcome::GivenUp(FetchFailure::Unfinished),
         }
     }
 }
@@ -286,14 +310,8 @@ enum Outcome {
     Over,
     /// The scheduler is to do something about it.
     GivenUp(FetchFailure),
-    /// The last place that was tried broke off, or could not be reached.
-    Unreachable(Broken),
-}
-
-/// A place that could not be reached, or broke off.
-struct Broken {
-    address: String,
-    error: String,
+    /// That kept it from coming at last: what, and why.
+    Kept(Obstacle, String),
 }
 
 impl UnderWay {

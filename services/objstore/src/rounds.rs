@@ -1,4 +1,4 @@
-//! How often fetching an object from the same place came to nothing. Pure: no time, no network.
+//! How often fetching an object came to nothing for the same reason. Pure: no time, no network.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,31 @@ use crate::ids::ObjectId;
 
 /// Objects that are remembered; of more, the oldest are forgotten and tried for longer.
 const OBJECTS_MAX: usize = 4096;
-/// Places of one object that are remembered.
-const PLACES_MAX: usize = 16;
+/// Obstacles of one object that are remembered.
+const OBSTACLES_MAX: usize = 16;
 
-/// Rounds that ended without the object, by object and place.
+/// What kept an object from coming.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Obstacle {
+    /// The place at that address could not be reached, or broke off.
+    Place(String),
+    /// There is no room here.
+    Room,
+}
+
+/// Rounds that ended without the object, by object and obstacle.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds(BTreeMap<ObjectId, BTreeMap<String, u32>>);
+pub(crate) struct Rounds(BTreeMap<ObjectId, BTreeMap<Obstacle, u32>>);
 
 impl Rounds {
-    /// One more round ended at that place; how many that were.
-    pub(crate) fn failed(&mut self, id: ObjectId, address: &str) -> u32 {
-        let places = self.0.entry(id).or_default();
-        let rounds = places.entry(address.to_owned()).or_insert(0);
+    /// One more round ended at that obstacle; how many that were.
+    pub(crate) fn failed(&mut self, id: ObjectId, obstacle: &Obstacle) -> u32 {
+        let obstacles = self.0.entry(id).or_default();
+        let rounds = obstacles.entry(obstacle.clone()).or_insert(0);
         *rounds += 1;
         let count = *rounds;
-        if places.len() > PLACES_MAX {
-            places.retain(|place, _| place == address);
+        if obstacles.len() > OBSTACLES_MAX {
+            obstacles.retain(|other, _| other == obstacle);
         }
         if self.0.len() > OBJECTS_MAX {
             self.0.pop_first();
@@ -40,19 +49,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_are_counted_for_each_object_and_place_and_there_are_never_too_many() {
+    fn rounds_are_counted_for_each_object_and_obstacle_and_there_are_never_too_many() {
         let mut rounds = Rounds::default();
-        assert_eq!([1, 2].map(|_| rounds.failed(ObjectId(5), "a")), [1, 2]);
-        assert_eq!((rounds.failed(ObjectId(5), "b"), rounds.failed(ObjectId(6), "a")), (1, 1));
-        assert_eq!(rounds.failed(ObjectId(5), "a"), 3);
+        let [a, b] = ["a", "b"].map(|address| Obstacle::Place(address.to_owned()));
+        assert_eq!([1, 2].map(|_| rounds.failed(ObjectId(5), &a)), [1, 2]);
+        assert_eq!((rounds.failed(ObjectId(5), &b), rounds.failed(ObjectId(6), &a)), (1, 1));
+        assert_eq!(rounds.failed(ObjectId(5), &Obstacle::Room), 1);
+        assert_eq!(rounds.failed(ObjectId(5), &a), 3);
         rounds.forget(ObjectId(5));
-        assert_eq!(rounds.failed(ObjectId(5), "a"), 1);
-        for place in 0..2 * PLACES_MAX {
-            rounds.failed(ObjectId(5), &place.to_string());
+        assert_eq!(rounds.failed(ObjectId(5), &a), 1);
+        for place in 0..2 * OBSTACLES_MAX {
+            rounds.failed(ObjectId(5), &Obstacle::Place(place.to_string()));
         }
-        assert!(rounds.0[&ObjectId(5)].len() <= PLACES_MAX);
+        assert!(rounds.0[&ObjectId(5)].len() <= OBSTACLES_MAX);
         for object in 0..2 * OBJECTS_MAX as u64 {
-            rounds.failed(ObjectId(object), "a");
+            rounds.failed(ObjectId(object), &a);
         }
         assert_eq!(rounds.0.len(), OBJECTS_MAX);
     }

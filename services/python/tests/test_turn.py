@@ -78,6 +78,23 @@ class Turns(unittest.TestCase):
         allowed.set()
         self.assertTrue(ran.wait(60))
 
+    def test_nothing_is_withdrawn_while_variables_are_made(self):
+        turn = Turn(lambda: None)
+        turn.put(["variable", "task", "behind"])
+        turn.take()
+        turn.keeps_up()
+        self.assertEqual(turn.withdraw(lambda _: True, running_s=1e-9), [])
+        turn.done()
+        self.assertEqual(turn.take(), "task")
+        self.assertEqual(turn.withdraw(lambda _: True, running_s=1e-9), ["behind"], "it runs")
+        turn.put(["variable", "behind"])
+        with turn.pausing():
+            turn.take()
+            turn.keeps_up()
+            self.assertEqual(turn.withdraw(lambda _: True, running_s=1e-9), [])
+            turn.done()
+        self.assertEqual(turn.withdraw(lambda _: True, running_s=1e-9), ["behind"], "it goes on")
+
     def test_what_is_behind_a_task_that_takes_long_can_be_withdrawn(self):
         self.turn.put(["first", "second", 3, "fourth", None])
         self.assertEqual(self.turn.withdraw(lambda _: True, running_s=0.01), [], "nothing runs")

@@ -86,6 +86,8 @@ impl Process {
             store: config.store.clone(),
             is_driver: slots.is_none(),
             slots: slots.unwrap_or(1),
+            // A worker has time; whoever begins a program wants to know why it does not begin.
+            level_patience: slots.is_none().then_some(PATIENCE),
         };
         let reply = scheduler.register_worker(&registration).await?;
         let id = reply.workerid;

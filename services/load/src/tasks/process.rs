@@ -55,6 +55,7 @@ impl Process {
             store: store.to_owned(),
             is_driver: slots.is_none(),
             slots: slots.unwrap_or(1),
+            level_patience: Some(PATIENCE),
         };
         let reply = scheduler.register_worker(&registration).await.context("cannot register a process")?;
         let kind = if slots.is_some() { Kind::Worker } else { Kind::Driver };

@@ -3,7 +3,7 @@
 use tonic::Code;
 
 use crate::ids::ObjectId;
-use crate::shelf::{GetError, SealFailed, WriteError};
+use crate::shelf::{GetError, SealFailed, Why, WriteError};
 use crate::table::Refusal;
 
 /// A refusal as it is told.
@@ -43,8 +43,10 @@ pub(super) fn get_refused(error: &GetError) -> Answer {
     let code = match error {
         GetError::Deallocated(_) => Code::NotFound,
         GetError::Lost(_) => Code::DataLoss,
-        GetError::Room(_) | GetError::TooLarge { .. } => Code::ResourceExhausted,
-        GetError::Unreachable { .. } => Code::Aborted,
+        GetError::Room(_) | GetError::TooLarge { .. } | GetError::GivenUp { why: Why::Full(_), .. } => {
+            Code::ResourceExhausted
+        }
+        GetError::GivenUp { why: Why::Unreachable(_), .. } => Code::Aborted,
         GetError::Ended => Code::Cancelled,
     };
     Answer::new(code, error.to_string())

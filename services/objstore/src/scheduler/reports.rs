@@ -133,7 +133,7 @@ impl Reporter<'_> {
         let (absent_at, told) = match why {
             FetchFailure::Unfinished => (String::new(), false),
             FetchFailure::Absent { source } => (source.clone(), false),
-            FetchFailure::TooLarge | FetchFailure::Unreachable => (String::new(), true),
+            FetchFailure::TooLarge | FetchFailure::GivenUp => (String::new(), true),
         };
         RayFetchFailedRequest { objstoreid: self.id.0, objectid: object.0, absent_at, told }
     }
@@ -175,7 +175,7 @@ fn settle(shelf: &Arc<Shelf>, report: &Report, result: &RayResult) -> Option<End
 
 /// A report was answered.
 fn heard(shelf: &Arc<Shelf>, report: &Report) {
-    if let Report::FetchFailed { object, why: FetchFailure::Unreachable } = report {
+    if let Report::FetchFailed { object, why: FetchFailure::GivenUp } = report {
         shelf.heard_of(*object);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Place, RoomError, Shelf};
+use super::{Place, RoomError, Shelf, Why};
 use crate::ids::ObjectId;
 use crate::table::Found;
 use crate::value::Value;
@@ -24,7 +24,7 @@ pub(crate) enum GetError {
     TooLarge { id: ObjectId, error: RoomError },
     /// It was tried for long.
     #[error("object {id} cannot come to this store: {why}")]
-    Unreachable { id: ObjectId, why: Arc<str> },
+    GivenUp { id: ObjectId, why: Why },
     #[error("the store registers anew and has no objects any more")]
     Ended,
 }
@@ -99,7 +99,7 @@ impl Shelf {
             Found::Deallocated => Some(Err(GetError::Deallocated(id))),
             Found::Lost => Some(Err(GetError::Lost(id))),
             Found::TooLarge(size_bytes) => Some(Err(self.too_large(id, size_bytes))),
-            Found::NotYet => inner.unreachable.why(id).map(|why| Err(GetError::Unreachable { id, why })),
+            Found::NotYet => inner.given_up.why(id).map(|why| Err(GetError::GivenUp { id, why })),
             Found::Ready(canonical) => match inner.items.touch(canonical) {
                 Some(Place::Memory(value) | Place::Spilling(value)) => Some(Ok(Arc::clone(value))),
                 _ => None,
@@ -165,8 +165,8 @@ impl Shelf {
             Found::Lost => return Look::Decided(Err(GetError::Lost(id))),
             Found::TooLarge(size_bytes) => return Look::Decided(Err(self.too_large(id, size_bytes))),
             Found::NotYet => {
-                if let Some(why) = inner.unreachable.why(id) {
-                    return Look::Decided(Err(GetError::Unreachable { id, why }));
+                if let Some(why) = inner.given_up.why(id) {
+                    return Look::Decided(Err(GetError::GivenUp { id, why }));
                 }
             }
             Found::Ready(canonical) => match inner.items.place(canonical) {

@@ -4,9 +4,9 @@
 //! under the lock: nobody can become a second holder without the lock, so an object with one holder may be moved.
 
 mod get;
+mod given_up;
 mod item;
 mod room;
-mod unreachable;
 mod writer;
 
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 pub(crate) use self::get::GetError;
+use self::given_up::GivenUp;
+pub(crate) use self::given_up::Why;
 use self::item::{Items, Place};
 pub(crate) use self::room::RoomError;
-use self::unreachable::Unreachable;
 pub(crate) use self::writer::{SealFailed, WriteError, Writer};
 use crate::ids::{ObjectId, Run};
 use crate::made::Made;
@@ -39,15 +40,15 @@ pub(crate) enum Report {
 /// Why an object that was to be fetched does not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FetchFailure {
-    /// No source gave all of it for too long, or there was no room.
+    /// No source gave all of it for too long, or there was no room. It is tried on if it is ordered again.
     Unfinished,
     /// The source at this address has none that can be used.
     Absent {
         source: String,
     },
     TooLarge,
-    /// No source could be reached for minutes.
-    Unreachable,
+    /// No source could be reached for minutes, or there was no room: those who wait for it here were told.
+    GivenUp,
 }
 
 /// What a store may take.
@@ -86,7 +87,7 @@ struct Inner {
     table: Table,
     items: Items,
     waiting: get::Waiting,
-    unreachable: Unreachable,
+    given_up: GivenUp,
     /// Objects that are just being written to disk.
     spilling: usize,
 }
@@ -187,7 +188,7 @@ impl Shelf {
     pub(crate) fn alias(&self, alias: ObjectId, canonical: ObjectId) -> Result<(), Refusal> {
         let mut inner = self.inner.lock();
         match inner.table.alias(alias, canonical) {
-            Err(Refusal::CanonicalAbsent(_)) if inner.alias_unreachable(alias, canonical) => {}
+            Err(Refusal::CanonicalAbsent(_)) if inner.alias_given_up(alias, canonical) => {}
             aliased => {
                 aliased?;
                 inner.waiting.wake(alias, None);
@@ -199,7 +200,7 @@ impl Shelf {
     /// Nobody needs the object any more. What still reads it can go on; the memory is free after that.
     pub(crate) fn deallocate(&self, id: ObjectId) {
         let mut inner = self.inner.lock();
-        inner.unreachable.forget(id);
+        inner.given_up.forget(id);
         for ended in inner.table.deallocate(id) {
             inner.items.remove(ended);
             inner.waiting.wake(ended, None);

@@ -52,10 +52,11 @@ async fn that_an_object_is_not_reached_is_told_until_a_while_after_the_scheduler
     let waiting = Arc::clone(&shelf);
     let waiting = tokio::spawn(async move { waiting.get(X).await });
     tokio::task::yield_now().await;
-    shelf.give_up(X, life, "no way");
-    let unreachable = || Some(Err::<(), _>(GetError::Unreachable { id: X, why: "no way".into() }));
+    shelf.give_up(X, life, Why::Unreachable("no way".into()));
+    let unreachable =
+        || Some(Err::<(), _>(GetError::GivenUp { id: X, why: Why::Unreachable("no way".into()) }));
     assert_eq!(waiting.await.unwrap().map(drop), unreachable().unwrap());
-    let report = Report::FetchFailed { object: X, why: FetchFailure::Unreachable };
+    let report = Report::FetchFailed { object: X, why: FetchFailure::GivenUp };
     assert_eq!(reports.try_recv(), Ok(report));
     let told = |shelf: &Arc<Shelf>| shelf.get_now(X).map(|got| got.map(drop));
     tokio::time::advance(Duration::from_secs(3600)).await;
@@ -64,7 +65,7 @@ async fn that_an_object_is_not_reached_is_told_until_a_while_after_the_scheduler
     tokio::time::advance(Duration::from_secs(59)).await;
     assert_eq!(told(&shelf), unreachable());
     shelf.alias(Y, X).expect("known by another name");
-    assert!(matches!(shelf.get_now(Y), Some(Err(GetError::Unreachable { id: Y, .. }))));
+    assert!(matches!(shelf.get_now(Y), Some(Err(GetError::GivenUp { id: Y, .. }))));
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(told(&shelf), None, "it may be brought anew");
     shelf.alias(Z, X).expect_err("it is not here, and nothing is known of it");
@@ -76,7 +77,7 @@ async fn an_object_that_is_written_here_meanwhile_is_not_given_up() {
     let Scene { shelf, .. } = scene(1 << 20, 0);
     let Delivery::Begin(life) = shelf.deliver(X) else { panic!("it is not here") };
     let mut writer = shelf.create(X, 5).await.expect("nothing has come");
-    shelf.give_up(X, life, "no way");
+    shelf.give_up(X, life, Why::Unreachable("no way".into()));
     assert!(shelf.get_now(X).is_none(), "it is waited for");
     writer.append(0, b"01234").expect("memory");
     writer.seal(0, Made::default()).expect("no mapping is left");

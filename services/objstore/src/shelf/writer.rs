@@ -56,7 +56,7 @@ impl Begun {
         let mut inner = self.shelf.inner.lock();
         inner.table.finish(self.id, self.life)?;
         self.finished = true;
-        inner.unreachable.forget(self.id);
+        inner.given_up.forget(self.id);
         inner.items.set(self.id, Place::Memory(Arc::new(value)));
         inner.waiting.wake(self.id, None);
         if made.teller == Teller::Store {

@@ -344,6 +344,48 @@ async fn who_waits_for_what_is_at_a_place_that_is_not_reached_is_told_after_thre
     target.expect(5, 100).await;
 }
 
+/// All that is there is held, and stays so for a while.
+#[tokio::test]
+async fn who_waits_for_what_there_is_no_room_for_is_told_after_three_rounds_and_no_source_is_asked_in_vain() {
+    let scene = Scene::new().await;
+    let mut config = scene.config();
+    config.capacity_bytes = MIB as u64;
+    config.spill_directory = Some(scene.path("spilled"));
+    config.patience = Duration::from_millis(300);
+    let mut target = scene.store_with(config).await;
+    target.put(4, MIB / 2).await;
+    let held = target.local.get(ObjectId(4), None).await.expect("it is here");
+    let len = MIB * 3 / 4;
+    let source = peer(move |request| Ok((rest(5, len, request.offset), Then::Ends))).await;
+    let told = |got: Result<_, LocalError>| match got.map(drop) {
+        Err(LocalError::Refused { code: Code::ResourceExhausted, text }) => {
+            let parts = ["object 5 ", "no room for 786432", "being read or written", "3 rounds of 0.3 s"];
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
+        other => panic!("{other:?}"),
+    };
+    let local = target.local.clone();
+    let waits = tokio::spawn(async move { local.get(ObjectId(5), Some(PATIENCE)).await });
+    for round in 1..=3 {
+        assert!(!waits.is_finished(), "told before round {round}");
+        target.fetch(5, &source.address).await;
+        let rounds = |facts: &crate::scheduler::Facts| facts.failed.len() == round;
+        scene.node.until("the round's end", |facts| rounds(facts).then_some(())).await;
+        // It is asked how large the object is, and not again before there is room.
+        assert_eq!(source.asked().len(), round);
+    }
+    told(waits.await.expect("no panic"));
+    let ends = scene.node.facts.lock().expect("not poisoned").failed.clone();
+    assert_eq!(ends.iter().map(|end| end.told).collect::<Vec<_>>(), [false, false, true], "{ends:?}");
+    // Also who asks too late.
+    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
+    // What is held can be written to disk afterwards.
+    drop(held);
+    target.fetch(5, &source.address).await;
+    scene.node.until_ready(target.id, 5).await;
+    target.expect(5, len).await;
+}
+
 /// Rounds count for one place: what is made again elsewhere has all its time.
 #[tokio::test]
 async fn rounds_at_one_place_do_not_count_for_another() {

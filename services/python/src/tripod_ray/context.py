@@ -6,17 +6,18 @@ _current = threading.local()
 
 
 class TaskContext:
-    """The running task of a thread: its attempt and function, how many objects it has made, and which
-    reusable variables it used."""
+    """The running task of a thread: its attempt and function, how many objects it has made, and the reusable
+    variables that it used."""
 
-    __slots__ = ("run", "name", "children", "touched")
+    __slots__ = ("run", "name", "children", "variables")
 
     def __init__(self, run, name):
         # Pair of operation and attempt.
         self.run = run
         self.name = name
         self.children = 0
-        self.touched = set()
+        # By name: what `Reusables` has given it.
+        self.variables = {}
 
     def __enter__(self):
         self._set(self)

@@ -66,19 +66,21 @@ class Functions:
 class Executor:
     """Executes the tasks of one worker."""
 
-    def __init__(self, process, functions, reported, has_more):
+    def __init__(self, process, functions, reported, has_more, keeps_up):
         """`reported(run)` is called when a task's report is in the line of calls; `has_more()` tells whether
-        the next task is at hand."""
+        the next task is at hand; `keeps_up()` is called before the report of a task after which variables are
+        made anew."""
         self._process = process
         self._functions = functions
         self._reported = reported
         self._has_more = has_more
+        self._keeps_up = keeps_up
         # How often tasks were given back.
         self._returned = {}
 
     def execute(self, request):
-        """Executes a task and reports it. Answers with the names of the reusable variables that it used.
-        Raises nothing but what ends the process."""
+        """Executes a task and reports it. Answers with the reusable variables that it used. Raises nothing but
+        what ends the process."""
         task = request.task
         run = (request.operationid, request.attempt or 1)
         key, name = task.name.decode("utf-8", "replace"), _name(task)
@@ -91,10 +93,16 @@ class Executor:
                 call.surrender()
                 self._return(run)
             except TaskError as error:
+                self._over(context)
                 self._fail(request, run, error, call.retries)
             else:
+                self._over(context)
                 self._report(request, run).succeed(outputs, self._has_more())
-            return context.touched
+            return context.variables
+
+    def _over(self, context):
+        if context.variables:
+            self._keeps_up()
 
     def _may_return(self, run):
         return self._returned.get(run[0], 0) < _RETURNS_MOST

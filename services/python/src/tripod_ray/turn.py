@@ -20,6 +20,8 @@ class Turn:
         self._items = deque()
         self._busy = False
         self._since_s = 0.0
+        # What runs makes variables, for whatever comes next.
+        self._upkeep = False
         self._resuming = 0
         self._takers = 0
         self._closed = False
@@ -46,15 +48,25 @@ class Turn:
         return bool(self._items)
 
     def withdraw(self, wanted, running_s=0.0):
-        """Takes out of the queue what `wanted(item)` says, for others to run. With `running_s` only if what
-        runs now has run for so long."""
+        """Takes out of the queue what `wanted(item)` says, for others to run. With `running_s` only if the task
+        that runs now has run for so long."""
         with self._changed:
-            if running_s and not (self._busy and time.monotonic() - self._since_s >= running_s):
+            if running_s and not self._runs_for(running_s):
                 return []
             found = [item for item in self._items if item is not None and wanted(item)]
             if found:
                 self._items = deque(item for item in self._items if item is None or not wanted(item))
             return found
+
+    def _runs_for(self, running_s):
+        # For the cluster a worker that makes variables is idle, and would be given everything again at once.
+        return self._busy and not self._upkeep and time.monotonic() - self._since_s >= running_s
+
+    def keeps_up(self):
+        """What runs is no task, or one whose end is told, and makes variables until it is `done`. Called by the
+        thread whose turn it is."""
+        with self._changed:
+            self._upkeep = True
 
     def take(self):
         """The next item, when it may run; None at the end. The caller says `done` after it."""
@@ -67,6 +79,7 @@ class Turn:
                             item = self._items.popleft()
                             self._busy = item is not None
                             self._since_s = time.monotonic()
+                            self._upkeep = False
                             if item is None:
                                 self._closed = True
                                 self._changed.notify_all()
@@ -103,3 +116,4 @@ class Turn:
                 self._resuming -= 1
                 self._busy = True
                 self._since_s = time.monotonic()
+                self._upkeep = False

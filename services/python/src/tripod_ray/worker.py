@@ -55,7 +55,8 @@ class Life:
         if process.lost is not None:
             self._turn.close()
         self._functions = Functions(process)
-        self._executor = Executor(process, self._functions, self._forget, self._turn.has_more)
+        turn = self._turn
+        self._executor = Executor(process, self._functions, self._forget, turn.has_more, turn.keeps_up)
         try:
             self._service = Service(process.workerid, self._arrived)
             self._server = self._service.serve(process.address)
@@ -135,12 +136,13 @@ class Life:
 
     def _handle(self, item):
         if isinstance(item, wire.ExecuteTaskRequest):
-            touched = self._executor.execute(item)
-            if touched:
-                reusables.renew(touched)
+            variables = self._executor.execute(item)
+            if variables:
+                reusables.renew(variables)
         elif isinstance(item, wire.Function):
             self._functions.take(item.implementation)
         else:
+            self._turn.keeps_up()
             reusables.take(item)
 
     def _start_runner(self):

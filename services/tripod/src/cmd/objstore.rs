@@ -11,6 +11,7 @@ use serde::Serialize;
 use tripod_objstore::{Config, Store};
 use tripod_proto::code::Code;
 
+use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::node::{DEFAULT_JOB, Stop};
@@ -53,6 +54,11 @@ pub(crate) struct ObjStoreArgs {
     /// What objects may take on disk that memory has no room for; 0: they are refused instead
     #[arg(long, value_name = "MIB", default_value_t = 16 << 10, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     spill_mib: u64,
+
+    /// When an object cannot come here, because the store that has it lives and is not reached or because there is no room,
+    /// those who wait for it are told so after this long
+    #[arg(long, value_name = "SECONDS", default_value = "180")]
+    give_up_after: Seconds,
 
     /// Where the socket for processes of this machine and the objects on disk go [default: tripod-objstore-UID in
     /// the directory for temporary files]
@@ -130,6 +136,7 @@ fn config(args: ObjStoreArgs, global: &Global) -> Result<Config, Failure> {
     config.advertise = args.advertise;
     config.job = Some(args.job);
     config.capacity_bytes = args.capacity_mib << 20;
+    config.give_up_after(args.give_up_after.duration());
     if args.spill_mib > 0 {
         config.spill_directory = Some(directory.join("spill"));
         config.spill_bytes_max = args.spill_mib << 20;

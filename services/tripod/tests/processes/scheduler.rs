@@ -3,12 +3,15 @@
 mod again;
 mod failures;
 mod heard;
+mod level;
 mod linear_algebra;
+mod path;
 mod ports;
 mod reusables;
 mod shapes;
 mod site;
 mod stores;
+mod unreachable;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

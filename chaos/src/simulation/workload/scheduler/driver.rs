@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt as _;
+use tokio::time::{Instant, timeout_at};
 use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
@@ -15,7 +16,7 @@ use super::beat::Beats;
 use super::calls::{Calls, Gone, call, decrement, increment, number, object};
 use super::function::{SLOW, exported_by};
 use super::life::Life;
-use super::shelf::Shelf;
+use super::shelf::{Refused, Shelf};
 use super::value::{Expected, Value};
 use crate::simulation::client::Client;
 use crate::simulation::witness::now;
@@ -225,13 +226,23 @@ impl Driver<'_> {
         right: &[&str],
         patience: Option<Duration>,
     ) -> Result<Option<Value>, Gone> {
-        let get = pb::RequestObjRequest { workerid: self.calls.process.unwrap_or_default(), objectid: id };
-        self.calls.batch(vec![call(Call::Request(get))], right).await?;
-        let read = tokio::time::timeout(patience.unwrap_or(COMES_WITHIN), self.shelf.get(id)).await;
-        if read.is_err() && patience.is_none() {
+        let end = Instant::now() + patience.unwrap_or(COMES_WITHIN);
+        loop {
+            let workerid = self.calls.process.unwrap_or_default();
+            let get = pb::RequestObjRequest { workerid, objectid: id };
+            self.calls.batch(vec![call(Call::Request(get))], right).await?;
+            match timeout_at(end, self.shelf.get(id)).await {
+                Ok(Ok(Ok(value))) => return Ok(Some(value)),
+                Ok(Err(Gone)) => return Err(Gone),
+                // It cannot come now. Who asks later is brought it.
+                Ok(Ok(Err(Refused))) => self.calls.client.pause(300).await,
+                Err(_) => break,
+            }
+        }
+        if patience.is_none() {
             let what = format!("object {id}, which a driver waits for since {COMES_WITHIN:?}");
             self.machine.witness.broken(now(), "every result comes to be", what);
         }
-        read.ok().transpose()
+        Ok(None)
     }
 }

@@ -7,6 +7,7 @@ use tripod_proto::tripod::v1::RayRun;
 use tripod_proto::tripod::v1::ray_call::Call;
 
 use super::calls::{Calls, Child, Gone, call, decrement, increment, number, object};
+use super::shelf::Refused;
 use super::value::Value;
 use super::worker::Worker;
 
@@ -19,6 +20,9 @@ pub(super) const SLOW: &str = "slow";
 const EXPORTED: &str = "shown.";
 /// How long a task may wait before its worker begins another one.
 const WAIT_SHORT: Duration = Duration::from_millis(5);
+
+/// After so long a task asks once more for what could not come to the store.
+const ASK_AGAIN: Duration = Duration::from_millis(300);
 
 /// A result.
 #[derive(Debug, Clone)]
@@ -106,17 +110,29 @@ impl<'a> Running<'a> {
     /// Waits for an object. What is behind this task is given back, and the worker asks for one task more: that may
     /// be the one that makes it.
     async fn get(&mut self, object: u64) -> Result<Value, Gone> {
-        let Worker { shelf, .. } = self.worker;
-        let workerid = self.calls.process.unwrap_or_default();
-        let get = RequestObjRequest { workerid, objectid: object };
-        self.calls.batch(vec![call(Call::Request(get))], &[]).await?;
-        if let Ok(got) = tokio::time::timeout(WAIT_SHORT, shelf.get(object)).await {
-            return got;
+        let shelf = &self.worker.shelf;
+        request(self.calls, object).await?;
+        if let Ok(got) = tokio::time::timeout(WAIT_SHORT, shelf.get(object)).await
+            && let Ok(got) = got?
+        {
+            return Ok(got);
         }
         self.worker.machine.witness.count("times that a task waited");
         let (given, mut beside) = (self.worker.inbox.waits(self.run), self.calls.beside());
         let told = self.worker.give_back(&mut beside, given, true);
-        let (told, got) = futures::join!(told, shelf.get(object));
+        let got = async {
+            loop {
+                match shelf.get(object).await? {
+                    Ok(got) => return Ok::<_, Gone>(got),
+                    // It cannot come now. Who asks later is brought it.
+                    Err(Refused) => {
+                        tokio::time::sleep(ASK_AGAIN).await;
+                        request(self.calls, object).await?;
+                    }
+                }
+            }
+        };
+        let (told, got) = futures::join!(told, got);
         self.worker.inbox.resumes(self.run);
         told.and(got)
     }
@@ -130,6 +146,13 @@ impl<'a> Running<'a> {
         }
         Ok(Output::Value(Value::Holding(inner)))
     }
+}
+
+/// Has the cluster bring an object to the store of this worker.
+async fn request(calls: &mut Calls, object: u64) -> Result<(), Gone> {
+    let workerid = calls.process.unwrap_or_default();
+    let get = RequestObjRequest { workerid, objectid: object };
+    calls.batch(vec![call(Call::Request(get))], &[]).await.map(drop)
 }
 
 /// Whether a driver has exported that function.

@@ -70,6 +70,18 @@ impl Life {
         let _ = self.paused.clone().wait_for(|paused| !paused).await;
     }
 
+    /// Whether a store that is to fetch an object finds that it cannot have it.
+    pub(super) fn refuses(&self) -> bool {
+        self.rough.is_set() && self.dice.lock().random_ratio(1, 3)
+    }
+
+    /// After how long an order comes once more, if it does: a leader that was replaced has sent it, too.
+    pub(super) fn comes_again(&self) -> Option<Duration> {
+        let mut dice = self.dice.lock();
+        (self.rough.is_set() && dice.random_ratio(1, 5))
+            .then(|| Duration::from_millis(dice.random_range(300..6000)))
+    }
+
     /// A message has come in. It may be late, come twice, or be lost: then nobody answers.
     pub(super) async fn receive(&self) -> Result<Fate, Status> {
         if self.rough.is_set() {

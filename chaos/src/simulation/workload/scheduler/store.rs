@@ -1,5 +1,6 @@
 //! A simulated object store: its service, what it fetches, and what it reports.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_proto::ray::obj_store_server::{ObjStore, ObjStoreServer};
 use tripod_proto::ray::scheduler_client::SchedulerClient;
-use tripod_proto::tripod::v1::RayCall;
 use tripod_proto::tripod::v1::heartbeat_request::Kind;
 use tripod_proto::tripod::v1::ray_call::Call;
+use tripod_proto::tripod::v1::{RayCall, RayFetchFailedRequest};
 
 use super::beat::Beats;
 use super::calls::{Calls, Gone, call};
@@ -56,7 +57,7 @@ pub(super) async fn live(machine: &Machine, port: u16, client: Client, life: Lif
         biased;
         _ = serving => {}
         () = beats.run(beating, &life) => {}
-        () = deliver(machine, fetching, &shelf, ordered) => {}
+        () = deliver(machine, fetching, &shelf, &life, ordered) => {}
         _ = report(&mut calls, &shelf, &mut reports, &life) => {}
     }
 }
@@ -86,15 +87,25 @@ async fn report(
     let mut waiting = Vec::new();
     while reports.recv_many(&mut waiting, 64).await > 0 {
         life.awake().await;
-        let ready = |report: &Report| {
-            let ready = pb::ObjReadyRequest { objectid: report.object, objstoreid: shelf.store };
-            RayCall { run: report.run, ..call(Call::Ready(ready)) }
+        let objstoreid = shelf.store;
+        let told = |report: &Report| match *report {
+            Report::Ready { object, run } => {
+                let ready = pb::ObjReadyRequest { objectid: object, objstoreid };
+                RayCall { run, ..call(Call::Ready(ready)) }
+            }
+            Report::Refused { object } => {
+                let absent_at = String::new();
+                let failed = RayFetchFailedRequest { objstoreid, objectid: object, absent_at, told: true };
+                call(Call::FetchFailed(failed))
+            }
         };
-        let told = calls.batch(waiting.iter().map(ready).collect(), &["deallocated", "aliased"]).await?;
+        let told = calls.batch(waiting.iter().map(told).collect(), &["deallocated", "aliased"]).await?;
         for (report, result) in waiting.drain(..).zip(told) {
-            if result.code != 0 {
+            match report {
                 // The cluster does not count this copy, so it would never have it freed.
-                shelf.deallocate(report.object);
+                Report::Ready { object, .. } if result.code != 0 => shelf.deallocate(object),
+                Report::Ready { .. } => {}
+                Report::Refused { object } => shelf.heard_of(object),
             }
         }
     }
@@ -106,27 +117,36 @@ struct Order {
     from: String,
 }
 
-/// Fetches what is ordered, many at a time.
+/// Fetches what is ordered, many at a time. Now and then it is as if an object could not come here.
 async fn deliver(
     machine: &Machine,
     mut client: Client,
     shelf: &Shelf,
+    life: &Life,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) {
     let mut under_way = FuturesUnordered::new();
+    let mut fetched = BTreeSet::new();
     loop {
         tokio::select! {
             biased;
             order = orders.recv() => {
                 let Some(order) = order else { return };
-                under_way.push(fetch(machine, client.sibling_here(), shelf, order));
+                if !fetched.contains(&order.object) && !shelf.has(order.object) && life.refuses() {
+                    machine.witness.count("objects that a store refused");
+                    shelf.refuse(order.object);
+                } else {
+                    fetched.insert(order.object);
+                    under_way.push(fetch(machine, client.sibling_here(), shelf, order));
+                }
             }
-            Some(()) = under_way.next() => {}
+            Some(object) = under_way.next() => drop(fetched.remove(&object)),
         }
     }
 }
 
-async fn fetch(machine: &Machine, mut client: Client, shelf: &Shelf, order: Order) {
+/// Fetches one, and gives its id.
+async fn fetch(machine: &Machine, mut client: Client, shelf: &Shelf, order: Order) -> u64 {
     let Order { object, from } = &order;
     let note = |what: &str| {
         let store = shelf.store;
@@ -136,18 +156,22 @@ async fn fetch(machine: &Machine, mut client: Client, shelf: &Shelf, order: Orde
     for _ in 0..ATTEMPTS {
         tokio::time::sleep(Duration::from_millis(client.dice.random_range(1..30))).await;
         if shelf.has(order.object) {
-            return;
+            break;
         }
         match fetch_once(machine, &mut client, &order).await {
             Ok(Some(value)) => {
                 let _ = shelf.put(order.object, value, None);
-                return;
+                break;
             }
             // It is not there any more: the cluster finds that out, and orders again if it is still wanted.
-            Ok(None) => return note("is not at"),
+            Ok(None) => {
+                note("is not at");
+                break;
+            }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
+    order.object
 }
 
 /// `None`: it is not there.

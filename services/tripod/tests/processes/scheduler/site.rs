@@ -1,5 +1,6 @@
 //! A cluster, with machines of object stores and workers.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,17 @@ pub(super) struct Daemon(Child);
 
 impl Daemon {
     fn start(command: &str, endpoints: &str, flags: &[&str]) -> Self {
+        Self::start_logging(command, endpoints, flags, Stdio::inherit())
+    }
+
+    fn start_logging(command: &str, endpoints: &str, flags: &[&str], log: Stdio) -> Self {
         let process = tripod()
             .args([command, "--exit-with-parent", "--endpoints", endpoints])
             .args(flags)
             .env("TRIPOD_LOG", "warn")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .expect("starts");
         Self(process)
@@ -40,7 +46,11 @@ impl Daemon {
         serde_json::from_str(&line).expect("one line of JSON")
     }
 
-    fn runs(&mut self) -> bool {
+    pub(super) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(super) fn runs(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
 }
@@ -77,22 +87,47 @@ impl Site {
     pub(super) fn start(data: &Path, machines: usize, workers: usize) -> Self {
         let ports = reserve_ports();
         let dev = Dev::start(&ports, &data.join("nodes"), &["--restart"]);
-        let data = data.to_owned();
-        let mut site = Self { dev, machines: Vec::new(), data, ports, stores_started: 0 };
+        let mut site = Self::of(dev, ports, data);
         for _ in 0..machines {
             let machine = site.new_machine(workers);
             site.machines.push(machine);
         }
-        site.until_workers(machines * workers);
+        // Before the first process registers there is no scheduler that could be asked.
+        if machines > 0 {
+            site.until_workers(machines * workers);
+        }
         site
+    }
+
+    /// Nodes that run already, at these ports.
+    pub(super) fn of(dev: Dev, ports: ReservedPorts, data: &Path) -> Self {
+        Self { dev, machines: Vec::new(), data: data.to_owned(), ports, stores_started: 0 }
+    }
+
+    /// The same with nodes of this build, on the same data.
+    pub(super) fn upgraded(self, nodes: &Path) -> Self {
+        let Self { dev, machines, data, ports, stores_started } = self;
+        dev.end();
+        let dev = Dev::start(&ports, nodes, &[]);
+        Self { dev, machines, data, ports, stores_started }
     }
 
     /// Another machine, whose store serves and whose workers have been started.
     pub(super) fn new_machine(&mut self, workers: usize) -> Machine {
-        let host = host_of(&self.ports, self.stores_started);
-        let (store, _) = self.new_store(&host);
+        self.new_machine_with(workers, &[])
+    }
+
+    /// The same, with more flags for the store.
+    pub(super) fn new_machine_with(&mut self, workers: usize, more: &[&str]) -> Machine {
+        let host = self.next_host();
+        let (store, _) = self.new_store_with(&host, more);
         let workers = (0..workers).map(|_| self.new_worker(&host)).collect();
         Machine { host, store, workers }
+    }
+
+    /// The address of the next machine.
+    pub(super) fn next_host(&self) -> String {
+        host_of(&self.ports, self.stores_started)
     }
 
     /// Another store at a host, which serves, and its address.
@@ -116,9 +151,20 @@ impl Site {
 
     /// Another machine without workers, whose store holds no more than that.
     pub(super) fn new_small_machine(&mut self, capacity_mib: u32) -> Machine {
-        let host = host_of(&self.ports, self.stores_started);
-        let (store, _) = self.new_store_with(&host, &["--capacity-mib", &capacity_mib.to_string()]);
-        Machine { host, store, workers: Vec::new() }
+        self.new_machine_with(0, &["--capacity-mib", &capacity_mib.to_string()])
+    }
+
+    /// A store and a worker of the next machine, which have been started and may not have registered. What the worker logs
+    /// goes to that file.
+    pub(super) fn begin_machine(&mut self, log: &Path) -> Machine {
+        let host = self.next_host();
+        let folder = self.data.join(format!("s{}", self.stores_started)).display().to_string();
+        self.stores_started += 1;
+        let (endpoints, listen) = (self.dev.endpoints(1), format!("{host}:0"));
+        let store = Daemon::start("objstore", &endpoints, &["--listen", &listen, "--directory", &folder]);
+        let log = File::create(log).expect("a file").into();
+        let worker = Daemon::start_logging("worker", &endpoints, &["--host", &host], log);
+        Machine { host, store, workers: vec![worker] }
     }
 
     /// Another worker of a machine.

@@ -3,7 +3,9 @@
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use tripod_worker::value::from_obj;
 use tripod_worker::{Blob, Context, Driver, GetError, ObjectId, Task, Worker};
 
@@ -74,6 +76,50 @@ async fn tasks_whose_argument_is_larger_than_a_workers_store_are_done_at_another
         site.tasks().iter().map(|task| task["attempt"].as_u64().expect("a number")).collect();
     assert!(attempts.iter().any(|attempt| *attempt > 1), "none was begun in vain: {attempts:?}");
     drop((large, lengths));
+    site.until_empty();
+    site.assert_all_alive();
+}
+
+/// There is no room as long as others need what is there. Who waits is told after a while, and what is to be done with the
+/// object is done elsewhere; when there is room, it comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_needs_an_object_at_a_store_that_stays_full_is_told_so_and_has_it_when_there_is_room() {
+    let data = tempfile::tempdir().expect("a directory");
+    let mut site = Site::start(data.path(), 1, 1);
+    let full = ["--capacity-mib", "4", "--spill-mib", "0", "--give-up-after", "3"];
+    let full = site.new_machine_with(1, &full);
+    site.machines.push(full);
+    site.until_workers(2);
+    let (driver, far) = (site.driver(0).await, site.driver(1).await);
+    let kept = far.put(&Blob(vec![1; 3 * MIB])).await.expect("written");
+    let large = driver.put(&Blob(vec![7; 3 * MIB])).await.expect("written");
+    let adopted = far.adopt(large.id()).await.expect("it is there");
+    match far.get_within::<Blob>(&adopted, PATIENCE).await {
+        Err(error @ GetError::Store { .. }) => {
+            let (text, object) = (error.to_string(), format!("object {} ", large.id().0));
+            let parts =
+                ["answered ResourceExhausted", &object, "3 rounds of 1 s", "no room for 314", "4194304"];
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
+        other => panic!("{:?}", other.map(|Blob(bytes)| bytes.len())),
+    }
+    for _ in 0..6 {
+        let length = one(&far, Task::of("tripod.length").object(&adopted)).await;
+        assert_eq!(far.get_within::<usize>(&length, PATIENCE).await.expect("its length"), 3 * MIB);
+    }
+    drop(kept);
+    let deadline = Instant::now() + PATIENCE;
+    let Blob(bytes) = loop {
+        match far.get_within(&adopted, PATIENCE).await {
+            Ok(value) => break value,
+            // It was told a moment ago.
+            Err(GetError::Store { text, .. }) if text.contains("no room") && Instant::now() < deadline => {}
+            Err(error) => panic!("{error}"),
+        }
+        sleep(Duration::from_millis(100)).await;
+    };
+    assert_eq!(bytes.len(), 3 * MIB);
+    drop((large, adopted));
     site.until_empty();
     site.assert_all_alive();
 }

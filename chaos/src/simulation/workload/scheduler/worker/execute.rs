@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rand::RngExt as _;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tripod_proto::ray as pb;
 use tripod_proto::ray::ready_for_new_task_request::PreviousTaskInfo;
 use tripod_proto::tripod::v1::ray_call::Call;
@@ -11,6 +12,7 @@ use tripod_proto::tripod::v1::{RayCall, RayRun};
 use super::super::beat;
 use super::super::calls::{Calls, Gone, call, decrement};
 use super::super::function::{Output, Running, SLOW, holding, is_exported};
+use super::super::shelf::Refused;
 use super::super::value::Value;
 use super::Worker;
 use super::inbox::run_of;
@@ -22,6 +24,24 @@ const SLOW_MS_MAX: u64 = 600;
 /// How long an argument may take to come before the task is given back: it may have to be made again, by a task that
 /// waits behind it.
 const ARGUMENT_WAIT: Duration = Duration::from_secs(1);
+
+/// Why a task is given back that was not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Back {
+    /// An argument does not come.
+    Late,
+    /// An argument cannot come to this store, and workers of another one may be able to execute it.
+    Elsewhere,
+}
+
+impl Back {
+    fn counted(self) -> &'static str {
+        match self {
+            Self::Late => "tasks that were given back for an argument",
+            Self::Elsewhere => "tasks that were given back for workers of another store",
+        }
+    }
+}
 
 impl Worker<'_> {
     /// `version`: of the exported function that the task calls, as this worker has it now.
@@ -35,9 +55,12 @@ impl Worker<'_> {
         beat::good(&mut self.standing.clone()).await;
         let run = run_of(&request);
         let task = request.task.clone().unwrap_or_default();
-        let Some(arguments) = self.arguments(&task).await? else {
-            self.machine.witness.count("tasks that were given back for an argument");
-            return self.give_back(&mut calls, self.inbox.give_back_all(run), true).await;
+        let arguments = match self.arguments(&task, request.elsewhere).await? {
+            Ok(arguments) => arguments,
+            Err(why) => {
+                self.machine.witness.count(why.counted());
+                return self.give_back(&mut calls, self.inbox.give_back_all(run), true).await;
+            }
         };
         let name = String::from_utf8_lossy(&task.name).into_owned();
         let (id, RayRun { operationid, attempt }) = (self.id, run);
@@ -67,14 +90,13 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// `None`: one of them does not come.
-    async fn arguments(&self, task: &pb::Task) -> Result<Option<Vec<Value>>, Gone> {
+    async fn arguments(&self, task: &pb::Task, elsewhere: bool) -> Result<Result<Vec<Value>, Back>, Gone> {
         let mut arguments = Vec::new();
         for argument in &task.arg {
             arguments.push(match &argument.obj {
-                None => match tokio::time::timeout(ARGUMENT_WAIT, self.shelf.get(argument.id)).await {
-                    Ok(got) => got?,
-                    Err(_) => return Ok(None),
+                None => match self.argument(argument.id, elsewhere).await? {
+                    Ok(got) => got,
+                    Err(why) => return Ok(Err(why)),
                 },
                 Some(value) => {
                     let data = value.int_data.as_ref().map(|int| int.data).unwrap_or_default();
@@ -82,7 +104,20 @@ impl Worker<'_> {
                 }
             });
         }
-        Ok(Some(arguments))
+        Ok(Ok(arguments))
+    }
+
+    async fn argument(&self, object: u64, elsewhere: bool) -> Result<Result<Value, Back>, Gone> {
+        let late = Instant::now() + ARGUMENT_WAIT;
+        match timeout_at(late, self.shelf.get(object)).await {
+            Ok(Ok(Err(Refused))) if elsewhere => return Ok(Err(Back::Elsewhere)),
+            // Where nobody else can execute it a worker would fail it. That its store has no such object is only for
+            // a while here, and what a task makes must not depend on it.
+            Ok(Ok(Err(Refused))) => sleep_until(late).await,
+            Ok(got) => return Ok(got?.map_err(|Refused| Back::Late)),
+            Err(_) => {}
+        }
+        Ok(Err(Back::Late))
     }
 
     /// Writes the results. What is to be told of them, and that the task has ended.

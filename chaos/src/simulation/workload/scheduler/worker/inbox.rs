@@ -29,6 +29,8 @@ struct Queue {
     items: VecDeque<Item>,
     /// The last attempt of each operation that came.
     seen: BTreeMap<u64, u32>,
+    /// The highest number of an import that was queued.
+    imported: Option<u64>,
     begun: Vec<Begun>,
 }
 
@@ -57,9 +59,17 @@ impl Inbox {
         }
     }
 
-    pub(super) fn import(&self, implementation: String) {
-        self.queue.lock().items.push_back(Item::Import(implementation));
+    /// Queues an import. One that an earlier leader sends late must not replace what came after it: exports come in the
+    /// order of their numbers. Whether it was not late.
+    pub(super) fn import(&self, implementation: String, number: Option<u64>) -> bool {
+        let mut queue = self.queue.lock();
+        if number.is_some() && number <= queue.imported {
+            return false;
+        }
+        queue.imported = number.or(queue.imported);
+        queue.items.push_back(Item::Import(implementation));
         self.changed.notify_one();
+        true
     }
 
     /// The next item, once nothing runs but what waits.
@@ -163,6 +173,14 @@ mod tests {
     }
 
     #[test]
+    fn an_import_that_is_not_above_those_before_it_is_left_alone() {
+        let inbox = Inbox::default();
+        let numbers = [Some(0), Some(2), Some(0), Some(2), None, Some(1), Some(3)];
+        let taken = numbers.map(|number| inbox.import("f".to_owned(), number));
+        assert_eq!(taken, [true, true, false, false, true, false, true]);
+    }
+
+    #[test]
     fn what_waits_lets_others_begin_and_gives_back_what_is_behind_it() {
         let inbox = Inbox::default();
         for attempt in [2, 2, 1] {
@@ -172,7 +190,7 @@ mod tests {
         assert_eq!(inbox.next().now_or_never(), Some(Item::Task(Box::new(request(7, 2)))));
         assert_eq!(inbox.next().now_or_never(), None, "one runs");
         assert_eq!(inbox.waits(run(7, 2)), [run(8, 1)]);
-        inbox.import("f".to_owned());
+        assert!(inbox.import("f".to_owned(), Some(0)));
         inbox.task(request(9, 1));
         assert_eq!(inbox.next().now_or_never(), Some(Item::Import("f".to_owned())));
         assert_eq!(inbox.next().now_or_never(), Some(Item::Task(Box::new(request(9, 1)))));

@@ -60,7 +60,8 @@ pub(super) async fn live(machine: &Machine, store_port: u16, client: Client, lif
     let Some(port) = port else { return };
     let Ok(incoming) = network::connections(port, life.end()).await else { return };
     let inbox = Arc::new(Inbox::default());
-    let service = Service { worker: id, inbox: Arc::clone(&inbox), life: life.clone() };
+    let witness = machine.witness.clone();
+    let service = Service { worker: id, inbox: Arc::clone(&inbox), life: life.clone(), witness };
     let server = Server::builder()
         .add_service(WorkerServiceServer::new(service.clone()))
         .add_service(RayPeerServer::new(service));

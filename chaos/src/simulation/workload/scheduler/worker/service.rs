@@ -11,6 +11,7 @@ use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, RayTol
 
 use super::super::life::{Fate, Life};
 use super::inbox::Inbox;
+use crate::simulation::witness::Witness;
 
 /// The service of one life of a worker.
 #[derive(Clone)]
@@ -18,6 +19,7 @@ pub(super) struct Service {
     pub(super) worker: u64,
     pub(super) inbox: Arc<Inbox>,
     pub(super) life: Life,
+    pub(super) witness: Witness,
 }
 
 impl Service {
@@ -26,13 +28,33 @@ impl Service {
         if request.workerid != Some(self.worker) {
             return Err(Status::failed_precondition(format!("this is worker {}", self.worker)));
         }
+        self.again(&request, Inbox::task);
         self.inbox.task(request);
         Ok(())
     }
 
     fn import(&self, request: pb::ImportFunctionRequest) {
-        let implementation = request.function.unwrap_or_default().implementation;
-        self.inbox.import(String::from_utf8_lossy(&implementation).into_owned());
+        let witness = self.witness.clone();
+        self.again(&request, move |inbox, request| {
+            if !take_import(inbox, request) {
+                witness.count("imports that came too late");
+            }
+        });
+        take_import(&self.inbox, request);
+    }
+
+    /// Now and then an order comes once more, when much may have happened.
+    fn again<M: Clone + Send + 'static>(&self, order: &M, take: impl FnOnce(&Inbox, M) + Send + 'static) {
+        let Some(after) = self.life.comes_again() else { return };
+        let (inbox, life, order) = (Arc::clone(&self.inbox), self.life.clone(), order.clone());
+        tokio::spawn(async move {
+            let end = life.end();
+            tokio::select! {
+                biased;
+                () = end => {}
+                () = async { tokio::time::sleep(after).await; life.awake().await } => take(&inbox, order),
+            }
+        });
     }
 
     fn one(&self, order: RayOrder) -> Result<(), Status> {
@@ -59,6 +81,11 @@ impl Service {
         }
         told
     }
+}
+
+fn take_import(inbox: &Inbox, request: pb::ImportFunctionRequest) -> bool {
+    let implementation = request.function.unwrap_or_default().implementation;
+    inbox.import(String::from_utf8_lossy(&implementation).into_owned(), request.exportid)
 }
 
 #[tonic::async_trait]
