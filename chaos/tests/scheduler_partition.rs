@@ -76,7 +76,7 @@ async fn living(scheduler: &Scheduler) -> Vec<u64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f18_a_leader_in_the_minority_changes_nothing_and_workers_of_both_sides_go_on_without_it() {
     let data = tempfile::tempdir().unwrap();
-    let options = ClusterOptions::tripod().unwrap().with_args(["--feature-level-max", "3"]);
+    let options = ClusterOptions::tripod().unwrap();
     let mut cluster = Cluster::start(ClusterOptions { proxied: true, ..options }).await.unwrap();
     cluster.wait_until_ready().await.unwrap();
     let peers = Peers::start_all(&cluster, data.path()).unwrap();

@@ -315,6 +315,8 @@ mod tests {
         check_golden("level2/identity.json", 2, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(3)) };
         check_golden("level3/identity.json", 3, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(4)) };
+        check_golden("level4/identity.json", 4, &expected);
     }
 
     #[test]

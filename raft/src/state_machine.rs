@@ -262,7 +262,7 @@ impl StateMachine {
 
     fn decode_command(&self, payload: &[u8]) -> Result<Envelope, String> {
         let envelope: Envelope = codec::decode(payload).map_err(|error| error.to_string())?;
-        let (needs, supported) = (envelope.command.needs(), self.shared.level_max);
+        let (needs, supported) = (envelope.command.needs_at(level::FIRST), self.shared.level_max);
         if needs > supported {
             return Err(format!("it needs feature level {needs}, this build supports {supported} at most"));
         }
@@ -287,7 +287,7 @@ impl StateMachine {
                     let context =
                         ApplyContext { index: LogIndex(id.index), term: Term(id.leader_id.term), now_ms };
                     let before = machine.state.now_ms();
-                    let note = Note::of(&envelope.command);
+                    let note = Note::of(&envelope.command, machine.state.level());
                     let outcome = machine.state.apply(&context, envelope);
                     machine.levels.take(note, id.index, &outcome.reply);
                     effects.extend(outcome.effects);

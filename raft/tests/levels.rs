@@ -247,7 +247,7 @@ async fn a_node_that_was_given_a_snapshot_holds_the_pin_as_those_who_saw_it_in_t
     cluster.stop().await;
 }
 
-/// The level before this build's newest.
+/// The level before that of schedulers.
 const SECOND: FeatureLevel = FeatureLevel(2);
 
 fn register_store(scope: Scope) -> Command {
@@ -278,7 +278,7 @@ async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_w
 
     // A build of level 2 is told, by its own directory.
     eventually("a directory that says what it needs", || {
-        identity(&cluster, follower).contains("\"level\": 3").then_some(())
+        identity(&cluster, follower).contains(&format!("\"level\": {NEWEST}")).then_some(())
     })
     .await;
     cluster.stop_node(follower).await;

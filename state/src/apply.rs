@@ -37,6 +37,7 @@ impl State {
 
     fn execute(&mut self, context: &ApplyContext, command: Command, effects: &mut Vec<Effect>) -> Reply {
         let (command, retried) = command.unmarked();
+        let level = self.level();
         match command {
             Command::Retried(_) => unreachable!("the mark was taken off"),
             Command::Job(command) => self.apply_job(context, command, effects),
@@ -53,11 +54,11 @@ impl State {
                 self.jobs.turn(command.scope(), context, effects, |turn| turn.runtime(command))
             }
             Command::Ray(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.ray(command))
+                self.jobs.turn(command.scope(), context, effects, |turn| turn.ray(level, command))
             }
             Command::Session(command) => self.sessions.apply(context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
-            Command::Level(command) => self.apply_level(&command),
+            Command::Level(command) => self.apply_level(&command, effects),
         }
     }
 }

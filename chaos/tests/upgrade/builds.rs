@@ -15,8 +15,8 @@ const OLD: &str = "TRIPOD_OLD_BIN";
 pub(crate) enum Build {
     /// It supports feature level 1 only.
     Before,
-    /// This one, as one that supports feature level 2 only.
-    Second,
+    /// This one, as one that supports feature levels up to this one only.
+    UpTo(u32),
     This,
 }
 
@@ -66,7 +66,7 @@ impl Builds {
         };
         match (build, &self.before) {
             (Build::This, _) => write(&self.this, ""),
-            (Build::Second, _) => write(&self.this, "--feature-level-max 2"),
+            (Build::UpTo(level), _) => write(&self.this, &format!("--feature-level-max {level}")),
             (Build::Before, Some(real)) => write(real, ""),
             (Build::Before, None) => write(&self.this, "--feature-level-max 1"),
         }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tonic::Code;
 use tripod_chaos::cluster::{Cluster, find_tripod};
 use tripod_client::{Client, Config, Error, Scheduler};
+use tripod_proto::ray::{ExportReusableVariableRequest, Function, ReusableVar};
 
 use crate::builds::{Build, Builds};
 use crate::counting::Counting;
@@ -99,7 +100,7 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
             counting.go_on(BETWEEN).await;
         }
     }
-    wait_for_level(&all, 3).await;
+    wait_for_level(&all, 4).await;
     done(&all, &note).await;
     assert_eq!(done(&all, &["job", "show", "default"]).await["note"], "team blue");
     counting.go_on(BETWEEN).await;
@@ -128,7 +129,7 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
         unpinned["members"].as_array().unwrap().iter().all(|member| member["pinned"].is_null()),
         "{unpinned}"
     );
-    wait_for_level(&all, 3).await;
+    wait_for_level(&all, 4).await;
     done(&all, &note).await;
     assert_equal_digests(&all).await;
 }
@@ -155,7 +156,7 @@ async fn is_too_early(endpoints: &[String]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_when_none_is_left() {
-    let builds = Builds::all(Build::Second);
+    let builds = Builds::all(Build::UpTo(2));
     let mut cluster = Cluster::start(builds.options()).await.unwrap();
     let all = cluster.endpoints();
     wait_for_level(&all, 2).await;
@@ -169,7 +170,7 @@ async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_w
     }
     // It waits for the level, which rises by itself.
     register(&all, PATIENCE).await.unwrap();
-    wait_for_level(&all, 3).await;
+    wait_for_level(&all, 4).await;
     counting.go_on(BETWEEN).await;
     nobody_diverged(&cluster);
 
@@ -179,7 +180,7 @@ async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_w
     let members = pinned["members"].as_array().unwrap();
     assert!(pinned["level"] == 2 && members.iter().all(|member| member["back_to"] == 2), "{pinned}");
     for node in 1..=3 {
-        restart_as(&mut cluster, &builds, node, Build::Second).await;
+        restart_as(&mut cluster, &builds, node, Build::UpTo(2)).await;
         counting.go_on(BETWEEN).await;
     }
     done(&all, &["job", "create", WORK, "--tasks", "1"]).await;
@@ -187,6 +188,64 @@ async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_w
     done(&all, &["job", "note", WORK, "team red"]).await;
     counting.stop_and_check(&all).await;
     assert_equal_digests(&all).await;
+}
+
+/// Exports something to the workers of the job, of one name.
+async fn export(scheduler: &Scheduler, body: u64) {
+    let initializer = Some(Function { implementation: body.to_le_bytes().to_vec().into() });
+    let variable = ReusableVar { name: b"v".as_slice().into(), initializer, reinitializer: None };
+    let message = ExportReusableVariableRequest { reusable_variable: Some(variable) };
+    scheduler.export_variable(message).await.unwrap();
+}
+
+async fn exports(endpoints: &[String]) -> u64 {
+    let shown = done(endpoints, &["ray", "status", "--job", WORK]).await;
+    shown["exports"].as_u64().unwrap_or_else(|| panic!("{shown}"))
+}
+
+/// The level changes what commands mean, under the scheduler that is there, and back again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scheduler_of_level_3_goes_on_by_the_rules_of_level_4_with_the_last_node_and_back() {
+    let builds = Builds::all(Build::UpTo(3));
+    let mut cluster = Cluster::start(builds.options()).await.unwrap();
+    let all = cluster.endpoints();
+    wait_for_level(&all, 3).await;
+    done(&all, &["job", "create", WORK, "--tasks", "1"]).await;
+    let config = Config { timeout: PATIENCE, ..Config::new(all.clone()) };
+    let scheduler = Scheduler::new(Client::new(&config).unwrap(), WORK, rand::random(), PATIENCE);
+    scheduler.register_store("127.0.0.1:7750").await.unwrap();
+    let counting = Counting::start(&all, COUNTERS);
+    let mut bodies = 0..;
+    let mut export_some = async || {
+        for body in bodies.by_ref().take(5) {
+            export(&scheduler, body).await;
+        }
+    };
+    export_some().await;
+    for node in 1..=3 {
+        restart_as(&mut cluster, &builds, node, Build::This).await;
+        counting.go_on(BETWEEN).await;
+        if node < 3 {
+            export_some().await;
+        }
+    }
+    wait_for_level(&all, 4).await;
+    export_some().await;
+    assert_eq!(exports(&all).await, 1, "of fifteen the last");
+    nobody_diverged(&cluster);
+
+    let pinned = done(&all, &["level", "pin", "3"]).await;
+    let members = pinned["members"].as_array().unwrap();
+    assert!(pinned["level"] == 3 && members.iter().all(|member| member["back_to"] == 3), "{pinned}");
+    for node in 1..=3 {
+        restart_as(&mut cluster, &builds, node, Build::UpTo(3)).await;
+        counting.go_on(BETWEEN).await;
+    }
+    export_some().await;
+    assert_eq!(exports(&all).await, 6);
+    counting.stop_and_check(&all).await;
+    assert_equal_digests(&all).await;
+    nobody_diverged(&cluster);
 }
 
 /// While clients write no two nodes are at one index for long, so what is compared is what the nodes compare.

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use tripod_state::ids::{JobId, Sequence, Term, TimeMs};
 use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, OrderId, StoreId, WorkerId};
 use tripod_state::ray::{
-    Answer, Argument, Assignment, Command as Ray, Decision, Origin, Peer, Previous, Registration, Request,
-    Role, Run, Stamp, Task, TaskCall, TaskOptions,
+    Answer, Argument, Assignment, Command as Ray, Decision, Order, Origin, Peer, Previous, Registration,
+    Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 use tripod_state::{Command, Scope};
 
@@ -21,6 +21,9 @@ const WORKER: WorkerId = WorkerId(1);
 const OTHER: WorkerId = WorkerId(2);
 const DEAD: WorkerId = WorkerId(3);
 const DEAD_DRIVER: WorkerId = WorkerId(4);
+
+/// Tasks that a worker may have at a time.
+const SLOTS: u32 = 4;
 
 /// What is asked of the scheduler of a log.
 struct Talk<'a>(&'a mut Log);
@@ -116,6 +119,27 @@ pub(super) fn add_to(log: &mut Log) {
     log.state.ray(JOB).expect("it began").check().expect("the books balance");
 }
 
+/// Goes on at level 4: a worker whose slots are all taken is given what it waits for, and a variable is exported again.
+pub(super) fn go_on(log: &mut Log) {
+    let mut talk = Talk(log);
+    for _ in 0..6 {
+        let needed = talk.submit("f", Vec::new())[0];
+        talk.ask(Request::Get { worker: WORKER, object: needed });
+        talk.idle(WORKER, None);
+        talk.assign();
+    }
+    talk.idle(WORKER, None);
+    let ray = talk.0.state.ray(JOB).expect("it began");
+    let imports = ray.orders(None, usize::MAX).into_iter();
+    let imports = imports.filter(|(_, order)| matches!(order, Order::Import { .. })).map(|(id, _)| id);
+    let orders = imports.collect();
+    talk.lead(Decision::Done { orders });
+    for body in [b"w", b"x"] {
+        talk.ask(Request::ExportVariable { name: name("v"), body: Bytes::from_static(body) });
+    }
+    log.state.ray(JOB).expect("it began").check().expect("the books balance");
+}
+
 fn peers(talk: &mut Talk<'_>) {
     for host in 1..=3 {
         talk.ask(Request::RegisterStore { address: format!("10.0.0.{host}:7750") });
@@ -123,7 +147,7 @@ fn peers(talk: &mut Talk<'_>) {
     let workers = [(1, Role::Worker), (2, Role::Worker), (3, Role::Worker)];
     for (host, role) in [(1, Role::Driver)].into_iter().chain(workers).chain([(1, Role::Driver)]) {
         let (host, store, attributed) = (format!("10.0.0.{host}"), String::new(), role == Role::Driver);
-        let wanted = Registration { host, store, role, attributed, extended: true, slots: 4 };
+        let wanted = Registration { host, store, role, attributed, extended: true, slots: SLOTS };
         talk.ask(Request::RegisterWorker(wanted));
     }
     for worker in [WORKER, OTHER, DEAD] {
@@ -271,4 +295,19 @@ fn the_scheduler_in_the_snapshot_has_a_record_of_every_kind() {
     ] {
         assert!(parts.iter().any(|part| part.contains(word)), "no {word}: {parts:#?}");
     }
+}
+
+#[test]
+fn the_scheduler_of_level_4_has_what_that_level_brought() {
+    let log = super::state::level_4();
+    let ray = log.state.ray(JOB).expect("it began");
+    let held = ray.worker(WORKER).expect("it lives").running.len();
+    assert!(held > SLOTS as usize, "{held}");
+    let records: Vec<String> = log.state.records().map(|record| format!("{record:?}")).collect();
+    let beside = format!("Record(SchedulerPart(Beside(WorkerId({}), {}", WORKER.0, held + 1);
+    assert!(records.iter().any(|record| record.starts_with(&beside)), "no {beside}: {records:#?}");
+    let of_variable = |body: &str| format!(r#"Some(FunctionName(b"v")), b"{body}")))"#);
+    let exported = |body: &str| records.iter().any(|record| record.ends_with(&of_variable(body)));
+    // As it was, as workers are still to be told it, and as it is.
+    assert_eq!(["v", "w", "x"].map(exported), [false, true, true], "{records:#?}");
 }

@@ -1,7 +1,7 @@
 //! What came with level 3: the scheduler of tasks and objects.
 
 use bytes::Bytes;
-use tripod_state::ids::{JobId, NodeId, Sequence, Term, TimeMs};
+use tripod_state::ids::{FeatureLevel, JobId, NodeId, Sequence, Term, TimeMs};
 use tripod_state::ray::ids::{
     Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
 };
@@ -235,7 +235,7 @@ fn of_bounds() -> Vec<Refusal> {
 }
 
 /// Raises the level of a log with these members.
-pub(super) fn raise(members: u64) -> Command {
+pub(super) fn raise(to: u32, members: u64) -> Command {
     let heard = (1..=members).map(NodeId).collect();
-    Command::Level(level::Command::Raise { to: tripod_state::ids::FeatureLevel(3), heard })
+    Command::Level(level::Command::Raise { to: FeatureLevel(to), heard })
 }

@@ -218,7 +218,7 @@ fn a_snapshot_of_level_2_stays_as_it_is() {
 /// What the commands of level 3 make of it: a scheduler of the first job.
 pub(super) fn level_3() -> Log {
     let mut log = level_2();
-    log.apply(schedulers::raise(4));
+    log.apply(schedulers::raise(3, 4));
     scheduler_state::add_to(&mut log);
     log
 }
@@ -228,6 +228,21 @@ fn a_snapshot_of_level_3_stays_as_it_is() {
     let log = level_3();
     assert_eq!(log.state.level(), FeatureLevel(3));
     check("level3/state.snap", &header(&log), &log);
+}
+
+/// What commands of level 3 make of it by the rules of level 4, which has none of its own.
+pub(super) fn level_4() -> Log {
+    let mut log = level_3();
+    log.apply(schedulers::raise(4, 4));
+    scheduler_state::go_on(&mut log);
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_4_stays_as_it_is() {
+    let log = level_4();
+    assert_eq!(log.state.level(), FeatureLevel(4));
+    check("level4/state.snap", &header(&log), &log);
 }
 
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
@@ -246,7 +261,9 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     }
     let told = refusal(&level_3(), 2).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 3"), "{told}");
-    for (log, level_max) in [(level_2(), 2), (level_2(), 3), (level_3(), 3)] {
+    let told = refusal(&level_4(), 3).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 4"), "{told}");
+    for (log, level_max) in [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4), (level_4(), 4)] {
         assert_eq!(refusal(&log, level_max), None);
     }
 }

@@ -29,13 +29,14 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    pub(crate) fn of(command: &Command) -> Self {
+    /// `level`: at which it is applied.
+    pub(crate) fn of(command: &Command, level: FeatureLevel) -> Self {
         let pin = match command {
             Command::Level(Change::Pin { level, .. }) => Some(Some(*level)),
             Command::Level(Change::Unpin { .. }) => Some(None),
             _ => None,
         };
-        Self { needs: command.needs(), pin }
+        Self { needs: command.needs_at(level), pin }
     }
 }
 
@@ -100,11 +101,30 @@ mod tests {
         let mut levels = AppliedLevels::behind_snapshot(None);
         assert!(levels.inherit(one) && levels.pin == one && !levels.may_lack_pin());
         let mut lifted = AppliedLevels::behind_snapshot(None);
-        lifted.take(Note::of(&Command::Level(Change::Unpin { by: String::new() })), 9, &done);
+        lifted.take(Note::of(&Command::Level(Change::Unpin { by: String::new() }), level::FIRST), 9, &done);
         assert!(!lifted.inherit(one) && lifted.pin.is_none());
         let mut free = AppliedLevels::behind_snapshot(None);
         assert!(!free.inherit(None) && !free.may_lack_pin(), "it has asked");
         assert!(!AppliedLevels::behind_snapshot(one).may_lack_pin());
+    }
+
+    /// What was applied by the rules of a level is not for builds that do not know them, whatever it is.
+    #[test]
+    fn an_older_build_may_have_the_directory_when_a_snapshot_covers_what_was_applied_at_the_level() {
+        let mut levels = AppliedLevels::default();
+        let ([three, four], done) = ([3, 4].map(FeatureLevel), Ok(Answer::Done));
+        let open = Command::Session(tripod_state::session::Command::Open);
+        let raise = Command::Level(Change::Raise { to: four, heard: Vec::new() });
+        let pin = Command::Level(Change::Pin { level: three, by: String::new() });
+        for (index, command, level) in
+            [(5, &open, three), (6, &raise, three), (7, &open, four), (8, &pin, four)]
+        {
+            levels.take(Note::of(command, level), index, &done);
+        }
+        levels.take(Note::of(&open, three), 9, &done);
+        assert_eq!(levels.newest_above(three), 8);
+        assert_eq!(levels.needed_behind(Some(7), three), four);
+        assert_eq!(levels.needed_behind(Some(8), three), three);
     }
 
     #[test]
@@ -112,13 +132,13 @@ mod tests {
         let mut levels = AppliedLevels::default();
         let (two, done) = (FeatureLevel(2), Ok(Answer::Done));
         let pin = Command::Level(Change::Pin { level: level::FIRST, by: String::new() });
-        levels.take(Note::of(&pin), 7, &done);
+        levels.take(Note::of(&pin, two), 7, &done);
         assert_eq!((levels.pin, levels.newest_above(level::FIRST)), (Some(level::FIRST), 7));
         assert_eq!(levels.needed_behind(None, level::FIRST), two);
         assert_eq!(levels.needed_behind(Some(6), level::FIRST), two);
         assert_eq!(levels.needed_behind(Some(7), level::FIRST), level::FIRST);
         assert_eq!(levels.needed_behind(Some(7), two), two);
-        let unpin = Note::of(&Command::Level(Change::Unpin { by: String::new() }));
+        let unpin = Note::of(&Command::Level(Change::Unpin { by: String::new() }), level::FIRST);
         levels.take(unpin, 8, &Err(level::Refusal::NotAbove { asked: two, level: two }.into()));
         assert_eq!(levels.pin, Some(level::FIRST), "it was refused");
         levels.take(unpin, 9, &done);

@@ -68,6 +68,27 @@ class Turns(unittest.TestCase):
         self.assertTrue(done[0].wait(60))
         self.assertEqual(self.log, list(range(19, -1, -1)))
 
+    def test_a_task_that_would_wait_fails_when_there_is_no_thread_for_others(self):
+        def no_thread():
+            raise RuntimeError("can't start new thread")
+
+        turn, log = Turn(no_thread), []
+
+        def waits():
+            try:
+                with turn.pausing():
+                    log.append("waits")
+            except RuntimeError as error:
+                log.append(str(error))
+
+        turn.put([waits, lambda: log.append("next"), None])
+        while (item := turn.take()) is not None:
+            self.assertTrue(turn._busy, "it has the turn")
+            item()
+            self.assertTrue(turn._busy, "it has the turn still")
+            turn.done()
+        self.assertEqual(log, ["can't start new thread", "next"])
+
     def test_nothing_begins_while_it_is_not_allowed(self):
         allowed = threading.Event()
         self.turn.set_allowed(allowed.is_set)

@@ -147,7 +147,19 @@ pub(crate) fn export_variable(request: &pb::ExportReusableVariableRequest) -> Re
     if variable.name.is_empty() {
         return Err(status::invalid("reusable_variable.name: it is empty"));
     }
-    Ok(Request::ExportVariable { name: FunctionName(variable.name.clone()), body: opaque(variable) })
+    Ok(Request::ExportVariable { name: FunctionName(replaced_by(variable)), body: opaque(variable) })
+}
+
+/// How what makes a variable begins, in the languages of ours: each language's workers have variables of their own.
+const LANGUAGES: [&[u8]; 2] = [b"TPV1", b"TRV1"];
+
+/// Variables of one name replace each other, those of one language.
+fn replaced_by(variable: &pb::ReusableVar) -> Bytes {
+    let maker = variable.initializer.as_ref().map_or(&[][..], |initializer| &initializer.implementation);
+    match LANGUAGES.iter().find(|language| maker.starts_with(language)) {
+        Some(language) => [language, &b":"[..], &variable.name].concat().into(),
+        None => variable.name.clone(),
+    }
 }
 
 fn opaque(message: &impl prost::Message) -> Bytes {
@@ -197,6 +209,23 @@ mod tests {
         assert!(refused.message().contains("1048576"), "{refused}");
         let none = submit(pb::SubmitTaskRequest::default(), TaskOptions::default(), None);
         assert_eq!(none.unwrap_err().code(), Code::InvalidArgument);
+    }
+
+    /// Workers leave variables of other languages alone, so one of another language must not end theirs.
+    #[test]
+    fn variables_of_one_name_are_replaced_within_their_language() {
+        let named = |maker: &'static [u8]| {
+            let initializer = Some(pb::Function { implementation: maker.into() });
+            let variable = pb::ReusableVar { name: b"v".as_slice().into(), initializer, reinitializer: None };
+            let request = pb::ExportReusableVariableRequest { reusable_variable: Some(variable) };
+            match export_variable(&request) {
+                Ok(Request::ExportVariable { name, .. }) => name.0,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(named(b"TPV1one"), named(b"TPV1two"));
+        assert_ne!(named(b"TPV1one"), named(b"TRV1one"));
+        assert_eq!(named(b"of 2016"), b"v".as_slice());
     }
 
     #[test]

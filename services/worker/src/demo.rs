@@ -15,6 +15,7 @@
 //! | `tripod.fibonacci` | n | the n-th number, by tasks that submit tasks |
 //! | `tripod.get` | ids of objects | how many they are, after it has got all of them |
 //! | `tripod.wait` | ids of objects | how many they are, when all are decided |
+//! | `tripod.nest` | n | n, by as many tasks within each other, each of which waits for the next |
 //! | `tripod.forward` | a function's name and a number | another task's result, as its own |
 
 use std::time::Duration;
@@ -60,6 +61,7 @@ pub fn add_to(worker: Worker) -> Worker {
         .full("tripod.fibonacci", 1, fibonacci)
         .full("tripod.get", 1, |context, arguments| with_all(context, arguments, get_all))
         .full("tripod.wait", 1, |context, arguments| with_all(context, arguments, wait_for_all))
+        .full("tripod.nest", 1, nest)
         .full("tripod.forward", 1, forward)
 }
 
@@ -88,6 +90,17 @@ fn fibonacci(context: &Context, arguments: &[Obj]) -> Result<Vec<Output>, String
     let sum = Task::of("tripod.add").object(&part(number - 1)?).object(&part(number - 2)?);
     // Whoever wants the number waits for it; this task does not.
     Ok(vec![Output::Object(one_of(context, &sum)?)])
+}
+
+fn nest(context: &Context, arguments: &[Obj]) -> Result<Vec<Output>, String> {
+    let [depth] = arguments else { return Err("it takes 1 argument".to_owned()) };
+    let depth: u64 = from_obj(depth).map_err(|error| error.to_string())?;
+    if depth == 0 {
+        return Ok(vec![Output::of(&0)?]);
+    }
+    let inner = Task::of("tripod.nest").arg(&(depth - 1)).map_err(|error| error.to_string())?;
+    let inner: u64 = context.get(&one_of(context, &inner)?).map_err(|error| error.to_string())?;
+    Ok(vec![Output::of(&(inner + 1))?])
 }
 
 fn forward(context: &Context, arguments: &[Obj]) -> Result<Vec<Output>, String> {

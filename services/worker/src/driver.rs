@@ -95,8 +95,9 @@ impl Driver {
 
     /// Exports the value of a reusable variable. Every worker that declares the variable as exported
     /// ([`crate::Reusable::exported`]) has the value ahead of the tasks that are submitted when this has returned, also a
-    /// worker that comes later. Of several exports of a name the last counts; but the cluster keeps all of them, so a
-    /// value that is large or changes often is better put, and given to tasks as an argument.
+    /// worker that comes later. Of several exports of a name the last counts, and from feature level 4 on the cluster keeps
+    /// no other one. Every worker is sent it, so a value that is large and that few tasks need is better put, and given to
+    /// them as an argument.
     ///
     /// # Errors
     /// [`ExportError`].

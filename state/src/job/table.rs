@@ -65,6 +65,16 @@ impl Table {
         }
     }
 
+    /// Does something to the schedulers of all jobs that have one; those for which it says that it changed something.
+    pub(crate) fn change_schedulers(&mut self, change: impl Fn(&mut Ray) -> bool) -> Vec<JobId> {
+        let with: Vec<JobId> = self.iter().filter(|job| job.ray.is_some()).map(|job| job.id).collect();
+        let changed = with.into_iter().filter(|job| {
+            let job = self.jobs.get_mut(job).expect("it was just found");
+            Arc::make_mut(job).ray.as_deref_mut().is_some_and(&change)
+        });
+        changed.collect()
+    }
+
     /// `wanted`: name, spec and service incarnation.
     pub(crate) fn create(
         &mut self,

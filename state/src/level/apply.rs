@@ -1,9 +1,10 @@
 //! The commands about the level, and what a command is refused for that comes too early.
 
-use crate::command::{Answer, Command as AnyCommand, Reply};
+use crate::command::{Answer, Command as AnyCommand, Effect, Reply};
 use crate::fault::Fault;
 use crate::ids::{FeatureLevel, JobName};
-use crate::level::{Command, FIRST, Kind, Refusal};
+use crate::level::{Command, FIRST, Kind, Refusal, Rule};
+use crate::ray::Ray;
 use crate::state::State;
 
 /// Jobs that a refusal names.
@@ -57,7 +58,7 @@ impl State {
         Err(Refusal::Notes { needs, count: self.notes.len() as u64, jobs })
     }
 
-    pub(crate) fn apply_level(&mut self, command: &Command) -> Reply {
+    pub(crate) fn apply_level(&mut self, command: &Command, effects: &mut Vec<Effect>) -> Reply {
         match command {
             Command::Raise { to, heard } => {
                 let level = self.level();
@@ -68,6 +69,11 @@ impl State {
                     return Err(Refusal::NotHeard { node }.into());
                 }
                 self.levels.level = *to;
+                if Rule::RoomBesideWaiting.holds_at(*to) {
+                    // What has taken all slots may wait already, and would not say so again.
+                    let changed = self.jobs.change_schedulers(Ray::make_room_beside_waiting);
+                    effects.extend(changed.into_iter().map(|job| Effect::RayChanged { job }));
+                }
             }
             Command::Pin { level: to, .. } => {
                 let level = self.level();
@@ -76,6 +82,9 @@ impl State {
                 }
                 self.fits(*to)?;
                 self.levels.level = *to;
+                if !Rule::RoomBesideWaiting.holds_at(*to) {
+                    self.jobs.change_schedulers(Ray::keep_within_slots);
+                }
             }
             Command::Unpin { .. } => {}
         }

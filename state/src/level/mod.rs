@@ -9,11 +9,13 @@
 //! | module | what |
 //! |---|---|
 //! | `table` | every kind of command, and the level that it needs |
+//! | `rule` | what commands mean otherwise from a level on |
 //! | `apply` | the commands about the level, and what keeps it from being lowered |
 //! | `refusal` | why a command was refused |
 
 mod apply;
 mod refusal;
+mod rule;
 mod table;
 
 use serde::{Deserialize, Serialize};
@@ -21,12 +23,13 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{FeatureLevel, NodeId};
 
 pub use refusal::Refusal;
+pub use rule::Rule;
 pub use table::Kind;
 
 /// The level of builds that knew no levels.
 pub const FIRST: FeatureLevel = FeatureLevel(1);
 /// The highest level that a node of this build supports unless it is told otherwise.
-pub const NEWEST: FeatureLevel = FeatureLevel(3);
+pub const NEWEST: FeatureLevel = FeatureLevel(4);
 
 /// What changes the level. These commands are part of level 2 and are proposed only when all members support
 /// that, whatever level is in force; so they are never stamped, and no reply to one is remembered.

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ids::TimeMs;
+use crate::ids::{FeatureLevel, TimeMs};
+use crate::level::Rule;
 use crate::ray::Ray;
+use crate::ray::apply::Moment;
 use crate::ray::command::{Origin, Role, TaskCall};
 use crate::ray::ids::{ObjectId, OperationId, StoreId, WorkerId};
 use crate::ray::object::Object;
@@ -18,6 +20,7 @@ use crate::ray::view::{Creator, Reason};
 pub(crate) struct Act<'a> {
     pub(crate) ray: &'a mut Ray,
     pub(crate) now: TimeMs,
+    level: FeatureLevel,
     /// Objects that lost their last copy.
     pub(crate) lost: VecDeque<ObjectId>,
     /// Objects without a copy that a process put.
@@ -37,9 +40,21 @@ pub(crate) enum Owner {
 }
 
 impl<'a> Act<'a> {
-    pub(crate) fn new(ray: &'a mut Ray, now: TimeMs) -> Self {
+    pub(crate) fn new(ray: &'a mut Ray, Moment { now, level }: Moment) -> Self {
         let (lost, unmade) = (VecDeque::new(), VecDeque::new());
-        Self { ray, now, lost, unmade, failing: VecDeque::new(), doomed: VecDeque::new() }
+        Self { ray, now, level, lost, unmade, failing: VecDeque::new(), doomed: VecDeque::new() }
+    }
+
+    /// Whether a rule that came with a level holds.
+    pub(crate) fn follows(&self, rule: Rule) -> bool {
+        rule.holds_at(self.level)
+    }
+
+    /// Lets go of what nobody needs any more. Comes after what changed something: a refusal changes nothing.
+    pub(crate) fn tidy(&mut self) {
+        if self.follows(Rule::LastExports) {
+            self.ray.exports.drop_replaced(&self.ray.outbox);
+        }
     }
 
     /// Does what follows from the changes, until nothing does. Objects that fail come before those that are lost,

@@ -2,7 +2,7 @@
 
 use crate::command::{Effect, Reply as AnyReply};
 use crate::fault::Fault;
-use crate::ids::TimeMs;
+use crate::ids::{FeatureLevel, TimeMs};
 use crate::job::turn::Turn;
 use crate::ray::Ray;
 use crate::ray::act::Act;
@@ -17,10 +17,17 @@ use crate::ray::register::invalid;
 use crate::ray::session::Reply;
 use crate::ray::submit::Submission;
 
+/// When a command is applied, and what commands mean then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) now: TimeMs,
+    pub(crate) level: FeatureLevel,
+}
+
 impl Turn<'_> {
     /// A scheduler begins with the first command that leaves something in it.
-    pub(crate) fn ray(&mut self, command: Command) -> AnyReply {
-        let now = self.context.now_ms;
+    pub(crate) fn ray(&mut self, level: FeatureLevel, command: Command) -> AnyReply {
+        let now = Moment { now: self.context.now_ms, level };
         let (reply, changed) = match self.job.ray.as_deref_mut() {
             Some(ray) => ray.apply(now, command),
             None => {
@@ -41,16 +48,16 @@ impl Turn<'_> {
 
 impl Ray {
     /// The answer, and whether there may be something to plan, to order or to tell.
-    fn apply(&mut self, now: TimeMs, command: Command) -> (Reply, bool) {
+    fn apply(&mut self, now: Moment, command: Command) -> (Reply, bool) {
         match command {
             Command::Ask { scope: _, origin, request } => self.ask(now, origin, request),
             Command::Lead { scope: _, decision } => self.lead(now, decision),
         }
     }
 
-    fn ask(&mut self, now: TimeMs, origin: Origin, request: Request) -> (Reply, bool) {
+    fn ask(&mut self, now: Moment, origin: Origin, request: Request) -> (Reply, bool) {
         if let Some(stamp) = origin.stamp
-            && let Some(reply) = self.sessions.admit(stamp, now)
+            && let Some(reply) = self.sessions.admit(stamp, now.now)
         {
             return (reply, false);
         }
@@ -68,7 +75,7 @@ impl Ray {
         (reply, changed)
     }
 
-    fn execute(&mut self, now: TimeMs, origin: Origin, request: Request) -> Reply {
+    fn execute(&mut self, now: Moment, origin: Origin, request: Request) -> Reply {
         let Request::Batch(requests) = request else { return self.execute_one(now, origin, request) };
         at_most("requests in a batch", requests.len() as u64, BATCH_MAX)?;
         let each = requests.into_iter().map(|request| match request {
@@ -78,17 +85,21 @@ impl Ray {
         Ok(Answer::Batch(each.collect()))
     }
 
-    fn execute_one(&mut self, now: TimeMs, origin: Origin, request: Request) -> Reply {
+    fn execute_one(&mut self, now: Moment, origin: Origin, request: Request) -> Reply {
         let mut act = Act::new(self, now);
         let reply = act.request(origin, request);
         act.settle();
+        if reply.is_ok() {
+            act.tidy();
+        }
         reply
     }
 
-    fn lead(&mut self, now: TimeMs, decision: Decision) -> (Reply, bool) {
+    fn lead(&mut self, now: Moment, decision: Decision) -> (Reply, bool) {
         let mut act = Act::new(self, now);
         let (answer, changed) = act.decide(decision);
         act.settle();
+        act.tidy();
         (Ok(answer), changed)
     }
 }

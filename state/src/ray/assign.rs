@@ -58,9 +58,8 @@ impl Act<'_> {
 impl Ray {
     fn can_assign(&self, operation: OperationId, worker: WorkerId) -> bool {
         let Some(waiting) = self.index.queue.waiting.get(&operation) else { return false };
-        let can = |worker: &crate::ray::peers::Worker| worker.is_free();
         waiting.is_ready()
-            && self.workers.get(&worker).is_some_and(|worker| can(worker))
+            && self.is_free(worker)
             && self.functions.get(waiting.slot).is_some_and(|function| function.workers.contains(&worker))
             && self.workers.get(&worker).is_some_and(|worker| self.is_clear(operation, worker.store))
     }
@@ -76,7 +75,7 @@ impl Ray {
     /// Puts a worker into the list of idle ones, at its end, or takes it out, the last one in its place: so the list
     /// has the order that it would have upstream.
     pub(crate) fn follow_idle(&mut self, id: WorkerId) {
-        let free = self.workers.get(&id).is_some_and(|worker| worker.is_free());
+        let free = self.is_free(id);
         let place = self.idle.iter().position(|idle| *idle == id);
         match place {
             None if free => self.idle.push_back(id),

@@ -4,7 +4,7 @@ use crate::ray::Ray;
 use crate::ray::ids::ObjectId;
 use crate::ray::object::{Object, Target};
 use crate::ray::operation::Stage;
-use crate::ray::order::Source;
+use crate::ray::order::{Order, Source};
 
 impl Ray {
     /// Looks at everything, for tests; it takes long.
@@ -14,6 +14,7 @@ impl Ray {
     ///   referred to through at least one id that means it. An object that is on its way has references.
     /// * A task that runs is what its worker has, and nobody else has it. Idle workers are those that could be given
     ///   a task.
+    /// * What a worker is to import is there, and only what lives has room beside its slots.
     /// * Nothing refers to what is not there.
     ///
     /// # Errors
@@ -82,7 +83,7 @@ impl Ray {
     fn check_workers(&self) -> Result<(), String> {
         for (id, worker) in &self.workers {
             let listed = self.idle.iter().filter(|idle| *idle == id).count();
-            ensure(listed == usize::from(worker.is_free()), || {
+            ensure(listed == usize::from(self.is_free(*id)), || {
                 format!("worker {id} is idle {listed} times")
             })?;
             for run in &worker.running {
@@ -92,6 +93,14 @@ impl Ray {
                 );
                 ensure(here && worker.is_alive(), || format!("worker {id} does not run {run:?}"))?;
             }
+        }
+        for (worker, most) in &self.beside {
+            let known = self.executor(*worker).is_ok_and(|known| known.extended && known.slots < *most);
+            ensure(known, || format!("worker {worker} has room for {most}"))?;
+        }
+        for (id, order) in self.outbox.iter() {
+            let Order::Import { export, .. } = order else { continue };
+            ensure(self.exports.get(*export).is_some(), || format!("order {id} is about export {export}"))?;
         }
         let running: usize = self.workers.values().map(|worker| worker.running.len()).sum();
         ensure(running as u64 == self.index.running, || format!("{running} tasks run"))

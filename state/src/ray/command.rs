@@ -136,7 +136,8 @@ pub enum Request {
     ExportFunction {
         body: Bytes,
     },
-    /// The serialised reusable variable with its name inside, opaque; `name` is what later ones replace.
+    /// The serialised reusable variable with its name inside, opaque; `name` is what later ones replace: the front end
+    /// tells languages apart in it.
     ExportVariable {
         name: FunctionName,
         body: Bytes,

@@ -57,6 +57,7 @@ impl Act<'_> {
             self.ray.index.places.count(store, |tally| tally.workers -= 1);
         }
         self.ray.functions.leave(id);
+        self.ray.beside.remove(&id);
         self.ray.outbox.forget(Peer::Worker(id));
         self.ray.end_gets_of(id);
         self.ray.follow_idle(id);

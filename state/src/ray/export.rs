@@ -1,17 +1,28 @@
 //! What every worker is sent before its tasks.
+//!
+//! A task names its function, and knows its variables by their names: what it finds under a name is what was exported
+//! last when it was given to its worker. So a worker that comes needs the last export of each name, in their order,
+//! and so do tasks that wait, or run again: none of them refers to an earlier one. Workers that are there are told of
+//! each export ahead of the tasks that come after it, so one that was replaced stays until the last of them has it.
+//!
+//! The name of a function is inside of what is exported, which is opaque. But equal functions have equal names: of
+//! those the last one does for all, at its place. A function with another body stays, be it one of the same name.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use crate::level::Rule;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::Role;
 use crate::ray::ids::{ExportId, FunctionName, WorkerId};
-use crate::ray::limits::{EXPORT_BYTES_MAX, EXPORTS_MAX, at_most};
+use crate::ray::limits::{EXPORT_BYTES_MAX, EXPORTS_DROPPED_AT_ONCE, EXPORTS_MAX, at_most};
 use crate::ray::order::Order;
+use crate::ray::outbox::Outbox;
 use crate::ray::refusal::Refusal;
 
 /// An exported function or reusable variable.
@@ -22,13 +33,42 @@ pub(crate) struct Export {
     pub(crate) body: Bytes,
 }
 
-/// All exports, in their order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+/// What an export replaces: the earlier ones of the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    /// By its name.
+    Variable(FunctionName),
+    /// By its body.
+    Function(Bytes),
+}
+
+impl Export {
+    fn subject(&self) -> Subject {
+        match &self.variable {
+            Some(name) => Subject::Variable(name.clone()),
+            None => Subject::Function(self.body.clone()),
+        }
+    }
+}
+
+/// The exports, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Exports {
     pub(crate) next: ExportId,
     list: OrdMap<ExportId, Arc<Export>>,
     /// Derived.
     bytes: u64,
+    /// Derived.
+    last: OrdMap<Subject, ExportId>,
+    /// Those that another one came after. Derived.
+    replaced: OrdSet<ExportId>,
+}
+
+/// As it was when everything in it counted: nodes of all builds agree.
+impl Hash for Exports {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.next, &self.list, self.bytes).hash(hasher);
+    }
 }
 
 impl Exports {
@@ -46,7 +86,31 @@ impl Exports {
 
     pub(crate) fn restore(&mut self, id: ExportId, export: Arc<Export>) {
         self.bytes += export.body.len() as u64;
+        if let Some(before) = self.last.insert(export.subject(), id) {
+            self.replaced.insert(before);
+        }
         self.list.insert(id, export);
+    }
+
+    fn add(&mut self, export: Export) -> ExportId {
+        let id = self.next;
+        self.next.0 += 1;
+        self.restore(id, Arc::new(export));
+        id
+    }
+
+    /// Drops exports that were replaced, from the first on, up to one that a worker is still to be told of: the tasks
+    /// behind that in the worker's line may need it.
+    pub(crate) fn drop_replaced(&mut self, outbox: &Outbox) {
+        for _ in 0..EXPORTS_DROPPED_AT_ONCE {
+            let Some(id) = self.replaced.get_min().copied().filter(|id| !outbox.is_importing(*id)) else {
+                return;
+            };
+            self.replaced.remove(&id);
+            if let Some(export) = self.list.remove(&id) {
+                self.bytes -= export.body.len() as u64;
+            }
+        }
     }
 
     /// Whether the last export of that name, or the last function, is the same.
@@ -63,11 +127,15 @@ impl Act<'_> {
         if self.ray.exports.repeats(&export) {
             return Ok(Answer::Done);
         }
-        at_most("exports", self.ray.exports.len() as u64 + 1, EXPORTS_MAX)?;
-        at_most("bytes of exports", self.ray.exports.bytes + export.body.len() as u64, EXPORT_BYTES_MAX)?;
-        let id = self.ray.exports.next;
-        self.ray.exports.next.0 += 1;
-        self.ray.exports.restore(id, Arc::new(export));
+        // Cloning shares everything, and what is refused leaves no trace.
+        let mut exports = self.ray.exports.clone();
+        let id = exports.add(export);
+        if self.follows(Rule::LastExports) {
+            exports.drop_replaced(&self.ray.outbox);
+        }
+        at_most("exports", exports.len() as u64, EXPORTS_MAX)?;
+        at_most("bytes of exports", exports.bytes, EXPORT_BYTES_MAX)?;
+        self.ray.exports = exports;
         let told = self
             .ray
             .workers

@@ -27,6 +27,9 @@ pub const TASK_BYTES_MAX: u64 = 1 << 20;
 pub const EXPORTS_MAX: u64 = 100_000;
 /// See [`EXPORTS_MAX`].
 pub const EXPORT_BYTES_MAX: u64 = 512 << 20;
+/// Exports that were replaced and are dropped by one command, at most: a cluster that comes to the level at which they
+/// are may have very many.
+pub(crate) const EXPORTS_DROPPED_AT_ONCE: usize = 1_000;
 /// Ids in one object.
 pub const CONTAINED_MAX: u64 = 1_000_000;
 /// Ids in one request that adds or drops references.
@@ -39,6 +42,10 @@ pub const BATCH_MAX: u64 = 100_000;
 pub const SLOTS_MAX: u32 = 4_096;
 /// Tasks that a worker with as many slots is given at first: it is given more with every report.
 pub(crate) const WINDOW_FIRST: u32 = 2;
+/// Tasks that one worker may have at a time, those included that wait for others: each of them is a thread there.
+pub const HELD_MAX: u32 = 8_192;
+/// Tasks that are not over and submitted each other, one within the other. One that goes on without an end is told so.
+pub const NESTED_MAX: u64 = 1_000;
 /// Calls of one task that are recognised when the task runs again.
 pub const CHILDREN_MAX: usize = 100_000;
 /// Bytes of an error text that is remembered.

@@ -30,7 +30,7 @@
 //! | `record`, `object`, `operation`, `peers`, `function`, `export`, `outbox` | what is kept |
 //! | `index`, `tree`, `queue`, `lineage` | what is derived from that, so that nothing is searched |
 //! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
-//! | `register`, `submit`, `calls`, `plan`, `unfit`, `assign`, `report` | workers, tasks and what tasks call |
+//! | `register`, `submit`, `calls`, `plan`, `need`, `unfit`, `assign`, `room`, `report` | workers, tasks and what tasks call |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
 //! | `query`, `check`, `part`, [`limits`] | what is shown; what must hold; snapshots; bounds |
 
@@ -55,6 +55,7 @@ mod get;
 mod index;
 mod lineage;
 mod lost;
+mod need;
 mod object;
 mod operation;
 mod order;
@@ -74,6 +75,7 @@ mod release;
 mod repoint;
 mod report;
 mod retry;
+mod room;
 mod session;
 mod submit;
 mod tree;

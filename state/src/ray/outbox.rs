@@ -3,7 +3,7 @@
 use imbl::{OrdMap, OrdSet};
 
 use crate::ray::command::Peer;
-use crate::ray::ids::{ObjectId, OrderId, StoreId};
+use crate::ray::ids::{ExportId, ObjectId, OrderId, StoreId};
 use crate::ray::order::Order;
 
 /// The orders, by id and by whom they are for.
@@ -15,6 +15,8 @@ pub(crate) struct Outbox {
     peers: OrdSet<(Peer, OrderId)>,
     /// The orders to free objects, by store and object. Derived.
     frees: OrdMap<(StoreId, ObjectId), OrderId>,
+    /// How many workers are to be told of an export. Derived.
+    imports: OrdMap<ExportId, u64>,
 }
 
 impl Outbox {
@@ -28,10 +30,12 @@ impl Outbox {
     pub(crate) fn remove(&mut self, id: OrderId) -> bool {
         let Some(order) = self.orders.remove(&id) else { return false };
         self.peers.remove(&(order.to(), id));
-        if let Order::Deallocate { store, object } = order
-            && self.frees.get(&(store, object)) == Some(&id)
-        {
-            self.frees.remove(&(store, object));
+        match order {
+            Order::Deallocate { store, object } if self.frees.get(&(store, object)) == Some(&id) => {
+                self.frees.remove(&(store, object));
+            }
+            Order::Import { export, .. } => self.imported(export),
+            _ => {}
         }
         true
     }
@@ -54,6 +58,20 @@ impl Outbox {
     pub(crate) fn keep(&mut self, store: StoreId, object: ObjectId) {
         if let Some(order) = self.frees.get(&(store, object)).copied() {
             self.remove(order);
+        }
+    }
+
+    /// Whether a worker is still to be told of an export.
+    pub(crate) fn is_importing(&self, export: ExportId) -> bool {
+        self.imports.contains_key(&export)
+    }
+
+    fn imported(&mut self, export: ExportId) {
+        let left = self.imports.get(&export).map_or(0, |workers| workers - 1);
+        if left == 0 {
+            self.imports.remove(&export);
+        } else {
+            self.imports.insert(export, left);
         }
     }
 
@@ -87,8 +105,12 @@ impl Outbox {
     /// Puts an order at its place.
     pub(crate) fn restore(&mut self, id: OrderId, order: Order) {
         self.peers.insert((order.to(), id));
-        if let Order::Deallocate { store, object } = order {
-            self.frees.insert((store, object), id);
+        match order {
+            Order::Deallocate { store, object } => {
+                self.frees.insert((store, object), id);
+            }
+            Order::Import { export, .. } => *self.imports.entry(export).or_default() += 1,
+            _ => {}
         }
         self.orders.insert(id, order);
     }

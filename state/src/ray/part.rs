@@ -63,6 +63,8 @@ pub(crate) enum Part {
         sequence: Sequence,
         reply: Reply,
     },
+    /// How many tasks a worker may have beside those that take its slots. From level 4 on.
+    Beside(WorkerId, u32),
 }
 
 impl Part {
@@ -83,6 +85,7 @@ impl Part {
             Self::Order(..) => 11,
             Self::Failed(_) => 12,
             Self::Session { .. } | Self::Reply { .. } => 13,
+            Self::Beside(..) => 14,
         }
     }
 }
@@ -103,7 +106,8 @@ impl Ray {
             + self.outbox.len()
             + self.failed.len()
             + self.sessions.len()
-            + self.sessions.replies();
+            + self.sessions.replies()
+            + self.beside.len();
         Head {
             next: self.next,
             next_slot: self.functions.next,
@@ -153,6 +157,7 @@ impl Ray {
             .chain(self.outbox.iter().map(|(id, order)| Part::Order(*id, order.clone())))
             .chain(self.failed.iter().map(|task| Part::Failed(Arc::clone(task))))
             .chain(sessions)
+            .chain(self.beside.iter().map(|(worker, most)| Part::Beside(*worker, *most)))
     }
 
     pub(crate) fn from_head(head: &Head) -> Self {
@@ -214,6 +219,7 @@ impl Ray {
                 ascending
             }
             Part::Reply { session, sequence, reply } => self.sessions.restore_reply(session, sequence, reply),
+            Part::Beside(worker, most) => after(&mut self.beside, worker, most),
         }
     }
 

@@ -38,13 +38,8 @@ impl Worker {
         self.death.is_none()
     }
 
-    /// Whether it is in the list of idle workers.
-    pub(crate) fn is_free(&self) -> bool {
-        self.is_alive() && self.accepting && self.running.len() < self.room()
-    }
-
-    /// How many tasks it may have now.
-    pub(crate) fn room(&self) -> usize {
+    /// How many tasks it may have now within its slots.
+    pub(crate) fn own_room(&self) -> usize {
         self.window.min(self.slots) as usize
     }
 

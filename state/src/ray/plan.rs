@@ -16,7 +16,8 @@ const LOOKED_AT_MAX: usize = 1_000;
 impl Ray {
     /// The assignments that are due now, at most `most`, by the rule of the job's algorithm: idle workers in the
     /// order of their list, each with the task that suits it best; a worker that is full gives its place to the last
-    /// of the list. Of workers with several slots, those with the fewest tasks come first.
+    /// of the list. Of workers with several slots, those with the fewest tasks come first. A worker whose slots are taken
+    /// by tasks that wait is given only what some task waits for: anything else would wait there, too.
     #[must_use]
     pub fn plan(&self, now: TimeMs, most: usize) -> Vec<Assignment> {
         self.plan_around(now, most, &Unfit::default())
@@ -35,21 +36,35 @@ impl Ray {
         trial.wake_delayed(now);
         let mut idle: Vec<WorkerId> = self.idle.iter().copied().collect();
         let mut load: BTreeMap<WorkerId, usize> = BTreeMap::new();
+        let mut needed = None;
         let mut allowed = 1;
-        let deepest = idle.iter().map(|worker| self.workers[worker].room()).max().unwrap_or(1);
-        while allowed <= deepest {
+        loop {
             let mut place = 0;
-            while place < idle.len() && planned.len() < most {
-                if trial.index.queue.ready.is_empty() {
+            // How many those have that may be given another one, at least.
+            let mut fewest: Option<usize> = None;
+            while place < idle.len() {
+                if planned.len() >= most || trial.index.queue.ready.is_empty() {
                     return planned;
                 }
                 let id = idle[place];
                 let worker = &self.workers[&id];
                 let carries = load.entry(id).or_insert(worker.running.len());
-                let best = if *carries < allowed && self.trusted(id, now) {
+                if *carries >= allowed {
+                    fewest = Some(fewest.map_or(*carries, |fewest| fewest.min(*carries)));
+                    place += 1;
+                    continue;
+                }
+                let best = if !self.trusted(id, now) {
+                    None
+                } else if *carries < worker.own_room() {
                     trial.best_for(id, worker.store, unfit)
                 } else {
-                    None
+                    let needed = needed.get_or_insert_with(|| trial.needed());
+                    let first = needed.take(&trial, id, worker.store, unfit);
+                    let nothing = first.is_none() && planned.is_empty();
+                    first.or_else(|| {
+                        nothing.then(|| trial.last_resort((id, worker.store), unfit, needed)).flatten()
+                    })
                 };
                 // One whose earlier results are just being freed there has to wait for that; so does this worker.
                 let best = best.filter(|operation| self.is_clear(*operation, worker.store));
@@ -61,15 +76,16 @@ impl Ray {
                 planned.push(Assignment { operation, attempt: Attempt(attempt.0 + 1), worker: id });
                 trial.dequeue(operation);
                 *carries += 1;
-                if *carries >= worker.room() {
+                if *carries >= self.room(id, worker) {
                     idle.swap_remove(place);
                 } else {
+                    fewest = Some(fewest.map_or(*carries, |fewest| fewest.min(*carries)));
                     place += 1;
                 }
             }
-            allowed += 1;
+            let Some(fewest) = fewest else { return planned };
+            allowed = fewest + 1;
         }
-        planned
     }
 
     /// The worker that a task which is submitted now would be given to, if nothing else waits: the first of those
@@ -89,7 +105,7 @@ impl Ray {
         }
         let able = self.idle.iter().filter(|worker| function.workers.contains(*worker));
         able.filter_map(|id| Some((id, self.workers.get(id)?)))
-            .filter(|(_, worker)| worker.suspect_until.is_none())
+            .filter(|(_, worker)| worker.suspect_until.is_none() && worker.running.len() < worker.own_room())
             .min_by_key(|(_, worker)| worker.running.len())
             .map(|(id, _)| *id)
     }

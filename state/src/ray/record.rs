@@ -33,6 +33,8 @@ pub struct Ray {
     pub(crate) workers: OrdMap<WorkerId, Arc<Worker>>,
     /// In the order in which the planner goes through them.
     pub(crate) idle: Vector<WorkerId>,
+    /// How many tasks workers may have that have more than their slots, since those wait for other tasks.
+    pub(crate) beside: OrdMap<WorkerId, u32>,
     pub(crate) functions: Functions,
     pub(crate) exports: Exports,
     pub(crate) operations: OrdMap<OperationId, Arc<Operation>>,
@@ -64,7 +66,8 @@ pub(crate) struct Next {
     pub(crate) store: StoreId,
 }
 
-/// What is derived does not count.
+/// What is derived does not count, nor does it count that no worker has room beside its slots: so a state has the
+/// digest that it has for a program of a level at which none has.
 impl Hash for Ray {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Self { next, algorithm, armed, stores, workers, idle, functions, exports, .. } = self;
@@ -73,5 +76,8 @@ impl Hash for Ray {
         (operations, objects, references, gone, notices, wanted, outbox).hash(hasher);
         let Self { sessions, failed, failures, succeeded, .. } = self;
         (sessions, failed, failures, succeeded).hash(hasher);
+        if !self.beside.is_empty() {
+            self.beside.hash(hasher);
+        }
     }
 }

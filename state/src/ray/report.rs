@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::level::Rule;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
@@ -32,7 +33,7 @@ impl Act<'_> {
         previous: Option<Previous>,
         run: Option<Run>,
     ) -> Result<Answer, Refusal> {
-        let is_report = previous.is_some();
+        let asks = previous.is_none();
         let worker = self.ray.executor(id)?;
         let current = match run {
             None => worker.running.first().copied(),
@@ -48,18 +49,18 @@ impl Act<'_> {
             self.ray.worker_mut(id).initialised = true;
             self.replay_exports(id);
         }
+        let mut ended = false;
         if let (Some(previous), Some(run)) = (previous, current) {
-            let worker = self.ray.worker_mut(id);
-            worker.window = worker.slots.min(worker.window.saturating_add(1));
+            self.widen(id);
             self.report(id, run, previous);
+            ended = true;
         }
         let worker = self.ray.worker_mut(id);
         worker.accepting = true;
         worker.suspect_until = None;
-        if !is_report {
-            // One more, although what it has is not over: it waits within that.
-            let more = u32::try_from(worker.running.len() + 1).unwrap_or(u32::MAX);
-            worker.window = worker.slots.min(worker.window.max(more));
+        // When the one that ended took long, it gave back what it can begin now.
+        if asks || ended && self.follows(Rule::RoomBesideWaiting) {
+            self.make_room(id);
         }
         self.ray.follow_idle(id);
         Ok(Answer::Done)
@@ -91,10 +92,9 @@ impl Act<'_> {
         for run in runs.iter().rev() {
             self.take_back(id, *run);
         }
-        // It is busy with a long one, and asks for more when it wants more.
+        self.narrow(id);
         let worker = self.ray.worker_mut(id);
         worker.accepting = worker.running.is_empty();
-        worker.window = 1;
         self.ray.follow_idle(id);
         Ok(Answer::Done)
     }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::level::Rule;
 use crate::ray::Ray;
 use crate::ray::act::{Act, Owner};
 use crate::ray::answer::Answer;
 use crate::ray::command::{Argument, Origin, Task, TaskCall, TaskOptions};
 use crate::ray::function::Slot;
 use crate::ray::ids::{ObjectId, OperationId, WorkerId};
-use crate::ray::limits::{ARGUMENTS_MAX, OBJECTS_MAX, ORDERS_MAX, QUEUE_MAX, TASK_BYTES_MAX, at_most};
+use crate::ray::limits::{
+    ARGUMENTS_MAX, NESTED_MAX, OBJECTS_MAX, ORDERS_MAX, QUEUE_MAX, TASK_BYTES_MAX, at_most,
+};
 use crate::ray::object::{Object, Producer};
 use crate::ray::operation::{Child, Entry, Kind, Operation};
 use crate::ray::refusal::Refusal;
@@ -46,6 +49,9 @@ impl Act<'_> {
         };
         let results = function.results;
         self.ray.check_task(&wanted.task, results)?;
+        if self.follows(Rule::BoundedNests) {
+            at_most("tasks within each other", self.ray.depth(creator) + 1, NESTED_MAX)?;
+        }
         let given = self.ray.transferable(owner, wanted.task.mentioned().map(|(_, object)| object))?;
         let Submission { worker, task, options, child, hint } = wanted;
         let operation = self.ray.next.operation;
@@ -111,6 +117,20 @@ impl Ray {
         self.next.object.0 += 1;
         self.objects.insert(id, Arc::new(Object::new(producer)));
         id
+    }
+
+    /// How many tasks that are not over are around what is made there, as far as that matters.
+    fn depth(&self, creator: Creator) -> u64 {
+        let (mut depth, mut creator) = (0, creator);
+        while let Creator::Task(around) = creator
+            && depth < NESTED_MAX
+            && let Some(found) = self.operations.get(&around)
+            && !found.is_finished()
+        {
+            depth += 1;
+            creator = found.creator;
+        }
+        depth
     }
 
     /// Whether what an id means is known to be lost for good.

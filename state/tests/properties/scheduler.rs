@@ -32,7 +32,7 @@ impl Replica {
         let service = tripod_state::ids::ServiceIncarnation(1);
         let create = job::Command::Create { name: "a".to_owned(), spec, service };
         replica.apply(Command::Job(create)).reply.expect("the name is free");
-        let raise = level::Command::Raise { to: FeatureLevel(3), heard: Vec::new() };
+        let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
         replica.apply(Command::Level(raise)).reply.expect("nobody else is there");
         for address in ["10.0.0.1:1", "10.0.0.2:1"] {
             replica.ask(Request::RegisterStore { address: address.to_owned() });
@@ -99,6 +99,15 @@ impl Replica {
             Step::Wait(time) => {
                 self.now += time;
                 None
+            }
+            Step::Level(to) => {
+                let to = FeatureLevel(*to);
+                let command = if to > self.state.level() {
+                    level::Command::Raise { to, heard: Vec::new() }
+                } else {
+                    level::Command::Pin { level: to, by: String::new() }
+                };
+                Some(self.apply(Command::Level(command)))
             }
         }
     }

@@ -21,6 +21,8 @@ pub(crate) enum Step {
     /// All that was ordered so far is done.
     Obey,
     Wait(u64),
+    /// Up or down, or where it is.
+    Level(u32),
 }
 
 pub(crate) fn register(host: u8, role: Role, attributed: bool, slots: u32) -> Request {
@@ -42,6 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
         16 => Just(Step::Plan),
         2 => Just(Step::Obey),
         1 => select(vec![1_u64, 1000, 40_000]).prop_map(Step::Wait),
+        1 => select(vec![3_u32, 4]).prop_map(Step::Level),
     ]
 }
 
@@ -143,9 +146,9 @@ fn request() -> impl Strategy<Value = Request> {
             }).boxed(),
         1 => (worker(), vec(run(), 0..3)).prop_map(|(worker, runs)| Request::GiveBack { worker, runs }).boxed(),
         1 => Just(Request::KillWorkers),
-        1 => select(vec!["x", "y"]).prop_map(|body| Request::ExportFunction { body: Bytes::from(body) }).boxed(),
-        1 => select(vec!["x", "y"]).prop_map(|body| {
-            Request::ExportVariable { name: FunctionName(Bytes::from("v")), body: Bytes::from(body) }
+        2 => select(vec!["x", "y"]).prop_map(|body| Request::ExportFunction { body: Bytes::from(body) }).boxed(),
+        2 => (select(vec!["u", "v"]), select(vec!["x", "y"])).prop_map(|(name, body)| {
+            Request::ExportVariable { name: FunctionName(Bytes::from(name)), body: Bytes::from(body) }
         }).boxed(),
         1 => peer().prop_map(|peer| Request::Leave { peer }).boxed(),
     ]

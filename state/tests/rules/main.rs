@@ -1,6 +1,7 @@
 //! Rules that transcripts cannot show well: late looks, bounds, damaged snapshots.
 
 mod bounds;
+mod level_4;
 mod levels;
 mod members;
 mod restored;

@@ -161,7 +161,8 @@ fn rich() -> Machine {
 fn a_scheduler_keeps_the_level_up_and_is_named() {
     let mut machine = Machine::with_scheduler();
     let pin = |level| Command::Level(level::Command::Pin { level: FeatureLevel(level), by: String::new() });
-    let refusal = level::Refusal::Schedulers { needs: NEWEST, count: 1, jobs: vec![JobName::from("w")] };
+    let refusal =
+        level::Refusal::Schedulers { needs: FeatureLevel(3), count: 1, jobs: vec![JobName::from("w")] };
     assert_eq!(machine.apply(pin(2)), Err(Fault::Level(refusal)));
     assert_eq!(machine.apply(pin(3)), Ok(tripod_state::Answer::Done));
     machine.apply(Command::Job(job::Command::Delete { name: "w".to_owned() })).expect("it is there");

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, ClientId, DurationMs, Incarnation, JobId, Key, LogIndex, NodeId, Sequence,
-    ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
+    BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
+    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
 };
 use tripod_state::job::{Listener, Poll, Spec};
 use tripod_state::ray::ids::OrderId;
@@ -73,6 +73,7 @@ impl World {
             "create" | "delete" => Command::Job(self.job(line)),
             "session" | "close" | "idle" => Command::Session(self.session(line)),
             "announce" => Command::Member(announce(line)),
+            "level" => Command::Level(self.level(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
             _ => Command::Task(self.task(line)),
@@ -81,9 +82,19 @@ impl World {
         self.apply(if retried { Command::Retried(Box::new(command)) } else { command }, line)
     }
 
+    /// Up or down to a level.
+    fn level(&self, line: &Line<'_>) -> level::Command {
+        let to = FeatureLevel(line.number(line.word(1)));
+        if to > self.state.level() {
+            level::Command::Raise { to, heard: Vec::new() }
+        } else {
+            level::Command::Pin { level: to, by: String::new() }
+        }
+    }
+
     /// A command to the scheduler, with the orders that it gives. The books must balance after it.
     fn ray(&mut self, line: &Line<'_>) -> String {
-        if self.state.level() < level::NEWEST {
+        if self.state.level() == level::FIRST {
             let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
             self.apply(Command::Level(raise), line);
         }

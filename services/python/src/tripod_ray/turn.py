@@ -105,7 +105,13 @@ class Turn:
             alone = not self._takers
             self._changed.notify_all()
         if alone:
-            self._start_runner()
+            try:
+                self._start_runner()
+            except BaseException:
+                # There is no thread for another task: the one that would wait fails with that.
+                with self._changed:
+                    self._busy = True
+                raise
         try:
             yield
         finally:

@@ -182,13 +182,13 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     assert!(nodes.run(save).status.success());
     assert_eq!(start, SERVER);
     nodes.restart_each(start, &[status, members], "");
-    nodes.until(level, "level 3", level_is(3));
+    nodes.until(level, "level 4", level_is(4));
 
     let commands_down = commands(DOWNGRADE);
     let [show, pin, again, start, status, members, unpin] = commands_down[..] else {
         panic!("{commands_down:?}")
     };
-    nodes.until(show, "level 3", level_is(3));
+    nodes.until(show, "level 4", level_is(4));
     let pinned = nodes.run(pin);
     assert!(pinned.status.success(), "{}", stderr(&pinned));
     nodes.until(again, "nodes that can go back", |told| {
@@ -201,7 +201,7 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     let unpinned =
         wait_for("a leader that takes it", || Some(nodes.run(unpin)).filter(|told| told.status.success()));
     assert!(unpinned.status.success());
-    nodes.until(show, "level 3", level_is(3));
+    nodes.until(show, "level 4", level_is(4));
 
     stop.store(true, Ordering::Relaxed);
     let counted = counting.await.expect("no call failed");

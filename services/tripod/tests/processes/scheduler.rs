@@ -5,6 +5,7 @@ mod failures;
 mod heard;
 mod level;
 mod linear_algebra;
+mod nests;
 mod path;
 mod ports;
 mod reusables;

@@ -13,14 +13,15 @@ use tripod_proto::ray::{
 
 use crate::outbox::{Outbox, call};
 
-/// Attempts that are remembered, to recognise them. A leader that took over sends what was not reported: at most the
-/// worker's slots.
+/// Attempts that are remembered, to recognise them. A leader that took over sends what was not reported: at most as many
+/// as a worker may have.
 const REMEMBERED: usize = 8_192;
 /// How often a worker gives a task back because an argument cannot come to its store. The scheduler sends it here again
 /// only if it has forgotten why it came back; if it does so for ever, the task fails.
 const RETURNED_MAX: u32 = 16;
-/// Tasks that may wait within each other on one worker, each with a thread.
-const BEGUN_MAX: usize = 256;
+/// Tasks that may wait on one worker, each with a thread. The scheduler gives beside them only what others wait for,
+/// and no more than a thousand within each other.
+const BEGUN_MAX: usize = 4_096;
 
 /// What a worker is told, in the order in which it does it.
 #[derive(Debug)]
@@ -193,11 +194,17 @@ impl Inbox {
             return false;
         }
         begun.waits = true;
-        if queue.begun.len() >= BEGUN_MAX {
-            return false;
-        }
         let runs = queue.take();
         self.tell(runs);
+        if queue.begun.len() >= BEGUN_MAX {
+            let (worker, tasks) = (self.worker, queue.begun.len());
+            tracing::warn!(
+                worker,
+                tasks,
+                "as many tasks wait here as may: another worker must run what they wait for"
+            );
+            return false;
+        }
         self.ask_for_one();
         queue.idle == 0 && queue.active().next().is_none()
     }

@@ -107,10 +107,13 @@ fn f25_exports_beyond_their_bytes_are_refused_and_the_rest_goes_on() {
         (stage.checks, stage.snapshots) = (false, false);
         let store = stage.store(Age::Ours);
         let driver = stage.driver(store);
-        // Two bodies in turn: one that is the same as the last one is none.
-        let bodies = [Bytes::from(vec![1; LARGE]), Bytes::from(vec![2; LARGE])];
-        for body in bodies.iter().cycle().take(limits::EXPORT_BYTES_MAX as usize / LARGE) {
-            let body = body.clone();
+        // No two are the same: of those the last one would be kept.
+        let exports = limits::EXPORT_BYTES_MAX as usize / LARGE;
+        let mut bytes = vec![0; LARGE + exports];
+        bytes[..exports].copy_from_slice(&(1..=exports as u8).collect::<Vec<u8>>());
+        let bytes = Bytes::from(bytes);
+        for first in 0..exports {
+            let body = bytes.slice(first..first + LARGE);
             stage.machine.ask(None, Request::ExportFunction { body }).expect("there is room");
         }
         (store, driver)

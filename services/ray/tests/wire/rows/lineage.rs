@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use tripod_state::ids::{FeatureLevel, JobId, LogIndex, ServiceIncarnation, Term, TimeMs};
+use tripod_state::ids::{JobId, LogIndex, ServiceIncarnation, Term, TimeMs};
 use tripod_state::ray::ids::{FunctionName, ObjectId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, Reason};
 use tripod_state::ray::{
@@ -81,7 +81,7 @@ impl Log {
     }
 
     fn prepared(mut self) -> State {
-        self.apply(Command::Level(level::Command::Raise { to: FeatureLevel(3), heard: Vec::new() }));
+        self.apply(Command::Level(level::Command::Raise { to: level::NEWEST, heard: Vec::new() }));
         let (spec, service) = (job::Spec::of_tasks(1), ServiceIncarnation(7));
         let create = job::Command::Create { name: "default".to_owned(), spec, service };
         let created = self.apply(Command::Job(create));

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use tripod_gateway::Gateway;
-use tripod_state::ids::{FeatureLevel, JobId, NodeId, ServiceIncarnation};
+use tripod_state::ids::{JobId, NodeId, ServiceIncarnation};
 use tripod_state::member::Addresses;
 use tripod_state::{Answer, Command, job, level, member};
 
@@ -28,7 +28,7 @@ pub(super) fn port() -> u16 {
 
 /// Schedulers need feature level 3, to which a real cluster is raised by its leader.
 pub(super) async fn raise_level(gateway: &Gateway) {
-    let raise = level::Command::Raise { to: FeatureLevel(3), heard: Vec::new() };
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
     gateway.submit(Command::Level(raise)).await.expect("in memory").expect("raised");
 }
 

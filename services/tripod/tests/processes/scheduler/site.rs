@@ -169,7 +169,12 @@ impl Site {
 
     /// Another worker of a machine.
     pub(super) fn new_worker(&self, host: &str) -> Daemon {
-        Daemon::start("worker", &self.dev.endpoints(1), &["--host", host])
+        self.new_worker_with(host, &[])
+    }
+
+    /// The same, with more flags.
+    pub(super) fn new_worker_with(&self, host: &str, more: &[&str]) -> Daemon {
+        Daemon::start("worker", &self.dev.endpoints(1), &[&["--host", host], more].concat())
     }
 
     pub(super) fn until_workers(&self, wanted: usize) {

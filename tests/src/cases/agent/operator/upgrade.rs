@@ -21,9 +21,9 @@ pub(in crate::cases::agent) async fn run(python: &Path, folder: &Path) -> Result
     // Nobody says that it may rise.
     site.terminal.shows_within(PATIENCE, &["level", "show"], at_newest_level).await?;
     site.go_on("the level rises").await?;
-    shows(&site, 3, 3).await.context("after the upgrade")?;
+    shows(&site, 4, 4).await.context("after the upgrade")?;
     site.command(&["level", "pin", "2"]).await?;
-    shows(&site, 2, 3).await.context("with the pin")?;
+    shows(&site, 2, 4).await.context("with the pin")?;
     roll(&mut site, OLDER).await.context("the way back")?;
     shows(&site, 2, 2).await.context("after the way back")?;
     let nodes: Vec<u64> = (1..=FIRST).collect();
