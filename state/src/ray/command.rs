@@ -158,8 +158,8 @@ pub enum FetchFailure {
     Unfinished,
     /// The store at this address, which it was to be fetched from, has none that can be used.
     Absent { source: String },
-    /// It cannot come there: it is larger than the store, or no source of it could be reached for minutes. The store
-    /// has told those who wait for it.
+    /// It cannot come there: it is larger than the store, or for minutes no source of it could be reached or there was no
+    /// room for it. The store has told those who wait for it.
     Told,
 }
 
