@@ -18,16 +18,15 @@ impl Failure {
 
     /// Records the reason, unless an earlier one is known: the first is the cause, later ones follow.
     pub(crate) fn set(&self, reason: &str) {
-        let first = self.reason.send_if_modified(|current| {
+        self.reason.send_if_modified(|current| {
             let first = current.is_none();
             if first {
+                // Before anybody can know: who waits for it may end the process at once.
+                tracing::error!(reason, "node failed");
                 *current = Some(reason.to_owned());
             }
             first
         });
-        if first {
-            tracing::error!(reason, "node failed");
-        }
     }
 
     /// The reason, if the node has failed.

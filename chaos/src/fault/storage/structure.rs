@@ -8,6 +8,8 @@ use anyhow::Context as _;
 const ALIGN: usize = 64;
 /// Bytes of a frame's header.
 const HEADER: usize = 32;
+/// What the header of a seal says that it is.
+const SEAL: u8 = 2;
 /// Frames that count as the last ones: one, and a seal.
 const LAST_FRAMES: usize = 2;
 
@@ -147,6 +149,29 @@ impl Layout {
     }
 }
 
+/// Whether nothing that was begun stands at the end of a journal: its last header is a seal, which proves the frame
+/// before it. Blocks.
+pub(super) fn is_sealed(journal: &Path) -> anyhow::Result<bool> {
+    let mut last = None;
+    for entry in std::fs::read_dir(journal).with_context(|| format!("cannot list {}", journal.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "segment") {
+            let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            // The frame after a seal has its number, and may be in the next segment.
+            last = last.max(last_header(&bytes).map(|(number, kind)| (number, path, kind)));
+        }
+    }
+    Ok(last.is_some_and(|(.., kind)| kind == SEAL))
+}
+
+/// Number and kind of the last frame or seal of a segment.
+fn last_header(bytes: &[u8]) -> Option<(u64, u8)> {
+    let (begin, _) = frames(bytes).0.pop()?;
+    let header = usize::try_from(begin).ok()? - HEADER;
+    let number = bytes.get(header + 8..header + 16)?.try_into().ok()?;
+    Some((u64::from_le_bytes(number), bytes[header + 4]))
+}
+
 /// The bodies of a segment's frames in order, and where they end. Stops at what does not carry the first
 /// frame's salt, which is where the segment's present life ends.
 fn frames(bytes: &[u8]) -> (Vec<(u64, u64)>, u64) {
@@ -196,6 +221,29 @@ mod tests {
         ] {
             assert_eq!(layout.place(offset), place, "at {offset}");
         }
+    }
+
+    #[test]
+    fn a_journal_is_sealed_when_its_last_header_is_a_seal() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_sealed(directory.path()).unwrap(), "there is none");
+        // Segments by their numbers, with the numbers and kinds of their frames.
+        let write = |segment: u8, frames: &[(u8, u8)]| {
+            let mut bytes = vec![0; 1024];
+            for ((number, kind), at) in frames.iter().zip((ALIGN..).step_by(ALIGN)) {
+                (bytes[at], bytes[at + 4], bytes[at + 8]) = (segment, *kind, *number);
+            }
+            std::fs::write(directory.path().join(format!("{segment}.segment")), bytes).unwrap();
+        };
+        write(1, &[(1, 1), (2, 1), (3, 1)]);
+        assert!(!is_sealed(directory.path()).unwrap());
+        write(1, &[(1, 1), (2, 1), (3, 2)]);
+        assert!(is_sealed(directory.path()).unwrap());
+        write(2, &[(3, 1)]);
+        write(3, &[]);
+        assert!(!is_sealed(directory.path()).unwrap());
+        write(2, &[(3, 1), (4, 1), (5, 2)]);
+        assert!(is_sealed(directory.path()).unwrap());
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{StatusRequest, StatusResponse};
 
 use super::harm::Harm;
+use super::structure::is_sealed;
 use crate::cluster::Cluster;
 
 /// How long a node may take to serve its status, or to end.
@@ -81,14 +82,30 @@ pub struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    /// Kills all nodes, keeps a copy of the data of `node`, and sees what it knows alone.
+    /// Kills all nodes, keeps a copy of the data of `node`, and sees what it knows alone. Nobody may write any more.
     ///
     /// # Errors
-    /// The undamaged node does not start.
+    /// The undamaged node does not start, or its log does not come to rest.
     pub async fn begin(cluster: &'a mut Cluster, node: u64) -> anyhow::Result<Self> {
-        cluster.kill_all()?;
         let frozen = tempfile::Builder::new().prefix("tripod-frozen-").tempdir()?;
         let data = data_of(cluster, node);
+        // What damage there would be must be known to be damage: a last frame without a seal behind it may be a write
+        // that was never finished, and a node is right to cut that off.
+        let begin = Instant::now();
+        loop {
+            if is_sealed(&data.join("journal"))? {
+                cluster.kill_all()?;
+                if is_sealed(&data.join("journal"))? {
+                    break;
+                }
+                for stopped in cluster.ids().collect::<Vec<_>>() {
+                    cluster.restart(stopped)?;
+                }
+                cluster.wait_until_ready().await?;
+            }
+            anyhow::ensure!(begin.elapsed() < START_PATIENCE, "node {node} has no rest from writing");
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
         copy_tree(&data, frozen.path())?;
         cluster.restart(node)?;
         let status = settled(cluster, node, None).await;
