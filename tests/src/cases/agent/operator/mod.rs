@@ -102,8 +102,11 @@ async fn pin(site: &mut Site) -> Result<()> {
     site.go_on("level raised again").await
 }
 
+/// Whether the level is the highest that every member supports.
 fn at_newest_level(shown: &Value) -> bool {
-    shown["level"] == 3 && shown["next"].is_null()
+    let members = shown["members"].as_array().map_or(&[][..], Vec::as_slice);
+    let all_at_it = members.iter().all(|member| member["supports"][1] == shown["level"]);
+    !members.is_empty() && all_at_it && shown["next"].is_null()
 }
 
 /// All go that everybody began with, those first that agents are attached to and the leader: one as a
