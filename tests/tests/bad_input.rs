@@ -4,9 +4,6 @@
 // The lint's own exception for tests ends at `#[test]`; all of this file is one.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../services/coordination/tests/support/bytes_codec.rs"]
-mod bytes_codec;
-
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -16,10 +13,9 @@ use tonic::transport::{Channel, Endpoint};
 use tripod_chaos::cluster::connections::listening_ports;
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_client::{Client, Condition, Consistency, Error, wire};
+use tripod_proto::raw::RawCodec;
 use tripod_proto::xla::coordination as n;
 use tripod_tests::jobs::{self, Poll};
-
-use bytes_codec::BytesCodec;
 
 /// The limits of keys and values, as documented.
 const KEY_BYTES_MAX: usize = 64 << 10;
@@ -135,7 +131,7 @@ async fn truncated_messages_are_refused() {
         let mut grpc = tonic::client::Grpc::new(channel(&fixture.cluster.endpoints()[0]).await);
         grpc.ready().await.unwrap();
         let request = tonic::Request::new(truncated.into());
-        let answer = grpc.unary(request, path.parse().unwrap(), BytesCodec).await;
+        let answer = grpc.unary(request, path.parse().unwrap(), RawCodec).await;
         let status = answer.expect_err(path);
         // Unknown paths would be UNIMPLEMENTED, dead nodes UNAVAILABLE: neither shows anything.
         assert!(matches!(status.code(), Code::Internal | Code::InvalidArgument), "{path}: {status}");

@@ -12,7 +12,6 @@ use axum::routing::post;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message;
-use support::bytes_codec::BytesCodec;
 use support::until;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -22,6 +21,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Status, body};
 use tripod_coordination::push;
 use tripod_gateway::{Gateway, MemoryBackend};
+use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as pb;
 use tripod_state::ids::{Incarnation, JobId, ServiceIncarnation, TaskId};
 use tripod_state::job::{Group, Listener, Spec};
@@ -70,7 +70,7 @@ async fn answer(State(member): State<Member>, request: Request) -> Response<body
         let heard = member.hear(&request.into_inner());
         async move { heard.map(tonic::Response::new) }
     };
-    tonic::server::Grpc::new(BytesCodec).unary(tower::service_fn(hear), request).await
+    tonic::server::Grpc::new(RawCodec).unary(tower::service_fn(hear), request).await
 }
 
 /// A job whose two workers listen, and a chief that does not.

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-pub(crate) mod bytes_codec;
 pub(crate) mod frames;
 pub(crate) mod payloads;
 pub(crate) mod raw;

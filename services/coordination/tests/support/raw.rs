@@ -4,8 +4,7 @@ use bytes::Bytes;
 use tonic::metadata::AsciiMetadataKey;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
-
-use super::bytes_codec::BytesCodec;
+use tripod_proto::raw::RawCodec;
 
 /// One unary call: `path` is `/package.Service/Method`.
 pub(crate) async fn call(channel: Channel, path: String, message: Bytes) -> Result<Bytes, Status> {
@@ -31,5 +30,5 @@ async fn send(channel: Channel, path: String, request: Request<Bytes>) -> Result
     let mut client = tonic::client::Grpc::new(channel);
     client.ready().await.expect("a connection");
     let path = path.parse().expect("a path");
-    Ok(client.unary(request, path, BytesCodec).await?.into_inner())
+    Ok(client.unary(request, path, RawCodec).await?.into_inner())
 }

@@ -10,11 +10,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Request, Status};
+use tripod_proto::raw::RawCodec;
 use tripod_proto::ray as pb;
 use tripod_proto::tripod::v1;
 
 use crate::readme::calls;
-use crate::support::bytes_codec::BytesCodec;
 use crate::support::{Cluster, connect};
 
 /// Of each call; enough to meet most mistakes in a second, and the seeds differ from run to run.
@@ -29,7 +29,7 @@ async fn send(cluster: &Cluster, path: &str, message: Bytes) -> Option<Result<()
     let mut grpc = Grpc::new(connect(cluster.address).await);
     grpc.ready().await.expect("the node lives");
     let path = PathAndQuery::try_from(format!("/{path}")).expect("a path");
-    let call = grpc.server_streaming(Request::new(message), path.clone(), BytesCodec);
+    let call = grpc.server_streaming(Request::new(message), path.clone(), RawCodec);
     if path.as_str().ends_with("/RegisterWorker") || path.as_str().ends_with("/Wait") {
         return tokio::time::timeout(PATIENCE, call).await.ok().map(|answer| answer.map(drop));
     }

@@ -1,7 +1,5 @@
 //! Nodes that replicate in memory, and fail on demand.
 
-#[path = "../../../../coordination/tests/support/bytes_codec.rs"]
-mod bytes_codec;
 mod cluster;
 mod native;
 mod node;

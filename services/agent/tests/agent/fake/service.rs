@@ -15,13 +15,13 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
 use tripod_proto::metadata;
+use tripod_proto::raw::RawCodec;
 use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::xla::coordination as n;
 
-use super::bytes_codec::BytesCodec;
 use super::cluster::Attempt;
 use super::native::{Native, SERVICE};
 use super::node::Shared;
@@ -68,7 +68,7 @@ impl Service<Request<Body>> for FakeService {
             _ => {
                 let call = Coordination { shared: self.shared.clone(), method: method.to_owned() };
                 Box::pin(async move {
-                    let mut grpc = Grpc::new(BytesCodec).accept_compressed(CompressionEncoding::Gzip);
+                    let mut grpc = Grpc::new(RawCodec).accept_compressed(CompressionEncoding::Gzip);
                     Ok(grpc.unary(call, request).await)
                 })
             }

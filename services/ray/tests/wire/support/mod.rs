@@ -1,7 +1,6 @@
 //! A node over a state in memory, and scripted workers and stores on loopback addresses of its own.
 
 mod begin;
-pub(crate) mod bytes_codec;
 pub(crate) mod peer;
 mod process;
 pub(crate) mod store;
