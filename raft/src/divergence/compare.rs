@@ -1,6 +1,6 @@
 //! The task on every node that hashes forks and tells the leader, and what the leader makes of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,6 +192,10 @@ impl Comparer {
                 }
             }
             Finding::Split(said) => {
+                // At the next index the node that a majority has named may have spoken before the others.
+                if self.is_named(&said) {
+                    return;
+                }
                 let nodes = said.keys().copied().collect();
                 self.suspect(index, nodes, || {
                     let each = said.iter().map(|(node, seen)| format!("node {node} has {:016x}", seen.digest));
@@ -222,10 +226,19 @@ impl Comparer {
         }
     }
 
+    /// Whether the alarm names a node by a majority's word, and the others are of one mind here.
+    fn is_named(&self, said: &BTreeMap<u64, Fingerprint>) -> bool {
+        let told = self.shared.told.lock();
+        let others = said.iter().filter(|(node, _)| !told.suspects.contains(node));
+        let minds: BTreeSet<Fingerprint> = others.map(|(_, mind)| *mind).collect();
+        told.suspects.len() == 1 && minds.len() == 1
+    }
+
     /// Raises an alarm, once for an index and these nodes.
     fn suspect(&self, index: u64, nodes: BTreeSet<u64>, text: impl FnOnce() -> String) {
         let mut told = self.shared.told.lock();
-        if told.suspected_at == index && told.suspects == nodes {
+        // What is known of one index is asked for again together with the next ones.
+        if told.suspected_at >= index && told.suspects == nodes {
             return;
         }
         if nodes.len() == 1 {
@@ -261,4 +274,62 @@ fn differs(node: u64, index: u64, own: Fingerprint, majority: Fingerprint, of: &
         of.join(", "),
         majority.digest
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The leader of nodes 1, 2 and 3.
+    fn leader() -> Comparer {
+        Comparer::new(1, PathBuf::from("data"), Failure::new(), Work::Threads)
+    }
+
+    fn own(leader: &Comparer, index: u64, digest: u64) {
+        let voters = vec![BTreeSet::from([1, 2, 3])];
+        leader.shared.judge.lock().own(index, voters, Fingerprint { term: 1, digest });
+        leader.conclude(index);
+    }
+
+    fn told(leader: &Comparer, node: u64, index: u64, digest: u64) {
+        let points = vec![(index, Fingerprint { term: 1, digest })];
+        leader.answer(&Report { node, digest_version: State::DIGEST_VERSION, points });
+    }
+
+    fn alarm(leader: &Comparer) -> String {
+        leader.comparisons().alarm.unwrap()
+    }
+
+    #[test]
+    fn an_alarm_that_names_a_node_stays_though_that_node_is_first_to_speak_of_the_next_index() {
+        let leader = leader();
+        own(&leader, 5, 7);
+        told(&leader, 3, 5, 8);
+        assert!(alarm(&leader).contains("no majority says which is right"));
+        told(&leader, 2, 5, 7);
+        let named = alarm(&leader);
+        assert!(named.contains("the state of node 3 differs"), "{named}");
+        own(&leader, 6, 9);
+        told(&leader, 3, 6, 10);
+        assert_eq!(alarm(&leader), named);
+        told(&leader, 2, 6, 9);
+        assert!(alarm(&leader).contains("the state of node 3 differs"));
+        // Two others that differ are another matter.
+        own(&leader, 7, 11);
+        told(&leader, 2, 7, 12);
+        assert!(alarm(&leader).contains("node 1 has") && alarm(&leader).contains("node 2 has"));
+    }
+
+    #[test]
+    fn each_index_counts_once_however_often_it_is_told() {
+        let leader = leader();
+        for index in [5, 6] {
+            own(&leader, index, index);
+            told(&leader, 2, index, index);
+        }
+        for index in [5, 6, 5, 6] {
+            told(&leader, 3, index, 8);
+        }
+        assert_eq!(leader.comparisons().diverged, 2);
+    }
 }
