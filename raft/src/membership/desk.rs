@@ -1,7 +1,10 @@
 //! Takes what is asked about members, and judges it.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
 use tripod_state::ids::{ChangeId, FeatureLevel, LogIndex, NodeId, Term};
-use tripod_state::member::{self, Change, Finished, Open};
+use tripod_state::member::{self, Change, Finished, Open, Refusal};
 use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
 
 use super::judge::{Sight, Unwise};
@@ -10,6 +13,9 @@ use super::{Effective, Members};
 use crate::codec;
 use crate::handle::ProposeError;
 use crate::network::channels;
+
+/// How long the arrival of a node may hold up a change that an operator wants.
+const ARRIVAL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What can be asked about members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +173,46 @@ impl Members {
         Ok(MemberList { members, votes: Votes::of(&shape, &answering), by_leader, open, last })
     }
 
+    /// Waits for nodes that are arriving: an operator who starts a node and changes the members next is not
+    /// to know that this is two changes.
     async fn change(
+        &self,
+        change: Change,
+        by: String,
+        plan: bool,
+        force: bool,
+    ) -> Result<Planned, ChangeError> {
+        let deadline = Instant::now() + ARRIVAL_PATIENCE;
+        loop {
+            let refused = match self.change_now(change.clone(), by.clone(), plan, force).await {
+                Err(ChangeError::Refused(fault)) => fault,
+                answer => return answer,
+            };
+            match &refused {
+                Fault::Member(Refusal::InProgress { open }) if open.is_arrival() => {
+                    if tokio::time::timeout_at(deadline, self.has_ended(open.id)).await.is_err() {
+                        return Err(ChangeError::Refused(refused));
+                    }
+                }
+                _ => return Err(ChangeError::Refused(refused)),
+            }
+        }
+    }
+
+    /// Waits for the end of a change, and no longer than this node leads.
+    async fn has_ended(&self, change: ChangeId) {
+        let mut applied = self.machine.applied();
+        let goes_on =
+            || self.machine.read(|state| state.registry().open().is_some_and(|open| open.id == change));
+        while goes_on() {
+            tokio::select! {
+                changed = applied.changed() => if changed.is_err() { return },
+                () = self.leadership.deposed() => return,
+            }
+        }
+    }
+
+    async fn change_now(
         &self,
         change: Change,
         by: String,

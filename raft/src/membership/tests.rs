@@ -1,6 +1,7 @@
 //! Changes that are brought about whatever became of the one who asked for them, or of the leader who began.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use openraft::EntryPayload;
 use openraft::async_runtime::WatchReceiver as _;
@@ -8,7 +9,7 @@ use tripod_state::ids::NodeId;
 use tripod_state::member::{self, Change, Ending};
 use tripod_state::{Command, Envelope};
 
-use super::Shape;
+use super::{MembersAnswer, MembersRequest, Shape};
 use crate::handle::Handle;
 use crate::test_cluster::{Cluster, eventually};
 use crate::types::Peer;
@@ -100,5 +101,35 @@ async fn two_sets_of_voters_that_no_change_explains_become_one() {
     enter_both_sets(cluster.node(leader), leaving).await;
     let left = left_by_the_next_leader(&mut cluster, leaving).await;
     assert!(left.voters().len() == 2 && left.contains(leaving), "{left:?}");
+    cluster.stop().await;
+}
+
+/// The order in which a node is started and the members are changed does not matter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_waits_for_a_node_that_is_arriving() {
+    let cluster = Cluster::start(3).await;
+    let leader = cluster.node(cluster.leader().await);
+    leader.node().idle_members();
+    let join = member::Command::Join { peer: "127.0.0.1:1".to_owned(), token: 7 };
+    let envelope = Envelope { stamp: None, command: Command::Member(join) };
+    leader.propose(envelope).await.unwrap().reply.unwrap();
+    let open = leader.read(|state| state.registry().open().cloned()).unwrap();
+    assert!(open.is_arrival(), "{open:?}");
+
+    let demote = Change::Demote { node: NodeId(cluster.follower().await) };
+    let wanted = MembersRequest::Change { change: demote, by: "test".into(), plan: true, force: false };
+    let asked = leader.members(wanted);
+    let ended = async {
+        // It has been refused by then, unless it waits.
+        let again = Change::Promote { node: NodeId(9) };
+        let again = MembersRequest::Change { change: again, by: "test".into(), plan: true, force: false };
+        let waits = tokio::time::timeout(Duration::from_millis(200), leader.members(again)).await;
+        assert!(waits.is_err(), "{waits:?}");
+        let end = member::Command::End { change: open.id, ending: Ending::Done };
+        let envelope = Envelope { stamp: None, command: Command::Member(end) };
+        leader.propose(envelope).await.unwrap().reply.unwrap();
+    };
+    let (planned, ()) = tokio::join!(asked, ended);
+    assert!(matches!(planned, Ok(MembersAnswer::Change(_))), "{planned:?}");
     cluster.stop().await;
 }

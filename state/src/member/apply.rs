@@ -10,9 +10,6 @@ use crate::member::{
 };
 use crate::state::State;
 
-/// Who is named as the one that wants a node added that asked for it itself.
-const JOINING: &str = "the node itself";
-
 impl State {
     /// Takes over what a membership entry of the log lists. To be called for every such entry, in its place in
     /// the log, and after the state was read from a snapshot, with the members as of its last entry: an older
@@ -168,7 +165,7 @@ impl State {
         }
         let node = self.give(peer, Claim::Token(token))?;
         let change = Change::Add { peer: peer.to_owned() };
-        let (id, by) = (id_of(context), JOINING.to_owned());
+        let (id, by) = (id_of(context), Open::JOINING.to_owned());
         self.registry.open = Some(Open { id, change, node, by, since: context.now_ms, cancelled: false });
         Ok(Answer::Node(node))
     }

@@ -77,6 +77,17 @@ pub struct Open {
     pub cancelled: bool,
 }
 
+impl Open {
+    /// Who is named as the one that wants a node added that asked for it itself.
+    pub(super) const JOINING: &str = "the node itself";
+
+    /// Whether this is the arrival of a node that asked for it itself. It is short, and no operator's.
+    #[must_use]
+    pub fn is_arrival(&self) -> bool {
+        self.by == Self::JOINING && matches!(self.change, Change::Add { .. })
+    }
+}
+
 /// A change that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Finished {

@@ -153,10 +153,21 @@ fn a_node_that_asks_again_gets_the_same_id_until_it_took_part() {
 }
 
 #[test]
+fn the_arrival_of_a_node_is_told_apart_from_what_operators_want() {
+    let mut machine = founded();
+    machine.join("n:1", 7).expect("free");
+    let arrival = machine.state.registry().open().expect("it arrives").clone();
+    assert!(arrival.is_arrival());
+    machine.end(arrival.id).expect("open");
+    assert!(!machine.begin(add("n:2")).expect("free").is_arrival());
+}
+
+#[test]
 fn a_reserved_id_is_for_the_first_that_asks_from_its_address() {
     let mut machine = founded();
     let open = machine.begin(Change::Replace { old: NodeId(2), peer: "n:1".to_owned() }).expect("free");
     assert_eq!(open.node, NodeId(4));
+    assert!(!open.is_arrival());
     assert_eq!(machine.join("n:1", 7), Ok(4), "also while the change is under way");
     assert_eq!(refused(machine.join("n:2", 8)), Refusal::InProgress { open: Box::new(open) });
     assert_eq!(machine.state.registry().node(NodeId(4)).expect("known").standing, Standing::Expected);
