@@ -77,6 +77,8 @@ async fn on_processes() -> ExitCode {
 }
 
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    // Before anything is started that a signal is to end.
+    let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let work = async {
         match command {
@@ -93,7 +95,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
     // A signal drops the work, and with it every cluster and its processes.
     tokio::select! {
         result = work => result,
-        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; all processes are ended"),
+        _ = interrupted.recv() => anyhow::bail!("interrupted; all processes are ended"),
         _ = terminated.recv() => anyhow::bail!("terminated; all processes are ended"),
     }
 }

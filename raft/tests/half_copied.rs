@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Cluster, create_job, eventually, hooks, write};
+use common::{Cluster, create_job, eventually, hooks, level_raised, write};
 use tempfile::TempDir;
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options};
@@ -18,7 +18,7 @@ use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
 
 /// A node that leads and has applied its log does so within this. One that does not serves nobody.
-const SERVES_WITHIN: Duration = Duration::from_secs(5);
+const SERVES_WITHIN: Duration = Duration::from_secs(30);
 
 /// A stopped node with snapshots and a log behind them, and the digest of its state.
 async fn stopped() -> (Cluster, u64) {
@@ -34,6 +34,7 @@ async fn stopped() -> (Cluster, u64) {
     }
     let purged = || (cluster.node(1).status().purged > LogIndex(60)).then_some(());
     eventually("a purge behind the older snapshot", purged).await;
+    level_raised(&cluster).await;
     let digest = cluster.node(1).read(State::digest);
     cluster.stop_node(1).await;
     (cluster, digest)

@@ -188,10 +188,12 @@ async fn a_pinned_cluster_goes_back_node_by_node_and_the_pin_outlives_that() {
     propose(cluster.node(leader), &note("")).await.reply.unwrap();
     ask(&cluster, &pin(1)).await.unwrap();
     level_everywhere(&cluster, FIRST).await;
-    assert!(
-        refused(cluster.node(leader), &note("mine")).await.contains("pinned at 1"),
-        "the leader tells why"
-    );
+    // The leader tells why, once it has asked: it may be new.
+    let deadline = Instant::now() + PATIENCE;
+    while !refused(cluster.node(leader), &note("mine")).await.contains("pinned at 1") {
+        assert!(Instant::now() < deadline, "nobody tells why");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
 
     for node in 1..=3 {
         back_to_the_first(&cluster, node).await;

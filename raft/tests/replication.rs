@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Cluster, PATIENCE, barrier, create_job, eventually, local, put, write};
+use common::{Cluster, PATIENCE, barrier, create_job, eventually, level_raised, local, put, write};
 use tripod_raft::{ProposeError, Role};
 use tripod_state::Envelope;
 use tripod_state::ids::{LogIndex, NodeId};
@@ -89,6 +89,7 @@ async fn all_nodes_stopped_and_started_again_hold_the_same_state() {
     for number in 0..20 {
         write(cluster.node(2), scope, &format!("key-{number}"), b"x").await;
     }
+    level_raised(&cluster).await;
     barrier(cluster.node(1)).await;
     let digest = cluster.node(1).read(tripod_state::State::digest);
     let term = cluster.node(1).status().term;

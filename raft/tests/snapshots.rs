@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::atomic::Ordering;
 
-use common::{Cluster, barrier, create_job, eventually, local, write};
+use common::{Cluster, assert_same_states, barrier, create_job, eventually, level_raised, local, write};
 use tripod_raft::Options;
 use tripod_state::State;
 use tripod_state::ids::LogIndex;
@@ -40,9 +40,7 @@ async fn a_follower_far_behind_catches_up_by_snapshot() {
     let replaced = cluster.heard[usize::try_from(behind - 1).unwrap()].replaced.load(Ordering::Relaxed);
     assert!(replaced > missed, "the follower caught up, but not by snapshot");
     let leader = cluster.leader().await;
-    barrier(cluster.node(leader)).await;
-    let digests = [leader, behind].map(|node| cluster.node(node).read(State::digest));
-    assert_eq!(digests[0], digests[1]);
+    assert_same_states(&[leader, behind].map(|node| cluster.node(node))).await;
 
     let unfinished = std::fs::read_dir(cluster.data(behind).join("snapshots")).unwrap();
     let unfinished = unfinished.filter(|file| {
@@ -62,6 +60,7 @@ async fn a_restart_begins_from_the_newest_whole_snapshot() {
         write(cluster.node(1), scope, &format!("key-{number}"), b"x").await;
     }
     eventually("two snapshots", || (cluster.node(1).status().snapshot > LogIndex(150)).then_some(())).await;
+    level_raised(&cluster).await;
     let digest = cluster.node(1).read(State::digest);
     cluster.stop_node(1).await;
 

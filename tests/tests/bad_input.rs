@@ -6,7 +6,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
@@ -20,6 +20,8 @@ use tripod_tests::jobs::{self, Poll};
 /// The limits of keys and values, as documented.
 const KEY_BYTES_MAX: usize = 64 << 10;
 const VALUE_BYTES_MAX: usize = 62 << 20;
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a port may take to answer or close.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -96,11 +98,21 @@ fn send(port: u16, bytes: &[u8]) {
 async fn garbage_on_every_port_changes_nothing() {
     let mut fixture = Fixture::set_up().await;
     let spec = jobs::spec(2, Duration::from_secs(10), Poll::Release).unwrap();
-    let addresses = jobs::create(&fixture.client, "noisy", &spec).await.unwrap();
+    jobs::create(&fixture.client, "noisy", &spec).await.unwrap();
+    let addresses = jobs::addresses(&fixture.client, "noisy", 3).await.unwrap();
     let mut senders = Vec::new();
     for (node, address) in fixture.cluster.ids().zip(&addresses) {
-        let ports = listening_ports(fixture.cluster.process(node).unwrap().pid()).unwrap();
-        assert!(ports.contains(&jobs::port_of(address).unwrap()), "node {node} listens on {ports:?}");
+        let (pid, port) = (fixture.cluster.process(node).unwrap().pid(), jobs::port_of(address).unwrap());
+        // Each node opens it by itself.
+        let deadline = Instant::now() + PATIENCE;
+        let ports = loop {
+            let ports = listening_ports(pid).unwrap();
+            if ports.contains(&port) {
+                break ports;
+            }
+            assert!(Instant::now() < deadline, "node {node} listens on {ports:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
         assert!(ports.len() >= 4, "client, peer, http and job ports: {ports:?}");
         for port in ports {
             for bytes in garbage() {

@@ -263,8 +263,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_paused_process_makes_no_progress_until_resumed() {
-        let (_directory, mut process) = shell("exec sleep 0.1");
+        let (_directory, mut process) = shell("exec cat");
         process.pause().unwrap();
+        // It would end now.
+        drop(process.child.stdin.take());
         assert!(process.wait(Duration::from_millis(400)).await.is_err());
         process.resume().unwrap();
         assert!(process.wait(Duration::from_secs(10)).await.unwrap().success());

@@ -14,9 +14,9 @@ use crate::operator::{Machines, Operator, told};
 use crate::{PATIENCE, assert_equal_digests};
 
 const COUNTERS: usize = 4;
-/// How soon agents and gRPC clients know that a member is gone, once the change has ended; and what a busy machine
-/// takes on top.
-const TOLD_WITHIN: Duration = Duration::from_secs(1);
+/// How soon agents and gRPC clients know that a member is gone, once the change has ended, also on a busy machine:
+/// whoever is not told finds out later, by calls that fail. `tripod-chaos bench membership` measures it.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// Increments between two changes.
 const BETWEEN: u64 = 50;
 
@@ -45,7 +45,7 @@ async fn three_become_five_and_three_again_under_writes() {
         let list = operator.list_when("a learner that has caught up and told its address", is_learner).await;
         assert_eq!(list["votes"]["voters"].as_array().unwrap().len() as u64, node - 1, "{list}");
 
-        let planned = operator.done(&["promote", &id, "--plan"]).await;
+        let planned = operator.done_when_caught_up(&["promote", &id, "--plan"]).await;
         assert_eq!(planned["change"], serde_json::json!(null), "{planned}");
         let promoted = operator.done_when_caught_up(&["promote", &id]).await;
         assert_eq!(promoted["after"]["voters"].as_array().unwrap().len() as u64, node, "{promoted}");

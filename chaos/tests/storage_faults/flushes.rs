@@ -8,6 +8,8 @@ use tripod_chaos::fault::storage::{Shim, Witness};
 use super::{PATIENCE, assert_kept, faulty_options, or_skip, tail, wait_until_ended, wanted};
 
 const EIO: i32 = 5;
+/// Within this the writers have heard of all that was flushed before a stall.
+const ON_ITS_WAY: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_flushes_fail_ends_with_a_code_and_the_others_serve() {
@@ -71,15 +73,16 @@ async fn nothing_is_acknowledged_while_the_flushes_of_two_nodes_stall() {
         for node in &stalled {
             wait_until_flush_waits(&shim, *node).await;
         }
-        // What was flushed before is still on its way to the writers.
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let acknowledged = witness.acknowledged();
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(
-            witness.acknowledged(),
-            acknowledged,
-            "acknowledged while nodes {stalled:?} could not flush"
-        );
+        // What was flushed before is still on its way to the writers, and comes to an end.
+        let deadline = Instant::now() + ON_ITS_WAY;
+        loop {
+            let acknowledged = witness.acknowledged();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            if witness.acknowledged() == acknowledged {
+                break;
+            }
+            assert!(Instant::now() < deadline, "acknowledged while nodes {stalled:?} could not flush");
+        }
         shim.heal().unwrap();
         cluster.wait_until_ready().await.unwrap();
         witness.wait_for_more(20, PATIENCE).await.unwrap();
@@ -130,7 +133,9 @@ async fn a_leader_whose_flushes_stall_for_long() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wall_clocks_that_jump_change_nothing() {
     let Some(shim) = or_skip(Shim::prepare(&find_tripod().unwrap(), 3)) else { return };
-    let mut cluster = Cluster::start(faulty_options(&shim)).await.unwrap();
+    // Slower than the default: an election on a loaded machine is not what is tested.
+    let timing = ["--raft-heartbeat-ms=200", "--election-min-ms=2000", "--election-max-ms=4000"];
+    let mut cluster = Cluster::start(faulty_options(&shim).with_args(timing)).await.unwrap();
     let witness = Witness::start(&cluster, "clock", 4, 256);
     for shift_ms in [3_600_000, -3_600_000, 0] {
         let leader = cluster.wait_for_leader().await.unwrap();

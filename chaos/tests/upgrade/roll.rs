@@ -111,7 +111,7 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
     let pinned = done(&all, &["level", "pin", "1"]).await;
     let members = pinned["members"].as_array().unwrap();
     assert!(pinned["level"] == 1 && members.iter().all(|member| member["back_to"] == 1), "{pinned}");
-    refused(&all, &note, "pinned at 1").await;
+    refused_because(&all, &note, "pinned at 1").await;
     for node in 1..=3 {
         restart_as(&mut cluster, &builds, node, Build::Before).await;
         counting.go_on(BETWEEN).await;

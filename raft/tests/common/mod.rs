@@ -234,6 +234,16 @@ pub(crate) async fn barrier(node: &Handle) -> LogIndex {
     }
 }
 
+/// Waits until the leader has raised the feature level, which it does by an entry of its own a moment after all have
+/// started: from then on nobody changes a state that nobody writes to.
+pub(crate) async fn level_raised(cluster: &Cluster) {
+    let is_newest = |node: u64| cluster.node(node).read(State::level) == tripod_state::level::NEWEST;
+    eventually("the newest level on all running nodes", || {
+        cluster.running().into_iter().all(is_newest).then_some(())
+    })
+    .await;
+}
+
 /// Checks that nodes which nobody writes to hold the same state. Their leader may still propose something of its own
 /// at any time, as when it raises the feature level because the last node is back: states are compared at an equal
 /// index only.

@@ -54,7 +54,10 @@ impl Gateway {
     }
 
     /// The job of this name, or the refusal that names it if nobody creates it soon.
-    async fn job_named(&self, name: &str) -> Result<Result<JobId, Fault>, Outage> {
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn job_named(&self, name: &str) -> Result<Result<JobId, Fault>, Outage> {
         let mut jobs = self.watch(Topic::Jobs);
         if let Some(job) = self.known_job(name).await? {
             return Ok(Ok(job));

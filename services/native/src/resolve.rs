@@ -25,7 +25,13 @@ pub(crate) async fn job(gateway: &Gateway, name: &str, freshness: Freshness) -> 
     {
         return Ok(id);
     }
-    let found = gateway.read(Consistency::Linearizable, |state| in_state(state, name)).await;
+    // A new cluster's first leader is about to create this one. Reads do not wait for it: agents ask by them whether
+    // a node serves.
+    let found = if name.is_empty() || name == DEFAULT_JOB {
+        gateway.job_named(DEFAULT_JOB).await
+    } else {
+        gateway.read(Consistency::Linearizable, |state| in_state(state, name)).await
+    };
     found.map_err(|outage| status::of_outage(&outage))?.map_err(|fault| status::of_fault(&fault))
 }
 

@@ -23,6 +23,12 @@ struct Service {
 
 /// A served gateway with one announced node and job `default`.
 async fn serve() -> Service {
+    let service = without_jobs().await;
+    service.client.jobs().create("default", &spec(2)).await.expect("created");
+    service
+}
+
+async fn without_jobs() -> Service {
     let (gateway, backend) = Gateway::in_memory();
     let endpoint = common::serve_native(&gateway).await;
     let addresses = member::Addresses {
@@ -35,7 +41,6 @@ async fn serve() -> Service {
     let announce = member::Command::Announce { node: NodeId(1), addresses };
     gateway.submit(Command::Member(announce)).await.expect("no outage").expect("not refused");
     let client = Client::new(&Config::new(vec![endpoint.clone()])).expect("a good address");
-    client.jobs().create("default", &spec(2)).await.expect("created");
     Service { client, backend, gateway, endpoint }
 }
 
@@ -199,6 +204,21 @@ async fn a_closed_session_is_replaced_without_the_caller_noticing() {
     assert_eq!(page.entries.len(), 2);
 }
 
+/// A new cluster's first leader creates it, a moment after it can serve.
+#[tokio::test]
+async fn a_write_that_is_faster_than_the_default_job_waits_for_it_and_for_no_other() {
+    let service = without_jobs().await;
+    let kv = service.client.kv("");
+    let created = async {
+        let other = service.client.kv("other").put("a", Bytes::from("1"), Condition::Always).await;
+        assert_eq!(refusal(other).1, "job-unknown");
+        assert_eq!(service.backend.state().jobs().len(), 0);
+        service.client.jobs().create("default", &spec(2)).await.expect("created");
+    };
+    let (written, ()) = tokio::join!(kv.put("a", Bytes::from("1"), Condition::Always), created);
+    assert_eq!(written.expect("written").version, 1);
+}
+
 #[tokio::test]
 async fn status_needs_no_leader_but_writes_do() {
     let service = serve().await;
@@ -213,7 +233,7 @@ async fn status_needs_no_leader_but_writes_do() {
     let hurried = Client::new(&hurried).expect("a good address");
     let read = hurried.kv("").get("k", Consistency::Linearizable).await;
     assert!(matches!(read, Err(Error::Unavailable { .. })), "{read:?}");
-    assert_eq!(hurried.kv("").get("k", Consistency::Local).await.expect("read"), None);
+    assert_eq!(service.client.kv("").get("k", Consistency::Local).await.expect("read"), None);
 }
 
 /// Whoever compares nodes takes the index and the digest for one thing, and looks how far a node's log is

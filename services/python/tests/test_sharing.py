@@ -16,7 +16,8 @@ import tripod_ray as ray
 
 @ray.remote
 def slow(path):
-    """Until a file is there."""
+    """Until a file is there. Another one says that it has begun."""
+    pathlib.Path(f"{path}-begun").touch()
     end = time.monotonic() + DEADLINE_S
     while not os.path.exists(path):
         if time.monotonic() > end:
@@ -42,6 +43,7 @@ class Sharing(ClusterTest):
 
     def test_short_tasks_do_not_wait_behind_a_long_one(self):
         blocked = slow.remote(str(self.over))
+        eventually(pathlib.Path(f"{self.over}-begun").exists, "the long one to run")
         ended_by = ray.get([quick.remote(place) for place in range(100)], timeout=DEADLINE_S)
         self.assertFalse(self.over.exists())
         self.over.touch()

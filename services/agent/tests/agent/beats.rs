@@ -44,7 +44,9 @@ fn batches(cluster: &Cluster) -> Vec<Vec<i32>> {
 }
 
 const LONG: Duration = Duration::from_secs(20);
-/// 60 % of this are long enough for a verdict that comes at once, after at most a tick of 100 ms.
+/// The lease answers after 60 % of this; what is left is for a busy machine.
+const LEASED: Duration = Duration::from_secs(5);
+/// For calls that fail.
 const SHORT: Duration = Duration::from_secs(1);
 
 #[tokio::test]
@@ -101,10 +103,14 @@ async fn beats_are_answered_from_the_lease_while_the_cluster_is_away_and_told_la
     let mut node = Node::start(&cluster, 1);
     let served = Served::of(&[&node]).await;
     let mut client = served.client().await;
-    heartbeat(&mut client, 0, SHORT).await.expect("alive");
+    heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.kill();
-    for _ in 0..3 {
-        assert_eq!(heartbeat(&mut client, 0, Duration::from_millis(300)).await.expect("from the lease"), 7);
+    let beats = [(); 3].map(|()| {
+        let mut client = client.clone();
+        tokio::spawn(async move { heartbeat(&mut client, 0, LEASED).await })
+    });
+    for beat in beats {
+        assert_eq!(soon(beat).await.expect("no panic").expect("from the lease"), 7);
     }
     assert_eq!(served.status().beats_leased, 3);
     assert_eq!(batches(&cluster).len(), 1);
@@ -125,7 +131,7 @@ async fn a_registration_is_the_lease_of_the_first_beat() {
     let register = n::RegisterTaskRequest { incarnation: 40, source_task_id: 0 };
     let registered = soon(client.register_task(register)).await.expect("registered").into_inner();
     node.kill();
-    let answered = heartbeat(&mut client, 0, SHORT).await.expect("from the registration");
+    let answered = heartbeat(&mut client, 0, LEASED).await.expect("from the registration");
     assert_eq!(answered, registered.service_incarnation);
     heartbeat(&mut client, 1, SHORT).await.expect_err("nobody has registered as this one");
 }
@@ -147,12 +153,12 @@ async fn a_beat_without_a_verdict_is_told_again() {
 async fn the_lease_ends_with_the_longest_outage() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
-    let timing = Timing { max_outage: Duration::from_secs(3), ..config(&[]).timing };
+    let timing = Timing { max_outage: Duration::from_secs(8), ..config(&[]).timing };
     let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
     let mut client = served.client().await;
     heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.kill();
-    heartbeat(&mut client, 0, SHORT).await.expect("from the lease");
+    heartbeat(&mut client, 0, LEASED).await.expect("from the lease");
     until("the longest outage is over", || {
         served.status().outage.is_some_and(|outage| outage >= timing.max_outage)
     })
@@ -171,7 +177,7 @@ async fn a_beat_whose_verdict_never_comes_is_told_again() {
     let mut client = served.client().await;
     heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.behave(|conduct| conduct.beats = BeatConduct::Silence);
-    heartbeat(&mut client, 0, SHORT).await.expect("from the lease");
+    heartbeat(&mut client, 0, LEASED).await.expect("from the lease");
     until("there is an outage", || served.status().outage.is_some()).await;
     node.behave(|conduct| conduct.beats = BeatConduct::Answer);
     until("the beat is told", || batches(&cluster).len() == 2).await;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tripod_chaos::cluster::ReservedPorts;
-use tripod_client::{Client, Condition, Config, Kv};
+use tripod_client::{Client, Condition, Config, Consistency, Kv};
 
 use nix::sys::signal::Signal;
 
@@ -213,6 +214,11 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
 
     let stop = Arc::new(AtomicBool::new(false));
     let counting = tokio::spawn(count(kv.clone(), stop.clone()));
+    // What is saved is to have something of it.
+    let deadline = Instant::now() + PATIENCE;
+    while kv.get("counter", Consistency::Linearizable).await.expect("read").is_none() {
+        assert!(Instant::now() < deadline, "nothing is counted");
+    }
     let follower = u16::try_from(dev.current_leader() % 3 + 1).expect("a small id");
     let from = dev.endpoints(follower);
     let commands = commands();
@@ -264,7 +270,7 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
         for number in 0..KEYS {
             assert_eq!(found[&key(number)], format!("value of {number}"));
         }
-        let counter = kv.get("counter", tripod_client::Consistency::Linearizable).await.expect("read");
+        let counter = kv.get("counter", Consistency::Linearizable).await.expect("read");
         assert_eq!(counter.expect("there").value, expected.to_string(), "as of the saved index");
         let shown = json(&new.run("tripod job show default -o json", place.path()));
         assert_ne!(shown["service_incarnation"], old_service);

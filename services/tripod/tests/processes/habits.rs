@@ -59,7 +59,9 @@ fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
     refused(&["member", "replace", "3", "127.0.0.1:1"], "replace node 3");
     refused(&["member", "demote", "3", "--force"], "even if the cluster stands still");
     refused(&["recover", "d", "--save", "f", "--accept-loss"], "give up acknowledged writes");
-    dev.text(&["member", "remove", "3", "--plan"]);
+    // Both that would be left have to answer soon, also below.
+    let plans = || dev.run(&["member", "remove", "3", "--plan"]).status.success();
+    wait_for("a plan", || plans().then_some(()));
     let members = dev.json(&["member", "list", "--json"]);
     assert_eq!(members["votes"]["voters"].as_array().map(Vec::len), Some(3), "{members}");
 
@@ -68,9 +70,10 @@ fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
     assert!(told.contains("About to delete job `train` and everything in it.") && there(), "{told}");
     let (code, told) = on_a_terminal(&dev, &["job", "delete", "train"], "yes\n");
     assert!(code == Some(0) && !there(), "{told}");
-    let (code, told) = on_a_terminal(&dev, &["member", "remove", "3"], "\n");
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("before  ") && told.contains("after   "), "the votes are told first: {told}");
+    wait_for("votes that are told first", || {
+        let (code, told) = on_a_terminal(&dev, &["member", "remove", "3"], "\n");
+        (code == Some(2) && told.contains("before  ") && told.contains("after   ")).then_some(())
+    });
     dev.text(&["job", "create", "train", "--tasks", "1"]);
     dev.text(&["job", "delete", "train", "--yes"]);
     assert!(!there());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config};
 
-use crate::support::{end_by, kill_by, reserve_ports, stderr, tripod, wait_for};
+use crate::support::{end_by, kill_by, reserve_ports, tripod, wait_for};
 
 const UPGRADE: &str = include_str!("../../../../docs/runbooks/rolling-upgrade.md");
 const DOWNGRADE: &str = include_str!("../../../../docs/runbooks/downgrade.md");
@@ -108,6 +108,11 @@ impl<'a> Nodes<'a> {
         self.shell(&format!("{line} --json")).output().expect("runs")
     }
 
+    /// Types a line until a leader takes it: one that is new may not know enough yet.
+    fn run_until_taken(&self, line: &str) {
+        wait_for("a leader that takes it", || self.run(line).status.success().then_some(()));
+    }
+
     /// Types a line until what it prints is so.
     fn until(&self, line: &str, what: &str, is_so: impl Fn(&Value) -> bool) {
         wait_for(what, || {
@@ -179,7 +184,7 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     let commands_up = commands(UPGRADE);
     let [look, save, start, status, members, level] = commands_up[..] else { panic!("{commands_up:?}") };
     nodes.until_all_are_up(look);
-    assert!(nodes.run(save).status.success());
+    nodes.run_until_taken(save);
     assert_eq!(start, SERVER);
     nodes.restart_each(start, &[status, members], "");
     nodes.until(level, "level 4", level_is(4));
@@ -189,8 +194,7 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
         panic!("{commands_down:?}")
     };
     nodes.until(show, "level 4", level_is(4));
-    let pinned = nodes.run(pin);
-    assert!(pinned.status.success(), "{}", stderr(&pinned));
+    nodes.run_until_taken(pin);
     nodes.until(again, "nodes that can go back", |told| {
         told["members"].as_array().is_some_and(|members| members.iter().all(|member| member["back_to"] == 2))
     });
@@ -198,9 +202,7 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
 
     nodes.restart_each(start, &[status, members], "");
     nodes.until(show, "a level that is still pinned", |told| told["level"] == 2 && !told["next"].is_null());
-    let unpinned =
-        wait_for("a leader that takes it", || Some(nodes.run(unpin)).filter(|told| told.status.success()));
-    assert!(unpinned.status.success());
+    nodes.run_until_taken(unpin);
     nodes.until(show, "level 4", level_is(4));
 
     stop.store(true, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 
-use crate::support::{Dev, reserve_ports, stderr, tripod};
+use crate::support::{Dev, reserve_ports, stderr, tripod, wait_for};
 
 /// Tries to start a node alone on some of `ports`.
 fn server(ports: &ReservedPorts, data: &Path, flags: &[&str]) -> Output {
@@ -109,7 +109,8 @@ fn a_directory_that_is_in_use_is_refused() {
     let flags = ["--node=1", &format!("--cluster-id={id}")];
     let output = server(&reserve_ports(), &data.path().join("node-1").join("data"), &flags);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert_eq!(dev.json(&["status", "--json"])["nodes"][0]["state"], "ok");
+    let well = || dev.json(&["status", "--json"])["nodes"][0]["state"] == "ok";
+    wait_for("the node that was there to be well", || well().then_some(()));
     dev.end();
 }
 

@@ -38,7 +38,7 @@ fn gang(dev: &Dev, runtime: &Runtime) -> Vec<Member> {
     let programs = [FAILS, FAILS, IS_KILLED];
     let start = |(id, program): (usize, &str)| {
         let task = format!("--task-id={id}");
-        let flags = ["--job=t", "--tasks=3", "--heartbeat-timeout=2", &task];
+        let flags = ["--job=t", "--tasks=3", "--heartbeat-timeout=10", &task];
         let running = Running::start(dev, &flags, program);
         let address = running.line().replace("[::]", "[::1]");
         (running, address)
@@ -92,7 +92,7 @@ fn a_task_that_is_lost_in_a_barrier_is_told_with_those_who_waited() {
         let expected = format!(
             "\
 tripod run: task {id} of job `t` ended with exit status 1
-  lost       task 2 was lost (no heartbeat for 2 s)
+  lost       task 2 was lost (no heartbeat for 10 s)
   in error   tasks 0, 1: no task listens for errors, so all were ended: tasks were silent for too long: 2
   barriers   barrier `x` waited for task 2; arrived: 0, 1
              failed "

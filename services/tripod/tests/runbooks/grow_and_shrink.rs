@@ -1,6 +1,7 @@
 use crate::page::blocks;
 use crate::program::Program;
 use crate::site::Site;
+use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/grow-and-shrink.md");
 
@@ -12,9 +13,13 @@ fn three_become_five_and_three_again_while_a_program_writes() {
     let program = Program::start(&everywhere);
     program.goes_on();
     // One of those that are removed leads, so that it has to hand over.
-    if site.wait_for_leader() == 3 {
-        site.look("tripod leader transfer --to 1");
-    }
+    wait_for("a leader that will be removed", || {
+        if site.wait_for_leader() == 3 {
+            site.attempt("tripod leader transfer --to 1");
+            return None;
+        }
+        Some(())
+    });
     for block in &blocks(PAGE) {
         if block.lines.iter().any(|line| line.starts_with("tripod member promote")) {
             site.wait_for_all(5);

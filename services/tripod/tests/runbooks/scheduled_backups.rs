@@ -75,8 +75,13 @@ fn old_backups_go_when_newer_ones_are_whole_and_not_when_none_can_be_made() {
     let first = newer_than(&site, 0);
     wait_for("the first one to go", || (!files(&site, 1).contains(&first)).then_some(newer_than(&site, 1)));
     assert!(files(&site, 1).len() <= 3, "two, and the one that is written");
-    let kept = files(&site, 1);
-    site.look(&format!("tripod snapshot verify {}", kept[0].display()));
+    // The newest: the other one goes when the next one is there.
+    wait_for("a backup that is whole", || {
+        let whole = |file: &PathBuf| file.extension().is_some_and(|end| end == "snap");
+        let newest = files(&site, 1).into_iter().rfind(whole)?;
+        let (code, _) = site.attempt(&format!("tripod snapshot verify {}", newest.display()));
+        (code == Some(0)).then_some(())
+    });
 
     // A killed node goes on where it was, and takes away what it left half.
     site.kill(1);

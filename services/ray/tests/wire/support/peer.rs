@@ -47,8 +47,12 @@ impl<C: Debug> Calls<C> {
 
     /// Notes a call, and what it is to be answered.
     pub(crate) fn note(&self, call: C) -> Result<(), Status> {
-        self.asked.store(true, Ordering::SeqCst);
-        let answer = (self.script.lock())(&call);
+        let answer = {
+            let mut script = self.script.lock();
+            // Whoever waits for this and gives another script comes after the answer.
+            self.asked.store(true, Ordering::SeqCst);
+            script(&call)
+        };
         self.seen.lock().push_back(call);
         answer
     }

@@ -147,7 +147,7 @@ async fn a_function_without_results_whose_store_dies_while_it_gets_an_object_is_
     let driver = site.driver(0).await;
     let (first, second) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     tokio::spawn(getter(Worker::new(site.config(1)), &first).run(pending()));
-    let slow = one(&driver, Task::of("tripod.sleep").arg(&4000).expect("a number")).await;
+    let slow = one(&driver, Task::of("tripod.sleep").arg(&8000).expect("a number")).await;
     submit_get(&driver, slow.id()).await;
     tokio::task::block_in_place(|| {
         wait_for("the function to begin", || (first.load(Ordering::Relaxed) == 1).then_some(()));
