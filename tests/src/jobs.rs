@@ -71,6 +71,16 @@ pub async fn addresses(client: &Client, name: &str, nodes: u64) -> Result<Vec<St
         .with_context(|| format!("not all of {nodes} nodes have told their addresses within {PATIENCE:?}"))?
 }
 
+/// The highest term that a node knows: another one than before means that there was an election.
+///
+/// # Errors
+/// No node answers.
+pub async fn newest_term(client: &Client) -> Result<u64> {
+    let answers = client.status(PATIENCE, false).await;
+    let terms = answers.iter().filter_map(|answer| answer.status.as_ref().ok()).map(|status| status.term);
+    terms.max().context("no node tells its term")
+}
+
 fn in_order(job: wire::Job) -> Vec<String> {
     let mut addresses = job.addresses;
     addresses.sort_by_key(|address| address.node_id);

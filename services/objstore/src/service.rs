@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_stream::{Iter, Stream, StreamExt as _};
 use tonic::{Request, Response, Status};
@@ -18,7 +19,10 @@ use crate::incarnation::{Current, Incarnation};
 use crate::shelf::GetError;
 
 /// How long an object that a peer asks for may take to be read from disk.
-const RESTORE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long who asks for the store's socket is kept waiting for its registration, which the scheduler tells to others
+/// as soon as it is made, perhaps before the store has heard of it. Clients give up after 10 s.
+const REGISTRATION_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The service of one store.
 #[derive(Debug, Clone)]
@@ -37,6 +41,14 @@ impl Service {
         let current = self.current.borrow().clone();
         current
             .ok_or_else(|| Status::unavailable("the store is not registered with a scheduler yet; try again"))
+    }
+
+    /// The same, soon.
+    async fn once_registered(&self) -> Result<Arc<Incarnation>, Status> {
+        let mut current = self.current.clone();
+        // One that does not come is told of by the refusal.
+        let _ = tokio::time::timeout(REGISTRATION_PATIENCE, current.wait_for(Option::is_some)).await;
+        self.any()
     }
 
     /// The store that a call is meant for. Calls of seed schedulers do not say, so any is.
@@ -108,7 +120,7 @@ impl ObjStore for Service {
         &self,
         _: Request<ObjStoreInfoRequest>,
     ) -> Result<Response<ObjStoreInfoReply>, Status> {
-        let current = self.any()?;
+        let current = self.once_registered().await?;
         let usage = current.shelf.usage();
         Ok(Response::new(ObjStoreInfoReply {
             objectid: current.shelf.ready().into_iter().map(|id| id.0).collect(),

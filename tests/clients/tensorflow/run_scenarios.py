@@ -38,6 +38,9 @@ from worker import HEARTBEAT_TIMEOUT, REGISTER_TIMEOUT, SHUTDOWN_TIMEOUT
 WORKERS = 2
 # Longest time that one scenario may take, in seconds.
 _SCENARIO_LIMIT = 300
+# Nodes of the cluster, and how long they may take to announce themselves, in seconds.
+_NODES = 3
+_ANNOUNCE_LIMIT = 30
 # How often a scenario is looked at, in seconds.
 _POLL = 0.1
 # Where a client's own words about a failed call begin.
@@ -56,7 +59,20 @@ class Job:
         command += ["--heartbeat-timeout", str(HEARTBEAT_TIMEOUT)]
         command += ["--register-timeout", str(REGISTER_TIMEOUT)]
         command += ["--shutdown-timeout", str(SHUTDOWN_TIMEOUT), "-o", "json"]
-        self.address = json.loads(subprocess.check_output(command))["addresses"][node - 1]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        self.address = self._addresses(node)[node - 1]
+
+    def _addresses(self, least):
+        """At least so many: each node announces itself, some time after it serves."""
+        command = [*self._job_cmd, "show", self.name, "-o", "json"]
+        deadline = time.monotonic() + _ANNOUNCE_LIMIT
+        while True:
+            addresses = json.loads(subprocess.check_output(command))["addresses"]
+            if len(addresses) >= max(least, _NODES):
+                return addresses
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{command} tells {addresses} only")
+            time.sleep(_POLL)
 
     def delete(self):
         """Remove it with everything in it."""

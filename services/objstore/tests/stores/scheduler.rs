@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::metadata::{MetadataMap, MetadataValue};
@@ -72,6 +73,8 @@ pub(crate) struct Facts {
     /// What becomes of the next reports; then they are executed.
     pub(crate) moods: VecDeque<Mood>,
     pub(crate) order: Option<Order>,
+    /// Answers to registrations wait for it.
+    pub(crate) gate: Option<Arc<Semaphore>>,
     executed: Vec<Stamp>,
 }
 
@@ -191,9 +194,14 @@ impl Scheduler for Node {
     ) -> Result<Response<RegisterObjStoreReply>, Status> {
         let stamp = stamp(request.metadata());
         let extended = header(request.metadata(), RAY_EXTENDED) == "1";
-        let mut facts = self.facts.lock().expect("not poisoned");
-        facts.registered.push((request.into_inner().objstore_address, stamp, extended));
-        let objstoreid = facts.registered.len() as u64 - 1;
+        let (objstoreid, gate) = {
+            let mut facts = self.facts.lock().expect("not poisoned");
+            facts.registered.push((request.into_inner().objstore_address, stamp, extended));
+            (facts.registered.len() as u64 - 1, facts.gate.clone())
+        };
+        if let Some(gate) = gate {
+            drop(gate.acquire().await.expect("open"));
+        }
         Ok(Response::new(RegisterObjStoreReply { objstoreid }))
     }
 

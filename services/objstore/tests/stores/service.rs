@@ -1,13 +1,17 @@
 //! `/ObjStore/*` of one store.
 
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
 use tonic::Code;
 use tripod_objstore::local::Connection;
 use tripod_objstore::{Error, ObjectId, Store};
 use tripod_proto::ray::{
-    DeallocateObjectRequest, NotifyAliasRequest, ObjChunk, StartDeliveryRequest, StreamObjToRequest,
+    DeallocateObjectRequest, NotifyAliasRequest, ObjChunk, ObjStoreInfoRequest, StartDeliveryRequest,
+    StreamObjToRequest,
 };
 
-use crate::support::{Scene, Started, pattern};
+use crate::support::{Scene, Started, client, pattern};
 
 async fn chunks(store: &mut Started, request: StreamObjToRequest) -> Vec<ObjChunk> {
     let mut stream = store.client.stream_obj_to(request).await.expect("a stream").into_inner();
@@ -182,4 +186,27 @@ async fn the_socket_is_for_its_owner_only() {
     let welcome = Connection::open(socket, Some(3)).await.expect("connected").welcome().clone();
     assert_eq!((welcome.store, welcome.address.as_str()), (store.id, store.store.address()));
     assert_eq!((welcome.inline_bytes_max, welcome.capacity_bytes), (64 << 10, 64 << 20));
+}
+
+/// The scheduler tells others of a store as soon as it is registered.
+#[tokio::test]
+async fn who_asks_a_store_that_has_not_heard_of_its_registration_waits_for_that() {
+    let scene = Scene::new().await;
+    let gate = Arc::new(Semaphore::new(0));
+    scene.node.facts.lock().expect("not poisoned").gate = Some(gate.clone());
+    let store = Store::start(scene.config()).await.expect("started");
+    let address = store.address();
+    scene.node.until("a registration", |facts| facts.registered.first().map(|_| ())).await;
+    let mut early = client(address).await;
+    let asked = tokio::spawn(async move { early.obj_store_info(ObjStoreInfoRequest::default()).await });
+    // It is at the store by the time that another call of the same store is answered.
+    let refused =
+        client(address).await.deallocate_object(deallocate(1, None)).await.expect_err("not registered");
+    assert_eq!(refused.code(), Code::Unavailable);
+    assert!(!asked.is_finished());
+    gate.add_permits(1);
+    let told = asked.await.expect("no panic").expect("told").into_inner();
+    assert_eq!(told.objstoreid, Some(0));
+    assert!(!told.local_socket.is_empty());
+    store.stop().await.expect("stopped");
 }

@@ -36,7 +36,8 @@ pub(super) async fn whole_cluster(python: &Path, folder: &Path) -> Result<String
     stage.program.go_on().await?;
     let after_ms = back.elapsed().as_millis();
     let longest_ms = stage.program.longest_ms_since(&mark);
-    ensure!(u128::from(longest_ms) >= OUTAGE.as_millis(), "calls went on without a cluster");
+    // All of them may have been between two calls for a while when the nodes were killed.
+    ensure!(u128::from(longest_ms) >= OUTAGE.as_millis() / 2, "calls went on without a cluster");
     stage.program.finish().await?;
     Ok(format!("no call failed; longest call {longest_ms} ms, two steps {after_ms} ms after the start"))
 }

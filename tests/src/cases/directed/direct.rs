@@ -42,7 +42,8 @@ async fn cluster(poll: Poll, shutdown_barrier: bool) -> Result<(Cluster, Vec<Str
     let heartbeat = Manners::default().heartbeat;
     let spec = jobs::spec(TASKS.into(), heartbeat, poll)?;
     let spec = wire::JobSpec { shutdown_barrier: Some(shutdown_barrier), ..spec };
-    let addresses = jobs::create(&client, JOB, &spec).await?;
+    jobs::create(&client, JOB, &spec).await?;
+    let addresses = jobs::addresses(&client, JOB, u64::try_from(cluster.ids().count())?).await?;
     Ok((cluster, addresses))
 }
 

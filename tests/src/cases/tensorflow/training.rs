@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
 use tripod_chaos::cluster::connections::connections_to;
 use tripod_chaos::cluster::{Cluster, ClusterOptions, ReservedPorts, find_tripod};
-use tripod_tests::jobs::port_of;
+use tripod_tests::jobs::{self, port_of};
 use tripod_tests::python::Script;
 
 use super::{faults, job};
@@ -32,7 +32,8 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
     let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
     let mut training = Training::new(cluster, folder).await?;
     let endpoints = training.cluster.endpoints();
-    let addresses = job::create(&endpoints, JOB, HEARTBEAT, &GROUPS, &training.ports)?;
+    job::create(&endpoints, JOB, HEARTBEAT, &GROUPS, &training.ports)?;
+    let addresses = jobs::addresses(&jobs::client(&endpoints)?, JOB, endpoints.len() as u64).await?;
     let nodes = training.cluster.ids().zip(&addresses);
     let (node, attached) = { nodes }.find(|(node, _)| *node != training.leader).context("no other node")?;
     for group in GROUPS {

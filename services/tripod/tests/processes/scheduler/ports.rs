@@ -8,6 +8,7 @@ use tripod_worker::{Worker, demo};
 
 use super::heard;
 use super::site::Site;
+use crate::support::wait_for;
 
 /// The port of the first worker of a host.
 const FIRST_PORT: u16 = 40_000;
@@ -21,7 +22,14 @@ async fn a_worker_whose_port_is_taken_asks_for_another_one_and_says_why() {
     let taken = [FIRST_PORT, FIRST_PORT + 1].map(|port| TcpListener::bind((&**host, port)).expect("free"));
     tokio::spawn(demo::add_to(Worker::new(site.config(0))).run(pending()));
     site.until_workers(1);
-    let status = site.status();
+    // One that has left tells that beside everything else.
+    let status = wait_for("the others to have left", || {
+        let status = site.status();
+        let left = |worker: &serde_json::Value| {
+            worker["state"] == "idle" || worker["state"] == "dead" && worker["reason"] == "it left"
+        };
+        status["workers"].as_array().expect("a list").iter().all(left).then_some(status)
+    });
     let workers = status["workers"].as_array().expect("a list");
     let place = |worker: &serde_json::Value| {
         (worker["state"].as_str().map(str::to_owned), worker["address"].as_str().map(str::to_owned))
@@ -29,11 +37,6 @@ async fn a_worker_whose_port_is_taken_asks_for_another_one_and_says_why() {
     let of = |state: &str, port: u16| (Some(state.to_owned()), Some(format!("{host}:{port}")));
     let idle: Vec<_> = workers.iter().filter(|worker| worker["state"] == "idle").map(place).collect();
     assert_eq!(idle, [of("idle", FIRST_PORT + 2)], "{status:#}");
-    let left = workers.iter().filter(|worker| worker["state"] != "idle");
-    assert!(
-        left.clone().all(|worker| worker["state"] == "dead" && worker["reason"] == "it left"),
-        "{status:#}"
-    );
     for listener in taken {
         let address = listener.local_addr().expect("bound").to_string();
         let told = heard::lines_with(&[&address, "Address already in use"]);

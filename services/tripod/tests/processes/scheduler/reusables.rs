@@ -193,7 +193,8 @@ async fn a_worker_that_still_makes_its_variables_is_given_no_task() {
         let echo = one(&driver, Task::of("tripod.echo").arg(&value).unwrap()).await;
         assert_eq!(number(&driver, &echo).await, value);
     }
-    assert_eq!(site.workers_in("idle"), 1);
+    // The end of the last task may come after its result.
+    site.until_workers(1);
     drop(open);
     site.until_workers(2);
     worker.abort();

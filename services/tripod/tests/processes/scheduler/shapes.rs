@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tripod_worker::value::from_obj;
 use tripod_worker::{Blob, Config, Driver, ObjectRef, Output, Task, Worker};
 
-use super::site::{Site, add, all_decided, number, one};
-use crate::support::PATIENCE;
+use super::site::{Site, add, all_decided, number, one, was_begun_before};
+use crate::support::{PATIENCE, wait_for};
 
 /// How much of the work that is done step by step, in which every step waits for at least one command.
 #[derive(Clone, Copy)]
@@ -143,9 +143,13 @@ async fn every_shape(driver: Arc<Driver>, extent: Extent) -> Vec<ObjectRef> {
 /// a later attempt.)
 fn assert_nothing_happened(site: &mut Site, tasks: usize) {
     site.assert_all_alive();
-    let known = site.tasks();
+    let known = wait_for("the ends of all tasks to be told", || {
+        let known = site.tasks();
+        let over = |task: &Value| ["done", "failed"].iter().any(|state| task["state"] == *state);
+        known.iter().all(over).then_some(known)
+    });
     assert_eq!(known.len(), tasks);
-    let has_failed = |task: &&Value| task["state"] != "done" || task["history"] != json!([]);
+    let has_failed = |task: &&Value| task["state"] != "done" || was_begun_before(task);
     let failed: Vec<_> = known.iter().filter(has_failed).collect();
     assert!(failed.is_empty(), "every worker is healthy: {failed:?}");
 }

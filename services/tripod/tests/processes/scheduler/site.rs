@@ -240,6 +240,13 @@ fn host_of(ports: &ReservedPorts, place: usize) -> String {
 }
 
 /// Submits a task of one result.
+/// Whether an attempt before the present one was begun. One that found no way to its worker was not, nor one that was
+/// given back.
+pub(super) fn was_begun_before(task: &Value) -> bool {
+    let begun = |ended: &Value| !ended.as_str().is_some_and(|ended| ended.ends_with("was never handed over"));
+    task["history"].as_array().expect("a list").iter().any(begun)
+}
+
 pub(super) async fn one(driver: &Driver, task: Task) -> ObjectRef {
     let mut results = driver.submit(&task).await.expect("submitted");
     assert_eq!(results.len(), 1);

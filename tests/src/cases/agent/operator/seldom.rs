@@ -1,12 +1,14 @@
 //! What an operator does seldom: gives a change up, moves a node to another address, and starts one that was taken
 //! out as if nothing had been.
 
+use std::time::Instant;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tripod_chaos::cluster::ReservedPorts;
 
 use super::site::Site;
-use super::{FIRST, NEW, NOT_YET, PATIENCE};
+use super::{FIRST, NEW, NOT_TAKEN, PATIENCE};
 
 /// Entries that a voter may lack that follows: others write all the time.
 const LAG_MAX: u64 = 100;
@@ -61,12 +63,15 @@ pub(super) async fn move_house(site: &mut Site) -> Result<()> {
     ensure!(there, "node {node} was moved to {peer}: {shown}");
     site.go_on(&format!("node {node} at its other address")).await?;
     // Others follow it there, and it follows them.
-    if site.stage.cluster.wait_for_leader().await? != node {
-        site.command_when_allowed(&["leader", "transfer", "--to", &id], &NOT_YET).await?;
+    let begin = Instant::now();
+    loop {
+        let list = list(site).await?;
+        if list["leader"] == node {
+            return Ok(());
+        }
+        ensure!(begin.elapsed() < PATIENCE, "node {node} does not lead where it was moved to: {list}");
+        site.command_when_allowed(&["leader", "transfer", "--to", &id], &NOT_TAKEN).await?;
     }
-    let list = list(site).await?;
-    ensure!(list["leader"] == node, "node {node} does not lead where it was moved to: {list}");
-    Ok(())
 }
 
 /// A node that was taken out comes with its old id and an empty directory: it ends and says what to do instead.
