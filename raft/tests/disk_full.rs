@@ -152,10 +152,18 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
     }
     (1..=3).for_each(|node| disks.fill(node));
     for node in [leader, follower] {
-        let text = refusal(cluster.node(node), scope).await;
-        assert!(text.starts_with("T3201 disk-full: node "), "{text}");
-        let directory = disks.place(leader).join("data").display().to_string();
-        assert!(text.contains(&directory) && text.contains("delete keys"), "{text}");
+        // The leader may have heard that the others' disks are full before it looks at its own.
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let directory = disks.place(cluster.leader().await).join("data").display().to_string();
+            let text = refusal(cluster.node(node), scope).await;
+            assert!(text.starts_with("T3201 disk-full: node ") && text.contains("delete keys"), "{text}");
+            if text.contains(&directory) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{text}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
     eventually("followers that know", || {
         let knows = (1..=3).all(|node| cluster.node(node).status().growth_refused.is_some());
