@@ -201,6 +201,7 @@ mod tests {
         assert!(!is_quorum(&[set(&[1, 2, 3, 4])], &set(&[1, 3])));
         let joint = [set(&[1, 2, 3]), set(&[3, 4, 5])];
         assert!(!is_quorum(&joint, &set(&[1, 2, 3])));
+        assert!(!is_quorum(&joint, &set(&[3, 4, 5])), "those that leave may still have elected somebody");
         assert!(is_quorum(&joint, &set(&[1, 3, 4])));
     }
 }

@@ -76,6 +76,17 @@ impl Identity {
         Self { cluster_id: options.cluster_id.clone(), node: options.node.0, format: FORMAT }
     }
 
+    /// Whether a build that supports levels up to `level_max` may use what is marked with a level. `place` is named
+    /// in the refusal.
+    pub(crate) fn check_level(
+        &self,
+        marked: FeatureLevel,
+        level_max: FeatureLevel,
+        place: &Path,
+    ) -> Result<(), StartError> {
+        OnFile::new(self, marked).check(level_max, place)
+    }
+
     /// Whether a directory of `found` may be used by a node that was started as this one.
     pub(crate) fn compare(&self, found: &Self, place: &Path) -> Result<(), StartError> {
         let damaged = damaged(place);

@@ -235,7 +235,10 @@ fn by_metrics(node: u64, metrics: &ServerMetrics, applied: Option<LogId>) -> Lea
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::log_store::test_entries::id;
 
     const PATIENCE: Duration = Duration::from_millis(600);
 
@@ -282,6 +285,22 @@ mod tests {
         let own = Sight { heard: sign(2, 3, until), ..own };
         assert_eq!(own.leadership(now), (by_engine, None));
         assert_eq!(Sight { fit: false, ..own }.leadership(now), (nobody(3), None));
+    }
+
+    #[test]
+    fn a_leader_is_ready_when_it_has_applied_an_entry_of_its_own_term() {
+        let metrics = ServerMetrics {
+            id: 1,
+            vote: Vote::new_committed(3, 1),
+            state: ServerState::Leader,
+            current_leader: Some(1),
+            membership_config: Arc::default(),
+            committed_membership_config: Arc::default(),
+        };
+        let ready = |applied| by_metrics(1, &metrics, applied).ready_here;
+        assert!(!ready(None));
+        assert!(!ready(Some(id(2, 9))), "more of earlier terms may be acknowledged");
+        assert!(ready(Some(id(3, 10))));
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Storage {
         failure: Failure,
         level_max: FeatureLevel,
     ) -> Result<Self, StartError> {
-        disk.claim(&Identity::of(options))?;
+        disk.claim(&Identity::of(options), level_max)?;
         let work = Work::Inline(disk.clone());
         let snapshots = SnapshotStore::open_for(disk.snapshots(), work.clone(), level_max);
         let snapshots = snapshots.map_err(|error| no_snapshots(options, &error))?;

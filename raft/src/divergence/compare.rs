@@ -21,7 +21,7 @@ use crate::state_machine::StateMachine;
 use crate::world::Work;
 
 /// How often a node looks whether its log rests, and asks again about what is still open.
-const TICK: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(5) };
+const TICK: Duration = Duration::from_secs(5);
 /// Ticks without a new entry after which the last state is compared although no period has begun: an idle
 /// log would keep the last change from being compared.
 const REST_TICKS: u32 = 3;

@@ -4,12 +4,11 @@
 use tripod_state::State;
 use tripod_state::ids::TimeMs;
 
-/// Length of a period of the log's time. The first command of a period is a point of comparison. Tests of
-/// this crate do not wait so long.
-const PERIOD_MS: u64 = if cfg!(test) { 200 } else { 15_000 };
+/// Length of a period of the log's time. The first command of a period is a point of comparison.
+const PERIOD_MS: u64 = 15_000;
 /// Entries after which there is a point in any case: time stands still in a log whose leader's clock was
 /// set back.
-const ENTRIES: u64 = if cfg!(test) { 64 } else { 1 << 20 };
+const ENTRIES: u64 = 1 << 20;
 /// The part of one core that hashing may take is one in this many.
 const CORE_SHARE: u64 = 100;
 /// What hashing is taken to cost, in nanoseconds. An estimate on the slow side; nobody has measured it yet.

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tripod_state::ids::LogIndex;
+use tripod_wait::until;
 
 use super::*;
-use crate::test_cluster::{Cluster, create_job, eventually, propose, put, write};
+use crate::test_cluster::{Cluster, Ground, create_job, propose, put, write};
 use crate::test_support::tree;
 
 /// Enough for two snapshots and a purge.
 const KEYS: u64 = 250;
 
 /// What a node of a cluster of one leaves behind, with a snapshot and a log behind it.
-async fn stopped() -> (TempDir, PathBuf) {
-    let mut cluster = Cluster::start_with(1, |options| {
+async fn stopped() -> (Ground, PathBuf) {
+    let mut cluster = Cluster::start_real(1, |options| {
         options.snapshot_every_entries = 100;
         options.keep_entries = 10;
     })
@@ -26,15 +27,14 @@ async fn stopped() -> (TempDir, PathBuf) {
         write(cluster.node(1), scope, &format!("key-{number}"), b"value").await;
     }
     propose(cluster.node(1), &put(scope, "bytes", &[0xff, 0x01])).await;
-    eventually("a snapshot, and a log without its beginning", || {
+    until("a snapshot, and a log without its beginning", || {
         let status = cluster.node(1).status();
         (status.snapshot >= LogIndex(100) && status.purged > LogIndex(0)).then_some(())
     })
     .await;
     cluster.stop_node(1).await;
     let data = cluster.data(1);
-    let Cluster { directory, .. } = cluster;
-    (directory, data)
+    (cluster.ground, data)
 }
 
 /// [`examine`], and that it left everything as it was.
@@ -50,7 +50,7 @@ fn examined(data: &Path) -> (Report, Vec<Line>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sound_directory_is_described_and_left_as_it_is() {
-    let (_directory, data) = stopped().await;
+    let (_ground, data) = stopped().await;
     let (report, lines) = examined(&data);
     assert_eq!(report.problems, Vec::<String>::new());
     let identity = report.identity.as_ref().unwrap();
@@ -81,7 +81,7 @@ async fn a_sound_directory_is_described_and_left_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_running_node_s_directory_and_one_that_is_none_are_refused() {
-    let cluster = Cluster::start(1).await;
+    let cluster = Cluster::start_real(1, |_| {}).await;
     cluster.leader().await;
     let scratch = TempDir::new().unwrap();
     let refused = examine(&cluster.data(1), scratch.path(), &mut |_| {}).unwrap_err();
@@ -102,7 +102,7 @@ fn damage(path: &Path, at: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_journal_is_described_as_the_node_would() {
-    let (_directory, data) = stopped().await;
+    let (_ground, data) = stopped().await;
     let (report, whole) = examined(&data);
     let used = report.journal.iter().rfind(|segment| segment.frames > 2).unwrap();
     let path = data.join("journal").join(&used.file);
@@ -118,7 +118,7 @@ async fn a_damaged_journal_is_described_as_the_node_would() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_snapshot_and_identity_are_described() {
-    let (_directory, data) = stopped().await;
+    let (_ground, data) = stopped().await;
     for entry in fs::read_dir(data.join("snapshots")).unwrap() {
         damage(&entry.unwrap().path(), 200);
     }
@@ -135,7 +135,7 @@ async fn a_damaged_snapshot_and_identity_are_described() {
 /// Whatever stands in the files, it is described.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_damage_of_the_log_makes_it_panic() {
-    let (_directory, data) = stopped().await;
+    let (_ground, data) = stopped().await;
     let path = data.join("log").join("db");
     let whole = fs::read(&path).unwrap();
     for part in 1..8 {

@@ -15,7 +15,7 @@ pub(super) struct Sight {
     pub(super) hands_over: bool,
     /// When the newest message was sent that a quorum has acknowledged.
     pub(super) acknowledged: Option<Instant>,
-    /// The number of the group of log changes that the disk has not answered for.
+    /// The number of what the disk was asked last and has not answered.
     pub(super) flush: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Judge {
     reign: Option<(u64, Instant)>,
     /// When it was last seen handing over.
     handed_over: Option<Instant>,
-    /// The group that is under way, and when that was seen first.
+    /// What is under way at the disk, and when that was seen first.
     flush: Option<(u64, Instant)>,
     /// What the last look found, whether or not it was said yet.
     suspected: Option<Unfit>,

@@ -11,8 +11,6 @@
 //! come back need not be elected anew.
 
 mod judge;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::survey;
 
 /// Between two looks.
-const LOOK_EVERY: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(1) };
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Desk {
     /// Looks until the node stops.

@@ -16,7 +16,7 @@ use crate::types::Raft;
 use crate::world::Work;
 
 /// Between two looks.
-const LOOK_EVERY: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_millis(500) };
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Keeps the mark of one node.
 pub(crate) struct Marks {
@@ -57,8 +57,15 @@ impl Marks {
 
     /// Whether it is written.
     async fn mark(&self, needed: FeatureLevel) -> bool {
-        let (data, identity) = (self.data.clone(), self.identity.clone());
-        let written = self.work.run(move || identity::mark(&data, &identity, needed)).await;
+        let (data, identity, work) = (self.data.clone(), self.identity.clone(), self.work.clone());
+        let written = self.work.run(move || match work {
+            Work::Threads => identity::mark(&data, &identity, needed),
+            Work::Inline(disk) => {
+                disk.mark(needed);
+                Ok(())
+            }
+        });
+        let written = written.await;
         match written.and_then(|written| written) {
             Ok(()) => true,
             Err(error) => {

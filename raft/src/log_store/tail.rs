@@ -197,3 +197,25 @@ impl Tail {
         Place::Memory(taken.cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log_store::test_entries::{entries, id};
+
+    /// An append is answered before it is reported as stored. By then its end may have been cut, and other entries
+    /// may stand there.
+    #[test]
+    fn what_storage_reports_of_an_end_that_was_cut_says_nothing_of_the_next_one() {
+        let mut tail = Tail::new(100);
+        tail.append(&entries(1, 0..10, 50)).unwrap();
+        tail.truncate_after(Some(id(1, 4)));
+        tail.append(&entries(2, 5..10, 50)).unwrap();
+        tail.set_written(10, 0);
+        let all = tail.range(0, 10, usize::MAX);
+        assert!(matches!(&all, Place::Memory(all) if all.len() == 10), "{all:?}");
+        tail.set_written(10, 1);
+        let all = tail.range(0, 10, usize::MAX);
+        assert!(matches!(all, Place::Storage { start: 0, .. }), "{all:?}");
+    }
+}

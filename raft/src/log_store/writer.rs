@@ -162,11 +162,18 @@ impl Worker {
         while self.open {
             let Some(first) = self.next(jobs) else { break };
             self.gather(first, || jobs.try_recv().ok());
+            self.flushes.begin();
             let outcome = self.commit_group();
+            self.flushes.end();
             self.answer(&outcome);
         }
         self.flush_last();
         self.close();
+    }
+
+    /// Counts what the disk is asked.
+    pub(super) fn flushes(&self) -> &Flushes {
+        &self.flushes
     }
 
     /// Whether another group may come.
@@ -253,7 +260,10 @@ impl Worker {
                 Err(mpsc::TryRecvError::Disconnected) => return None,
                 Err(mpsc::TryRecvError::Empty) => {}
             }
-            let Some(again) = self.rest() else { return jobs.recv().ok() };
+            self.flushes.begin();
+            let again = self.rest();
+            self.flushes.end();
+            let Some(again) = again else { return jobs.recv().ok() };
             match jobs.recv_timeout(again) {
                 Ok(job) => return Some(job),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return None,
@@ -291,10 +301,8 @@ impl Worker {
         }
         let durable = changes.iter().any(Change::must_be_durable) && !is_planted(Bug::EarlyAcknowledgement);
         let group = self.stages.group();
-        self.flushes.begin();
         let written = self.disk.write(changes);
         let outcome = written.and_then(|()| if durable { self.disk.sync() } else { Ok(()) });
-        self.flushes.end();
         if outcome.is_ok() {
             self.stages.durable(group);
         }

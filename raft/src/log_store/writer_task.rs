@@ -49,9 +49,11 @@ async fn run(mut worker: Worker, mut jobs: mpsc::UnboundedReceiver<Job>, disk: S
         if disk.is_forgetful() {
             worker.forget_votes();
         }
+        worker.flushes().begin();
         let outcome = worker.commit_group();
-        // Until then a crash may take any part of it.
+        // Until then a crash may take any part of it, and the disk has not answered.
         disk.settle().await;
+        worker.flushes().end();
         if outcome.is_ok() {
             worker.group().iter().for_each(|change| disk.note(change));
         }
@@ -74,8 +76,10 @@ async fn next(
             Err(mpsc::error::TryRecvError::Disconnected) => return None,
             Err(mpsc::error::TryRecvError::Empty) => {}
         }
+        worker.flushes().begin();
         let again = worker.rest();
         disk.settle().await;
+        worker.flushes().end();
         let Some(again) = again else { return jobs.recv().await };
         if let Ok(job) = tokio::time::timeout(again, jobs.recv()).await {
             return job;

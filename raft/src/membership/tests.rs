@@ -8,10 +8,11 @@ use openraft::async_runtime::WatchReceiver as _;
 use tripod_state::ids::NodeId;
 use tripod_state::member::{self, Change, Ending};
 use tripod_state::{Command, Envelope};
+use tripod_wait::until;
 
 use super::{MembersAnswer, MembersRequest, Shape};
 use crate::handle::Handle;
-use crate::test_cluster::{Cluster, eventually};
+use crate::test_cluster::{Cluster, each_seed};
 use crate::types::Peer;
 
 fn shape(node: &Handle) -> Shape {
@@ -30,7 +31,7 @@ async fn begin_past_the_desk(leader: &Handle, change: Change) {
 /// How the last change ended, as a node knows it.
 async fn ending(node: &Handle) -> Ending {
     let ended = || node.read(|state| state.registry().last().map(|last| last.ending.clone()));
-    eventually("its end", ended).await
+    until("its end", ended).await
 }
 
 /// Makes the first entry of a change that takes `leaving` out, and not the second.
@@ -50,7 +51,7 @@ async fn left_by_the_next_leader(cluster: &mut Cluster, leaving: u64) -> Shape {
     let leader = cluster.leader().await;
     cluster.stop_node(leader).await;
     cluster.start_node(leader).await.unwrap();
-    eventually("one set of voters", || {
+    until("one set of voters", || {
         let others = (1..=3).filter(|node| *node != leaving);
         let shapes: Vec<Shape> = others.map(|node| shape(cluster.node(node))).collect();
         (!shapes[0].is_joint() && shapes[0] == shapes[1] && !shapes[0].sets.is_empty())
@@ -59,77 +60,85 @@ async fn left_by_the_next_leader(cluster: &mut Cluster, leaving: u64) -> Shape {
     .await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_leader_finishes_what_was_begun_and_knows_what_it_was() {
-    for stays in [false, true] {
-        let mut cluster = Cluster::start(3).await;
-        let leader = cluster.leader().await;
-        let leaving = cluster.follower().await;
-        cluster.node(leader).node().idle_members();
-        let node = NodeId(leaving);
-        let change = if stays { Change::Demote { node } } else { Change::Remove { node } };
-        begin_past_the_desk(cluster.node(leader), change).await;
-        enter_both_sets(cluster.node(leader), leaving).await;
+#[test]
+fn the_next_leader_finishes_what_was_begun_and_knows_what_it_was() {
+    each_seed(0..5, async || {
+        for stays in [false, true] {
+            let mut cluster = Cluster::start(3).await;
+            let leader = cluster.leader().await;
+            let leaving = cluster.follower().await;
+            cluster.node(leader).node().idle_members();
+            let node = NodeId(leaving);
+            let change = if stays { Change::Demote { node } } else { Change::Remove { node } };
+            begin_past_the_desk(cluster.node(leader), change).await;
+            enter_both_sets(cluster.node(leader), leaving).await;
 
-        let left = left_by_the_next_leader(&mut cluster, leaving).await;
-        assert_eq!(left.voters().len(), 2);
-        assert_eq!(left.contains(leaving), stays, "a demoted node stays, a removed one does not");
-        let stayed = (1..=3).find(|node| *node != leaving).unwrap();
-        assert_eq!(ending(cluster.node(stayed)).await, Ending::Done);
-        cluster.stop().await;
-    }
+            let left = left_by_the_next_leader(&mut cluster, leaving).await;
+            assert_eq!(left.voters().len(), 2);
+            assert_eq!(left.contains(leaving), stays, "a demoted node stays, a removed one does not");
+            let stayed = (1..=3).find(|node| *node != leaving).unwrap();
+            assert_eq!(ending(cluster.node(stayed)).await, Ending::Done);
+            cluster.stop().await;
+        }
+    });
 }
 
 /// A leader that had proposed the beginning of a change, lost its office, and got it back in the same term had nobody
 /// left who told its driver that the change was applied: it rested for ever.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_that_nobody_waits_for_is_brought_about() {
-    let cluster = Cluster::start(3).await;
-    let leader = cluster.leader().await;
-    let leaving = cluster.follower().await;
-    begin_past_the_desk(cluster.node(leader), Change::Remove { node: NodeId(leaving) }).await;
-    assert_eq!(ending(cluster.node(leader)).await, Ending::Done);
-    assert!(!shape(cluster.node(leader)).contains(leaving));
-    cluster.stop().await;
+#[test]
+fn a_change_that_nobody_waits_for_is_brought_about() {
+    each_seed(0..5, async || {
+        let cluster = Cluster::start(3).await;
+        let leader = cluster.leader().await;
+        let leaving = cluster.follower().await;
+        begin_past_the_desk(cluster.node(leader), Change::Remove { node: NodeId(leaving) }).await;
+        assert_eq!(ending(cluster.node(leader)).await, Ending::Done);
+        assert!(!shape(cluster.node(leader)).contains(leaving));
+        cluster.stop().await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_sets_of_voters_that_no_change_explains_become_one() {
-    let mut cluster = Cluster::start(3).await;
-    let leader = cluster.leader().await;
-    let leaving = cluster.follower().await;
-    enter_both_sets(cluster.node(leader), leaving).await;
-    let left = left_by_the_next_leader(&mut cluster, leaving).await;
-    assert!(left.voters().len() == 2 && left.contains(leaving), "{left:?}");
-    cluster.stop().await;
+#[test]
+fn two_sets_of_voters_that_no_change_explains_become_one() {
+    each_seed(0..5, async || {
+        let mut cluster = Cluster::start(3).await;
+        let leader = cluster.leader().await;
+        let leaving = cluster.follower().await;
+        enter_both_sets(cluster.node(leader), leaving).await;
+        let left = left_by_the_next_leader(&mut cluster, leaving).await;
+        assert!(left.voters().len() == 2 && left.contains(leaving), "{left:?}");
+        cluster.stop().await;
+    });
 }
 
 /// The order in which a node is started and the members are changed does not matter.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_waits_for_a_node_that_is_arriving() {
-    let cluster = Cluster::start(3).await;
-    let leader = cluster.node(cluster.leader().await);
-    leader.node().idle_members();
-    let join = member::Command::Join { peer: "127.0.0.1:1".to_owned(), token: 7 };
-    let envelope = Envelope { stamp: None, command: Command::Member(join) };
-    leader.propose(envelope).await.unwrap().reply.unwrap();
-    let open = leader.read(|state| state.registry().open().cloned()).unwrap();
-    assert!(open.is_arrival(), "{open:?}");
-
-    let demote = Change::Demote { node: NodeId(cluster.follower().await) };
-    let wanted = MembersRequest::Change { change: demote, by: "test".into(), plan: true, force: false };
-    let asked = leader.members(wanted);
-    let ended = async {
-        // It has been refused by then, unless it waits.
-        let again = Change::Promote { node: NodeId(9) };
-        let again = MembersRequest::Change { change: again, by: "test".into(), plan: true, force: false };
-        let waits = tokio::time::timeout(Duration::from_millis(200), leader.members(again)).await;
-        assert!(waits.is_err(), "{waits:?}");
-        let end = member::Command::End { change: open.id, ending: Ending::Done };
-        let envelope = Envelope { stamp: None, command: Command::Member(end) };
+#[test]
+fn a_change_waits_for_a_node_that_is_arriving() {
+    each_seed(0..5, async || {
+        let cluster = Cluster::start(3).await;
+        let leader = cluster.node(cluster.leader().await);
+        leader.node().idle_members();
+        let join = member::Command::Join { peer: cluster.ground.new_peer(), token: 7 };
+        let envelope = Envelope { stamp: None, command: Command::Member(join) };
         leader.propose(envelope).await.unwrap().reply.unwrap();
-    };
-    let (planned, ()) = tokio::join!(asked, ended);
-    assert!(matches!(planned, Ok(MembersAnswer::Change(_))), "{planned:?}");
-    cluster.stop().await;
+        let open = leader.read(|state| state.registry().open().cloned()).unwrap();
+        assert!(open.is_arrival(), "{open:?}");
+
+        let demote = Change::Demote { node: NodeId(cluster.follower().await) };
+        let wanted = MembersRequest::Change { change: demote, by: "test".into(), plan: true, force: false };
+        let asked = leader.members(wanted);
+        let ended = async {
+            // It has been refused by then, unless it waits.
+            let again = Change::Promote { node: NodeId(9) };
+            let again = MembersRequest::Change { change: again, by: "test".into(), plan: true, force: false };
+            let waits = tokio::time::timeout(Duration::from_millis(200), leader.members(again)).await;
+            assert!(waits.is_err(), "{waits:?}");
+            let end = member::Command::End { change: open.id, ending: Ending::Done };
+            let envelope = Envelope { stamp: None, command: Command::Member(end) };
+            leader.propose(envelope).await.unwrap().reply.unwrap();
+        };
+        let (planned, ()) = tokio::join!(asked, ended);
+        assert!(matches!(planned, Ok(MembersAnswer::Change(_))), "{planned:?}");
+        cluster.stop().await;
+    });
 }

@@ -119,12 +119,6 @@ impl PeerClient {
     {
         let connection = self.connection(Class::Vote)?;
         let call = send(connection, self.caller.request(blob(question)));
-        #[cfg(test)]
-        let call = async {
-            let answer = call.await;
-            self.line.hear().await;
-            answer
-        };
         let answer = match tokio::time::timeout(deadline, call).await {
             Ok(answer) => answer.map_err(|status| self.unreachable(&status))?,
             Err(_) => return Err(self.timeout(RPCTypes::Vote, deadline)),
@@ -197,8 +191,6 @@ impl PeerClient {
             return match answer {
                 Ok(None) => None,
                 Ok(Some(blob)) => {
-                    #[cfg(test)]
-                    self.line.hear().await;
                     window.answered();
                     let answer = codec::decode::<AppendAnswer>(&blob.data);
                     Some(answer.map(Into::into).map_err(|error| Unreachable::new(&error).into()))

@@ -18,17 +18,11 @@ pub(crate) enum Flow {
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     flow: watch::Sender<Flow>,
-    #[cfg(test)]
-    deaf: watch::Sender<bool>,
 }
 
 impl Line {
     pub(crate) fn new() -> Self {
-        Self {
-            flow: watch::Sender::new(Flow::Open),
-            #[cfg(test)]
-            deaf: watch::Sender::new(false),
-        }
+        Self { flow: watch::Sender::new(Flow::Open) }
     }
 
     pub(crate) fn set(&self, flow: Flow) {
@@ -56,17 +50,5 @@ impl Line {
             // The sender is gone when the node is: nothing goes out then, either.
             let _ = flow.wait_for(|flow| *flow != Flow::Open).await;
         }
-    }
-
-    /// Loses all answers from now on, or none.
-    #[cfg(test)]
-    pub(crate) fn deafen(&self, deaf: bool) {
-        self.deaf.send_replace(deaf);
-    }
-
-    /// Waits for as long as answers are lost.
-    #[cfg(test)]
-    pub(crate) async fn hear(&self) {
-        let _ = self.deaf.subscribe().wait_for(|deaf| !*deaf).await;
     }
 }

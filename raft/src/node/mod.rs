@@ -98,10 +98,6 @@ impl Node {
         &self.machine
     }
 
-    pub(crate) fn flushes(&self) -> &crate::log_store::Flushes {
-        self.log.flushes()
-    }
-
     pub(crate) fn raft(&self) -> &Raft {
         &self.raft
     }
@@ -110,10 +106,6 @@ impl Node {
     #[cfg(test)]
     pub(crate) fn idle_members(&self) {
         self.members.idle.store(true, std::sync::atomic::Ordering::Relaxed);
-    }
-
-    pub(crate) fn line(&self) -> &Line {
-        &self.line
     }
 
     pub(crate) fn acknowledged(&self) -> &Acknowledged {

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::Node;
 
-/// How long peers' calls may take to end when the port is closed. In tests so long that none waits for it
-/// without being noticed, however busy the machine is.
-pub(super) const DRAIN_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
+/// How long peers' calls may take to end when the port is closed.
+pub(super) const DRAIN_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Node {
     /// Hands over, stops the engine, closes the port, and makes the log durable. The second call

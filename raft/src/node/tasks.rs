@@ -125,17 +125,14 @@ impl Node {
             return;
         }
         tokio::spawn(self.desk.clone().keep(self.stop.subscribe()));
-        if !self.work.is_inline() {
-            // A simulated disk has no directory that could say anything.
-            let marks = Marks {
-                data: self.options.data.clone(),
-                identity: Identity::of(&self.options),
-                own,
-                raft: self.raft.clone(),
-                work: self.work.clone(),
-            };
-            tokio::spawn(marks.run(self.stop.subscribe()));
-        }
+        let marks = Marks {
+            data: self.options.data.clone(),
+            identity: Identity::of(&self.options),
+            own,
+            raft: self.raft.clone(),
+            work: self.work.clone(),
+        };
+        tokio::spawn(marks.run(self.stop.subscribe()));
     }
 }
 

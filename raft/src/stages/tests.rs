@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use openraft::LogId;
+use tripod_wait::until;
 
 use super::*;
 use crate::Handle;
-use crate::test_cluster::{Cluster, create_job, eventually, write};
+use crate::test_cluster::{Cluster, create_job, each_seed, write};
 use crate::types::LogCommand;
 
 fn entry(index: u64, payload: &Bytes) -> Entry {
@@ -120,54 +121,56 @@ fn the_oldest_entry_of_a_group_is_the_one_that_is_timed() {
 }
 
 /// Every stage, in a cluster of real nodes: what a stage begins must come to its end by the same numbers.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_are_timed_on_the_leader_and_groups_on_every_node() {
-    let cluster = Cluster::start(3).await;
-    let scope = create_job(cluster.node(cluster.leader().await)).await;
-    let counted = |node: &Handle| {
-        let StageTimes { queue, append, flush, replicate, apply, reply } = node.measures().stages;
-        [queue, append, flush, replicate, apply, reply].map(|times| times.count())
-    };
-    // On a crowded machine another may come to lead meanwhile; then it is all done again.
-    let (leader, [queue, append, flush, replicate, apply, reply]) = loop {
-        let leader = cluster.leader().await;
-        let node = cluster.node(leader);
-        let (term, before) = (node.status().term, counted(node));
-        for number in 0..128 {
-            write(node, scope, &format!("k{number}"), b"x").await;
-        }
-        let after = counted(node);
-        if node.status().term == term {
-            break (leader, std::array::from_fn(|stage| after[stage] - before[stage]));
-        }
-    };
-    assert!((3..=8).contains(&queue), "{queue} of 128 proposals were followed");
-    assert_eq!((replicate, reply), (queue, queue), "a followed proposal got lost");
-    assert!(
-        append >= 64 && flush >= append && apply >= 64,
-        "{append} groups, {flush} flushes, {apply} batches"
-    );
+#[test]
+fn writes_are_timed_on_the_leader_and_groups_on_every_node() {
+    each_seed(0..3, async || {
+        let cluster = Cluster::start(3).await;
+        let scope = create_job(cluster.node(cluster.leader().await)).await;
+        let counted = |node: &Handle| {
+            let StageTimes { queue, append, flush, replicate, apply, reply } = node.measures().stages;
+            [queue, append, flush, replicate, apply, reply].map(|times| times.count())
+        };
+        // On a crowded machine another may come to lead meanwhile; then it is all done again.
+        let (leader, [queue, append, flush, replicate, apply, reply]) = loop {
+            let leader = cluster.leader().await;
+            let node = cluster.node(leader);
+            let (term, before) = (node.status().term, counted(node));
+            for number in 0..128 {
+                write(node, scope, &format!("k{number}"), b"x").await;
+            }
+            let after = counted(node);
+            if node.status().term == term {
+                break (leader, std::array::from_fn(|stage| after[stage] - before[stage]));
+            }
+        };
+        assert!((3..=8).contains(&queue), "{queue} of 128 proposals were followed");
+        assert_eq!((replicate, reply), (queue, queue), "a followed proposal got lost");
+        assert!(
+            append >= 64 && flush >= append && apply >= 64,
+            "{append} groups, {flush} flushes, {apply} batches"
+        );
 
-    let measures = cluster.node(leader).measures();
-    assert_eq!((measures.proposals, measures.forwarding), (0, 0));
-    assert!(measures.flush.count > 0 && measures.flush.p99 >= measures.flush.p50, "{:?}", measures.flush);
-    assert!(measures.flush.p50.is_some(), "{:?}", measures.flush);
-    let heard = eventually("answers of both followers", || {
-        let heard = cluster.node(leader).measures().heard;
-        (heard.len() == 2).then_some(heard)
+        let measures = cluster.node(leader).measures();
+        assert_eq!((measures.proposals, measures.forwarding), (0, 0));
+        assert!(measures.flush.count > 0 && measures.flush.p99 >= measures.flush.p50, "{:?}", measures.flush);
+        assert!(measures.flush.p50.is_some(), "{:?}", measures.flush);
+        let heard = until("answers of both followers", || {
+            let heard = cluster.node(leader).measures().heard;
+            (heard.len() == 2).then_some(heard)
+        });
+        assert!(heard.await.iter().all(|(node, _)| node.0 != leader));
+        assert!(measures.elections.stood >= 1, "whoever leads has stood for election");
+
+        // One that led before has followed proposals.
+        let led = |node: u64| cluster.node(node).measures().elections.stood > 0;
+        for node in cluster.running().into_iter().filter(|node| *node != leader && !led(*node)) {
+            let follower = cluster.node(node);
+            let timed = || (counted(follower)[4] > 0).then(|| counted(follower));
+            let [queue, append, flush, replicate, _, reply] = until("an applied batch", timed).await;
+            assert_eq!([queue, replicate, reply], [0; 3], "node {node} has followed a proposal");
+            assert!(append > 0 && flush > 0);
+            assert!(follower.measures().heard.is_empty(), "only a leader knows who answers it");
+        }
+        cluster.stop().await;
     });
-    assert!(heard.await.iter().all(|(node, _)| node.0 != leader));
-    assert!(measures.elections.stood >= 1, "whoever leads has stood for election");
-
-    // One that led before has followed proposals.
-    let led = |node: u64| cluster.node(node).measures().elections.stood > 0;
-    for node in cluster.running().into_iter().filter(|node| *node != leader && !led(*node)) {
-        let follower = cluster.node(node);
-        let timed = || (counted(follower)[4] > 0).then(|| counted(follower));
-        let [queue, append, flush, replicate, _, reply] = eventually("an applied batch", timed).await;
-        assert_eq!([queue, replicate, reply], [0; 3], "node {node} has followed a proposal");
-        assert!(append > 0 && flush > 0);
-        assert!(follower.measures().heard.is_empty(), "only a leader knows who answers it");
-    }
-    cluster.stop().await;
 }

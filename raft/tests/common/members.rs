@@ -1,14 +1,15 @@
 //! What an operator does with members, asked of a cluster in this process.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use tripod_raft::{ChangeError, Handle, MemberList, MembersAnswer, MembersRequest, Planned, Unwise};
 use tripod_state::Command;
 use tripod_state::ids::{ChangeId, NodeId};
 use tripod_state::member::{Addresses, Change, Command as MemberCommand, Ending};
+use tripod_wait::{until, until_async};
 
-use super::{Cluster, PATIENCE, eventually, free_port};
+use super::Cluster;
 
 pub(crate) fn request(change: Change, plan: bool, force: bool) -> MembersRequest {
     MembersRequest::Change { change, by: "test".to_owned(), plan, force }
@@ -16,16 +17,14 @@ pub(crate) fn request(change: Change, plan: bool, force: bool) -> MembersRequest
 
 /// Asks whoever leads until there is an answer that is not about who leads.
 pub(crate) async fn ask(cluster: &Cluster, request: &MembersRequest) -> Result<MembersAnswer, ChangeError> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    until_async("an answer of whoever leads", || async {
         let leader = cluster.leader().await;
         match cluster.node(leader).members(request.clone()).await {
-            Err(ChangeError::NotLeader { .. } | ChangeError::Unavailable(_)) if Instant::now() < deadline => {
-            }
-            answer => return answer,
+            Err(ChangeError::NotLeader { .. } | ChangeError::Unavailable(_)) => None,
+            answer => Some(answer),
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    })
+    .await
 }
 
 pub(crate) async fn begin(cluster: &Cluster, change: Change) -> Result<Planned, ChangeError> {
@@ -48,7 +47,7 @@ pub(crate) async fn ended(cluster: &Cluster, change: ChangeId) -> Ending {
         let last = cluster.node(node).read(|state| state.registry().last().cloned());
         last.filter(|last| last.open.id == change).map(|last| last.ending)
     };
-    eventually("an end of the change", || {
+    until("an end of the change", || {
         let members = voters_and_learners(cluster);
         let asked = cluster.running().into_iter().filter(|node| members.contains(node));
         let told: Option<Vec<Ending>> = asked.map(known).collect();
@@ -74,19 +73,17 @@ pub(crate) async fn done(cluster: &Cluster, change: Change) -> Planned {
 
 /// Begins a change once the learner has caught up.
 pub(crate) async fn done_when_caught_up(cluster: &Cluster, change: Change) -> Planned {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    until_async("a learner that has caught up", || async {
         match begin(cluster, change.clone()).await {
             Ok(planned) => {
                 assert_eq!(ended(cluster, planned.change.unwrap()).await, Ending::Done);
-                return planned;
+                Some(planned)
             }
-            Err(ChangeError::Unwise(Unwise::Silent { .. } | Unwise::Lagging { .. }))
-                if Instant::now() < deadline => {}
+            Err(ChangeError::Unwise(Unwise::Silent { .. } | Unwise::Lagging { .. })) => None,
             Err(error) => panic!("{change}: {error:?}"),
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    })
+    .await
 }
 
 /// Adds a node of the id that comes next, and starts it as one that joined.
@@ -105,13 +102,13 @@ pub(crate) fn prepare(cluster: &mut Cluster) -> String {
     let mut options = cluster.options[0].clone();
     let node = cluster.options.len() as u64 + 1;
     options.node = NodeId(node);
-    options.data = cluster.directory.path().join(format!("node-{node}"));
-    options.peer_listen = format!("127.0.0.1:{}", free_port());
+    options.data = cluster.ground.data(options.node);
+    options.peer_listen = cluster.ground.new_peer();
     options.initial = Vec::new();
     let peer = options.peer_listen.clone();
     cluster.options.push(options);
     cluster.nodes.push(None);
-    cluster.heard.push(std::sync::Arc::default());
+    cluster.heard.push(Arc::default());
     peer
 }
 

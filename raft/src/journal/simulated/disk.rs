@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
+use tripod_state::ids::FeatureLevel;
+use tripod_state::level;
 
 use super::dice::Dice;
 use super::files::SimFiles;
@@ -43,6 +46,8 @@ struct Inner {
     parts: Parts,
     dice: Dice,
     stalled: Duration,
+    /// Whether it answers nothing.
+    held: watch::Sender<bool>,
     lying: bool,
     full: bool,
     forgetful: bool,
@@ -50,6 +55,8 @@ struct Inner {
     log: BTreeMap<u64, LogLine>,
     /// Who used the disk first. Written once, and kept whatever happens.
     identity: Option<Identity>,
+    /// The feature level that a build must support to start on it. Written at once, and kept in a crash.
+    marked: FeatureLevel,
 }
 
 struct Parts {
@@ -99,11 +106,13 @@ impl SimulatedDisk {
             parts: Parts::empty(),
             dice: Dice::new(seed),
             stalled: Duration::ZERO,
+            held: watch::Sender::new(false),
             lying: false,
             full: false,
             forgetful: false,
             log: BTreeMap::new(),
             identity: None,
+            marked: level::FIRST,
         };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
@@ -132,21 +141,51 @@ impl SimulatedDisk {
         let queued = inner.parts.medium.queued() as u64;
         let first = usize::try_from(dice.below(queued + 1)).expect("at most the length");
         inner.parts.medium.cut(first);
-        inner.parts = inner.parts.after_crash(loss);
-        let (lying, full) = (inner.lying, inner.full);
-        inner.set_lying(lying);
-        inner.set_full(full);
+        let parts = inner.parts.after_crash(loss);
+        inner.put_in(parts);
     }
 
     /// Forgets everything, as a disk does that was replaced.
     pub fn wipe(&self) {
         let mut inner = self.inner.lock();
         inner.parts.medium.cut(0);
-        inner.parts = Parts::empty();
         inner.identity = None;
-        let (lying, full) = (inner.lying, inner.full);
-        inner.set_lying(lying);
-        inner.set_full(full);
+        inner.marked = level::FIRST;
+        inner.put_in(Parts::empty());
+    }
+
+    /// A disk that holds what this one holds now: a copy of a directory whose node is stopped.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let copy = Self::new(0);
+        copy.restore(self);
+        copy
+    }
+
+    /// Has this disk hold what the other one holds now, and nothing else.
+    pub fn restore(&self, copy: &Self) {
+        let (parts, log, identity, marked) = {
+            let copy = copy.inner.lock();
+            copy.parts.medium.settle();
+            let parts = copy.parts.after_crash(Loss::Nothing);
+            (parts, copy.log.clone(), copy.identity.clone(), copy.marked)
+        };
+        let mut inner = self.inner.lock();
+        inner.parts.medium.cut(0);
+        (inner.log, inner.identity, inner.marked) = (log, identity, marked);
+        inner.put_in(parts);
+    }
+
+    /// The snapshots, and the notes beside them, by name.
+    #[must_use]
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        self.inner.lock().parts.snapshots.contents()
+    }
+
+    /// Puts a file among the snapshots and notes, durably and in place of one of this name, as somebody can who
+    /// works on the directory of a stopped node. `None` removes it.
+    pub fn put_file(&self, name: &str, bytes: Option<Vec<u8>>) {
+        self.inner.lock().parts.snapshots.put(name, bytes);
     }
 
     /// From now on a sync reports success and makes nothing durable: a fault that Raft cannot bear, planted to
@@ -158,6 +197,11 @@ impl SimulatedDisk {
     /// From now on every sync takes this much longer.
     pub fn set_stalled(&self, more: Duration) {
         self.inner.lock().stalled = more;
+    }
+
+    /// From now on no sync ends, until this is called again with `false`; then all do that wait.
+    pub fn hold(&self, held: bool) {
+        self.inner.lock().held.send_replace(held);
     }
 
     /// From now on no file may grow, or it may again.
@@ -216,24 +260,39 @@ impl SimulatedDisk {
 
     /// Waits until what was asked of the disk has reached it.
     pub(crate) async fn settle(&self) {
-        let (medium, delay) = {
+        let (medium, delay, mut held) = {
             let mut inner = self.inner.lock();
             let medium = inner.parts.medium.clone();
             if medium.queued() == 0 {
                 return;
             }
-            (medium, inner.delay())
+            (medium, inner.delay(), inner.held.subscribe())
         };
         tokio::time::sleep(delay).await;
+        // The sender is this disk's, which is there as long as it is waited for.
+        let _ = held.wait_for(|held| !held).await;
         // The machine that asked, which may have crashed meanwhile.
         medium.settle();
     }
 
-    /// Whose disk this is; the first to ask is who.
-    pub(crate) fn claim(&self, wanted: &Identity) -> Result<(), StartError> {
+    /// Whose disk this is; the first to ask is who. A build must support the level that the disk is marked with.
+    pub(crate) fn claim(&self, wanted: &Identity, level_max: FeatureLevel) -> Result<(), StartError> {
         let mut inner = self.inner.lock();
+        let marked = inner.marked;
         let known = inner.identity.get_or_insert_with(|| wanted.clone());
+        known.check_level(marked, level_max, "simulated".as_ref())?;
         wanted.compare(known, "simulated".as_ref())
+    }
+
+    /// Has the disk say which feature level it needs.
+    pub(crate) fn mark(&self, level: FeatureLevel) {
+        self.inner.lock().marked = level;
+    }
+
+    /// The feature level that the disk says it needs.
+    #[must_use]
+    pub fn marked(&self) -> FeatureLevel {
+        self.inner.lock().marked
     }
 
     /// The directory of snapshots.
@@ -252,6 +311,13 @@ impl SimulatedDisk {
 }
 
 impl Inner {
+    /// Goes on with other content, as the same disk.
+    fn put_in(&mut self, parts: Parts) {
+        self.parts = parts;
+        self.set_lying(self.lying);
+        self.set_full(self.full);
+    }
+
     fn set_lying(&mut self, lying: bool) {
         self.lying = lying;
         self.parts.medium.set_lying(lying);

@@ -86,18 +86,24 @@ impl SimFiles {
         state.names.iter().map(|(name, node)| (name.clone(), node.lock().live.clone())).collect()
     }
 
+    /// Puts a file here, durably and in place of one of this name; `None` removes it. Nothing may be under way.
+    pub(crate) fn put(&self, name: &str, bytes: Option<Vec<u8>>) {
+        let mut state = self.state.lock();
+        let node = bytes.map(|bytes| Arc::new(Mutex::new(Content::durable(bytes))));
+        let state = &mut *state;
+        for names in [&mut state.names, &mut state.durable_names] {
+            match &node {
+                Some(node) => drop(names.insert(name.to_owned(), node.clone())),
+                None => drop(names.remove(name)),
+            }
+        }
+    }
+
     /// A directory that holds these files, durably.
     #[cfg(test)]
     pub(crate) fn holding(medium: Medium, contents: &BTreeMap<String, Vec<u8>>) -> Self {
         let files = Self::new(medium, "sim/journal");
-        {
-            let mut state = files.state.lock();
-            for (name, bytes) in contents {
-                let content = Content { live: bytes.clone(), durable: bytes.clone(), unsynced: Vec::new() };
-                state.names.insert(name.clone(), Arc::new(Mutex::new(content)));
-            }
-            state.durable_names = state.names.clone();
-        }
+        contents.iter().for_each(|(name, bytes)| files.put(name, Some(bytes.clone())));
         files
     }
 
@@ -156,8 +162,7 @@ impl State {
             .into_iter()
             .map(|(name, node)| {
                 let bytes = node.lock().survived(keep);
-                let content = Content { live: bytes.clone(), durable: bytes, unsynced: Vec::new() };
-                (name, Arc::new(Mutex::new(content)))
+                (name, Arc::new(Mutex::new(Content::durable(bytes))))
             })
             .collect();
         Self { durable_names: names.clone(), names, renames: Vec::new(), room_bytes: self.room_bytes }
@@ -178,6 +183,10 @@ fn apply(names: &mut BTreeMap<String, Node>, change: NameChange) {
 }
 
 impl Content {
+    fn durable(bytes: Vec<u8>) -> Self {
+        Self { live: bytes.clone(), durable: bytes, unsynced: Vec::new() }
+    }
+
     /// The content as the system knows it at this point of the order on the medium, which may be behind
     /// what was seen while the machine ran.
     fn kept(&self) -> Self {

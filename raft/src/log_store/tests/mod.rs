@@ -2,6 +2,7 @@
 
 mod model;
 mod purge;
+mod stall;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,17 +1,15 @@
-//! Starts and calls that must be refused, and what the refusal says.
-
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
-
-mod common;
+//! Starts that must be refused because of what is in a directory or who has a port, and what the refusal says.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use common::{Cluster, Heard, barrier, create_job, hooks, options, write};
-use tempfile::TempDir;
-use tripod_raft::{Handle, InitialMember, Options, StartError};
+use tripod_raft::{Handle, Options, StartError};
 use tripod_state::ids::NodeId;
+use tripod_state::level::FIRST;
+
+use crate::common::cluster::options;
+use crate::common::{Cluster, Ground, Heard, hooks};
 
 async fn refusal(options: Options) -> StartError {
     let node = options.node;
@@ -21,16 +19,19 @@ async fn refusal(options: Options) -> StartError {
     }
 }
 
-async fn stopped_node() -> (TempDir, Options) {
-    let mut cluster = Cluster::start(1).await;
+/// The ground of a node that was stopped, and its options.
+async fn stopped_node() -> (Ground, Options) {
+    let mut cluster = Cluster::prepared(Ground::real(), 1, |_| {});
+    // However long it runs, its directory does not come to say that it needs a higher level.
+    cluster.start_as(1, FIRST).await.unwrap();
     cluster.leader().await;
     cluster.stop_node(1).await;
-    (cluster.directory, cluster.options.remove(0))
+    (cluster.ground, cluster.options.remove(0))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_of_another_cluster() {
-    let (_directory, mut options) = stopped_node().await;
+    let (_ground, mut options) = stopped_node().await;
     options.cluster_id = "another".into();
     let error = refusal(options).await;
     assert!(matches!(error, StartError::Identity(_)));
@@ -41,7 +42,7 @@ async fn data_of_another_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_of_another_node() {
-    let (_directory, mut options) = stopped_node().await;
+    let (_ground, mut options) = stopped_node().await;
     options.node = NodeId(9);
     let text = refusal(options).await.to_string();
     assert!(text.contains("T4104 identity-node"), "{text}");
@@ -50,7 +51,7 @@ async fn data_of_another_node() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_of_another_node_whose_identity_file_was_replaced() {
-    let (_directory, mut options) = stopped_node().await;
+    let (_ground, mut options) = stopped_node().await;
     let file = options.data.join("identity.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"node\": 1", "\"node\": 9")).unwrap();
@@ -62,7 +63,7 @@ async fn data_of_another_node_whose_identity_file_was_replaced() {
 /// One bit turned over makes another node's file of it; what the refusal says brings the node back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flipped_bit_in_the_identity_file_is_refused_with_the_way_back() {
-    let (_directory, options) = stopped_node().await;
+    let (_ground, options) = stopped_node().await;
     let file = options.data.join("identity.json");
     let whole = std::fs::read_to_string(&file).unwrap();
     for (from, to, code) in [
@@ -87,7 +88,7 @@ async fn a_flipped_bit_in_the_identity_file_is_refused_with_the_way_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_of_a_newer_program() {
-    let (_directory, options) = stopped_node().await;
+    let (_ground, options) = stopped_node().await;
     let file = options.data.join("identity.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"format\": 2", "\"format\": 7")).unwrap();
@@ -97,7 +98,7 @@ async fn data_of_a_newer_program() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_of_an_older_format_are_raised_to_the_present_one() {
-    let (_directory, options) = stopped_node().await;
+    let (_ground, options) = stopped_node().await;
     let file = options.data.join("identity.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"format\": 2", "\"format\": 1")).unwrap();
@@ -108,7 +109,7 @@ async fn data_of_an_older_format_are_raised_to_the_present_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_identity_without_its_log() {
-    let (_directory, options) = stopped_node().await;
+    let (_ground, options) = stopped_node().await;
     std::fs::remove_dir_all(options.data.join("log")).unwrap();
     let text = refusal(options).await.to_string();
     assert!(text.contains("T3103 log-missing") && text.contains("run `mv "), "{text}");
@@ -116,7 +117,7 @@ async fn an_identity_without_its_log() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_identity_with_an_empty_log() {
-    let (_directory, options) = stopped_node().await;
+    let (_ground, options) = stopped_node().await;
     std::fs::remove_dir_all(options.data.join("log")).unwrap();
     std::fs::create_dir(options.data.join("log")).unwrap();
     let text = refusal(options).await.to_string();
@@ -125,7 +126,7 @@ async fn an_identity_with_an_empty_log() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_process_on_one_directory() {
-    let cluster = Cluster::start(1).await;
+    let cluster = Cluster::start_real(1, |_| {}).await;
     let mut options = cluster.options[0].clone();
     options.peer_listen = "127.0.0.1:0".into();
     let text = refusal(options).await.to_string();
@@ -135,8 +136,8 @@ async fn a_second_process_on_one_directory() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_port_in_use() {
-    let directory = TempDir::new().unwrap();
-    let mut options = options(&directory, 1).remove(0);
+    let ground = Ground::real();
+    let mut options = options(&ground, 1).remove(0);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     options.peer_listen = taken.local_addr().unwrap().to_string();
     let error = refusal(options.clone()).await;
@@ -147,17 +148,17 @@ async fn a_peer_port_in_use() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_data_directory_whose_parent_is_missing() {
-    let directory = TempDir::new().unwrap();
-    let mut options = options(&directory, 1).remove(0);
-    options.data = directory.path().join("no").join("such");
+    let ground = Ground::real();
+    let mut options = options(&ground, 1).remove(0);
+    options.data = options.data.join("no").join("such");
     let text = refusal(options).await.to_string();
     assert!(text.contains("T3109 data-parent"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_data_directory_that_cannot_be_written() {
-    let directory = TempDir::new().unwrap();
-    let mut options = options(&directory, 1).remove(0);
+    let ground = Ground::real();
+    let mut options = options(&ground, 1).remove(0);
     std::fs::create_dir(&options.data).unwrap();
     std::fs::set_permissions(&options.data, std::fs::Permissions::from_mode(0o555)).unwrap();
     if std::fs::write(options.data.join("may-write"), b"").is_ok() {
@@ -166,54 +167,4 @@ async fn a_data_directory_that_cannot_be_written() {
     }
     let text = refusal(options).await.to_string();
     assert!(text.contains("T3108 data-readonly"), "{text}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_timing_that_cannot_work() {
-    let directory = TempDir::new().unwrap();
-    let mut options = options(&directory, 1).remove(0);
-    options.timing.election_max = options.timing.election_min;
-    let text = refusal(options).await.to_string();
-    assert!(text.contains("cannot work"), "{text}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_of_members_that_is_wrong() {
-    let directory = TempDir::new().unwrap();
-    let good = options(&directory, 2).remove(0);
-    let mut twice = good.clone();
-    twice.initial[1].node = NodeId(1);
-    let text = refusal(twice).await.to_string();
-    assert!(text.contains("node 1 is twice"), "{text}");
-    for address in ["localhost", "no port:x", ""] {
-        let mut bad = good.clone();
-        bad.initial[1].peer = address.into();
-        let text = refusal(bad).await.to_string();
-        assert!(text.contains("is not HOST:PORT"), "{text}");
-    }
-}
-
-/// A node that has the addresses of another cluster's nodes must neither disturb nor join it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stranger_with_the_right_addresses() {
-    let cluster = Cluster::start(3).await;
-    let leader = cluster.leader().await;
-    let term = cluster.node(leader).status().term;
-    let mut stranger = cluster.options[0].clone();
-    stranger.cluster_id = "another".into();
-    stranger.node = NodeId(4);
-    stranger.data = cluster.directory.path().join("stranger");
-    stranger.peer_listen = format!("127.0.0.1:{}", common::free_port());
-    stranger.initial.push(InitialMember { node: NodeId(4), peer: stranger.peer_listen.clone() });
-    let heard = Arc::default();
-    let node = Handle::start(stranger, hooks(NodeId(4), &heard)).await.unwrap();
-    // It asks whether it ever had data, and learns nothing from nodes of another cluster.
-    let scope = create_job(cluster.node(leader)).await;
-    write(cluster.node(leader), scope, "key", b"x").await;
-    barrier(cluster.node(leader)).await;
-    assert_eq!(cluster.node(leader).status().term, term);
-    assert_eq!(node.leadership().borrow().leader, None);
-    assert!(node.status().members.is_empty(), "the stranger knows a cluster");
-    node.shutdown().await;
-    cluster.stop().await;
 }

@@ -1,22 +1,22 @@
-//! Disks that are really full: every node on a small file system of its own, filled by somebody else.
-
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
-
-mod common;
+//! Disks that are really full: every node on a small file system of its own, filled by somebody else. A node measures its
+//! file system, and its threads wait for room: a simulated disk has neither.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::members::{announcement, done, done_when_caught_up, prepare, voters};
-use common::{Cluster, PATIENCE, barrier, create_job, eventually, local, put, write};
 use tempfile::TempDir;
 use tripod_raft::{Handle, Options, ProposeError};
 use tripod_state::ids::NodeId;
 use tripod_state::member::Change;
 use tripod_state::{Answer, Command, Envelope, Scope, kv, session};
+use tripod_wait::{until, until_async, within};
+
+use crate::common::members::{announcement, done, done_when_caught_up, prepare, voters};
+use crate::common::{Cluster, barrier, create_job, local, propose, put, write};
 
 /// Bytes of a node's file system.
 const DISK_BYTES: u64 = 128 << 20;
@@ -96,7 +96,7 @@ impl Drop for Disks {
 }
 
 async fn cluster_on(disks: &Disks) -> Cluster {
-    Cluster::start_with(3, |options: &mut Options| {
+    Cluster::start_real(3, |options: &mut Options| {
         options.data = disks.place(options.node.0).join("data");
     })
     .await
@@ -108,29 +108,29 @@ async fn attempt(node: &Handle, command: Command) -> Result<(), ProposeError> {
 
 /// Proposes something that grows until it is refused for full disks; gives the refusal.
 async fn refusal(node: &Handle, scope: Scope) -> String {
-    for number in 0.. {
-        match attempt(node, put(scope, &format!("grows-{number}"), b"x")).await {
-            Err(ProposeError::DiskFull(text)) => return text,
-            Ok(()) | Err(ProposeError::NoLeader(_) | ProposeError::Unknown(_)) if number < 3000 => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            outcome => panic!("growth is not refused: {outcome:?}"),
+    let numbers = AtomicU32::new(0);
+    until_async("a refusal for full disks", || async {
+        let key = format!("grows-{}", numbers.fetch_add(1, Ordering::Relaxed));
+        match attempt(node, put(scope, &key, b"x")).await {
+            Err(ProposeError::DiskFull(text)) => Some(text),
+            Ok(()) | Err(ProposeError::NoLeader(_) | ProposeError::Unknown(_)) => None,
+            Err(error) => panic!("{error}"),
         }
-    }
-    unreachable!("the loop ends by a return");
+    })
+    .await
 }
 
 /// Proposes something that does not grow.
 async fn delete(node: &Handle, scope: Scope, key: &str) {
     let command = Command::Kv(kv::Command::Delete { scope, key: key.into() });
-    let applied = common::propose(node, &command).await;
+    let applied = propose(node, &command).await;
     assert!(matches!(applied.reply, Ok(Answer::Deleted { .. })), "{:?}", applied.reply);
 }
 
 /// Waits until a node that is behind has applied nothing for longer than its disk is tried again.
 async fn stands_still(node: &Handle) {
     let mut seen = (node.applied_index(), Instant::now());
-    eventually("a node that stands still", || {
+    until("a node that stands still", || {
         let applied = node.applied_index();
         if applied != seen.0 {
             seen = (applied, Instant::now());
@@ -153,19 +153,15 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
     (1..=3).for_each(|node| disks.fill(node));
     for node in [leader, follower] {
         // The leader may have heard that the others' disks are full before it looks at its own.
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until_async("a refusal that names the leader's directory", || async {
             let directory = disks.place(cluster.leader().await).join("data").display().to_string();
             let text = refusal(cluster.node(node), scope).await;
             assert!(text.starts_with("T3201 disk-full: node ") && text.contains("delete keys"), "{text}");
-            if text.contains(&directory) {
-                break;
-            }
-            assert!(Instant::now() < deadline, "{text}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            text.contains(&directory).then_some(())
+        })
+        .await;
     }
-    eventually("followers that know", || {
+    until("followers that know", || {
         let knows = (1..=3).all(|node| cluster.node(node).status().growth_refused.is_some());
         (knows && cluster.node(follower).status().disk.full).then_some(())
     })
@@ -176,7 +172,7 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
     for number in 0..20 {
         delete(cluster.node(follower), scope, &format!("kept-{number}")).await;
     }
-    common::propose(cluster.node(follower), &Command::Session(session::Command::Open)).await;
+    propose(cluster.node(follower), &Command::Session(session::Command::Open)).await;
     barrier(cluster.node(follower)).await;
     assert_eq!(local(cluster.node(follower), scope, "kept-0"), None);
     assert!(local(cluster.node(follower), scope, "kept-49").is_some());
@@ -193,14 +189,14 @@ async fn full_disks_refuse_growth_and_nothing_else_and_clear_by_themselves() {
     assert!(text.starts_with("T3201 disk-full"), "{text}");
 
     (1..=3).for_each(|node| disks.free(node));
-    eventually("a cluster that takes everything in again", || {
+    until("a cluster that takes everything in again", || {
         (1..=3).all(|node| cluster.node(node).status().growth_refused.is_none()).then_some(())
     })
     .await;
     write(cluster.node(follower), scope, "after", b"x").await;
     for number in 20..50 {
         let key = format!("kept-{number}");
-        eventually(&key, || local(cluster.node(follower), scope, &key)).await;
+        until(&key, || local(cluster.node(follower), scope, &key)).await;
     }
     cluster.stop().await;
 }
@@ -235,7 +231,7 @@ async fn members_change_and_snapshots_and_backups_are_made_while_disks_are_full(
     // Less than the 24 MiB that are kept for this, so the disks count as full, and a snapshot still fits.
     const LEFT_BYTES: usize = 8 << 20;
     let Some(disks) = Disks::mount(4) else { return };
-    let mut cluster = Cluster::start_with(3, |options: &mut Options| {
+    let mut cluster = Cluster::start_real(3, |options: &mut Options| {
         options.data = disks.place(options.node.0).join("data");
         options.snapshot_every_entries = 30;
         options.keep_entries = 5;
@@ -255,7 +251,7 @@ async fn members_change_and_snapshots_and_backups_are_made_while_disks_are_full(
     }
 
     for node in 1..=3 {
-        common::propose(cluster.node(node), &announcement(node)).await;
+        propose(cluster.node(node), &announcement(node)).await;
     }
 
     // The fourth gets a snapshot, votes, and takes the place of the leader.
@@ -274,7 +270,7 @@ async fn members_change_and_snapshots_and_backups_are_made_while_disks_are_full(
     }
     let leader = cluster.leader().await;
     done(&cluster, Change::Remove { node: NodeId(leader) }).await;
-    tokio::time::timeout(PATIENCE, cluster.node(leader).removed()).await.unwrap();
+    within("word of the removal", cluster.node(leader).removed()).await;
     cluster.stop_node(leader).await;
     let demoted = cluster.running().into_iter().find(|node| *node != 4).unwrap();
     done(&cluster, Change::Demote { node: NodeId(demoted) }).await;
@@ -282,7 +278,7 @@ async fn members_change_and_snapshots_and_backups_are_made_while_disks_are_full(
     assert!(left.len() == 2 && left.contains(&4) && !left.contains(&demoted), "{left:?}");
 
     (1..=3).for_each(|node| disks.free(node));
-    eventually("room again", || cluster.node(4).status().growth_refused.is_none().then_some(())).await;
+    until("room again", || cluster.node(4).status().growth_refused.is_none().then_some(())).await;
     write(cluster.node(4), scope, "after", b"x").await;
     cluster.stop().await;
 }
@@ -295,7 +291,7 @@ async fn one_full_follower_refuses_nothing_does_not_end_and_catches_up() {
     let follower = cluster.follower().await;
     let scope = create_job(cluster.node(follower)).await;
     disks.fill(follower);
-    eventually("a full disk", || cluster.node(follower).status().disk.full.then_some(())).await;
+    until("a full disk", || cluster.node(follower).status().disk.full.then_some(())).await;
     let failed = tokio::spawn({
         let node = cluster.node(follower).clone();
         async move { node.failed().await }
@@ -305,8 +301,11 @@ async fn one_full_follower_refuses_nothing_does_not_end_and_catches_up() {
     let value = vec![b'x'; 1 << 20];
     for number in 0..24 {
         let key = format!("key-{number}");
-        let writing = write(cluster.node(leader), scope, &key, &value);
-        tokio::time::timeout(PATIENCE, writing).await.expect("one full follower stops nothing");
+        within(
+            "a write that a full follower does not stop",
+            write(cluster.node(leader), scope, &key, &value),
+        )
+        .await;
     }
     assert_eq!(cluster.node(leader).status().growth_refused, None);
     stands_still(cluster.node(follower)).await;
@@ -314,7 +313,7 @@ async fn one_full_follower_refuses_nothing_does_not_end_and_catches_up() {
     assert!(local(cluster.node(follower), scope, "key-23").is_none(), "it had no room for that");
 
     disks.free(follower);
-    eventually("the last key on the follower", || local(cluster.node(follower), scope, "key-23")).await;
+    until("the last key on the follower", || local(cluster.node(follower), scope, "key-23")).await;
     assert!(!failed.is_finished());
     failed.abort();
     cluster.stop().await;
@@ -334,6 +333,6 @@ async fn a_node_that_finds_its_disk_full_at_the_start_says_so_and_starts_when_th
     assert!(!refused.contains("writable"), "{refused}");
     disks.free(follower);
     cluster.start_node(follower).await.unwrap();
-    eventually("the key", || local(cluster.node(follower), scope, "before")).await;
+    until("the key", || local(cluster.node(follower), scope, "before")).await;
     cluster.stop().await;
 }

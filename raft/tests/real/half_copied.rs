@@ -1,39 +1,36 @@
 //! A data directory that was copied in part: the node starts with everything that it had, or it does not start and
-//! says why. Never with less.
-
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
-
-mod common;
+//! says why. Never with less. The files are those of sled and the file system, of which a simulation says nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Cluster, create_job, eventually, hooks, level_raised, write};
 use tempfile::TempDir;
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options};
 use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
+use tripod_wait::{scaled, until};
 
-/// A node that leads and has applied its log does so within this. One that does not serves nobody.
+use crate::common::{Cluster, barrier, create_job, hooks, level_raised, write_keys};
+
+/// A node that leads and has applied its log does so within this on a machine of usual speed. One that does not serves
+/// nobody.
 const SERVES_WITHIN: Duration = Duration::from_secs(30);
 
 /// A stopped node with snapshots and a log behind them, and the digest of its state.
 async fn stopped() -> (Cluster, u64) {
-    let mut cluster = Cluster::start_with(1, |options| {
+    let mut cluster = Cluster::start_real(1, |options| {
         options.snapshot_every_entries = 50;
         options.keep_entries = 0;
     })
     .await;
     cluster.leader().await;
     let scope = create_job(cluster.node(1)).await;
-    for number in 0..130 {
-        write(cluster.node(1), scope, &format!("key-{number}"), b"x").await;
-    }
+    write_keys(cluster.node(1), scope, 130).await;
     let purged = || (cluster.node(1).status().purged > LogIndex(60)).then_some(());
-    eventually("a purge behind the older snapshot", purged).await;
+    until("a purge behind the older snapshot", purged).await;
     level_raised(&cluster).await;
     let digest = cluster.node(1).read(State::digest);
     cluster.stop_node(1).await;
@@ -103,7 +100,7 @@ async fn start(options: &Options) -> Made {
             return Made::Refused(Code::find(&text).unwrap_or_else(|| panic!("no code: {text}")));
         }
     };
-    let served = tokio::time::timeout(SERVES_WITHIN, common::barrier(&node)).await;
+    let served = tokio::time::timeout(scaled(SERVES_WITHIN), barrier(&node)).await;
     let made = served.map_or(Made::Waits, |_| Made::Serves(node.read(State::digest)));
     node.shutdown().await;
     made

@@ -1,20 +1,19 @@
-//! A cluster is saved while it serves, and another one begins with what was saved.
-
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
-
-mod common;
+//! A cluster is saved while it serves, and another one begins with what was saved: a file, and directories that are made of
+//! it, which have their names only when they are whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use common::{Cluster, barrier, create_job, eventually, local, options, propose, write};
 use tempfile::TempDir;
 use tripod_raft::backup::{Plan, Restored, restore, verify};
 use tripod_raft::{Handle, Options, ProposeError};
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::Scope;
+use tripod_state::ids::LogIndex;
 use tripod_state::restore::Jobs;
-use tripod_state::{Command, Scope, member};
+use tripod_wait::until;
+
+use crate::common::members::announcement;
+use crate::common::{Cluster, Ground, barrier, create_job, local, propose, write};
 
 /// Writes what a node saves to a file.
 async fn save(node: &Handle, file: &Path) -> LogIndex {
@@ -40,15 +39,13 @@ fn plan(file: &Path, options: &Options, jobs: Jobs) -> Plan {
 
 /// Restores a file for so many nodes, none of which is started yet.
 fn restored(file: &Path, count: u64) -> (Cluster, Vec<Restored>) {
-    let directory = TempDir::new().unwrap();
-    let mut options = options(&directory, count);
-    let made: Vec<Restored> =
-        options.iter().map(|options| restore(&plan(file, options, Jobs::Ended)).unwrap()).collect();
-    for (options, made) in options.iter_mut().zip(&made) {
+    let mut cluster = Cluster::prepared(Ground::real(), count, |_| {});
+    let restored = |options: &Options| restore(&plan(file, options, Jobs::Ended)).unwrap();
+    let made: Vec<Restored> = cluster.options.iter().map(restored).collect();
+    for (options, made) in cluster.options.iter_mut().zip(&made) {
         options.cluster_id = made.cluster_id.clone();
     }
-    let heard = options.iter().map(|_| Arc::default()).collect();
-    (Cluster { directory, nodes: vec![None; options.len()], options, heard }, made)
+    (cluster, made)
 }
 
 fn restored_note(cluster: &Cluster, node: u64) -> PathBuf {
@@ -57,7 +54,7 @@ fn restored_note(cluster: &Cluster, node: u64) -> PathBuf {
 
 /// A cluster of three with a hundred keys, and the file of one of its followers.
 async fn saved(directory: &TempDir) -> (Cluster, PathBuf, Scope) {
-    let cluster = Cluster::start(3).await;
+    let cluster = Cluster::start_real(3, |_| {}).await;
     let leader = cluster.leader().await;
     let scope = create_job(cluster.node(leader)).await;
     for number in 0..100 {
@@ -103,8 +100,7 @@ async fn a_saved_cluster_goes_on_as_one_node_and_as_three() {
         }
         holds_what_was_saved(&new, scope).await;
         for node in 1..=count {
-            eventually("a node that has joined", || (!restored_note(&new, node).exists()).then_some(()))
-                .await;
+            until("a node that has joined", || (!restored_note(&new, node).exists()).then_some(())).await;
         }
         // And as any other cluster, after a stop.
         for node in 1..=count {
@@ -133,7 +129,7 @@ async fn a_node_that_is_restored_again_asks_the_others_before_it_votes() {
     }
     let leader = new.leader().await;
     for node in 1..=3 {
-        announce(new.node(leader), node).await;
+        propose(new.node(leader), &announcement(node)).await;
     }
     write(new.node(leader), scope, "acknowledged", b"yes").await;
     let victim = new.follower().await;
@@ -148,28 +144,16 @@ async fn a_node_that_is_restored_again_asks_the_others_before_it_votes() {
     let leader = new.leader().await;
     new.stop_node(leader).await;
     new.start_node(victim).await.unwrap();
-    eventually("the note that its data was lost", || data.join("rejoining").exists().then_some(())).await;
+    until("the note that its data was lost", || data.join("rejoining").exists().then_some(())).await;
     let read = tokio::time::timeout(std::time::Duration::from_secs(3), new.node(victim).read_barrier()).await;
     assert!(!matches!(read, Ok(Ok(_))), "two of three, one of which has forgotten, are no majority");
     new.start_node(leader).await.unwrap();
     let leader = new.leader().await;
     barrier(new.node(victim)).await;
     assert_eq!(local(new.node(victim), scope, "acknowledged").as_deref(), Some(b"yes".as_slice()));
-    eventually("a node that votes again", || (!data.join("rejoining").exists()).then_some(())).await;
+    until("a node that votes again", || (!data.join("rejoining").exists()).then_some(())).await;
     write(new.node(leader), scope, "more", b"x").await;
     new.stop().await;
-}
-
-/// As every node does when it has started.
-async fn announce(leader: &Handle, node: u64) {
-    let addresses = member::Addresses {
-        client: format!("client:{node}"),
-        http: format!("http:{node}"),
-        job_host: "host".into(),
-        job_port_first: 1,
-        job_port_count: 1,
-    };
-    propose(leader, &Command::Member(member::Command::Announce { node: NodeId(node), addresses })).await;
 }
 
 /// Peers of the two clusters at the same addresses refuse each other.
@@ -186,10 +170,11 @@ async fn a_node_of_the_old_cluster_is_no_node_of_the_new_one() {
     options.data = fresh.path().join("new-2");
     options.initial.retain(|member| member.node == options.node);
     let made = restore(&plan(&file, &options, Jobs::Ended)).unwrap();
-    let wrong = old.start_in(1, options.clone()).await;
+    old.options[1] = options;
+    let wrong = old.start_node(2).await;
     assert!(wrong.unwrap_err().to_string().contains("T4103 identity-cluster"));
-    options.cluster_id = made.cluster_id;
-    old.start_in(1, options).await.unwrap();
+    old.options[1].cluster_id = made.cluster_id;
+    old.start_node(2).await.unwrap();
     barrier(old.node(2)).await;
     let read = tokio::time::timeout(std::time::Duration::from_secs(4), old.node(1).read_barrier()).await;
     assert!(matches!(read, Err(_) | Ok(Err(ProposeError::NoLeader(_)))), "{read:?}");
