@@ -31,7 +31,7 @@ class FakeCluster(grpc.GenericRpcHandler):
         self._lines = {}
         self._workers = []
         self._held_ports = []
-        self.ttl_ms = ttl_ms
+        self.ttl_ms, self.beats = ttl_ms, 0
         # Why there are no schedulers yet, if that is so, and how often it was said.
         self.too_early, self.refused_early = None, 0
         # Every so manieth answer is lost on its way; 0: none.
@@ -74,6 +74,10 @@ class FakeCluster(grpc.GenericRpcHandler):
         for held in self._held_ports:
             held.close()
         self._folder.cleanup()
+
+    def stop_nodes(self):
+        """For good. Object stores stay."""
+        self._server.stop(None).wait()
 
     def await_workers(self, count, timeout_s=60):
         """Waits until so many workers can be given tasks."""
@@ -222,6 +226,7 @@ class FakeCluster(grpc.GenericRpcHandler):
     def _heartbeat(self, data, context):
         request = wire.HeartbeatRequest.FromString(data)
         reply = wire.HeartbeatResponse(ttl_ms=self.ttl_ms)
+        self.beats += 1
         try:
             with self.scheduler.lock:
                 self.scheduler.living(request.id)

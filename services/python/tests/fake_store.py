@@ -31,6 +31,9 @@ class FakeStore:
         self.pinned = 0
         # Objects that cannot come here, with the code that gets of them are answered.
         self.refused = {}
+        # Cleared while nothing is read from connections that were greeted.
+        self._reads = threading.Event()
+        self._reads.set()
         self._ready = ready
         self._lock = threading.RLock()
         self._waiting = {}
@@ -49,6 +52,11 @@ class FakeStore:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def freeze(self):
+        """From now on nothing is read from connections that are greeted, until the event that is answered is set."""
+        self._reads.clear()
+        return self._reads
 
     def waits_for(self, objectid):
         """Whether a process waits for it."""
@@ -117,7 +125,11 @@ class FakeStore:
         stream = connection.makefile("rb")
         try:
             while head := stream.read(_LENGTH.size):
-                request = wire.LocalRequest.FromString(stream.read(_LENGTH.unpack(head)[0]))
+                length = _LENGTH.unpack(head)[0]
+                data = stream.read(length)
+                if len(data) < length:
+                    return
+                request = wire.LocalRequest.FromString(data)
                 ask = request.WhichOneof("ask")
                 if ask == "batches":
                     return _relay(request.batches, stream, send)
@@ -130,6 +142,7 @@ class FakeStore:
                     connection, stream = None, None
                     return
                 getattr(self, "_" + ask)(request, send, created, gets)
+                self._reads.wait()
         except OSError:
             pass
         finally:

@@ -81,10 +81,13 @@ class OfACluster(MachinesTest):
             eventually(lambda: re.search(named, "".join(logged.output)), "the driver to say it too")
         self.assertTrue(begun.is_alive())
         self.end(older)
-        self.start_nodes("newer", port)
+        newer = self.start_nodes("newer", port)
         begun.join(DEADLINE_S)
         self.assertEqual(ray.get(ray.remote(lambda: 5).remote(), timeout=DEADLINE_S), 5)
         self.assertIsNone(worker.poll())
+        self.end(newer)
+        worker.terminate()
+        self.assertEqual(worker.wait(DEADLINE_S), 0, "it is not lost, and waits for no nodes that are gone")
 
 
 if __name__ == "__main__":

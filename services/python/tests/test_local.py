@@ -1,6 +1,7 @@
 """A cluster on this machine for one driver: `init` without an address. It needs the program `tripod`, which
 TRIPOD_BIN names or which is in PATH; without it, only that is told."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -14,6 +15,7 @@ from unittest import mock
 from cluster import DEADLINE_S, eventually
 
 import tripod_ray as ray
+from tripod_ray import keeper
 from tripod_ray.local import LocalCluster
 
 FOUND = shutil.which(os.environ.get("TRIPOD_BIN", "tripod"))
@@ -31,6 +33,47 @@ assert ray.get(square.remote(3)) == 9
 print(json.dumps(api._local.pids), flush=True)
 sys.stdin.read()
 """
+# Of a cluster without processes, and told to end at every line from when it has begun on.
+KEEPER = """
+import signal, sys
+from tripod_ray import keeper
+
+class Keeper:
+    def __init__(self, *_):
+        pass
+
+    def start(self):
+        sys.settrace(at_every_line)
+        sys._getframe(1).f_trace = at_every_line
+
+    def told(self):
+        return {}
+
+    def stop(self):
+        sys.settrace(None)
+
+def at_every_line(frame, event, _):
+    if event == "line" and frame.f_code.co_name != "told":
+        signal.raise_signal(signal.SIGTERM)
+    return at_every_line
+
+keeper.Keeper = Keeper
+sys.argv[1:] = ["--program", "none", "--workers", "0", "--store-mib", "1"]
+sys.exit(keeper.main())
+"""
+# Forks a process that outlives it.
+FORKING_DRIVER = """
+import json, os, signal, sys
+import tripod_ray as ray
+from tripod_ray import api
+
+ray.init(num_workers=0)
+child = os.fork()
+if child == 0:
+    signal.pause()
+print(json.dumps([child, *api._local.pids]), flush=True)
+sys.stdin.read()
+"""
 
 
 def alone():
@@ -39,12 +82,16 @@ def alone():
     return {**kept, **({"TRIPOD_BIN": FOUND} if FOUND else {})}
 
 
-def is_running(pid):
+def state_of(pid):
+    """A letter, as the kernel tells it; None if there is no such process."""
     try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[0]
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+        return None
+
+
+def is_running(pid):
+    return state_of(pid) not in (None, "Z")
 
 
 def node_of(local, place):
@@ -74,6 +121,33 @@ class WithoutTheProgram(unittest.TestCase):
                 with self.assertRaisesRegex(ray.ClusterError, "(?s)dev. ended with status 3: no luck today"):
                     ray.init(num_workers=1)
         self.assertFalse(ray.is_initialized())
+
+    def test_a_cluster_that_has_not_begun_ends_with_the_input_of_who_keeps_it(self):
+        for tell in (lambda keeper: keeper.stdin.close(), lambda keeper: keeper.terminate()):
+            with self.subTest(tell), tempfile.TemporaryDirectory() as folder:
+                begun, program = pathlib.Path(folder, "begun"), pathlib.Path(folder, "tripod")
+                # Never ready.
+                said = f"echo $$ > {begun}.new; mv {begun}.new {begun}"
+                program.write_text(f"#!/bin/sh\n{said}\nexec cat\n")
+                program.chmod(0o755)
+                command = [sys.executable, keeper.__file__, "--program", program]
+                keeps = subprocess.Popen([*command, "--workers=0", "--store-mib=1"], stdin=subprocess.PIPE)
+                self.addCleanup(keeps.wait)
+                self.addCleanup(keeps.stdin.close)
+                self.addCleanup(keeps.kill)
+                eventually(begun.exists, "the program begins")
+                tell(keeps)
+                self.assertEqual(keeps.wait(DEADLINE_S), 0)
+                self.assertFalse(is_running(int(begun.read_text())))
+
+    def test_a_signal_ends_who_keeps_a_cluster_wherever_it_falls(self):
+        keeps = subprocess.Popen(
+            [sys.executable, "-c", KEEPER], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+        self.addCleanup(keeps.stdin.close)
+        self.addCleanup(keeps.wait)
+        self.addCleanup(keeps.kill)
+        self.assertEqual(keeps.wait(DEADLINE_S), 0)
 
     def test_workers_are_for_a_cluster_of_its_own(self):
         with self.assertRaisesRegex(ValueError, "num_workers"):
@@ -131,18 +205,29 @@ class OfItsOwn(unittest.TestCase):
                 ray.shutdown()
 
     def test_nothing_outlives_a_driver_that_was_killed(self):
+        pids = self.kill_driver(DRIVER)
+        eventually(lambda: not any(map(is_running, pids)), "the end of all processes")
+
+    def test_nothing_else_outlives_a_driver_although_a_process_does_that_it_forked(self):
+        child, *pids = self.kill_driver(FORKING_DRIVER)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        eventually(lambda: not any(map(is_running, pids)), "the end of all processes")
+        self.assertTrue(is_running(child))
+
+    def kill_driver(self, program):
+        """The processes that it tells of, after its own end."""
         driver = subprocess.Popen(
-            [sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.addCleanup(driver.stdin.close)
         self.addCleanup(driver.stdout.close)
         line = driver.stdout.readline()
         self.assertTrue(line, "the driver has begun")
-        pids = [int(pid) for pid in line.strip("[]\n").split(",")]
+        pids = json.loads(line)
         self.assertEqual([pid for pid in pids if not is_running(pid)], [])
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-        eventually(lambda: not any(map(is_running, pids)), "the end of all processes")
+        return pids
 
     def test_a_worker_that_has_lost_its_cluster_can_be_ended(self):
         cluster = LocalCluster(workers=0)

@@ -1,20 +1,24 @@
 """Objects between stores, as far as drivers and workers see them: U2."""
 
 import os
+import select
 import signal
 import tempfile
 import threading
 import time
 import unittest
 from concurrent import futures
+from unittest import mock
 
 import numpy as np
 from cluster import DEADLINE_S, ClusterTest, await_counts, eventually, only_fake
+from fake import FakeCluster
 from fake_store import FakeStore
 
 import tripod_ray as ray
 from tripod_ray import layout, wire
 from tripod_ray.errors import StoreError
+from tripod_ray.process import Process
 from tripod_ray.store import Gets, StoreConnection
 
 
@@ -24,6 +28,10 @@ def error_of(ref):
         return None
     except ray.TaskError as error:
         return error
+
+
+def is_writable(connection):
+    return bool(select.select([], [connection], [], 0)[1])
 
 
 class ReadingThreads(unittest.TestCase):
@@ -103,6 +111,27 @@ class ReadingThreads(unittest.TestCase):
         other.close()
         eventually(lambda: len(ends) == 2, "nobody waits, and it is noticed")
 
+    def test_a_connection_to_a_store_that_reads_nothing_can_be_closed(self):
+        """A thread that writes to it waits for room, and has the lock of those who write."""
+        frozen = self.fake.freeze()
+        self.addCleanup(frozen.set)
+        store = StoreConnection(self.fake.path, 1)
+        flushes = threading.Thread(target=self.write_until_lost, args=(store,), daemon=True)
+        flushes.start()
+        eventually(store._writing.locked, "a thread that writes")
+        eventually(lambda: not is_writable(store._socket), "no room")
+        closes = threading.Thread(target=store.close, daemon=True)
+        closes.start()
+        for thread in (closes, flushes):
+            thread.join(DEADLINE_S)
+            self.assertFalse(thread.is_alive())
+
+    def write_until_lost(self, store):
+        request = wire.LocalRequest()
+        request.put.data = bytes(64 * 1024)
+        while store.lost is None:
+            store.send([request], lambda *_: None)
+
     def test_who_has_limited_time_gets_no_more(self):
         gets = Gets(self.store, [0])
         self.assertFalse(gets.wait(0.01))
@@ -120,6 +149,23 @@ class ReadingThreads(unittest.TestCase):
             request.get.objectid = objectid
             self.store.send([request], lambda *_, arrived=arrived: arrived.set())
             self.assertTrue(arrived.wait(60))
+
+
+class Processes(unittest.TestCase):
+    def test_a_process_is_told_of_a_store_that_went_while_it_began(self):
+        fake = FakeCluster()
+        self.addCleanup(fake.close)
+
+        def connect(process, connect=Process._connect_store):
+            store = connect(process)
+            fake.stores[0].close()
+            eventually(lambda: store.lost is not None, "the end of the store")
+            return store
+
+        with mock.patch.object(Process, "_connect_store", connect):
+            process = Process(fake.address, driver=True)
+        self.addCleanup(process.close)
+        self.assertIsInstance(process.lost, StoreError)
 
 
 @only_fake("needs two stores on one machine")

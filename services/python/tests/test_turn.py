@@ -3,6 +3,8 @@
 import threading
 import unittest
 
+from cluster import DEADLINE_S
+
 from tripod_ray.turn import Turn
 
 
@@ -98,6 +100,42 @@ class Turns(unittest.TestCase):
         self.assertFalse(ran.wait(0.3))
         allowed.set()
         self.assertTrue(ran.wait(60))
+
+    def test_the_end_comes_when_what_is_before_it_may_not_begin(self):
+        self.turn.set_allowed(lambda: False)
+        self.turn.put([None])
+        self.start()
+        self.threads[0].join(DEADLINE_S)
+        self.assertFalse(self.threads[0].is_alive())
+        turn = Turn(lambda: None)
+        turn.set_allowed(lambda: False)
+        turn.put(["never", None])
+        self.assertIsNone(turn.take())
+
+    def test_the_end_waits_for_tasks_that_wait_and_for_what_they_wait_for(self):
+        over = threading.Event()
+
+        def waits():
+            with self.turn.pausing():
+                # After the end: it was submitted by this one.
+                self.turn.put([over.set])
+                self.log.append(over.wait(DEADLINE_S))
+
+        self.turn.put([waits, None])
+        self.run_items()
+        for thread in self.threads:
+            thread.join(DEADLINE_S)
+        self.assertEqual(self.log, [True])
+        self.assertIsNone(self.turn.take(), "and then it comes")
+
+    def test_what_comes_after_the_end_is_withdrawn_and_not_begun(self):
+        turn = Turn(lambda: None)
+        turn.put(["runs", None])
+        turn.take()
+        turn.put(["late", "later"])
+        self.assertEqual(turn.withdraw(lambda item: item == "late", running_s=1e-9), ["late"])
+        turn.done()
+        self.assertIsNone(turn.take())
 
     def test_nothing_is_withdrawn_while_variables_are_made(self):
         turn = Turn(lambda: None)

@@ -179,6 +179,16 @@ class Links(unittest.TestCase):
 
         self.assertEqual(self.link(self.node(trouble), self.node(lambda _: b"x")).call("/a/b", b""), b"x")
 
+    def test_an_answer_that_is_cut_off_is_nobodys_word(self):
+        def cut_off(context):
+            context.abort(grpc.StatusCode.UNKNOWN, "the stream was terminated without a final status")
+
+        node, other = self.node(cut_off), self.node(lambda _: b"")
+        self.assertEqual(self.link(node, other).call("/a/b", b""), b"")
+        message = wire.RayLineRequest(seq=7, acked=6)
+        self.assertEqual(self.link(node, other).batch(message, "session"), wire.RayBatchResponse())
+        self.assertEqual(other.calls[1:], [(message.SerializeToString(), None)], "a batch as it was")
+
     def test_a_cluster_that_is_not_there_is_named(self):
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))

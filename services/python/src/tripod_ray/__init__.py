@@ -33,6 +33,7 @@ Invariants:
 | `values`, `layout` | how values are written |
 | `wire` | messages, paths and metadata keys |
 | `worker`, `service`, `turn`, `execution` | workers |
+| `ending` | what tells a worker to end |
 | `context`, `runtime`, `again` | the running task; the connection; puts of a task that runs again |
 | `errors` | what can go wrong |
 """

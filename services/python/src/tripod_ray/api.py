@@ -15,6 +15,8 @@ ENDPOINTS = "TRIPOD_ENDPOINTS"
 
 # The cluster that `init` started, which ends with the connection.
 _local = None
+# The connection of the process that forked this one.
+_of_parent = None
 
 
 def init(address=None, *, node_ip=None, objstore_address="", job=None, num_workers=None, store_mib=STORE_MIB):
@@ -63,6 +65,21 @@ def shutdown():
 
 
 atexit.register(shutdown)
+
+
+def _leave_to_parent():
+    """In a process that was forked: none of the threads of the connection are here, so whoever used it would wait for
+    ever, and whoever ended it would end it for the parent."""
+    global _local, _of_parent
+    # Kept: to take it apart would need those threads too.
+    _of_parent = runtime.connected() or _of_parent
+    runtime.connect(None)
+    local, _local = _local, None
+    if local is not None:
+        local.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def is_initialized():

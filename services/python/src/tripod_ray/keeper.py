@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import os
+import queue
 import random
 import shutil
 import signal
@@ -37,11 +38,17 @@ class StartError(Exception):
     """The cluster did not begin; the text says what the program that failed has said."""
 
 
+class _Ended(Exception):
+    """The cluster is not wanted any more."""
+
+
 class Keeper:
     """What was begun, and how it ends."""
 
-    def __init__(self, options):
+    def __init__(self, options, ended):
+        """`ended(seconds)` waits at most so long, and answers whether everything is to end."""
         self._options = options
+        self._ended = ended
         self._folder = tempfile.mkdtemp(prefix="tripod-ray-")
         self._children = []
         self._dev = None
@@ -135,7 +142,8 @@ class Keeper:
                 what = "did not begin in time" if running else f"ended with status {child.returncode}"
                 tail = said[-_TAIL_BYTES:].decode("utf-8", "replace")
                 raise StartError(f"`tripod {name}` {what}: {tail}")
-            time.sleep(_LOOK_S)
+            if self._ended(_LOOK_S):
+                raise _Ended
 
     def _log(self, name):
         return os.path.join(self._folder, f"{name}.log")
@@ -178,9 +186,21 @@ def main():
     parser.add_argument("--host")
     # The driver decides when this ends; its input tells, also when the driver was interrupted or killed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    keeper = Keeper(parser.parse_args())
+    options = parser.parse_args()
+    # Of all that wakes a waiting thread, this alone can be used in the handler of a signal: the thread that is
+    # interrupted may hold the lock of the others.
+    ends = queue.SimpleQueue()
+    signal.signal(signal.SIGTERM, lambda *_: ends.put(None))
+    threading.Thread(target=lambda: (_read_to_end(), ends.put(None)), daemon=True).start()
+
+    def ended(seconds):
+        try:
+            ends.get(timeout=seconds)
+            return True
+        except queue.Empty:
+            return False
+
+    keeper = Keeper(options, ended)
     try:
         try:
             keeper.start()
@@ -188,12 +208,11 @@ def main():
             print(json.dumps({"error": str(error)}), flush=True)
             return 1
         print(json.dumps(keeper.told()), flush=True)
-        threading.Thread(target=lambda: (_read_to_end(), ended.set()), daemon=True).start()
-        while not ended.wait(_REPLACE_S):
+        while not ended(_REPLACE_S):
             keeper.replace_dead_workers()
         return 0
-    except BrokenPipeError:
-        # The driver is gone already.
+    except (_Ended, BrokenPipeError):
+        # The driver is gone already, or wants to be.
         return 0
     finally:
         keeper.stop()

@@ -58,6 +58,11 @@ class LocalCluster:
             self._keeper.wait()
         self._keeper.stdout.close()
 
+    def leave_to_parent(self):
+        """In a process that was forked, which may live longer than the driver: as long as it has the other end of the
+        keeper's input too, the driver's end would not be seen."""
+        self._keeper.stdin.close()
+
 
 def find_program():
     """The path of the program `tripod`. Raises `ClusterError`, whose text says what to do."""

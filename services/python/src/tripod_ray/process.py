@@ -63,6 +63,9 @@ class Process:
             raise
         self.outbox.on_lost = self._ended
         self.store.on_lost = self._store_lost
+        if self.store.lost is not None:
+            # It went before anybody was to be told.
+            self._store_lost(self.store.lost)
         self._heart = threading.Thread(target=self._beat, name="tripod-heartbeat", daemon=True)
         self._heart.start()
 

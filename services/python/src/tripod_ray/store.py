@@ -1,5 +1,6 @@
 """The object store of this machine, over its unix socket."""
 
+import contextlib
 import itertools
 import mmap
 import os
@@ -309,15 +310,14 @@ class StoreConnection:
             os.close(descriptor)
 
     def _lose(self, error):
+        # First of all: whoever writes to a store that reads nothing lets go of the lock only then.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         with self._writing:
             first, self.lost = self.lost is None, self.lost or error
         if not first:
             return
-        try:
-            self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        # First of all the process: what those who wait make of it must not be taken for faults of their own.
+        # The process before others: what those who wait make of it must not be taken for faults of their own.
         if self.on_lost is not None:
             self.on_lost(error)
         self._tell_all()

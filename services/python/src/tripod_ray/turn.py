@@ -18,10 +18,15 @@ class Turn:
         self._start_runner = start_runner
         self._changed = threading.Condition(threading.Lock())
         self._items = deque()
+        # The end was told, and what came after it: only tasks that wait have a use for that.
+        self._told_end = False
+        self._late = deque()
         self._busy = False
         self._since_s = 0.0
         # What runs makes variables, for whatever comes next.
         self._upkeep = False
+        # Tasks that gave the turn away, and those of them that want it back.
+        self._waiting = 0
         self._resuming = 0
         self._takers = 0
         self._closed = False
@@ -32,9 +37,13 @@ class Turn:
         self._allowed = allowed
 
     def put(self, items):
-        """Appends items; None is the end, after those before it."""
+        """Appends items; None is the end, after those before it and those that tasks wait for."""
         with self._changed:
-            self._items.extend(items)
+            for item in items:
+                if item is None:
+                    self._told_end = True
+                else:
+                    (self._late if self._told_end else self._items).append(item)
             self._changed.notify_all()
 
     def close(self):
@@ -53,9 +62,10 @@ class Turn:
         with self._changed:
             if running_s and not self._runs_for(running_s):
                 return []
-            found = [item for item in self._items if item is not None and wanted(item)]
+            found = [item for item in (*self._items, *self._late) if wanted(item)]
             if found:
-                self._items = deque(item for item in self._items if item is None or not wanted(item))
+                self._items = deque(item for item in self._items if not wanted(item))
+                self._late = deque(item for item in self._late if not wanted(item))
             return found
 
     def _runs_for(self, running_s):
@@ -74,23 +84,30 @@ class Turn:
             self._takers += 1
             try:
                 while not self._closed:
-                    if self._items and not self._busy and not self._resuming:
-                        if self._allowed():
-                            item = self._items.popleft()
-                            self._busy = item is not None
-                            self._since_s = time.monotonic()
-                            self._upkeep = False
-                            if item is None:
-                                self._closed = True
-                                self._changed.notify_all()
-                            return item
+                    items = self._items or self._late
+                    if self._busy or self._resuming:
+                        self._changed.wait()
+                    elif self._is_over():
+                        self._closed = True
+                        self._changed.notify_all()
+                    elif not items:
+                        self._changed.wait()
+                    elif self._allowed():
+                        self._busy = True
+                        self._since_s = time.monotonic()
+                        self._upkeep = False
+                        return items.popleft()
+                    else:
                         # Nobody tells when it is allowed again.
                         self._changed.wait(0.1)
-                    else:
-                        self._changed.wait()
                 return None
             finally:
                 self._takers -= 1
+
+    def _is_over(self):
+        """Whether the end has come, when nothing runs. Whoever may not begin what is before it, perhaps never again,
+        does not wait for that; but a task that waits may wait for what comes after it."""
+        return self._told_end and not self._waiting and (not self._items or not self._allowed())
 
     def done(self):
         with self._changed:
@@ -102,6 +119,7 @@ class Turn:
         """While it is entered, by the thread whose turn it is, others may run."""
         with self._changed:
             self._busy = False
+            self._waiting += 1
             alone = not self._takers
             self._changed.notify_all()
         if alone:
@@ -110,6 +128,7 @@ class Turn:
             except BaseException:
                 # There is no thread for another task: the one that would wait fails with that.
                 with self._changed:
+                    self._waiting -= 1
                     self._busy = True
                 raise
         try:
@@ -120,6 +139,7 @@ class Turn:
                 while self._busy and not self._closed:
                     self._changed.wait()
                 self._resuming -= 1
+                self._waiting -= 1
                 self._busy = True
                 self._since_s = time.monotonic()
                 self._upkeep = False

@@ -5,14 +5,14 @@ import contextlib
 import logging
 import os
 import random
-import signal
 import sys
 import threading
 import time
 
-from . import calls, context, runtime, wire
+from . import calls, context, link, runtime, wire
 from .api import ENDPOINTS
-from .errors import RefusedError, TripodError
+from .ending import Signals, end_with_input, limit_end
+from .errors import RefusedError, TripodError, UnreachableError
 from .execution import Executor, Functions
 from .process import Process
 from .reusable import reusables
@@ -26,6 +26,8 @@ SLOTS = 128
 _PATIENCE_S = 0.1
 _LOOK_S = 0.05
 _AGAIN_MOST_S = 5.0
+# A cluster that has been silent for longer than any election, or restart of a node, takes is gone.
+_GONE_S = link.PATIENCE_S
 
 _log = logging.getLogger("tripod_ray")
 
@@ -34,7 +36,8 @@ class Life:
     """One registration of a worker: it lasts until the scheduler ends it or gives it up."""
 
     def __init__(self, options):
-        self._dying = self._ending = False
+        # Whether the scheduler had it end; and whether somebody else told it to.
+        self._dismissed = self._told = False
         # Attempts that were given to the worker and that it has not reported.
         self._held = {}
         self._process = Process(
@@ -83,7 +86,7 @@ class Life:
 
     def is_last(self):
         """Whether the worker was told to end, perhaps when there was nothing to finish any more."""
-        return self._dying or self._ending
+        return self._dismissed or self._told
 
     @property
     def lost(self):
@@ -91,18 +94,27 @@ class Life:
         return self._process.lost
 
     def end(self):
-        """Has the worker end after the task that runs. Safe in a signal handler."""
-        self._ending = True
+        """Has the worker end after the task that runs, and after what that waits for. Safe in a signal handler."""
+        self._told = True
 
     def _watch(self, over):
         """Gives back what need not wait for a task that takes long, or for a worker that is to end."""
+        ending = False
         while not over.wait(_LOOK_S):
-            if self._ending:
-                self._dying = True
-                self._ending = False
+            if self._told and not ending:
+                ending = True
+                _log.info("worker %d was told to end", self._process.workerid)
                 self._give_back(self._turn.withdraw(_can_go_back))
                 self._turn.put([None])
+            if ending:
+                self._end_without_cluster()
             self._give_back(self._turn.withdraw(_can_go_back, running_s=_PATIENCE_S))
+
+    def _end_without_cluster(self):
+        """What a task waits for does not come from a cluster that nobody will start again."""
+        if self._silent_s() > _GONE_S and self._process.lost is None:
+            text = f"the worker was told to end, and no node has answered for {_GONE_S:.0f} s"
+            self._process.lose(UnreachableError(text))
 
     def _give_back(self, items):
         runs = [_run(item) for item in items]
@@ -131,7 +143,7 @@ class Life:
                 self._process.lose(TripodError("the worker failed"))
             finally:
                 self._turn.done()
-        self._dying = self._dying or self._process.lost is None
+        self._dismissed = self._dismissed or self._process.lost is None
         self._turn.close()
 
     def _handle(self, item):
@@ -160,8 +172,10 @@ class Life:
 
     def _may_begin(self):
         """A worker that nobody answers has perhaps been given up, and its tasks given to others."""
-        process = self._process
-        return time.monotonic() - process.last_answer_s < process.ttl_ms / 1000
+        return self._silent_s() < self._process.ttl_ms / 1000
+
+    def _silent_s(self):
+        return time.monotonic() - self._process.last_answer_s
 
 
 def _run(request):
@@ -174,6 +188,7 @@ def _can_go_back(item):
 
 def serve(options):
     """Registers, again and again if need be, and runs tasks until the scheduler ends the worker."""
+    signals = Signals()
     pause_s = 0.1
     while True:
         try:
@@ -186,10 +201,9 @@ def serve(options):
             pause_s = min(_AGAIN_MOST_S, pause_s * 2)
             continue
         pause_s = 0.1
-        signal.signal(signal.SIGTERM, lambda *_, life=life: life.end())
-        life.run()
         # A worker that belongs to no cluster has nothing to finish.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with signals.ending(life.end):
+            life.run()
         if life.is_last():
             return
         _log.warning("registering again: %s", life.lost)
@@ -217,16 +231,14 @@ def main(arguments=None):
         parser.error(f"give --address, or set {ENDPOINTS}")
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, stream=sys.stderr)
     if options.until_eof:
-        threading.Thread(target=_end_with_input, daemon=True).start()
-    serve(options)
-    return 0
-
-
-def _end_with_input():
-    """So that no worker outlives the program that began it, however that ends."""
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os._exit(0)
+        end_with_input()
+    status = 1
+    try:
+        serve(options)
+        status = 0
+    finally:
+        limit_end(status)
+    return status
 
 
 if __name__ == "__main__":
