@@ -1,4 +1,8 @@
-//! What a cluster costs that does nothing.
+//! What a cluster costs that does nothing: a figure of release builds, which no change needs. To look at it:
+//!
+//! ```text
+//! cargo test --release -p tripod -p tripod-chaos --test idle -- --ignored --nocapture
+//! ```
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
@@ -23,7 +27,7 @@ async fn load_percent(cluster: &Cluster, node: u64) -> f64 {
 }
 
 #[tokio::test]
-#[ignore = "a figure of release builds: cargo xtask test --only release"]
+#[ignore = "a figure of release builds"]
 async fn an_idle_leader_with_a_dead_follower_uses_less_than_three_percent_of_a_core() {
     let mut cluster = Cluster::start(ClusterOptions::tripod().unwrap()).await.unwrap();
     let leader = cluster.wait_for_leader().await.unwrap();

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use tokio::time::{Instant, sleep};
+use tripod_wait::{deadline, scaled};
 
 use super::options::find_tripod;
 use super::process::NodeProcess;
 
-/// How long an agent may take until it listens, on a busy machine.
-const START_LIMIT: Duration = Duration::from_secs(20);
-/// How long it may take to stop: what it gives its clients' calls, and some more.
+/// How long it may take to stop, on a machine of usual speed: what it gives its clients' calls, and some more.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// Pause between two looks at what it has written.
@@ -48,7 +47,7 @@ impl Agent {
     pub async fn refused(place: &str, flags: &[String], log: &Path) -> Result<String> {
         fs::write(log, "").with_context(|| format!("cannot write {}", log.display()))?;
         let mut process = spawn(place, flags, log)?;
-        let status = process.wait(START_LIMIT).await.context("an agent that had to refuse to start")?;
+        let status = process.wait(deadline()).await.context("an agent that had to refuse to start")?;
         let said = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
         ensure!(status.code() == Some(1), "ended with {status} instead of exit status 1:\n{said}");
         Ok(said)
@@ -93,7 +92,7 @@ impl Agent {
     /// # Errors
     /// It does not end in time.
     pub async fn terminate(&mut self) -> Result<ExitStatus> {
-        self.process.terminate(STOP_LIMIT).await
+        self.process.terminate(scaled(STOP_LIMIT)).await
     }
 
     /// SIGKILL, and waits for the end.
@@ -117,7 +116,7 @@ impl Agent {
 
     /// Waits until it has said so `times` times.
     async fn wait_until_it_listens(&mut self, times: usize) -> Result<()> {
-        let deadline = Instant::now() + START_LIMIT;
+        let deadline = Instant::now() + deadline();
         loop {
             let running = self.process.is_running();
             if self.starts() >= times {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::Instant;
 use tripod_load::system::{Role, System};
+use tripod_wait::{deadline, scaled};
 
 use super::launch::{Layout, loopback};
 use super::options::{ClusterOptions, Kind};
@@ -15,9 +16,7 @@ use super::ports::PortBlock;
 use super::process::NodeProcess;
 use crate::proxy::{Network, Route};
 
-/// How long a cluster may take to elect a leader, on a busy machine.
-const READY_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a node may take to stop by itself.
+/// How long a node may take to stop by itself, on a machine of usual speed.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// Pause between two looks at the nodes.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
@@ -173,7 +172,7 @@ impl Cluster {
     /// # Errors
     /// The node is not running, or does not end in time.
     pub async fn terminate(&mut self, node: u64) -> anyhow::Result<ExitStatus> {
-        let status = self.process_mut(node)?.terminate(STOP_PATIENCE).await?;
+        let status = self.process_mut(node)?.terminate(scaled(STOP_PATIENCE)).await?;
         let position = self.position(node)?;
         self.nodes[position] = None;
         Ok(status)
@@ -269,7 +268,8 @@ impl Cluster {
     /// # Errors
     /// Not in time, or a node ended; the text quotes the nodes' logs.
     pub async fn wait_until_ready(&mut self) -> anyhow::Result<()> {
-        let deadline = Instant::now() + READY_PATIENCE;
+        let patience = deadline();
+        let deadline = Instant::now() + patience;
         loop {
             let missing = self.missing().await;
             if missing.is_empty() {
@@ -279,9 +279,7 @@ impl Cluster {
                 return Err(self.complaint("a node ended"));
             }
             if Instant::now() >= deadline {
-                return Err(
-                    self.complaint(&format!("not ready within {READY_PATIENCE:?}: {}", missing.join("; ")))
-                );
+                return Err(self.complaint(&format!("not ready within {patience:?}: {}", missing.join("; "))));
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }
@@ -294,7 +292,7 @@ impl Cluster {
     pub async fn wait_for_leader(&mut self) -> anyhow::Result<u64> {
         let running = self.running();
         let endpoints: Vec<String> = running.iter().map(|node| self.endpoint(*node)).collect();
-        let position = self.system().leader(&endpoints, READY_PATIENCE).await?;
+        let position = self.system().leader(&endpoints, deadline()).await?;
         Ok(running[position])
     }
 

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::time::Instant;
+use tripod_wait::scaled;
 
 use super::storage::{Controls, Mercy, Shim};
 use super::{Arena, Begun, Fault, Undo};
@@ -14,7 +15,7 @@ use super::{Arena, Begun, Fault, Undo};
 /// Errors of the kernel that faults make up: input/output error, and no space left.
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
-/// How long a node whose flush has failed may take to end by itself.
+/// How long a node whose flush has failed may take to end by itself, on a machine of usual speed.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
@@ -91,7 +92,8 @@ pub(super) async fn heal(node: u64, failed_before: u64, arena: &mut Arena<'_>) -
 }
 
 async fn must_end(node: u64, controls: &Controls, arena: &mut Arena<'_>) -> anyhow::Result<()> {
-    let deadline = Instant::now() + END_PATIENCE;
+    let patience = scaled(END_PATIENCE);
+    let deadline = Instant::now() + patience;
     loop {
         arena.look_for_the_dead()?;
         if !arena.cluster.running().contains(&node) {
@@ -100,7 +102,7 @@ async fn must_end(node: u64, controls: &Controls, arena: &mut Arena<'_>) -> anyh
         if Instant::now() >= deadline {
             let failed = controls.counts()?.syncs_failed;
             arena.misconduct.push(format!(
-                "node {node} still runs {END_PATIENCE:?} after {failed} of its flushes have failed"
+                "node {node} still runs {patience:?} after {failed} of its flushes have failed"
             ));
             return Ok(());
         }

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tripod_client::wire::change_members_request::Change;
 use tripod_client::{Client, Error, wire};
+use tripod_wait::scaled;
 
 use super::roll::{CHANGE_TIMEOUT, Member, Roll};
 use super::{Arena, Begun, Undo};
 
-/// How long until all machines have a node that votes, once nothing disturbs them.
+/// How long until all machines have a node that votes, once nothing disturbs them, on a machine of usual speed.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(120);
 /// A node that has been no member for so long, while nothing changes, was removed before anything reached it.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
@@ -156,7 +157,8 @@ pub(super) fn says_removed(last: &[&str]) -> bool {
 /// # Errors
 /// The harness failed.
 pub(crate) async fn settle(arena: &mut Arena<'_>) -> anyhow::Result<Result<(), String>> {
-    let deadline = Instant::now() + SETTLE_PATIENCE;
+    let patience = scaled(SETTLE_PATIENCE);
+    let deadline = Instant::now() + patience;
     let mut quiet_since = Instant::now();
     loop {
         arena.look_for_the_dead()?;
@@ -192,7 +194,7 @@ pub(crate) async fn settle(arena: &mut Arena<'_>) -> anyhow::Result<Result<(), S
             },
         };
         if Instant::now() >= deadline {
-            return Ok(Err(format!("{SETTLE_PATIENCE:?} after the last fault {waits_for}")));
+            return Ok(Err(format!("{patience:?} after the last fault {waits_for}")));
         }
         tokio::time::sleep(LOOK_PAUSE).await;
     }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tripod_client::{Client, Config};
 use tripod_proto::code::Code;
 use tripod_proto::tripod::v1::StatusResponse;
+use tripod_wait::scaled;
 
 use super::storage::{FileKind, Flip, Place as Part};
 use super::{Arena, Begun, Target, Undo};
@@ -38,7 +39,7 @@ const KINDS: [FileKind; 12] = [
 const WHOLE_PATIENCE: Duration = Duration::from_secs(15);
 /// Entries that a node may lack and still count as having caught up.
 const LAG_MAX: u64 = 2_000;
-/// How long the damaged node may take to serve or to end.
+/// How long the damaged node may take to serve or to end, on a machine of usual speed.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 const STATUS_LIMIT: Duration = Duration::from_secs(1);
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
@@ -121,7 +122,8 @@ pub(super) async fn find_out(damaged: Damaged, arena: &mut Arena<'_>) -> anyhow:
     match found? {
         Found::Ended => arena.look_for_the_dead(),
         Found::Neither => {
-            let text = format!("node {node} neither served nor ended within {START_PATIENCE:?} after {flip}");
+            let patience = scaled(START_PATIENCE);
+            let text = format!("node {node} neither served nor ended within {patience:?} after {flip}");
             arena.misconduct.push(text);
             Ok(())
         }
@@ -142,7 +144,7 @@ pub(super) async fn find_out(damaged: Damaged, arena: &mut Arena<'_>) -> anyhow:
 
 async fn look(arena: &mut Arena<'_>, node: u64) -> anyhow::Result<Found> {
     let client = Client::new(&Config::new(vec![arena.cluster.endpoint(node)]))?;
-    let deadline = Instant::now() + START_PATIENCE;
+    let deadline = Instant::now() + scaled(START_PATIENCE);
     while Instant::now() < deadline {
         if !arena.cluster.running().contains(&node) {
             return Ok(Found::Ended);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_client::{Client, Config};
+use tripod_wait::scaled;
 
 use crate::check::Violation;
 use crate::cluster::Cluster;
@@ -11,8 +12,8 @@ use crate::fault::Arena;
 use crate::history::{Call, History, LogIndex, Micros, NodeId, Outcome, Reply};
 use crate::workload::Setting;
 
-/// How long until one node leads and all answer reads; and then until every kind of call was answered. A
-/// loaded machine needs most of it only for starting processes.
+/// How long until one node leads and all answer reads; and then until every kind of call was answered; on a machine of
+/// usual speed.
 const SERVE_PATIENCE: Duration = Duration::from_secs(60);
 const STATUS_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_PAUSE: Duration = Duration::from_millis(500);
@@ -26,12 +27,13 @@ const RULE: &str = "liveness";
 /// # Errors
 /// The harness failed.
 pub(super) async fn serves(arena: &mut Arena<'_>) -> anyhow::Result<Option<Violation>> {
-    let deadline = Instant::now() + SERVE_PATIENCE;
+    let patience = scaled(SERVE_PATIENCE);
+    let deadline = Instant::now() + patience;
     loop {
         match arena.cluster.wait_until_ready().await {
             Ok(()) => return Ok(None),
             Err(error) if Instant::now() >= deadline => {
-                let explanation = format!("{SERVE_PATIENCE:?} after the last fault: {error:#}");
+                let explanation = format!("{patience:?} after the last fault: {error:#}");
                 return Ok(Some(Violation::new(RULE, "the cluster", explanation, &[])));
             }
             Err(_) => {
@@ -45,7 +47,8 @@ pub(super) async fn serves(arena: &mut Arena<'_>) -> anyhow::Result<Option<Viola
 /// Waits until every kind of write that clients made before was acknowledged again, at a time that is told so.
 pub(super) async fn clients_go_on(setting: &Setting, when: &str) -> Option<Violation> {
     let healed = setting.clock.now();
-    let deadline = Instant::now() + SERVE_PATIENCE;
+    let patience = scaled(SERVE_PATIENCE);
+    let deadline = Instant::now() + patience;
     loop {
         let waiting = kinds_without_answer(&setting.recorder.history(setting.clock.now()), healed);
         if waiting.is_empty() {
@@ -53,7 +56,7 @@ pub(super) async fn clients_go_on(setting: &Setting, when: &str) -> Option<Viola
         }
         if Instant::now() >= deadline {
             let explanation =
-                format!("{when} no {} was acknowledged for {SERVE_PATIENCE:?}", waiting.join(", no "));
+                format!("{when} no {} was acknowledged for {patience:?}", waiting.join(", no "));
             return Some(Violation::new(RULE, "the clients", explanation, &[]));
         }
         tokio::time::sleep(LOOK_PAUSE).await;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_client::{Client, Config};
+use tripod_wait::scaled;
 
 use super::logs::Scanned;
 use super::members::Told;
@@ -24,7 +25,8 @@ use crate::history::{Header, Micros, NodeId, Recorder};
 use crate::report::{About, Report, Verdict};
 use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, read_all};
 
-/// How long clients may take to end once they are told to: their longest call.
+/// How long clients may take to end once they are told to: their longest call. As the others, on a machine of usual
+/// speed.
 const STOP_PATIENCE: Duration = Duration::from_secs(240);
 /// How long they have when it is known that the run has failed: what they still wait for then may never come.
 const LOST_PATIENCE: Duration = Duration::from_secs(5);
@@ -249,12 +251,12 @@ async fn phases(
     }
     stop.send_replace(true);
     join(clients, own).await?;
-    let patience = if own.is_well() { READ_PATIENCE } else { Duration::ZERO };
+    let patience = if own.is_well() { scaled(READ_PATIENCE) } else { Duration::ZERO };
     match read_all(setting, patience).await {
         Ok(things) => eprintln!("{things} registers, lists and counters were read once more"),
         Err(why) => own.liveness.push(Violation::new("liveness", "final reads", why, &[])),
     }
-    let patience = if own.is_well() { EQUAL_PATIENCE } else { Duration::ZERO };
+    let patience = if own.is_well() { scaled(EQUAL_PATIENCE) } else { Duration::ZERO };
     own.liveness.extend(recovery::replicas_agree(arena.cluster, setting, patience).await);
     arena.look_for_the_dead()?;
     own.misconduct(std::mem::take(&mut arena.misconduct));
@@ -290,12 +292,12 @@ async fn join(mut clients: JoinSet<()>, own: &mut Own) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    let patience = if own.is_well() { STOP_PATIENCE } else { LOST_PATIENCE };
+    let patience = if own.is_well() { scaled(STOP_PATIENCE) } else { LOST_PATIENCE };
     match tokio::time::timeout(patience, all).await {
         Ok(joined) => joined,
         Err(_) if !own.is_well() => Ok(()),
         Err(_) => {
-            let explanation = format!("a call was still under way {STOP_PATIENCE:?} after the last fault");
+            let explanation = format!("a call was still under way {patience:?} after the last fault");
             own.liveness.push(Violation::new("liveness", "the clients", explanation, &[]));
             Ok(())
         }

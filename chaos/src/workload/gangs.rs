@@ -168,7 +168,7 @@ impl Gangs {
     }
 
     /// Looks at the tasks until the silent one is declared dead, and tells whether it was. That it is in time,
-    /// the checker says.
+    /// the checker says. When clients are to stop, nobody waits for a death any more: many were waited for before.
     async fn watch(&mut self, job: &Job, mut told: watch::Receiver<Cue>) -> bool {
         // Over without it: the gang ended for another reason.
         let silent = matches!(told.wait_for(|cue| *cue >= Cue::Silent).await, Ok(cue) if *cue == Cue::Silent);
@@ -176,7 +176,7 @@ impl Gangs {
             return false;
         }
         let deadline = Instant::now() + WATCH_PATIENCE;
-        while Instant::now() < deadline {
+        while Instant::now() < deadline && self.setting.goes_on() {
             let pending = self.setting.invoke(self.id, Call::ReadTasks { job: job.clone() });
             let request = GetJobRequest { name: job.to_string() };
             let get = |channel: Channel| async move { JobsClient::new(channel).get(request).await };

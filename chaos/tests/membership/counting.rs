@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tripod_client::{Client, Condition, Config, Consistency};
-
-/// Longer than any outage here, so that no call fails for one.
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+use tripod_wait::{deadline, until};
 
 /// Counters under way. Each has a key of its own, whose version is its count.
 pub(crate) struct Counting {
@@ -27,7 +24,8 @@ impl Counting {
             let mut endpoints = endpoints.to_vec();
             let first = number % endpoints.len();
             endpoints.rotate_left(first);
-            let client = Client::new(&Config { endpoints, timeout: CALL_TIMEOUT }).unwrap();
+            // Longer than any outage here, so that no call fails for one.
+            let client = Client::new(&Config { endpoints, timeout: deadline() }).unwrap();
             tasks.spawn(count_up(client, format!("counter-{number}"), stop.clone(), counted.clone()));
         }
         Self { tasks, stop, counted }
@@ -41,12 +39,7 @@ impl Counting {
     /// Waits until `more` increments were acknowledged from now on.
     pub(crate) async fn go_on(&self, more: u64) {
         let goal = self.counted() + more;
-        let reached = async {
-            while self.counted() < goal {
-                tokio::time::sleep(crate::LOOK_PAUSE).await;
-            }
-        };
-        tokio::time::timeout(crate::PATIENCE, reached).await.expect("writes go on");
+        until(format!("{more} more increments"), || (self.counted() >= goal).then_some(())).await;
     }
 
     /// Ends the counters and asserts that reads through each of `endpoints` see every increment, once.
@@ -54,7 +47,7 @@ impl Counting {
         self.stop.store(true, Ordering::SeqCst);
         for (key, count) in self.tasks.join_all().await {
             for endpoint in endpoints {
-                let config = Config { endpoints: vec![endpoint.clone()], timeout: CALL_TIMEOUT };
+                let config = Config { endpoints: vec![endpoint.clone()], timeout: deadline() };
                 let kv = Client::new(&config).unwrap().kv("");
                 let found = kv.get(&key, Consistency::Linearizable).await.unwrap();
                 let version = found.map_or(0, |entry| entry.version);

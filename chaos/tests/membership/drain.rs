@@ -1,16 +1,16 @@
 //! A node is drained under writes: it goes on voting, and leads nothing and has no clients until it is undrained.
 
 use serde_json::Value;
-use tokio::time::Instant;
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_load::connect;
 use tripod_proto::tripod::v1::WatchMembersRequest;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
+use tripod_wait::{until_async, within};
 
+use crate::assert_equal_digests;
 use crate::counting::Counting;
 use crate::endpoints::Endpoints;
 use crate::operator::{Operator, told};
-use crate::{LOOK_PAUSE, PATIENCE, assert_equal_digests};
 
 const COUNTERS: usize = 4;
 /// Increments between two steps.
@@ -85,31 +85,21 @@ fn shows(list: &Value, node: u64, drained: bool) -> bool {
 
 /// Waits until agents are told to use these nodes and no others.
 async fn agents_are_sent_to(endpoints: &[String], nodes: &[u64]) {
-    let mut agents = AgentsClient::new(connect::lazy(&endpoints[0]).unwrap());
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    let agents = AgentsClient::new(connect::lazy(&endpoints[0]).unwrap());
+    until_async(format!("agents to be sent to {nodes:?}"), || async {
         // A node that is drained ends the streams of its clients, who ask again.
-        if let Ok(told) = agents.watch_members(WatchMembersRequest {}).await
-            && let Ok(Some(told)) = told.into_inner().message().await
-        {
-            let mut members: Vec<u64> = told.members.iter().map(|member| member.node_id).collect();
-            members.sort_unstable();
-            if members == nodes {
-                return;
-            }
-        }
-        assert!(Instant::now() < deadline, "agents are never sent to {nodes:?}");
-        tokio::time::sleep(LOOK_PAUSE).await;
-    }
+        let told = agents.clone().watch_members(WatchMembersRequest {}).await.ok()?;
+        let told = told.into_inner().message().await.ok()??;
+        let mut members: Vec<u64> = told.members.iter().map(|member| member.node_id).collect();
+        members.sort_unstable();
+        (members == nodes).then_some(())
+    })
+    .await;
 }
 
 async fn wait_until_leads(cluster: &mut Cluster, node: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if cluster.wait_for_leader().await.unwrap() == node {
-            return;
-        }
-        assert!(Instant::now() < deadline, "node {node} never leads");
-        tokio::time::sleep(LOOK_PAUSE).await;
-    }
+    within(format!("node {node} to lead"), async {
+        while cluster.wait_for_leader().await.unwrap() != node {}
+    })
+    .await;
 }

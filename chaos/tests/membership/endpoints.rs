@@ -5,6 +5,7 @@ use envoy_types::pb::envoy::service::discovery::v3::{DiscoveryRequest, Discovery
 use futures::stream;
 use tonic::Streaming;
 use tripod_load::connect;
+use tripod_wait::within;
 
 const TYPE: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 const JOB: &str = "default";
@@ -43,7 +44,7 @@ impl Endpoints {
 
     async fn until(&mut self, port: u16, named: bool) {
         loop {
-            let answer = tokio::time::timeout(crate::PATIENCE, self.told.message()).await.expect("told");
+            let answer = within("what a client is told", self.told.message()).await;
             let resources = answer.unwrap().expect("the stream is open").resources;
             assert!(!resources.is_empty(), "the job has no endpoints");
             if resources.iter().any(|resource| names(&resource.value, port)) == named {

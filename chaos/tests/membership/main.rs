@@ -9,13 +9,5 @@ mod drain;
 mod endpoints;
 mod operator;
 mod replace;
-mod resize;
-
-use std::time::Duration;
 
 use digests::assert_equal_digests;
-
-/// How long anything may take before a test gives up: far more than it needs, for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause between two looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(50);

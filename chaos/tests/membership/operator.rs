@@ -5,10 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::time::Instant;
 use tripod_chaos::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, find_tripod};
-
-use crate::{LOOK_PAUSE, PATIENCE};
+use tripod_wait::until_async;
 
 /// A terminal.
 pub(crate) struct Operator {
@@ -44,51 +42,23 @@ impl Operator {
             .unwrap()
     }
 
-    /// The same, again and again while the node has not caught up.
-    pub(crate) async fn done_when_caught_up(&self, arguments: &[&str]) -> Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let output = self.run(arguments).await;
-            if output.status.success() {
-                return serde_json::from_slice(output.stdout.split(|byte| *byte == b'\n').next().unwrap())
-                    .unwrap();
-            }
-            let text = told(&output);
-            assert!(text.contains("behind") || text.contains("does not answer"), "{arguments:?}: {text}");
-            assert!(Instant::now() < deadline, "it never caught up: {text}");
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
-    }
-
     /// Waits until the cluster is at the highest level that its nodes support, as it is a moment after its first start.
     pub(crate) async fn level_when_raised(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until_async("the level to be raised", || async {
             let output = self.run_any(&["level", "show"]).await;
-            if let Ok(shown) = serde_json::from_slice::<Value>(&output.stdout)
-                && shown["level"].as_u64() > Some(1)
-                && shown["next"].is_null()
-            {
-                return;
-            }
-            assert!(Instant::now() < deadline, "the level is never raised: {output:?}");
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
+            let shown: Value = serde_json::from_slice(&output.stdout).ok()?;
+            (shown["level"].as_u64() > Some(1) && shown["next"].is_null()).then_some(())
+        })
+        .await;
     }
 
     /// Asks for the list until it is what is waited for.
     pub(crate) async fn list_when(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until_async(what, || async {
             let output = self.run(&["list"]).await;
-            if let Ok(list) = serde_json::from_slice::<Value>(&output.stdout)
-                && is_so(&list)
-            {
-                return list;
-            }
-            assert!(Instant::now() < deadline, "never {what}: {output:?}");
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
+            serde_json::from_slice(&output.stdout).ok().filter(&is_so)
+        })
+        .await
     }
 }
 

@@ -1,6 +1,7 @@
 //! A dead node is replaced under writes, and leaders are killed while it is.
 
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_wait::until;
 
 use crate::assert_equal_digests;
 use crate::counting::Counting;
@@ -48,11 +49,11 @@ async fn a_dead_node_is_replaced_although_the_leader_is_killed_meanwhile() {
     // The dead one comes back, and is told.
     cluster.restart(dead).unwrap();
     let log = cluster.log(dead);
-    let deadline = tokio::time::Instant::now() + crate::PATIENCE;
-    while !std::fs::read_to_string(&log).unwrap().contains("error: T4201 node-removed: ") {
-        assert!(tokio::time::Instant::now() < deadline, "node {dead} is not told that it was replaced");
-        tokio::time::sleep(crate::LOOK_PAUSE).await;
-    }
+    until(format!("node {dead} to be told that it was replaced"), || {
+        let said = std::fs::read_to_string(&log).unwrap();
+        said.contains("error: T4201 node-removed: ").then_some(())
+    })
+    .await;
 
     let left: Vec<String> = cluster
         .ids()

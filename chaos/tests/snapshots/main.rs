@@ -8,17 +8,13 @@ mod writers;
 
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tripod_chaos::cluster::Cluster;
 use tripod_load::connect;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{StatusRequest, StatusResponse};
+use tripod_wait::until_async;
 
-/// How long anything may take before a test gives up: far more than it needs, for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// Pause between two looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(50);
-/// How long a node may take to say how it is.
+/// How long a node may take to say how it is, before it is asked again.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a node says of itself; `None` while it does not answer.
@@ -35,15 +31,8 @@ async fn status_when(
     what: &str,
     is_so: impl Fn(&StatusResponse) -> bool,
 ) -> StatusResponse {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let status = status(cluster, node, false).await;
-        if let Some(status) = &status
-            && is_so(status)
-        {
-            return status.clone();
-        }
-        assert!(Instant::now() < deadline, "node {node} never had {what}; it says {status:?}");
-        tokio::time::sleep(LOOK_PAUSE).await;
-    }
+    until_async(format!("node {node}: {what}"), || async {
+        status(cluster, node, false).await.filter(&is_so)
+    })
+    .await
 }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tokio::time::Instant;
 use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_load::closed_loop::Plan;
 use tripod_load::kv::{self, Op, Options, Target};
+use tripod_wait::until_async;
 
-use crate::{PATIENCE, status_when};
+use crate::status_when;
 
 /// So often that the log is purged before it leaves the journal: what sled takes for a long log, it takes on
 /// every node, and it would hide what is looked for.
-const SNAPSHOT_EVERY_ENTRIES: u64 = 2000;
-const KEYS: u64 = 1000;
-const VALUE_BYTES: usize = 4096;
+const SNAPSHOT_EVERY_ENTRIES: u64 = 500;
+const KEYS: u64 = 250;
+const VALUE_BYTES: usize = 16 << 10;
 /// How often every key is written while all nodes live: until what is bounded is full.
 const ROUNDS_BEFORE: usize = 6;
 /// And how often while a follower is dead: 61 MB.
@@ -34,10 +34,7 @@ fn resident_bytes(cluster: &mut Cluster) -> BTreeMap<u64, u64> {
 
 /// Writes every key once; again, if the leader changes meanwhile.
 async fn fill(load: &Options) {
-    let deadline = Instant::now() + PATIENCE;
-    while let Err(error) = kv::fill(load).await {
-        assert!(Instant::now() < deadline, "{error:#}");
-    }
+    until_async("all keys to be written", || async { kv::fill(load).await.ok() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use tripod_chaos::cluster::{Cluster, find_tripod};
 use tripod_chaos::fault::storage::{Shim, Witness};
+use tripod_client::{Client, Condition, Config};
+use tripod_wait::until;
 
-use super::{PATIENCE, assert_kept, faulty_options, or_skip, tail, wait_until_ended, wanted};
+use super::{assert_kept, faulty_options, or_skip, tail, wait_until_ended, wanted, writes_go_on};
 
 const EIO: i32 = 5;
-/// Within this the writers have heard of all that was flushed before a stall.
-const ON_ITS_WAY: Duration = Duration::from_secs(10);
+/// How long somebody waits for what cannot come.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_flushes_fail_ends_with_a_code_and_the_others_serve() {
@@ -17,7 +19,7 @@ async fn a_node_whose_flushes_fail_ends_with_a_code_and_the_others_serve() {
     let mut cluster = Cluster::start(faulty_options(&shim)).await.unwrap();
     let leader = cluster.wait_for_leader().await.unwrap();
     let witness = Witness::start(&cluster, "eio", 4, 256);
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     let controls = shim.node(leader).unwrap();
     controls.fail_syncs(EIO, 5).unwrap();
     wait_until_ended(&mut cluster, leader).await;
@@ -29,7 +31,7 @@ async fn a_node_whose_flushes_fail_ends_with_a_code_and_the_others_serve() {
     let errors = log.lines().filter(|line| line.contains("ERROR tripod"));
     let uncoded: Vec<&str> = errors.clone().filter(|line| !line.contains(" code=T3102")).collect();
     assert!(errors.count() >= 2 && uncoded.is_empty(), "without the code as a field: {uncoded:?}\n{log}");
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     // The same disk answers again: what it holds is proved or refused, and never less.
     controls.heal().unwrap();
     let _ = cluster.kill(leader);
@@ -46,14 +48,13 @@ async fn slow_and_stalled_flushes_lose_nothing() {
     let witness = Witness::start(&cluster, "slow", 4, 256);
     let controls = shim.node(leader).unwrap();
     controls.delay_syncs(Duration::from_millis(50)).unwrap();
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     controls.stall_syncs(true).unwrap();
-    let stalled = Instant::now();
-    let served = witness.wait_for_more(50, PATIENCE).await;
-    println!("50 writes acknowledged {:?} after the leader's flushes stalled: {served:?}", stalled.elapsed());
+    // The others elect somebody whose disk answers.
+    writes_go_on(&witness, 50).await;
     controls.heal().unwrap();
     cluster.wait_until_ready().await.unwrap();
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     assert_kept(&witness.verify(&mut cluster).await.unwrap());
 }
 
@@ -66,36 +67,28 @@ async fn nothing_is_acknowledged_while_the_flushes_of_two_nodes_stall() {
     let others: Vec<u64> = cluster.ids().filter(|node| *node != leader).collect();
     for stalled in [vec![leader, others[0]], others] {
         let witness = Witness::start(&cluster, &format!("stalled/{stalled:?}"), 4, 256);
-        witness.wait_for_more(50, PATIENCE).await.unwrap();
+        writes_go_on(&witness, 50).await;
         for node in &stalled {
             shim.node(*node).unwrap().stall_syncs(true).unwrap();
         }
         for node in &stalled {
             wait_until_flush_waits(&shim, *node).await;
         }
-        // What was flushed before is still on its way to the writers, and comes to an end.
-        let deadline = Instant::now() + ON_ITS_WAY;
-        loop {
-            let acknowledged = witness.acknowledged();
-            tokio::time::sleep(Duration::from_secs(2)).await;
-            if witness.acknowledged() == acknowledged {
-                break;
-            }
-            assert!(Instant::now() < deadline, "acknowledged while nodes {stalled:?} could not flush");
-        }
+        let kv = Client::new(&Config { timeout: CALL_TIMEOUT, ..Config::new(cluster.endpoints()) })
+            .unwrap()
+            .kv("");
+        let told = kv.put("new", "value".into(), Condition::Always).await;
+        assert!(told.is_err(), "acknowledged while nodes {stalled:?} could not flush: {told:?}");
         shim.heal().unwrap();
         cluster.wait_until_ready().await.unwrap();
-        witness.wait_for_more(20, PATIENCE).await.unwrap();
+        writes_go_on(&witness, 20).await;
         assert_kept(&witness.verify(&mut cluster).await.unwrap());
     }
 }
 
 async fn wait_until_flush_waits(shim: &Shim, node: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    while shim.node(node).unwrap().counts().unwrap().syncs_waiting == 0 {
-        assert!(Instant::now() < deadline, "node {node} does not flush");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let waits = || shim.node(node).unwrap().counts().unwrap().syncs_waiting > 0;
+    until(format!("node {node} to flush"), || waits().then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +98,7 @@ async fn a_leader_whose_flushes_stall_for_long() {
     let mut cluster = Cluster::start(faulty_options(&shim)).await.unwrap();
     let leader = cluster.wait_for_leader().await.unwrap();
     let witness = Witness::start(&cluster, "long", 16, 16 << 10);
-    witness.wait_for_more(200, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 200).await;
     let controls = shim.node(leader).unwrap();
     controls.stall_syncs(true).unwrap();
     let begin = Instant::now();
@@ -141,7 +134,7 @@ async fn wall_clocks_that_jump_change_nothing() {
         let leader = cluster.wait_for_leader().await.unwrap();
         let reads = shim.node(leader).unwrap().counts().unwrap().wall_reads;
         shim.node(leader).unwrap().shift_wall_clock(shift_ms).unwrap();
-        witness.wait_for_more(50, PATIENCE).await.unwrap();
+        writes_go_on(&witness, 50).await;
         assert!(
             shim.node(leader).unwrap().counts().unwrap().wall_reads > reads,
             "the clock is read elsewhere"

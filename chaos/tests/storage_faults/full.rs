@@ -5,7 +5,7 @@ use std::time::Duration;
 use tripod_chaos::cluster::ClusterOptions;
 use tripod_chaos::fault::storage::{FileSystem, Witness};
 
-use super::{PATIENCE, assert_kept, start_on_disks, tail};
+use super::{assert_kept, start_on_disks, tail, writes_go_on};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_full_disk_stops_nobody_else_and_frees_itself() {
@@ -16,12 +16,12 @@ async fn one_full_disk_stops_nobody_else_and_frees_itself() {
     let leader = cluster.wait_for_leader().await.unwrap();
     let follower = cluster.ids().find(|node| *node != leader).unwrap();
     let witness = Witness::start(&cluster, "full", 8, 4096);
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     disks.of(follower).unwrap().fill(0).unwrap();
     // More than two segments of the journal, so that the follower wants a file that it cannot have.
-    witness.wait_for_more(4_000, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 4_000).await;
     disks.of(follower).unwrap().free().unwrap();
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     assert_eq!(cluster.running().len(), 3, "a node ended: {}", tail(&cluster, follower));
     cluster.wait_until_ready().await.unwrap();
     assert_kept(&witness.verify(&mut cluster).await.unwrap());
@@ -36,7 +36,7 @@ async fn all_disks_full() {
         return;
     };
     let witness = Witness::start(&cluster, "full", 8, 4096);
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     for node in cluster.ids() {
         disks.of(node).unwrap().fill(0).unwrap();
     }
@@ -63,6 +63,6 @@ async fn all_disks_full() {
         }
     }
     cluster.wait_until_ready().await.unwrap();
-    witness.wait_for_more(50, PATIENCE).await.unwrap();
+    writes_go_on(&witness, 50).await;
     assert_kept(&witness.verify(&mut cluster).await.unwrap());
 }

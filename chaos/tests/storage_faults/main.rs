@@ -13,13 +13,9 @@ mod flushes;
 mod full;
 mod power;
 
-use std::time::{Duration, Instant};
-
 use tripod_chaos::cluster::{Cluster, ClusterOptions, Kind};
-use tripod_chaos::fault::storage::{Disks, FileSystem, Shim, Skip, Verdict};
-
-/// How long anything may take that needs an election, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use tripod_chaos::fault::storage::{Disks, FileSystem, Shim, Skip, Verdict, Witness};
+use tripod_wait::{deadline, until};
 
 /// The value, or `None` after saying why this machine cannot make the fault.
 fn or_skip<T>(made: anyhow::Result<T>) -> Option<T> {
@@ -62,12 +58,13 @@ fn assert_kept(verdict: &Verdict) {
     assert!(verdict.broken.is_empty(), "{} broken, such as {:?}", verdict.broken.len(), &verdict.broken[..1]);
 }
 
+/// Waits until so many more writes are acknowledged than now.
+async fn writes_go_on(witness: &Witness, count: u64) {
+    witness.wait_for_more(count, deadline()).await.unwrap();
+}
+
 async fn wait_until_ended(cluster: &mut Cluster, node: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    while cluster.running().contains(&node) {
-        assert!(Instant::now() < deadline, "node {node} still runs");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(format!("the end of node {node}"), || (!cluster.running().contains(&node)).then_some(())).await;
 }
 
 fn tail(cluster: &Cluster, node: u64) -> String {

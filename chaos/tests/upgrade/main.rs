@@ -9,11 +9,4 @@ mod counting;
 mod digests;
 mod roll;
 
-use std::time::Duration;
-
 use digests::assert_equal_digests;
-
-/// How long anything may take before a test gives up: far more than it needs, for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause between two looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(50);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tripod_coordination::connection::Listener;
 use tripod_coordination::{Stop, Stopping};
 
 use crate::beats::{Beats, Teller};
@@ -18,7 +19,7 @@ use crate::lanes::{LANES_MAX, Lanes};
 use crate::listen::{self, Opened};
 use crate::meters::Meters;
 use crate::status::StatusHandle;
-use crate::upstream::{Supervisor, Upstream};
+use crate::upstream::{Dial, Reach, Supervisor, Upstream};
 
 /// An agent whose places are open and which does not serve yet.
 #[derive(Debug)]
@@ -42,9 +43,24 @@ impl Agent {
         for place in &config.listen {
             opened.push(listen::open(place, config.allow_remote).await?);
         }
-        let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing);
+        Ok(Self::of(config, opened, Reach::default()))
+    }
+
+    /// [`Self::open`] for simulations: its first place is what `listener` accepts, there is no other, and it reaches
+    /// nodes by `dial`.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub fn within(config: AgentConfig, listener: Listener, dial: Dial) -> Result<Self, Error> {
+        config.check()?;
+        let opened = Opened { listener, place: config.listen[0].clone() };
+        Ok(Self::of(config, vec![opened], Reach(Some(dial))))
+    }
+
+    fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
+        let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
         let lanes = Lanes::new(upstream.clone(), LANES_MAX);
-        Ok(Self { config, opened, upstream, supervisor, meters: Arc::default(), lanes })
+        Self { config, opened, upstream, supervisor, meters: Arc::default(), lanes }
     }
 
     /// Where clients find the agent; a port that was asked for as 0 is the one that was found.

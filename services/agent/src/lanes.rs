@@ -154,10 +154,11 @@ mod tests {
 
     use super::*;
     use crate::config::Timing;
+    use crate::upstream::Reach;
 
     /// Lanes whose sessions need no cluster.
     fn lanes(sessions: &[u64], max: usize) -> Arc<Lanes> {
-        let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default());
+        let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default(), Reach::default());
         let lanes = Lanes::new(upstream, max);
         for session in sessions {
             lanes.put_back(Lane { session: SessionId(*session), next: Sequence(1) });

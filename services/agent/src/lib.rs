@@ -58,3 +58,4 @@ pub use error::Error;
 pub use status::{AgentStatus, StatusHandle, UpstreamStatus};
 /// What a job is created with.
 pub use tripod_proto::tripod::v1::JobSpec;
+pub use upstream::Dial;

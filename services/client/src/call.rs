@@ -8,7 +8,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
 use crate::config::Config;
-use crate::endpoint::Node;
+use crate::endpoint::{Connect, Node};
 use crate::error::{Attempt, Error, Phase};
 use crate::nodes::Nodes;
 
@@ -63,8 +63,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
-        Ok(Self { nodes: Nodes::new(&config.endpoints)?, timeout: config.timeout })
+    pub(crate) fn new(config: &Config, connect: Option<&Connect>) -> Result<Self, Error> {
+        Ok(Self { nodes: Nodes::reached_by(&config.endpoints, connect)?, timeout: config.timeout })
     }
 
     pub(crate) fn nodes(&self) -> &[Node] {

@@ -6,6 +6,7 @@ use tonic::transport::Channel;
 
 use crate::call::{Caller, Repeat};
 use crate::config::Config;
+use crate::endpoint::Connect;
 use crate::error::Error;
 use crate::jobs::Jobs;
 use crate::kv::Kv;
@@ -30,7 +31,19 @@ impl Client {
     /// # Errors
     /// [`Error::Config`].
     pub fn new(config: &Config) -> Result<Self, Error> {
-        Ok(Self { inner: Arc::new(Inner { caller: Caller::new(config)?, session: Session::default() }) })
+        Ok(Self::of(Caller::new(config, None)?))
+    }
+
+    /// The same with another way to the nodes: for simulations.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub fn connecting(config: &Config, connect: &Connect) -> Result<Self, Error> {
+        Ok(Self::of(Caller::new(config, Some(connect))?))
+    }
+
+    fn of(caller: Caller) -> Self {
+        Self { inner: Arc::new(Inner { caller, session: Session::default() }) }
     }
 
     /// The keys of a job; an empty name means `default`.

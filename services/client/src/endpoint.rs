@@ -1,22 +1,38 @@
 //! One node's address and the connection to it.
 
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::error::{Attempt, Phase};
 
+/// How a connection is made, in simulations that bring a network of their own.
+pub type Connect = Arc<dyn Fn(Endpoint) -> Connecting + Send + Sync>;
+/// A connection that is being made.
+pub type Connecting = Pin<Box<dyn Future<Output = Result<Channel, tonic::transport::Error>> + Send>>;
+
 /// A node that calls can be sent to.
-#[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) address: String,
     target: Endpoint,
+    /// `None`: over TCP.
+    connect: Option<Connect>,
     /// Dropped when a call fails in transport, so that the next one connects afresh.
     channel: Mutex<Option<Channel>>,
 }
 
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 impl Node {
-    pub(crate) fn new(address: String, target: Endpoint) -> Self {
-        Self { address, target, channel: Mutex::new(None) }
+    pub(crate) fn new(address: String, target: Endpoint, connect: Option<Connect>) -> Self {
+        Self { address, target, connect, channel: Mutex::new(None) }
     }
 
     /// The connection, made if there is none. Two callers may connect at the same time; the second
@@ -25,7 +41,11 @@ impl Node {
         if let Some(channel) = self.channel.lock().clone() {
             return Ok(channel);
         }
-        let made = self.target.connect().await.map_err(|error| self.failed(phase_of(&error), &error))?;
+        let made = match &self.connect {
+            Some(connect) => connect(self.target.clone()).await,
+            None => self.target.connect().await,
+        };
+        let made = made.map_err(|error| self.failed(phase_of(&error), &error))?;
         *self.channel.lock() = Some(made.clone());
         Ok(made)
     }

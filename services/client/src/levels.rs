@@ -58,5 +58,5 @@ impl Client {
 
 /// Calls of one node and no other.
 fn at(endpoint: &str, timeout: Duration) -> Result<Caller, Error> {
-    Caller::new(&Config { endpoints: vec![endpoint.to_owned()], timeout })
+    Caller::new(&Config { endpoints: vec![endpoint.to_owned()], timeout }, None)
 }

@@ -41,6 +41,7 @@ mod snapshots;
 pub use client::Client;
 pub use cluster::NodeAnswer;
 pub use config::Config;
+pub use endpoint::{Connect, Connecting};
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};

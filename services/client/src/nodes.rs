@@ -6,7 +6,7 @@ use tonic::Response;
 use tonic::transport::Channel;
 
 use crate::config;
-use crate::endpoint::Node;
+use crate::endpoint::{Connect, Node};
 use crate::error::{Attempt, Error};
 
 /// The nodes, by their places in the list that they were named in. When a call is sent again, and to whom, is its
@@ -23,8 +23,12 @@ impl Nodes {
     /// # Errors
     /// [`Error::Config`] when there is no address, or one is not `HOST:PORT`.
     pub fn new(endpoints: &[String]) -> Result<Self, Error> {
+        Self::reached_by(endpoints, None)
+    }
+
+    pub(crate) fn reached_by(endpoints: &[String], connect: Option<&Connect>) -> Result<Self, Error> {
         let targets = config::targets(endpoints)?.into_iter();
-        let nodes = targets.map(|(address, target)| Node::new(address, target)).collect();
+        let nodes = targets.map(|(address, target)| Node::new(address, target, connect.cloned())).collect();
         Ok(Self { nodes, preferred: AtomicUsize::new(0) })
     }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tonic::{Request, Response, Status};
-use tripod_client::{Client, Condition, Config, Consistency, Error, Phase};
+use tripod_client::{Client, Condition, Config, Consistency, Error, Nodes, Phase};
+use tripod_lines::Lines;
 use tripod_proto::tripod::v1 as wire;
 use wire::kv_server::{Kv, KvServer};
 use wire::sessions_server::{Sessions, SessionsServer};
@@ -34,17 +35,15 @@ struct Node {
 }
 
 impl Node {
-    async fn serve(manner: Manner) -> (Self, String) {
+    /// At a place that nobody else has.
+    fn serve(manner: Manner, lines: &Lines, address: &str) -> Self {
         let node = Self { manner, calls: Arc::default(), stamps: Arc::default() };
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound").to_string();
-        let incoming = tonic::transport::server::TcpIncoming::from(listener);
         let server = tonic::transport::Server::builder()
             .add_service(KvServer::new(node.clone()))
             .add_service(SessionsServer::new(node.clone()))
-            .serve_with_incoming(incoming);
+            .serve_with_incoming(lines.listen(address));
         tokio::spawn(server);
-        (node, address)
+        node
     }
 
     async fn behave(&self) -> Result<(), Status> {
@@ -109,74 +108,76 @@ impl Sessions for Node {
     }
 }
 
-/// An address at which nobody listens.
-async fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    listener.local_addr().expect("bound").to_string()
+fn client(lines: &Lines, endpoints: &[&str], timeout: Duration) -> Client {
+    let endpoints = endpoints.iter().map(|endpoint| (*endpoint).to_owned()).collect();
+    Client::connecting(&Config { endpoints, timeout }, &lines.to_connect()).expect("good addresses")
 }
 
-fn client(endpoints: Vec<String>, timeout: Duration) -> Client {
-    Client::new(&Config { endpoints, timeout }).expect("good addresses")
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn dead_and_unavailable_nodes_are_passed_over() {
-    let (refusing, second) = Node::serve(Manner::Unavailable).await;
-    let (_, third) = Node::serve(Manner::Answer).await;
-    let client = client(vec![nobody().await, second, third], Duration::from_secs(10));
+    let lines = Lines::new();
+    let refusing = Node::serve(Manner::Unavailable, &lines, "second:1");
+    Node::serve(Manner::Answer, &lines, "third:1");
+    let client = client(&lines, &["dead:1", "second:1", "third:1"], Duration::from_secs(10));
     for _ in 0..3 {
         assert_eq!(client.kv("").get("k", Consistency::Local).await.expect("answered"), None);
     }
     assert_eq!(refusing.calls.load(Ordering::Relaxed), 1, "the node that answered is asked first next time");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_write_goes_on_elsewhere_with_the_same_stamp() {
-    let (first, one) = Node::serve(Manner::OutcomeUnknown).await;
-    let (second, two) = Node::serve(Manner::Answer).await;
-    let client = client(vec![one, two], Duration::from_secs(10));
+    let lines = Lines::new();
+    let first = Node::serve(Manner::OutcomeUnknown, &lines, "one:1");
+    let second = Node::serve(Manner::Answer, &lines, "two:1");
+    let client = client(&lines, &["one:1", "two:1"], Duration::from_secs(10));
     client.kv("").put("k", Bytes::from("v"), Condition::Always).await.expect("written");
     let stamps = |node: &Node| node.stamps.lock().clone();
     assert_eq!(stamps(&first), stamps(&second));
     assert_eq!(stamps(&first).len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_hanging_node_does_not_use_up_the_time() {
-    let (_, hanging) = Node::serve(Manner::Hang).await;
-    let (_, answering) = Node::serve(Manner::Answer).await;
+    let lines = Lines::new();
+    Node::serve(Manner::Hang, &lines, "hanging:1");
+    Node::serve(Manner::Answer, &lines, "answering:1");
     let begun = Instant::now();
-    let client = client(vec![hanging, answering], Duration::from_secs(30));
+    let client = client(&lines, &["hanging:1", "answering:1"], Duration::from_secs(30));
     client.kv("").get("k", Consistency::Linearizable).await.expect("answered by the other");
-    assert!(begun.elapsed() < Duration::from_secs(15), "took {:?}", begun.elapsed());
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn out_of_time_tells_every_node_and_phase() {
-    // No resolver takes a label of more than 63 characters, so none is asked.
-    let unknown = format!("{}:1", "x".repeat(64));
-    let dead = nobody().await;
-    let (_, refusing) = Node::serve(Manner::Unavailable).await;
-    let (_, leaderless) = Node::serve(Manner::NoLeader).await;
-    let nodes = vec![unknown.clone(), dead.clone(), refusing.clone(), leaderless.clone()];
-    let client = client(nodes, Duration::from_secs(1));
+    let lines = Lines::new();
+    Node::serve(Manner::Unavailable, &lines, "refusing:1");
+    Node::serve(Manner::NoLeader, &lines, "leaderless:1");
+    let client = client(&lines, &["dead:1", "refusing:1", "leaderless:1"], Duration::from_secs(1));
     let error = client.kv("").get("k", Consistency::Linearizable).await.expect_err("nobody answers");
     assert_eq!(error.phase(), Some(Phase::Leader));
     let Error::Unavailable { attempts, .. } = error else { panic!("not unavailable: {error}") };
-    let seen: Vec<_> = attempts.iter().map(|attempt| (attempt.endpoint.clone(), attempt.phase)).collect();
-    let expected = [
-        (unknown, Phase::Resolve),
-        (dead, Phase::Connect),
-        (refusing, Phase::Call),
-        (leaderless, Phase::Leader),
-    ];
+    let seen: Vec<_> = attempts.iter().map(|attempt| (attempt.endpoint.as_str(), attempt.phase)).collect();
+    let expected = [("dead:1", Phase::Connect), ("refusing:1", Phase::Call), ("leaderless:1", Phase::Leader)];
     assert_eq!(seen, expected);
 }
 
 #[tokio::test]
+async fn names_that_are_not_known_and_ports_where_nobody_listens_are_told_apart() {
+    // No resolver takes a label of more than 63 characters, so none is asked.
+    let unknown = format!("{}:1", "x".repeat(64));
+    let dead = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let nodes = [unknown, dead.expect("a free port").to_string()];
+    let nodes = Nodes::new(&nodes).expect("good addresses");
+    let phase = async |place| nodes.channel(place).await.expect_err("nobody is there").phase;
+    assert_eq!([phase(0).await, phase(1).await], [Phase::Resolve, Phase::Connect]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_that_may_have_happened_is_told_as_that() {
-    let (_, node) = Node::serve(Manner::OutcomeUnknown).await;
-    let client = client(vec![node], Duration::from_millis(300));
+    let lines = Lines::new();
+    Node::serve(Manner::OutcomeUnknown, &lines, "node:1");
+    let client = client(&lines, &["node:1"], Duration::from_millis(300));
     let error = client.kv("").put("k", Bytes::new(), Condition::Always).await.expect_err("never answered");
     assert!(matches!(error, Error::OutcomeUnknown { .. }), "{error}");
 }

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 use tripod_client::{Client, Config, Error, Registration, Scheduler};
+use tripod_lines::{Arrivals, Lines};
 use tripod_proto::metadata::{RAY_REASON, RAY_SEQ};
 use tripod_proto::ray;
 use tripod_proto::ray::scheduler_server::{Scheduler as Service, SchedulerServer};
 
+/// Where the node listens.
+const NODE: &str = "node:7700";
 /// How long a process waits for nodes, and a driver for the level.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -30,32 +32,23 @@ struct Node {
 
 impl Node {
     /// Serves until it is told to end, or that is dropped.
-    fn serve(&self, listener: TcpListener) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    fn serve(&self, incoming: Arrivals) -> (oneshot::Sender<()>, JoinHandle<()>) {
         let router = tonic::transport::Server::builder().add_service(SchedulerServer::new(self.clone()));
         let (end, ended) = oneshot::channel();
         let ended = async { drop(ended.await) };
-        let serving = router.serve_with_incoming_shutdown(TcpIncoming::from(listener), ended);
+        let serving = router.serve_with_incoming_shutdown(incoming, ended);
         (end, tokio::spawn(async move { serving.await.expect("served") }))
     }
 
     async fn until_refused(&self, times: u64) {
-        let deadline = Instant::now() + 60 * PATIENCE;
-        while self.refused.load(Ordering::Relaxed) < times {
-            assert!(Instant::now() < deadline, "nobody asks");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let refused = || (self.refused.load(Ordering::Relaxed) >= times).then_some(());
+        tripod_wait::until("somebody to ask", refused).await;
     }
 }
 
-async fn listen(port: u16) -> (TcpListener, u16) {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
-    let port = listener.local_addr().expect("bound").port();
-    (listener, port)
-}
-
-async fn register(port: u16, level_patience: Option<Duration>) -> Result<ray::RegisterWorkerReply, Error> {
-    let client =
-        Client::new(&Config { timeout: PATIENCE / 4, ..Config::new(vec![format!("127.0.0.1:{port}")]) });
+async fn register(lines: Lines, level_patience: Option<Duration>) -> Result<ray::RegisterWorkerReply, Error> {
+    let config = Config { timeout: PATIENCE / 4, ..Config::new(vec![NODE.to_owned()]) };
+    let client = Client::connecting(&config, &lines.to_connect());
     let scheduler = Scheduler::new(client.expect("an address"), "", 7, PATIENCE);
     let (host, store) = ("127.0.0.1".to_owned(), String::new());
     let who = Registration { host, store, is_driver: false, slots: 1, level_patience };
@@ -63,36 +56,36 @@ async fn register(port: u16, level_patience: Option<Duration>) -> Result<ray::Re
 }
 
 /// Longer than it waits for nodes that do not answer: also when all of them are away for an upgrade after that time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_the_level_for_ever_does_so_longer_than_for_nodes() {
-    let (listener, port) = listen(0).await;
+    let lines = Lines::new();
     let node = Node { too_early: 8, ..Node::default() };
-    let (end, serving) = node.serve(listener);
+    let (end, serving) = node.serve(lines.listen(NODE));
     let begun = Instant::now();
-    let mut registered = tokio::spawn(register(port, None));
+    let mut registered = tokio::spawn(register(lines.clone(), None));
     node.until_refused(6).await;
     assert!(begun.elapsed() > PATIENCE, "it is asked four times a second");
     drop(end);
     serving.await.expect("no panic");
-    let (listener, _) = listen(port).await;
+    let mut arrivals = lines.listen(NODE);
     // More than the attempts of one call.
     for _ in 0..12 {
         tokio::select! {
             ended = &mut registered => panic!("it gives up: {ended:?}"),
-            accepted = listener.accept() => drop(accepted.expect("somebody comes")),
+            arrival = arrivals.next() => drop(arrival.expect("somebody comes")),
         }
     }
-    let _serving = node.serve(listener);
+    let _serving = node.serve(arrivals);
     registered.await.expect("no panic").expect("it is registered");
     assert_eq!((node.refused.load(Ordering::Relaxed), node.accepted.load(Ordering::Relaxed)), (8, 1));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_the_level_for_a_while_is_told_why_it_was_in_vain() {
-    let (listener, port) = listen(0).await;
+    let lines = Lines::new();
     let node = Node { too_early: u64::MAX, ..Node::default() };
-    let _serving = node.serve(listener);
-    let refused = register(port, Some(PATIENCE)).await.expect_err("it has waited long enough");
+    let _serving = node.serve(lines.listen(NODE));
+    let refused = register(lines, Some(PATIENCE)).await.expect_err("it has waited long enough");
     assert!(
         refused.has_reason("level") && refused.to_string().contains("needs feature level 3"),
         "{refused}"

@@ -1,13 +1,13 @@
 //! How a process's calls to the scheduler find their node.
 
-use std::net::TcpListener as Port;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 use tripod_client::{Client, Config, Scheduler};
+use tripod_lines::Lines;
 use tripod_proto::metadata::RAY_LEADER;
 use tripod_proto::tripod::v1 as wire;
 use wire::ray_server::{Ray, RayServer};
@@ -20,9 +20,9 @@ struct Node {
 }
 
 impl Node {
-    async fn serve(listener: TcpListener, leader: &str) -> Self {
+    fn serve(lines: &Lines, address: &str, leader: &str) -> Self {
         let node = Self { calls: Arc::default(), leader: Arc::new(leader.to_owned()) };
-        let incoming = tonic::transport::server::TcpIncoming::from(listener);
+        let incoming = lines.listen(address);
         let server = tonic::transport::Server::builder().add_service(RayServer::new(node.clone()));
         tokio::spawn(server.serve_with_incoming(incoming));
         node
@@ -70,51 +70,44 @@ impl Ray for Node {
     }
 }
 
-fn scheduler(endpoints: Vec<String>) -> Scheduler {
-    let client = Client::new(&Config::new(endpoints)).expect("they are addresses");
+fn scheduler(lines: &Lines, endpoints: [&str; 2]) -> Scheduler {
+    let config = Config::new(endpoints.map(str::to_owned).into());
+    let client = Client::connecting(&config, &lines.to_connect()).expect("they are addresses");
     Scheduler::new(client, "", 7, Duration::from_secs(60))
 }
 
-async fn port() -> (TcpListener, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("bound").to_string();
-    (listener, address)
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_go_to_the_leader_that_an_answer_names() {
-    let ((first, follower), (second, leader)) = (port().await, port().await);
-    let follows = Node::serve(first, &leader).await;
-    let leads = Node::serve(second, &leader).await;
-    let scheduler = scheduler(vec![follower, leader]);
+    let lines = Lines::new();
+    let follows = Node::serve(&lines, "follower:1", "leader:1");
+    let leads = Node::serve(&lines, "leader:1", "leader:1");
+    let scheduler = scheduler(&lines, ["follower:1", "leader:1"]);
     for _ in 0..3 {
         scheduler.batch(wire::RayBatchRequest::default()).await.expect("it is answered");
     }
     assert_eq!((follows.calls(), leads.calls()), (1, 2));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_leader_whose_address_the_client_does_not_know_changes_nothing() {
-    let ((first, one), (second, two)) = (port().await, port().await);
-    let asked = Node::serve(first, "elsewhere:7700").await;
-    let other = Node::serve(second, "elsewhere:7700").await;
-    let scheduler = scheduler(vec![one, two]);
+    let lines = Lines::new();
+    let asked = Node::serve(&lines, "one:1", "elsewhere:7700");
+    let other = Node::serve(&lines, "two:1", "elsewhere:7700");
+    let scheduler = scheduler(&lines, ["one:1", "two:1"]);
     for _ in 0..3 {
         scheduler.batch(wire::RayBatchRequest::default()).await.expect("it is answered");
     }
     assert_eq!((asked.calls(), other.calls()), (3, 0));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_wait_that_is_longer_than_an_attempt_is_no_outage() {
-    let (listener, address) = port().await;
-    // Nobody listens there any more.
-    let dead = Port::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port").to_string();
-    let node = Node::serve(listener, "elsewhere:7700").await;
+    let lines = Lines::new();
+    let node = Node::serve(&lines, "node:1", "elsewhere:7700");
     let wanted = wire::RayWaitRequest { objectids: vec![1], at_least: 0, timeout_ms: 3_500 };
     let begun = Instant::now();
-    let answer = scheduler(vec![dead, address]).wait(wanted).await.expect("it is no outage");
+    let answer = scheduler(&lines, ["dead:1", "node:1"]).wait(wanted).await.expect("it is no outage");
     assert!(answer.objects.is_empty());
-    assert!(begun.elapsed() >= Duration::from_millis(3_400), "{:?}", begun.elapsed());
+    assert_eq!(begun.elapsed(), Duration::from_millis(3_500));
     assert!(node.calls() >= 2, "it is asked in pieces");
 }

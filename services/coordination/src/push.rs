@@ -10,15 +10,23 @@ mod job;
 mod message;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use tripod_gateway::{Consistency, Gateway};
 use tripod_state::ids::JobId;
 use tripod_state::{State, Topic};
 
+pub use call::{Connect, Connecting};
+
 /// Tells the tasks of all jobs for as long as it is polled. One for each node; those that do not lead are
 /// silent.
 pub async fn run(gateway: Gateway) {
+    run_over(gateway, Arc::new(|endpoint| Box::pin(async move { endpoint.connect().await }))).await;
+}
+
+/// [`run`], with another way to tasks: for simulations.
+pub async fn run_over(gateway: Gateway, connect: Connect) {
     let mut changes = gateway.watch(Topic::Jobs);
     // They end with their jobs, or with this function.
     let mut tellers = JoinSet::new();
@@ -26,7 +34,7 @@ pub async fn run(gateway: Gateway) {
     loop {
         let listening = gateway.read(Consistency::Local, listening).await.unwrap_or_default();
         for job in listening.difference(&known) {
-            tellers.spawn(job::tell(gateway.clone(), *job));
+            tellers.spawn(job::tell(gateway.clone(), *job, connect.clone()));
         }
         known = listening;
         while tellers.try_join_next().is_some() {}

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use support::{Served, raw};
 use tonic::Code;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whatever_they_carry_the_answer_is_empty() {
     let served = Served::with_tasks(1).await;
     let channel = served.connect().await;
@@ -29,7 +29,7 @@ async fn whatever_they_carry_the_answer_is_empty() {
     served.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn others_of_their_services_are_not_known() {
     let served = Served::with_tasks(1).await;
     let channel = served.connect().await;

@@ -41,7 +41,7 @@ impl Client {
 
 /// A client gives its calls as much time as it tells the service, so it is often gone when the time at
 /// a barrier is over. Who comes later must hear of it all the same.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_hung_up_still_gives_up() {
     let client = Client::connected().await;
     let before = client.served.gateway.applied_index().0;

@@ -7,11 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use support::frames::{Frames, message};
 use support::schema::Schema;
-use support::{DEADLINE, SERVICE, Served, until};
+use support::{SERVICE, Served, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::time::Instant;
 use tonic::codec::CompressionEncoding;
 use tonic::{Code, Request, Status};
+use tripod_coordination::connection::Listener;
 use tripod_coordination::{COORDINATION_KEY, MESSAGE_BYTES_MAX, routes, serve};
 use tripod_gateway::{JobBinding, Options};
 use tripod_proto::xla::coordination as pb;
@@ -59,11 +61,20 @@ where
     }
 }
 
+/// Serves the job at a socket too, until the test ends.
+fn serve_at(served: &Served, listener: impl Into<Listener>) {
+    let (listener, routes) = (listener.into(), routes(&served.gateway, &JobBinding::Named("job".to_owned())));
+    tokio::spawn(serve(listener, routes, std::future::pending()));
+}
+
 #[tokio::test]
 async fn every_target_form_reaches_the_service() {
     let served = Served::with_tasks(1).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("a bound port");
+    serve_at(&served, listener);
     for authority in LISTS {
-        ask_twice(TcpStream::connect(served.address).await.expect("a connection"), authority).await;
+        ask_twice(TcpStream::connect(address).await.expect("a connection"), authority).await;
     }
 }
 
@@ -72,29 +83,24 @@ async fn a_unix_socket_reaches_the_service() {
     let served = Served::with_tasks(1).await;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s");
-    let listener = UnixListener::bind(&path).expect("a socket");
-    let routes = routes(&served.gateway, &JobBinding::Named("job".to_owned()));
-    let serving = tokio::spawn(serve(listener, routes, std::future::pending()));
+    serve_at(&served, UnixListener::bind(&path).expect("a socket"));
     for authority in LISTS {
         ask_twice(UnixStream::connect(&path).await.expect("a connection"), authority).await;
     }
-    serving.abort();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_beyond_the_limit_is_too_large() {
     let served = Served::with_tasks(1).await;
-    let socket = TcpStream::connect(served.address).await.expect("a connection");
     let claimed = u32::try_from(MESSAGE_BYTES_MAX + 1).expect("32 bits");
-    let answer = Frames::open(socket, LISTS[2]).await.call(TRY_GET, &message(claimed, b"x")).await;
+    let answer = Frames::open(served.dial(), LISTS[2]).await.call(TRY_GET, &message(claimed, b"x")).await;
     assert_eq!(answer.0, (Code::ResourceExhausted as i32).to_string(), "{}", answer.1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_damaged_message_is_refused_and_the_connection_lives() {
     let served = Served::with_tasks(1).await;
-    let socket = TcpStream::connect(served.address).await.expect("a connection");
-    let mut client = Frames::open(socket, LISTS[0]).await;
+    let mut client = Frames::open(served.dial(), LISTS[0]).await;
     // Field 2 claims nine bytes and has one.
     let damaged = client.call(TRY_GET, &message(3, b"\x12\x09a")).await;
     assert_eq!(damaged.0, (Code::Internal as i32).to_string(), "{}", damaged.1);
@@ -102,18 +108,19 @@ async fn a_damaged_message_is_refused_and_the_connection_lives() {
     assert!(whole.1.starts_with("wrong%20service%20incarnation"), "{}", whole.1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn garbage_ends_its_own_connection_only() {
     let served = Served::with_tasks(1).await;
-    let mut socket = TcpStream::connect(served.address).await.expect("a connection");
+    let mut socket = served.dial();
     socket.write_all(&[0xfe; 4096]).await.expect("a connection");
-    let end = tokio::time::timeout(DEADLINE, socket.read_to_end(&mut Vec::new())).await;
-    drop(end.expect("the connection is ended"));
+    let mut rest = Vec::new();
+    let end = tripod_wait::within("the end of the connection", socket.read_to_end(&mut rest));
+    drop(end.await);
     let mut client = Client::new(served.connect().await);
     client.register_task(register()).await.expect("another connection is served");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn blocked_calls_do_not_stop_heartbeats() {
     const BLOCKED: u64 = 300;
     let served = Served::with_tasks(1).await;
@@ -124,13 +131,15 @@ async fn blocked_calls_do_not_stop_heartbeats() {
         tokio::spawn(async move { client.get_key_value(get(&format!("missing/{place}"))).await });
     }
     until("all gets wait", || served.gateway.waiting_calls() >= BLOCKED).await;
+    let begun = Instant::now();
     for _ in 0..10 {
-        let reply = tokio::time::timeout(Duration::from_secs(5), client.heartbeat(beat())).await;
-        assert_eq!(reply.expect("in time").expect("alive").into_inner().service_incarnation, SERVICE);
+        let reply = client.heartbeat(beat()).await.expect("alive").into_inner();
+        assert_eq!(reply.service_incarnation, SERVICE);
     }
+    assert_eq!(begun.elapsed(), Duration::ZERO, "nothing was waited for");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_goes_away_leaves_no_waiting_call() {
     let served = Served::with_tasks(1).await;
     let mut client = Client::new(served.connect().await);
@@ -140,7 +149,7 @@ async fn a_client_that_goes_away_leaves_no_waiting_call() {
     until("it is gone", || served.gateway.waiting_calls() == 0).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn compressed_calls_are_understood() {
     let served = Served::with_tasks(1).await;
     let mut client = Client::new(served.connect().await).send_compressed(CompressionEncoding::Gzip);
@@ -151,7 +160,7 @@ async fn compressed_calls_are_understood() {
     assert_eq!(found.into_inner().kv.expect("a value").value.len(), 100_000);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_large_value_passes() {
     let served = Served::with_tasks(1).await;
     let mut client = Client::new(served.connect().await).max_decoding_message_size(usize::MAX);
@@ -163,7 +172,7 @@ async fn a_large_value_passes() {
     assert_eq!(found.kv.expect("a value").value, value);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unknown_job_names_the_command_that_creates_it() {
     let served = Served::start(Options::default()).await;
     let mut client = Client::new(served.connect().await);
@@ -174,7 +183,7 @@ async fn an_unknown_job_names_the_command_that_creates_it() {
     client.register_task(register()).await.expect("now there is");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_faster_than_the_first_leader_finds_its_job() {
     let served = Served::start(Options::default()).await;
     let mut client = Client::new(served.connect().await);
@@ -186,7 +195,7 @@ async fn a_client_faster_than_the_first_leader_finds_its_job() {
     early.await.expect("the job came in time");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn without_a_leader_only_polls_are_released() {
     let options = Options { hold: Duration::from_millis(50), ..Options::default() };
     let served = Served::start(options).await;
@@ -212,7 +221,7 @@ async fn without_a_leader_only_polls_are_released() {
     assert_eq!(alive.into_inner().service_incarnation, SERVICE);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_last_poll_is_not_held_for_want_of_a_leader() {
     let served = Served::with_tasks(1).await;
     let mut client = Client::new(served.connect().await);
@@ -231,7 +240,7 @@ async fn a_last_poll_is_not_held_for_want_of_a_leader() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_last_poll_that_was_answered_before_it_was_recorded_is_recorded_when_somebody_leads() {
     let served = Served::start(Options::default()).await;
     let heartbeat_timeout_ms = DurationMs(60_000);
@@ -255,17 +264,15 @@ async fn a_last_poll_that_was_answered_before_it_was_recorded_is_recorded_when_s
     };
     client.report_error_to_service(report).await.expect("reported");
     // It hears of errors in no other way.
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
-    loop {
-        match client.heartbeat(beat()).await {
-            Err(told) => return assert!(told.message().contains("boom"), "{}", told.message()),
-            Ok(_) => assert!(std::time::Instant::now() < deadline, "it is never told"),
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let told = tripod_wait::until_async("the error to be told", || {
+        let mut client = client.clone();
+        async move { client.heartbeat(beat()).await.err() }
+    });
+    let told = told.await;
+    assert!(told.message().contains("boom"), "{}", told.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn stopping_does_not_wait_for_held_calls() {
     let served = Served::with_tasks(1).await;
     let mut client = Client::new(served.connect().await);

@@ -135,8 +135,7 @@ impl Player {
     }
 
     async fn end(&self, call: Call) -> String {
-        let outcome = tokio::time::timeout(support::DEADLINE, call.outcome).await;
-        match outcome.expect("an answer in time").expect("no panic") {
+        match tripod_wait::within("an answer", call.outcome).await.expect("no panic") {
             Ok(reply) => format!("ok {}", self.schema.print(&call.reply_type, &reply)).trim_end().to_owned(),
             Err(status) => print_status(&status),
         }
@@ -241,77 +240,77 @@ async fn check(name: &str) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn registration() {
     check("registration.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn keys() {
     check("keys.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barriers() {
     check("barriers.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn errors() {
     check("errors.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn released_polls() {
     check("released_polls.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn dialect_t() {
     check("dialect_t.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tensorflow_groups() {
     check("tensorflow_groups.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tensorflow_devices() {
     check("tensorflow_devices.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tensorflow_reconnect() {
     check("tensorflow_reconnect.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn retry_policies() {
     check("retry_policies.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn retried_writes() {
     check("retried_writes.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn stamped_calls() {
     check("stamped_calls.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn jobs_by_name() {
     check("jobs_by_name.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn dialect_l() {
     check("dialect_l.txt").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn dialect_l_lost_task() {
     check("dialect_l_lost_task.txt").await;
 }

@@ -106,7 +106,7 @@ mod tests {
         assert!(gateway.readiness().await.is_ready());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_disk_that_does_not_answer_is_told_and_a_slow_one_is_not() {
         let (gateway, backend) = Gateway::in_memory();
         let flushing = |took| Measures {
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(readiness.trouble(), Some("the disk has not answered for 4.0 s"));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_drained_node_is_not_ready_as_long_as_another_one_serves() {
         let (gateway, backend) = Gateway::in_memory();
         backend.replace(members(&[(1, true), (2, false)]));
@@ -162,7 +162,7 @@ mod tests {
         state
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_node_that_stops_is_not_ready() {
         let (gateway, backend) = Gateway::in_memory();
         backend.stop();

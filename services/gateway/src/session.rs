@@ -119,7 +119,7 @@ mod tests {
         session.begin(soon()).await.unwrap().stamp().acknowledged_below.0
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_floor_is_the_oldest_command_under_way() {
         let session = Session::new(SessionId(9));
         let first = session.begin(soon()).await.unwrap();

@@ -11,6 +11,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 use tripod_load::closed_loop::Plan;
+use tripod_load::report::Report;
 use tripod_load::{barrier, heartbeat};
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_server::{
@@ -167,10 +168,28 @@ fn serve(heartbeat_service: u64) -> (Arc<Mutex<Seen>>, String) {
     (seen, address)
 }
 
+/// A run of all tasks in which something was measured, and what they have done: on a busy machine nothing may come of a
+/// tenth of a second.
+async fn run(
+    heartbeat_service: u64,
+    load: impl AsyncFn(String) -> anyhow::Result<Report>,
+) -> (Arc<Mutex<Seen>>, Report) {
+    tripod_wait::until_async("something to be measured", || async {
+        let (seen, address) = serve(heartbeat_service);
+        let report = load(address).await.unwrap();
+        (report.ops + report.errors > 0).then_some((seen, report))
+    })
+    .await
+}
+
+async fn beats(address: String) -> anyhow::Result<Report> {
+    heartbeat::run("fake", &[address], TASKS, PLAN).await
+}
+
 #[tokio::test]
 async fn all_tasks_meet_in_the_same_rounds_and_leave_together() {
-    let (seen, address) = serve(SERVICE);
-    let report = barrier::run("fake", &[address], TASKS, PLAN).await.unwrap();
+    let barriers = async |address| barrier::run("fake", &[address], TASKS, PLAN).await;
+    let (seen, report) = run(SERVICE, barriers).await;
     let seen = seen.lock().unwrap();
     let rounds = &seen.rounds[&0];
     assert_eq!(*rounds, (0..rounds.len() as i64).collect::<Vec<i64>>(), "counters rise one by one");
@@ -184,8 +203,7 @@ async fn all_tasks_meet_in_the_same_rounds_and_leave_together() {
 
 #[tokio::test]
 async fn every_task_beats() {
-    let (seen, address) = serve(SERVICE);
-    let report = heartbeat::run("fake", &[address], TASKS, PLAN).await.unwrap();
+    let (seen, report) = run(SERVICE, beats).await;
     let seen = seen.lock().unwrap();
     assert_eq!(seen.beats.len(), TASKS);
     assert!(seen.beats.values().sum::<u64>() >= report.ops && report.ops > 0);
@@ -194,8 +212,7 @@ async fn every_task_beats() {
 
 #[tokio::test]
 async fn a_beat_that_another_incarnation_answers_is_an_error() {
-    let (_seen, address) = serve(SERVICE + 1);
-    let report = heartbeat::run("fake", &[address], TASKS, PLAN).await.unwrap();
+    let (_seen, report) = run(SERVICE + 1, beats).await;
     assert_eq!(report.ops, 0);
     assert!(report.first_errors[0].contains("another service incarnation"), "{:?}", report.first_errors);
 }

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::net::TcpListener;
 use tonic::Code;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
 use tripod_state::ids::{BarrierCounter, Incarnation, NodeId, TaskId};
@@ -30,7 +33,10 @@ async fn serve() -> Service {
 
 async fn without_jobs() -> Service {
     let (gateway, backend) = Gateway::in_memory();
-    let endpoint = common::serve_native(&gateway).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let endpoint = listener.local_addr().expect("bound").to_string();
+    let incoming = TcpIncoming::from(listener);
+    tokio::spawn(Server::builder().add_routes(common::routes(&gateway)).serve_with_incoming(incoming));
     let addresses = member::Addresses {
         client: endpoint.clone(),
         http: "127.0.0.1:1".into(),

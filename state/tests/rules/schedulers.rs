@@ -218,7 +218,7 @@ fn a_job_that_ended_with_its_cluster_has_no_scheduler_and_one_that_goes_on_has()
 #[test]
 fn a_deep_nest_of_containers_goes_at_once() {
     let mut machine = Machine::with_scheduler();
-    let objects: Vec<ObjectId> = (0..20_000).map(|_| machine.put()).collect();
+    let objects: Vec<ObjectId> = (0..100_000).map(|_| machine.put()).collect();
     for object in &objects {
         machine.ask(Request::AddReferences { objects: vec![*object] }).expect("it is there");
         machine.ready(*object);

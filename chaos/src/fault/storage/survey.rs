@@ -13,12 +13,13 @@ use tripod_load::connect;
 use tripod_proto::code::Code;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{StatusRequest, StatusResponse};
+use tripod_wait::scaled;
 
 use super::harm::Harm;
 use super::structure::is_sealed;
 use crate::cluster::Cluster;
 
-/// How long a node may take to serve its status, or to end.
+/// How long a node may take to serve its status, or to end, on a machine of usual speed.
 const START_PATIENCE: Duration = Duration::from_secs(40);
 /// How long a node that serves may take to have all that it had: it answers before it has read its log, so
 /// this is what separates a node that is slow from one that lost something.
@@ -103,7 +104,7 @@ impl<'a> Survey<'a> {
                 }
                 cluster.wait_until_ready().await?;
             }
-            anyhow::ensure!(begin.elapsed() < START_PATIENCE, "node {node} has no rest from writing");
+            anyhow::ensure!(begin.elapsed() < scaled(START_PATIENCE), "node {node} has no rest from writing");
             tokio::time::sleep(LOOK_PAUSE).await;
         }
         copy_tree(&data, frozen.path())?;
@@ -206,12 +207,15 @@ async fn settled(
                 // Nobody tells how far it should get: it stands still then.
                 None => *before == status && since.elapsed() > ASK_TIMEOUT,
             };
-            if enough || since.elapsed() > APPLY_PATIENCE {
+            if enough || since.elapsed() > scaled(APPLY_PATIENCE) {
                 return Ok(Some(status));
             }
             *before = status;
         }
-        anyhow::ensure!(served.is_some() || begin.elapsed() < START_PATIENCE, "it neither serves nor ends");
+        anyhow::ensure!(
+            served.is_some() || begin.elapsed() < scaled(START_PATIENCE),
+            "it neither serves nor ends"
+        );
         tokio::time::sleep(LOOK_PAUSE).await;
     }
 }

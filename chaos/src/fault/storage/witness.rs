@@ -10,13 +10,12 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tripod_load::connect;
 use tripod_load::system::{Freshness, System};
+use tripod_wait::deadline;
 
 use crate::cluster::Cluster;
 
 /// How long one write may take until its fate counts as unknown.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long one read may take, after the cluster was said to be ready.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause of a writer whose node does not answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// Keys that a writer uses in turn.
@@ -120,7 +119,7 @@ impl Witness {
                     let mut broken = Vec::new();
                     for (key, promise) in part {
                         let read = client.get(key.clone(), Freshness::Linearizable);
-                        let found = tokio::time::timeout(READ_TIMEOUT, read).await.context("no answer")?;
+                        let found = tokio::time::timeout(deadline(), read).await.context("no answer")?;
                         let found =
                             found.with_context(|| format!("cannot read {key} through node {node}"))?;
                         broken.extend(judge(&key, promise, found.as_ref(), node));

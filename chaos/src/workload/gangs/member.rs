@@ -98,13 +98,8 @@ impl Member {
             }
             Story::ComesBack { .. } if last => return self.come_back(beating).await,
             Story::IsRevived { .. } if last => return self.be_revived(beating).await,
-            // The others beat until they are told of it.
-            Story::FallsSilent { .. } => {
-                if tokio::time::timeout(PATIENCE, &mut beating).await.is_ok() {
-                    return;
-                }
-            }
-            Story::ComesBack { .. } | Story::IsRevived { .. } => {
+            // The others beat until they are told of it, or until nothing is to be told.
+            Story::FallsSilent { .. } | Story::ComesBack { .. } | Story::IsRevived { .. } => {
                 let mut cues = self.cues.subscribe();
                 let over = cues.wait_for(|cue| *cue == Cue::Over);
                 tokio::select! {

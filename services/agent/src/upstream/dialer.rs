@@ -41,7 +41,8 @@ impl Dialer {
         let timing = *self.upstream.timing();
         let dial = |address: String| {
             let id = LinkId(self.opened.fetch_add(1, Ordering::Relaxed));
-            async move { Link::open(id, &address, &timing).await.map_err(|cause| (address, cause)) }
+            let reach = self.upstream.shared.reach.clone();
+            async move { Link::open(id, &address, &timing, &reach).await.map_err(|cause| (address, cause)) }
         };
         let failed = |(address, cause): race::Failure| {
             tracing::debug!(address, cause, "node cannot serve");

@@ -10,7 +10,7 @@ use tripod_proto::tripod::v1::kv_client::KvClient;
 use tripod_proto::tripod::v1::{Consistency, GetRequest};
 
 use super::ask::is_own_trouble;
-use super::wire::Wire;
+use super::wire::{Reach, Wire};
 use crate::config::Timing;
 use crate::message::{Broken, Message, Reply};
 
@@ -32,8 +32,14 @@ impl Link {
     ///
     /// # Errors
     /// Why it cannot.
-    pub(crate) async fn open(id: LinkId, address: &str, timing: &Timing) -> Result<Self, String> {
-        let wire = match timeout(timing.connect_limit, Wire::connect(address, timing.connect_limit)).await {
+    pub(crate) async fn open(
+        id: LinkId,
+        address: &str,
+        timing: &Timing,
+        reach: &Reach,
+    ) -> Result<Self, String> {
+        let limit = timing.connect_limit;
+        let wire = match timeout(limit, Wire::connect(address, limit, reach)).await {
             Ok(connected) => connected.map_err(|error| root_cause(error.as_ref()))?,
             Err(_) => return Err("no connection in time".to_owned()),
         };

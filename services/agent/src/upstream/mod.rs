@@ -35,7 +35,8 @@ use self::endpoints::Endpoints;
 pub(crate) use self::link::{Link, LinkId, root_cause};
 use self::outage::Outages;
 pub(crate) use self::supervisor::Supervisor;
-pub(crate) use self::wire::Wire;
+pub use self::wire::Dial;
+pub(crate) use self::wire::{Reach, Wire};
 use crate::config::Timing;
 
 /// Doubts that wait to be looked into; one more says nothing new.
@@ -61,6 +62,7 @@ pub(crate) struct Upstream {
 #[derive(Debug)]
 struct Shared {
     timing: Timing,
+    reach: Reach,
     current: watch::Sender<Option<Arc<Link>>>,
     outages: Outages,
     endpoints: Mutex<Endpoints>,
@@ -69,11 +71,12 @@ struct Shared {
 
 impl Upstream {
     /// The way to the cluster that `configured` names, and what has to be run to keep it open.
-    pub(crate) fn new(configured: Vec<String>, timing: Timing) -> (Self, Supervisor) {
+    pub(crate) fn new(configured: Vec<String>, timing: Timing, reach: Reach) -> (Self, Supervisor) {
         let (doubts, heard) = mpsc::channel(DOUBTS_MAX);
         let upstream = Self {
             shared: Arc::new(Shared {
                 timing,
+                reach,
                 current: watch::Sender::new(None),
                 outages: Outages::new(),
                 endpoints: Mutex::new(Endpoints::new(configured)),

@@ -5,8 +5,11 @@
 //! messages that it has in memory, all day, and has to know when a connection ends.
 
 use std::error::Error;
+use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -19,6 +22,7 @@ use http_body::{Body as HttpBody, Frame};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpStream;
 use tonic::body::Body;
 use tower::{Service, ServiceExt};
@@ -33,6 +37,19 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
+/// Connects to a node within the process.
+pub type Dial = Arc<dyn Fn(&str) -> io::Result<DuplexStream> + Send + Sync>;
+
+/// How nodes are reached: over TCP, unless a simulation brings a network of its own.
+#[derive(Clone, Default)]
+pub(crate) struct Reach(pub(crate) Option<Dial>);
+
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Within" } else { "Tcp" })
+    }
+}
+
 /// A connection. Cheap to clone; it is closed when the last clone and the last call are gone.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
@@ -45,17 +62,27 @@ impl Wire {
     ///
     /// # Errors
     /// No connection, or its other end does not speak HTTP/2.
-    pub(crate) async fn connect(address: &str, limit: Duration) -> Result<Self, BoxError> {
+    pub(crate) async fn connect(address: &str, limit: Duration, reach: &Reach) -> Result<Self, BoxError> {
         let node: Authority = address.parse()?;
+        if let Some(dial) = &reach.0 {
+            return Self::over(dial(address)?, node).await;
+        }
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limit));
         let socket: TokioIo<TcpStream> = connector.oneshot(uri(&node, "/")?).await?;
+        Self::over(socket.into_inner(), node).await
+    }
+
+    async fn over<S>(socket: S, node: Authority) -> Result<Self, BoxError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let (requests, connection) = h2::client::Builder::new()
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .handshake(socket.into_inner())
+            .handshake(socket)
             .await?;
         tokio::spawn(keep(connection));
         Ok(Self { requests, node })
@@ -91,7 +118,7 @@ fn uri(node: &Authority, path: &str) -> Result<Uri, http::Error> {
 }
 
 /// Runs a connection until it ends or its node is silent.
-async fn keep(mut connection: h2::client::Connection<TcpStream, Bytes>) {
+async fn keep<S: AsyncRead + AsyncWrite + Unpin>(mut connection: h2::client::Connection<S, Bytes>) {
     let pings = connection.ping_pong().expect("nobody else has taken it");
     tokio::select! {
         ended = connection => {

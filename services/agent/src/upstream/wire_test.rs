@@ -1,17 +1,19 @@
 use bytes::BytesMut;
 use http::HeaderMap;
 use http_body_util::Collected;
-use tokio::net::TcpListener;
+use parking_lot::Mutex;
+use tokio::io::duplex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::*;
 
-/// No test waits longer than this for anything.
-const DEADLINE: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(5);
+/// Fewer than the windows allow to be under way.
+const PIPE_BYTES: usize = 64 << 10;
 
-type Connection = h2::server::Connection<TcpStream, Bytes>;
+type Connection = h2::server::Connection<DuplexStream, Bytes>;
 
 /// A connection, and what its other end does.
 async fn wire_to<F, Fut>(node: F) -> (Wire, JoinHandle<()>)
@@ -19,13 +21,11 @@ where
     F: FnOnce(Connection) -> Fut + Send + 'static,
     Fut: Future<Output = ()> + Send,
 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("bound").to_string();
-    let serving = tokio::spawn(async move {
-        let (socket, _) = listener.accept().await.expect("a connection");
-        node(h2::server::handshake(socket).await.expect("HTTP/2")).await;
-    });
-    (Wire::connect(&address, LIMIT).await.expect("a connection"), serving)
+    let (near, far) = duplex(PIPE_BYTES);
+    let serving = tokio::spawn(async move { node(h2::server::handshake(far).await.expect("HTTP/2")).await });
+    let near = Mutex::new(Some(near));
+    let dial = move |_: &str| Ok(near.lock().take().expect("it is dialled once"));
+    (Wire::connect("node:7700", LIMIT, &Reach(Some(Arc::new(dial)))).await.expect("a connection"), serving)
 }
 
 fn request(message: &Bytes) -> Request<Bytes> {
@@ -33,11 +33,8 @@ fn request(message: &Bytes) -> Request<Bytes> {
 }
 
 async fn call(wire: &Wire, message: &Bytes) -> Collected<Bytes> {
-    let answered = async {
-        let response = wire.send(request(message)).await.expect("a response");
-        response.into_body().collect().await.expect("a whole one")
-    };
-    tokio::time::timeout(DEADLINE, answered).await.expect("in time")
+    let response = wire.send(request(message)).await.expect("a response");
+    response.into_body().collect().await.expect("a whole one")
 }
 
 /// Sends back what comes, and trailers.
@@ -57,7 +54,7 @@ async fn echo(request: Request<RecvStream>, mut respond: h2::server::SendRespons
     stream.send_trailers(trailers).expect("a caller");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn messages_larger_than_all_windows_pass_both_ways() {
     let (wire, node) = wire_to(|mut connection| async move {
         while let Some(accepted) = connection.accept().await {
@@ -73,10 +70,10 @@ async fn messages_larger_than_all_windows_pass_both_ways() {
         assert!(answer.to_bytes() == message, "another message of {} bytes", message.len());
     }
     drop(wire);
-    tokio::time::timeout(DEADLINE, node).await.expect("the connection is closed").expect("no panic");
+    tripod_wait::within("the end of the connection", node).await.expect("no panic");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_takes_no_more_calls_is_told_from_one_that_waits() {
     let (leave, left) = oneshot::channel::<()>();
     let (end, ended) = oneshot::channel::<()>();
@@ -101,19 +98,15 @@ async fn a_connection_that_takes_no_more_calls_is_told_from_one_that_waits() {
     });
     assert!(wire.takes_calls().await);
     leave.send(()).expect("waiting");
-    let gone = async {
-        while wire.takes_calls().await {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, gone).await.expect("the client has heard");
+    let heard = || async { (!wire.takes_calls().await).then_some(()) };
+    tripod_wait::until_async("the client to hear", heard).await;
     wire.send(request(&message)).await.expect_err("no call");
     assert!(!held.is_finished());
     end.send(()).expect("waiting");
     assert_eq!(held.await.expect("no panic"), message);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_given_up_is_taken_back() {
     let (wire, node) = wire_to(|mut connection| async move {
         let (_request, mut respond) = connection.accept().await.expect("open").expect("a call");
@@ -127,10 +120,10 @@ async fn a_call_that_is_given_up_is_taken_back() {
     let message = Bytes::from_static(b"unwanted");
     let given_up = tokio::time::timeout(Duration::from_millis(100), wire.send(request(&message))).await;
     assert!(given_up.is_err(), "it is not answered");
-    tokio::time::timeout(DEADLINE, node).await.expect("the node hears").expect("no panic");
+    tripod_wait::within("the node to hear", node).await.expect("no panic");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_connection_whose_node_is_frozen_ends() {
     let (thaw, frozen) = oneshot::channel::<()>();
     let (wire, _node) = wire_to(|mut connection| async move {
@@ -140,7 +133,8 @@ async fn a_connection_whose_node_is_frozen_ends() {
     })
     .await;
     let message = Bytes::from_static(b"held");
-    let broken = tokio::time::timeout(DEADLINE, wire.send(request(&message))).await.expect("noticed");
-    broken.expect_err("no answer");
+    let begun = Instant::now();
+    wire.send(request(&message)).await.expect_err("no answer");
+    assert_eq!(begun.elapsed(), PING_INTERVAL + PING_TIMEOUT);
     thaw.send(()).expect("frozen");
 }

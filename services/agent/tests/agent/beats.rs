@@ -44,16 +44,16 @@ fn batches(cluster: &Cluster) -> Vec<Vec<i32>> {
 }
 
 const LONG: Duration = Duration::from_secs(20);
-/// The lease answers after 60 % of this; what is left is for a busy machine.
+/// The lease answers after 60 % of this.
 const LEASED: Duration = Duration::from_secs(5);
 /// For calls that fail.
 const SHORT: Duration = Duration::from_secs(1);
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn beats_of_several_clients_are_told_together_and_answered_with_the_verdict() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let (mut first, mut second) = (served.client().await, served.client().await);
     soon(first.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("the agent is ready");
     let (one, two) = tokio::join!(heartbeat(&mut first, 0, LONG), heartbeat(&mut second, 1, LONG));
@@ -63,11 +63,11 @@ async fn beats_of_several_clients_are_told_together_and_answered_with_the_verdic
     assert_eq!((status.beats_told, status.beats_leased, status.clients), (2, 0, 2));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_compressed_beat_is_the_same_beat() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut plain = served.client().await;
     let mut packed = served.client().await.send_compressed(CompressionEncoding::Gzip);
     heartbeat(&mut plain, 3, LONG).await.expect("alive");
@@ -79,11 +79,11 @@ async fn a_compressed_beat_is_the_same_beat() {
     assert_eq!(messages[0], messages[1]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_final_and_ends_the_lease() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let register = n::RegisterTaskRequest { incarnation: 40, source_task_id: 0 };
     soon(client.register_task(register)).await.expect("registered");
@@ -97,11 +97,11 @@ async fn a_refusal_is_final_and_ends_the_lease() {
     heartbeat(&mut client, 0, SHORT).await.expect_err("there is no lease any more");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn beats_are_answered_from_the_lease_while_the_cluster_is_away_and_told_later() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.kill();
@@ -122,11 +122,11 @@ async fn beats_are_answered_from_the_lease_while_the_cluster_is_away_and_told_la
     assert_eq!(batches(&cluster), [[0], [0], [1]]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_registration_is_the_lease_of_the_first_beat() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await.send_compressed(CompressionEncoding::Gzip);
     let register = n::RegisterTaskRequest { incarnation: 40, source_task_id: 0 };
     let registered = soon(client.register_task(register)).await.expect("registered").into_inner();
@@ -136,11 +136,11 @@ async fn a_registration_is_the_lease_of_the_first_beat() {
     heartbeat(&mut client, 1, SHORT).await.expect_err("nobody has registered as this one");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_beat_without_a_verdict_is_told_again() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     node.behave(|conduct| conduct.beats = BeatConduct::Outage(metadata::OUTAGE_NO_LEADER));
     let call = tokio::spawn(async move { heartbeat(&mut client, 0, LONG).await });
@@ -149,12 +149,12 @@ async fn a_beat_without_a_verdict_is_told_again() {
     assert_eq!(soon(call).await.expect("no panic").expect("alive"), 7);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_lease_ends_with_the_longest_outage() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
     let timing = Timing { max_outage: Duration::from_secs(8), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&node]) });
     let mut client = served.client().await;
     heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.kill();
@@ -168,12 +168,12 @@ async fn the_lease_ends_with_the_longest_outage() {
     assert!(refused.message().starts_with("no node of the cluster could serve"), "{}", refused.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_beat_whose_verdict_never_comes_is_told_again() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let timing = Timing { answer_limit: Duration::from_secs(1), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&node]) });
     let mut client = served.client().await;
     heartbeat(&mut client, 0, LONG).await.expect("alive");
     node.behave(|conduct| conduct.beats = BeatConduct::Silence);

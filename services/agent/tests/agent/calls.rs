@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tonic::codec::CompressionEncoding;
 use tonic::{Code, Request};
 use tripod_agent::{AgentConfig, Kind, Poll};
@@ -17,11 +18,11 @@ async fn increment(client: &mut Client) -> Result<String, tonic::Status> {
     Ok(String::from_utf8(value.to_vec()).expect("digits"))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_held_call_survives_its_node_and_keeps_its_stamp() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     let barrier = tokio::spawn(async move { client.barrier(n::BarrierRequest::default()).await });
     until("the call is held", || cluster.attempts("Barrier").len() == 1).await;
@@ -41,11 +42,11 @@ async fn a_held_call_survives_its_node_and_keeps_its_stamp() {
     assert_eq!(served.status().held.get(&Kind::Barrier), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_that_only_look_are_sent_again_without_a_stamp_and_polls_with_theirs() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let (mut getter, mut poller) = (served.client().await, served.client().await);
     let get = tokio::spawn(async move { getter.get_key_value(n::GetKeyValueRequest::default()).await });
     let poll = tokio::spawn(async move { poller.poll_for_error(n::PollForErrorRequest::default()).await });
@@ -68,12 +69,12 @@ async fn calls_that_only_look_are_sent_again_without_a_stamp_and_polls_with_thei
     until("nothing is held", || served.status().held.is_empty()).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_is_lost_after_execution_is_not_applied_twice() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     first.behave(|conduct| conduct.swallow = Some("IncrementKeyValue"));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     let call = tokio::spawn(async move { (increment(&mut client).await, client) });
     until("it is executed", || cluster.executions("IncrementKeyValue") == 1).await;
@@ -85,12 +86,12 @@ async fn an_answer_that_is_lost_after_execution_is_not_applied_twice() {
     assert_eq!(increment(&mut client).await.expect("answered"), "2");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_outcome_that_a_node_does_not_know_is_asked_for_again() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     node.behave(|conduct| conduct.outage = Some(metadata::OUTAGE_UNKNOWN));
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let call = tokio::spawn(async move { increment(&mut client).await });
     until("it is sent again and again", || cluster.attempts("IncrementKeyValue").len() >= 3).await;
@@ -101,11 +102,11 @@ async fn an_outcome_that_a_node_does_not_know_is_asked_for_again() {
     assert!(stamps.windows(2).all(|pair| pair[0] == pair[1]), "{stamps:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_that_is_gone_is_replaced_if_nothing_was_executed() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     increment(&mut client).await.expect("answered");
     assert_eq!(served.status().lanes, 1);
@@ -117,12 +118,12 @@ async fn a_session_that_is_gone_is_replaced_if_nothing_was_executed() {
     assert_eq!(stamps, ["1.1.1", "1.2.2", "2.1.1"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_that_is_gone_after_a_lost_answer_leaves_the_outcome_unknown() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     first.behave(|conduct| conduct.swallow = Some("IncrementKeyValue"));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     let call = tokio::spawn(async move { increment(&mut client).await });
     until("it is executed", || cluster.executions("IncrementKeyValue") == 1).await;
@@ -134,11 +135,11 @@ async fn a_session_that_is_gone_after_a_lost_answer_leaves_the_outcome_unknown()
     assert_eq!(cluster.executions("IncrementKeyValue"), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_the_cluster_recognises_outlives_its_session() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     let barrier = tokio::spawn(async move { client.barrier(n::BarrierRequest::default()).await });
     until("the call is held", || cluster.attempts("Barrier").len() == 1).await;
@@ -152,12 +153,12 @@ async fn a_call_that_the_cluster_recognises_outlives_its_session() {
     assert_eq!(stamps, ["1.1.1", "1.1.1", "2.1.1"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_its_client_gave_up_frees_its_lane() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     node.behave(|conduct| conduct.swallow = Some("IncrementKeyValue"));
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let mut given_up = client.clone();
     let call = tokio::spawn(async move { increment(&mut given_up).await });
@@ -171,11 +172,11 @@ async fn a_call_that_its_client_gave_up_frees_its_lane() {
     assert_eq!(cluster.attempts("IncrementKeyValue")[1].stamp.as_deref(), Some("1.2.2"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn lanes_are_used_again_and_as_many_as_calls_at_a_time() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     for _ in 0..20 {
         increment(&mut client).await.expect("answered");
@@ -199,11 +200,11 @@ async fn lanes_are_used_again_and_as_many_as_calls_at_a_time() {
     assert_eq!(served.status().lanes, 4);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refusal_passes_unchanged() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let request = n::TryGetKeyValueRequest { key: "ü%2F".into(), ..Default::default() };
     let refused = soon(client.try_get_key_value(request)).await.expect_err("refused");
@@ -216,11 +217,11 @@ async fn a_refusal_passes_unchanged() {
     assert_eq!(cluster.attempts("TryGetKeyValue").len(), 1, "a refusal is final");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn compressed_requests_pass_as_they_are() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await.send_compressed(CompressionEncoding::Gzip);
     let kv = n::KeyValueEntry { key: "k".into(), value: vec![b'v'; 100_000].into() };
     let request = n::InsertKeyValueRequest { kv: Some(kv), ..Default::default() };
@@ -230,41 +231,38 @@ async fn compressed_requests_pass_as_they_are() {
     assert_eq!(prost::Message::decode(attempt.message).ok(), Some(request));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_ends_when_its_client_s_time_is_over() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let mut request = Request::new(n::BarrierRequest::default());
     // Only the header: the client's own clock must not be the one that ends the call.
     request.metadata_mut().insert("grpc-timeout", "200m".parse().expect("text"));
-    let barrier = tokio::time::timeout(Duration::from_secs(20), client.barrier(request)).await;
-    let refused = barrier.expect("in time").expect_err("over");
+    let begun = Instant::now();
+    let refused = soon(client.barrier(request)).await.expect_err("over");
+    assert_eq!(begun.elapsed(), Duration::from_millis(198), "just before the client gives it up by itself");
     assert!(matches!(refused.code(), Code::DeadlineExceeded | Code::Cancelled), "{refused:?}");
     until("nothing is held", || served.status().held.is_empty()).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn polls_are_left_to_the_job_when_asked_for() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::start(AgentConfig { poll: Poll::Release, ..config(&[&node]) }).await;
+    let served = Served::start(AgentConfig { poll: Poll::Release, ..config(&[&node]) });
     let mut client = served.client().await;
     increment(&mut client).await.expect("answered");
     assert!(!cluster.attempts("IncrementKeyValue")[0].lasting);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn services_that_are_not_of_clients_are_refused() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
-    let tripod_agent::Listen::Tcp(address) = &served.place else { panic!("not a port") };
-    let mut sessions =
-        tripod_proto::tripod::v1::sessions_client::SessionsClient::connect(format!("http://{address}"))
-            .await
-            .expect("the agent listens");
+    let served = Served::of(&[&node]);
+    let mut sessions = tripod_proto::tripod::v1::sessions_client::SessionsClient::new(served.channel().await);
     let request = tripod_proto::tripod::v1::OpenSessionRequest {};
     let refused = soon(sessions.open(request)).await.expect_err("refused");
     assert_eq!(refused.code(), Code::Unimplemented);

@@ -9,14 +9,14 @@ use tripod_proto::metadata;
 use tripod_proto::xla::coordination as n;
 
 use crate::fake::{BeatConduct, Cluster, Node};
-use crate::support::{DEADLINE, Served, config, soon, until};
+use crate::support::{LONG, Served, config, soon, until};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_accepts_and_does_nothing_is_left_within_seconds() {
     let cluster = Cluster::new();
     let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     let timing = Timing { answer_limit: Duration::from_secs(1), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) });
     let mut client = served.client().await;
     let barrier = tokio::spawn(async move { client.barrier(n::BarrierRequest::default()).await });
     until("the call is held", || cluster.attempts("Barrier").len() == 1).await;
@@ -33,11 +33,11 @@ async fn a_node_that_accepts_and_does_nothing_is_left_within_seconds() {
     drop(thaw);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_announces_its_stop_is_left_before_it_goes() {
     let cluster = Cluster::new();
     let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     let get = tokio::spawn(async move { client.get_key_value(n::GetKeyValueRequest::default()).await });
     until("the call is held", || cluster.attempts("GetKeyValue").len() == 1).await;
@@ -49,11 +49,11 @@ async fn a_node_that_announces_its_stop_is_left_before_it_goes() {
     assert_eq!(served.status().outages, 0, "there was a link all the time");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_has_no_leader_is_left_for_one_that_has() {
     let cluster = Cluster::new();
     let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     until("there is a link", || served.upstream().is_some()).await;
     first.behave(|conduct| conduct.outage = Some(metadata::OUTAGE_NO_LEADER));
@@ -62,12 +62,12 @@ async fn a_node_that_has_no_leader_is_left_for_one_that_has() {
     assert_eq!(served.upstream(), Some(second.address.clone()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn members_that_were_told_are_used_when_the_configured_ones_are_gone() {
     let cluster = Cluster::new();
     let (mut first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     cluster.change(|state| state.members = vec![second.address.clone()]);
-    let served = Served::of(&[&first]).await;
+    let served = Served::of(&[&first]);
     let mut client = served.client().await;
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
     first.kill();
@@ -75,14 +75,14 @@ async fn members_that_were_told_are_used_when_the_configured_ones_are_gone() {
     assert_eq!(served.upstream(), Some(second.address.clone()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_of_removed_members_leads_to_the_present_ones_as_long_as_one_of_it_answers() {
     let cluster = Cluster::new();
     let (mut gone, mut removed) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     let (first, second) = (Node::start(&cluster, 3), Node::start(&cluster, 4));
     gone.kill();
     cluster.change(|state| state.members = vec![first.address.clone(), second.address.clone()]);
-    let served = Served::of(&[&gone, &removed]).await;
+    let served = Served::of(&[&gone, &removed]);
     let mut client = served.client().await;
     let mut holder = client.clone();
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
@@ -97,14 +97,14 @@ async fn a_list_of_removed_members_leads_to_the_present_ones_as_long_as_one_of_i
     soon(barrier).await.expect("no panic").expect("it passes");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_of_which_no_node_is_left_is_named_node_by_node() {
     let cluster = Cluster::new();
     let (mut first, mut second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     first.kill();
     second.kill();
     let timing = Timing { max_outage: Duration::from_millis(500), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) });
     let mut client = served.client().await;
     let refused =
         soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect_err("given up");
@@ -117,12 +117,12 @@ async fn a_list_of_which_no_node_is_left_is_named_node_by_node() {
     assert!(text.ends_with(&next), "{text}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_frozen_node_is_left_before_it_counts_as_one_that_cannot_serve() {
     let cluster = Cluster::new();
     let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     let timing = Timing { answer_limit: Duration::from_secs(600), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) });
     until("there is a link", || served.upstream() == Some(first.address.clone())).await;
     // It answers pings, so that only the probe can tell.
     first.behave(|conduct| conduct.beats = BeatConduct::Silence);
@@ -130,17 +130,17 @@ async fn a_frozen_node_is_left_before_it_counts_as_one_that_cannot_serve() {
     assert_eq!(served.status().outages, 0, "somebody could serve all the time");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_is_slow_as_all_are_is_kept() {
     let cluster = Cluster::new();
     let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     let timing = Timing {
         doubt_after: Duration::from_millis(50),
-        preference: DEADLINE,
-        answer_limit: DEADLINE,
+        preference: LONG,
+        answer_limit: LONG,
         ..config(&[]).timing
     };
-    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) });
     until("there is a link", || served.upstream() == Some(first.address.clone())).await;
     first.behave(|conduct| conduct.beats = BeatConduct::Late(Duration::from_millis(300)));
     let asked =
@@ -150,11 +150,11 @@ async fn a_node_that_is_slow_as_all_are_is_kept() {
     assert_eq!(served.status().outages, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_go_on_after_the_whole_cluster_was_away() {
     let cluster = Cluster::new();
     let (mut first, mut second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
-    let served = Served::of(&[&first, &second]).await;
+    let served = Served::of(&[&first, &second]);
     let mut client = served.client().await;
     let mut barrier_client = client.clone();
     let barrier = tokio::spawn(async move { barrier_client.barrier(n::BarrierRequest::default()).await });
@@ -174,12 +174,12 @@ async fn calls_go_on_after_the_whole_cluster_was_away() {
     assert_eq!((status.outage, status.outages), (None, 1));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn after_the_longest_outage_calls_are_told_plainly() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
     let timing = Timing { max_outage: Duration::from_secs(3), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&node]) });
     let mut client = served.client().await;
     let mut poller = client.clone();
     let poll = tokio::spawn(async move { poller.poll_for_error(n::PollForErrorRequest::default()).await });
@@ -201,12 +201,12 @@ async fn after_the_longest_outage_calls_are_told_plainly() {
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken again");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn where_nobody_has_a_leader_the_agent_stays_and_waits() {
     let cluster = Cluster::new();
     let (first, second) = (Node::start(&cluster, 1), Node::start(&cluster, 2));
     let timing = Timing { answer_limit: Duration::from_secs(1), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&first, &second]) });
     until("there is a link", || served.upstream() == Some(first.address.clone())).await;
     for node in [&first, &second] {
         node.behave(|conduct| conduct.beats = BeatConduct::Silence);
@@ -218,13 +218,13 @@ async fn where_nobody_has_a_leader_the_agent_stays_and_waits() {
     assert_eq!(served.status().outage, None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_agent_whose_cluster_never_was_there_says_so() {
     let cluster = Cluster::new();
     let mut node = Node::start(&cluster, 1);
     node.kill();
     let timing = Timing { max_outage: Duration::from_millis(300), ..config(&[]).timing };
-    let served = Served::start(AgentConfig { timing, ..config(&[&node]) }).await;
+    let served = Served::start(AgentConfig { timing, ..config(&[&node]) });
     let mut client = served.client().await;
     let refused = soon(client.barrier(n::BarrierRequest::default())).await.expect_err("given up");
     assert_eq!(refused.code(), Code::Unavailable);

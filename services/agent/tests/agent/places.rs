@@ -1,6 +1,6 @@
 //! Where clients find the agent, which job it is for, and how it ends.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tonic::{Code, Status};
 use tripod_agent::{Agent, AgentConfig, Error, JobSpec, Listen};
@@ -8,21 +8,24 @@ use tripod_proto::metadata;
 use tripod_proto::xla::coordination as n;
 
 use crate::fake::{Cluster, Node};
-use crate::support::{DEADLINE, Served, config, soon, until};
+use crate::support::{Client, LONG, Served, agent, config, soon, until};
 
 #[tokio::test]
 async fn a_second_agent_at_the_same_place_is_refused() {
-    let cluster = Cluster::new();
-    let node = Node::start(&cluster, 1);
     let directory = tempfile::tempdir().expect("a directory");
     let socket = Listen::Unix(directory.path().join("agent.sock"));
+    let of_place = |place: Listen| AgentConfig {
+        listen: vec![place],
+        cluster: vec!["127.0.0.1:1".into()],
+        ..config(&[])
+    };
     for place in [socket, Listen::Tcp("127.0.0.1:0".into())] {
-        let served = Served::start(AgentConfig { listen: vec![place], ..config(&[&node]) }).await;
-        let again = AgentConfig { listen: vec![served.place.clone()], ..config(&[&node]) };
-        let refused = Agent::open(again).await.expect_err("in use");
+        let first = Agent::open(of_place(place)).await.expect("opened");
+        let place = first.places().remove(0);
+        let refused = Agent::open(of_place(place.clone())).await.expect_err("in use");
         assert!(matches!(refused, Error::Listen(_)), "{refused:?}");
         let text = refused.to_string();
-        assert!(text.starts_with(&format!("cannot listen on --listen {}: ", served.place)), "{text}");
+        assert!(text.starts_with(&format!("cannot listen on --listen {place}: ")), "{text}");
         assert!(text.contains("another agent"), "{text}");
     }
 }
@@ -40,19 +43,18 @@ fn is_given_back(status: &Status) -> bool {
     false
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stop_ends_polls_and_gives_calls_back_and_the_next_agent_takes_the_place() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
-    let directory = tempfile::tempdir().expect("a directory");
-    let place = Listen::Unix(directory.path().join("agent.sock"));
+    let place = config(&[]).listen;
     let of_place = || {
-        let mut config = AgentConfig { listen: vec![place.clone()], ..config(&[&node]) };
+        let mut config = AgentConfig { listen: place.clone(), ..config(&[&node]) };
         // Nothing here has to be finished, so nothing takes as long as this.
-        config.timing.drain = DEADLINE * 10;
+        config.timing.drain = LONG * 10;
         config
     };
-    let served = Served::start(of_place()).await;
+    let served = Served::start(of_place());
     let mut client = served.client().await;
     let mut getter = client.clone();
     let mut poller = client.clone();
@@ -66,19 +68,19 @@ async fn a_stop_ends_polls_and_gives_calls_back_and_the_next_agent_takes_the_pla
     let ended = soon(get).await.expect("no panic").expect_err("ended");
     assert!(is_given_back(&ended), "{ended:?}");
 
-    let next = Served::start(of_place()).await;
+    let next = Served::start(of_place());
     // The same client connects again by itself.
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
     next.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_call_that_must_not_be_made_twice() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let mut config = config(&[&node]);
-    config.timing.drain = DEADLINE;
-    let served = Served::start(config).await;
+    config.timing.drain = LONG;
+    let served = Served::start(config);
     let (mut client, mut other) = (served.client().await, served.client().await);
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
     let get = tokio::spawn(async move { other.get_key_value(n::GetKeyValueRequest::default()).await });
@@ -96,12 +98,12 @@ async fn a_stop_waits_for_a_call_that_must_not_be_made_twice() {
     soon(stopping).await.expect("no panic");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_cannot_be_finished_before_the_stop_is_told_so() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     node.behave(|conduct| conduct.swallow = Some("InsertKeyValue"));
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let insert =
         tokio::spawn(async move { client.insert_key_value(n::InsertKeyValueRequest::default()).await });
@@ -113,12 +115,12 @@ async fn a_call_that_cannot_be_finished_before_the_stop_is_told_so() {
     assert_eq!(told.metadata().get(metadata::OUTAGE), None, "that word is for agents");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_missing_job_is_named_with_the_command_that_creates_it() {
     let cluster = Cluster::new();
     let job = cluster.change(|state| state.job.take());
     let node = Node::start(&cluster, 1);
-    let served = Served::of(&[&node]).await;
+    let served = Served::of(&[&node]);
     let mut client = served.client().await;
     let refused =
         soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect_err("missing");
@@ -126,33 +128,28 @@ async fn a_missing_job_is_named_with_the_command_that_creates_it() {
     assert!(refused.message().contains("`tripod job create train --tasks N`"), "{}", refused.message());
 
     cluster.change(|state| state.job = job);
-    loop {
-        match soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await {
-            Ok(_) => break,
-            Err(refused) => assert_eq!(refused.code(), Code::NotFound),
-        }
-    }
+    until_taken(&client, Code::NotFound).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_missing_job_is_created_if_its_size_is_known() {
     let cluster = Cluster::new();
     cluster.change(|state| state.job = None);
     let node = Node::start(&cluster, 1);
     let spec = JobSpec { tasks: 5, ..JobSpec::default() };
-    let served = Served::start(AgentConfig { spec: Some(spec), ..config(&[&node]) }).await;
+    let served = Served::start(AgentConfig { spec: Some(spec), ..config(&[&node]) });
     let mut client = served.client().await;
     soon(client.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
     let job = cluster.look(|state| state.job.clone()).expect("created");
     assert_eq!((job.name.as_str(), job.spec.map(|spec| spec.tasks)), ("train", Some(5)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_agent_of_a_job_of_another_size_does_not_go_on() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let spec = JobSpec { tasks: 9, ..JobSpec::default() };
-    let agent = Agent::open(AgentConfig { spec: Some(spec), ..config(&[&node]) }).await.expect("opened");
+    let agent = agent(AgentConfig { spec: Some(spec), ..config(&[&node]) });
     let place = agent.places().remove(0);
     let refused = soon(agent.run(std::future::pending())).await.expect_err("another job");
     assert!(matches!(refused, Error::Serve { .. }), "{refused:?}");
@@ -164,14 +161,14 @@ async fn an_agent_of_a_job_of_another_size_does_not_go_on() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_are_told_of_another_size_that_is_learned_late_and_served_when_the_job_is_right() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let spec = JobSpec { tasks: 9, ..JobSpec::default() };
     let mut config = AgentConfig { spec: Some(spec.clone()), ..config(&[&node]) };
     config.timing.refuse = Duration::ZERO;
-    let served = Served::start(config).await;
+    let served = Served::start(config);
     let mut client = served.client().await;
     let insert = n::InsertKeyValueRequest::default;
     let refused = soon(client.insert_key_value(insert())).await.expect_err("another job");
@@ -179,9 +176,22 @@ async fn clients_are_told_of_another_size_that_is_learned_late_and_served_when_t
     assert!(refused.message().starts_with("job `train` has 2 tasks, not 9"), "{}", refused.message());
 
     cluster.change(|state| state.job.as_mut().expect("a job").spec = Some(spec));
-    let deadline = Instant::now() + DEADLINE;
-    while let Err(refused) = client.insert_key_value(insert()).await {
-        assert_eq!(refused.code(), Code::FailedPrecondition);
-        assert!(Instant::now() < deadline, "the job is right now");
-    }
+    until_taken(&client, Code::FailedPrecondition).await;
+}
+
+/// Waits until a write is taken, which is refused with this code before.
+async fn until_taken(client: &Client, before: Code) {
+    let taken = || {
+        let mut client = client.clone();
+        async move {
+            match client.insert_key_value(n::InsertKeyValueRequest::default()).await {
+                Ok(taken) => Some(taken),
+                Err(refused) => {
+                    assert_eq!(refused.code(), before);
+                    None
+                }
+            }
+        }
+    };
+    tripod_wait::until_async("a write to be taken", taken).await;
 }

@@ -1,6 +1,5 @@
-//! The agent between clients and the services that nodes really have, over a state in memory.
+//! The agent between clients and the services that nodes really have, over a state in memory. One test has sockets.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +9,13 @@ use tokio::task::JoinHandle;
 use tonic::{Code, Request};
 use tripod_agent::{AgentConfig, Kind};
 use tripod_coordination::COORDINATION_KEY;
+use tripod_coordination::connection::Listener;
 use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Mishap};
 use tripod_proto::xla::coordination as n;
 use tripod_state::ids::ServiceIncarnation;
 use tripod_state::{Command, job};
 
-use crate::support::{Client, Served, config, soon, until};
+use crate::support::{Client, Served, config, lines, soon, until};
 
 const SERVICE: u64 = 7;
 
@@ -26,33 +26,49 @@ struct Cluster {
 }
 
 struct Port {
-    address: SocketAddr,
+    address: String,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
 
 impl Cluster {
-    /// With the job `train` of two tasks, which releases polls.
     async fn start() -> Self {
+        let listen = [1, 2].map(|node| {
+            let address = format!("node-{node}:7700");
+            (Listener::within(lines().listen(&address)), address)
+        });
+        Self::of(listen).await
+    }
+
+    async fn with_sockets() -> Self {
+        let listen = async || {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let address = listener.local_addr().expect("bound").to_string();
+            (Listener::Tcp(listener), address)
+        };
+        Self::of([listen().await, listen().await]).await
+    }
+
+    /// With the job `train` of two tasks, which releases polls.
+    async fn of(listen: [(Listener, String); 2]) -> Self {
         let (gateway, backend) = Gateway::in_memory();
         let spec = job::Spec { poll: job::Poll::Release, ..job::Spec::of_tasks(2) };
         let service = ServiceIncarnation(SERVICE);
         let create = job::Command::Create { name: "train".to_owned(), spec, service };
         gateway.submit(Command::Job(create)).await.expect("in memory").expect("created");
-        let ports = vec![Port::open(&gateway).await, Port::open(&gateway).await];
-        Self { backend, ports }
+        let ports = listen.map(|(listener, address)| Port::open(&gateway, listener, address));
+        Self { backend, ports: ports.into() }
     }
 
-    async fn agent(&self) -> Served {
-        let cluster = self.ports.iter().map(|port| port.address.to_string()).collect();
-        Served::start(AgentConfig { cluster, ..config(&[]) }).await
+    /// An agent's configuration for it.
+    fn config(&self) -> AgentConfig {
+        let cluster = self.ports.iter().map(|port| port.address.clone()).collect();
+        AgentConfig { cluster, ..config(&[]) }
     }
 }
 
 impl Port {
-    async fn open(gateway: &Gateway) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound");
+    fn open(gateway: &Gateway, listener: Listener, address: String) -> Self {
         // Not the job of the clients: theirs is told by the agent.
         let binding = JobBinding::Named("default".to_owned());
         let (_, job_ports) = watch::channel(tripod_native::JobPorts::default());
@@ -112,8 +128,8 @@ async fn barrier(mut client: Client, task: i32) -> Result<i64, tonic::Status> {
 
 #[tokio::test]
 async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
-    let mut cluster = Cluster::start().await;
-    let served = cluster.agent().await;
+    let mut cluster = Cluster::with_sockets().await;
+    let served = Served::with_sockets(cluster.config()).await;
     let (mut first, mut second) = (served.client().await, served.client().await);
     assert_eq!(tokio::join!(register(&mut first, 0), register(&mut second, 1)), (SERVICE, SERVICE));
     assert_eq!((heartbeat(&mut first, 0).await, heartbeat(&mut second, 1).await), (SERVICE, SERVICE));
@@ -130,10 +146,10 @@ async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
     .await;
 
     let stopped = cluster.ports.remove(0);
-    assert_eq!(served.upstream(), Some(stopped.address.to_string()));
+    assert_eq!(served.upstream(), Some(stopped.address.clone()));
     stopped.stop().await;
     assert_eq!(increment(&mut second).await, "2");
-    assert_eq!(served.upstream(), Some(cluster.ports[0].address.to_string()));
+    assert_eq!(served.upstream(), Some(cluster.ports[0].address.clone()));
     let arrived = soon(barrier(second.clone(), 1)).await.expect("it passes");
     assert_eq!(soon(waiting).await.expect("no panic").expect("it passes"), arrived);
     assert_eq!(heartbeat(&mut first, 0).await, SERVICE);
@@ -151,10 +167,10 @@ async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
     assert!(told.details().windows(COORDINATION_KEY.len()).any(|part| part == COORDINATION_KEY.as_bytes()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_node_does_not_know_is_found_out_and_not_done_twice() {
     let cluster = Cluster::start().await;
-    let served = cluster.agent().await;
+    let served = Served::start(cluster.config());
     let (mut first, mut second) = (served.client().await, served.client().await);
     tokio::join!(register(&mut first, 0), register(&mut second, 1));
     let mut proposals = 0;
@@ -172,10 +188,10 @@ async fn what_a_node_does_not_know_is_found_out_and_not_done_twice() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn after_an_agent_s_planned_stop_its_clients_hear_of_errors_by_heartbeat() {
     let cluster = Cluster::start().await;
-    let served = cluster.agent().await;
+    let served = Served::start(cluster.config());
     let (mut first, mut second) = (served.client().await, served.client().await);
     tokio::join!(register(&mut first, 0), register(&mut second, 1));
     let poll = n::PollForErrorRequest { incarnations: incarnations(), source_task_id: 0 };
@@ -186,7 +202,7 @@ async fn after_an_agent_s_planned_stop_its_clients_hear_of_errors_by_heartbeat()
     let ended = soon(poll).await.expect("no panic").expect_err("released");
     assert_eq!(ended.code(), Code::Cancelled, "every other code ends the client's process");
 
-    let next = cluster.agent().await;
+    let next = Served::start(cluster.config());
     let (mut first, mut second) = (next.client().await, next.client().await);
     assert_eq!(heartbeat(&mut first, 0).await, SERVICE, "all is well");
     let report = n::ReportErrorToServiceRequest {

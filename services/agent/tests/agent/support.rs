@@ -1,33 +1,52 @@
 //! An agent under test, and clients of it.
+//!
+//! Clients, agent and nodes are reached by lines and not by sockets, so that the clock of a test can stand still.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
 use tripod_agent::{Agent, AgentConfig, AgentStatus, Error, Listen, Poll, StatusHandle, Timing};
+use tripod_coordination::connection::Listener;
+use tripod_lines::Lines;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient;
 
 use crate::fake::Node;
 
-/// No test waits longer than this for anything.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+/// Longer than anything that a test waits for.
+pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 pub(crate) type Client = CoordinationServiceClient<Channel>;
 
 /// A running agent.
 pub(crate) struct Served {
-    pub(crate) place: Listen,
+    place: Listen,
+    has_sockets: bool,
     handle: StatusHandle,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<(), Error>>,
 }
 
+/// The lines of this test, which has a thread of its own.
+pub(crate) fn lines() -> Lines {
+    thread_local! {
+        static LINES: Lines = Lines::new();
+    }
+    LINES.with(Lines::clone)
+}
+
 /// An agent of these nodes for the job `train`, with limits that suit a test.
 pub(crate) fn config(nodes: &[&Node]) -> AgentConfig {
+    thread_local! {
+        static AGENTS: Cell<u16> = const { Cell::new(1) };
+    }
+    let port = AGENTS.replace(AGENTS.get() + 1);
     AgentConfig {
-        listen: vec![Listen::Tcp("127.0.0.1:0".into())],
+        listen: vec![Listen::Tcp(format!("agent:{port}"))],
         allow_remote: false,
         cluster: nodes.iter().map(|node| node.address.clone()).collect(),
         job: "train".into(),
@@ -35,35 +54,54 @@ pub(crate) fn config(nodes: &[&Node]) -> AgentConfig {
         poll: Poll::Hold,
         timing: Timing {
             probe_interval: Duration::from_millis(100),
-            // The first node is the one in use, however slow the machine is at the moment.
-            head_start: DEADLINE,
+            // The first node is the one in use.
+            head_start: LONG,
             drain: Duration::from_millis(300),
             ..Timing::default()
         },
     }
 }
 
+/// An agent that is reached, and reaches nodes, by lines.
+pub(crate) fn agent(config: AgentConfig) -> Agent {
+    let listener = Listener::within(lines().listen(&config.listen[0].to_string()));
+    Agent::within(config, listener, Arc::new(|node| lines().dial(node))).expect("opened")
+}
+
 impl Served {
-    pub(crate) async fn start(config: AgentConfig) -> Self {
-        let agent = Agent::open(config).await.expect("opened");
+    pub(crate) fn start(config: AgentConfig) -> Self {
+        Self::run(agent(config), false)
+    }
+
+    /// [`Self::start`] with sockets, at any free port.
+    pub(crate) async fn with_sockets(config: AgentConfig) -> Self {
+        let listen = vec![Listen::Tcp("127.0.0.1:0".into())];
+        Self::run(Agent::open(AgentConfig { listen, ..config }).await.expect("opened"), true)
+    }
+
+    fn run(agent: Agent, has_sockets: bool) -> Self {
         let (place, handle) = (agent.places().remove(0), agent.status_handle());
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(agent.run(async { drop(stopped.await) }));
-        Self { place, handle, stop, running }
+        Self { place, has_sockets, handle, stop, running }
     }
 
-    pub(crate) async fn of(nodes: &[&Node]) -> Self {
-        Self::start(config(nodes)).await
+    pub(crate) fn of(nodes: &[&Node]) -> Self {
+        Self::start(config(nodes))
+    }
+
+    /// A connection of its own.
+    pub(crate) async fn channel(&self) -> Channel {
+        if self.has_sockets {
+            let endpoint = Endpoint::from_shared(format!("http://{}", self.place)).expect("an address");
+            return endpoint.connect().await.expect("the agent listens");
+        }
+        lines().channel(&self.place.to_string()).await
     }
 
     /// A client with a connection of its own.
     pub(crate) async fn client(&self) -> Client {
-        let uri = match &self.place {
-            Listen::Tcp(address) => format!("http://{address}"),
-            Listen::Unix(path) => format!("unix://{}", path.display()),
-        };
-        let endpoint = Endpoint::from_shared(uri).expect("an address");
-        CoordinationServiceClient::new(endpoint.connect().await.expect("the agent listens"))
+        CoordinationServiceClient::new(self.channel().await)
     }
 
     pub(crate) fn status(&self) -> AgentStatus {
@@ -82,16 +120,12 @@ impl Served {
     }
 }
 
-/// The outcome of something that must not take long.
+/// The outcome of something that must come.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, future).await.expect("in time")
+    tripod_wait::within("an outcome", future).await
 }
 
 /// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    tripod_wait::until(what, || holds().then_some(())).await;
 }

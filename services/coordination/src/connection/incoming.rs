@@ -1,5 +1,6 @@
 //! Listeners, and the stream of connections that they accept.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
@@ -21,11 +23,25 @@ use crate::stop::Stopping;
 /// fails too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A bound socket.
-#[derive(Debug)]
+/// Connections that are made within the process.
+type Lines = Pin<Box<dyn Stream<Item = io::Result<DuplexStream>> + Send>>;
+
+/// A bound socket, or what stands for one.
 pub enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
+    /// For simulations, whose clock stands still while a socket is waited for.
+    Within(Mutex<Lines>),
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(listener) => listener.fmt(f),
+            Self::Unix(listener) => listener.fmt(f),
+            Self::Within(_) => f.write_str("Within"),
+        }
+    }
 }
 
 impl From<TcpListener> for Listener {
@@ -41,6 +57,12 @@ impl From<UnixListener> for Listener {
 }
 
 impl Listener {
+    /// Accepts what `lines` gives.
+    #[must_use]
+    pub fn within(lines: impl Stream<Item = io::Result<DuplexStream>> + Send + 'static) -> Self {
+        Self::Within(Mutex::new(Box::pin(lines)))
+    }
+
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Socket>> {
         match self {
             Self::Tcp(listener) => {
@@ -53,6 +75,11 @@ impl Listener {
                 let (stream, _) = ready!(listener.poll_accept(context))?;
                 Poll::Ready(Ok(Socket::Unix(stream)))
             }
+            Self::Within(lines) => match ready!(lines.lock().as_mut().poll_next(context)) {
+                Some(line) => Poll::Ready(line.map(Socket::Line)),
+                // A listener has no end.
+                None => Poll::Pending,
+            },
         }
     }
 }
@@ -62,6 +89,7 @@ impl Listener {
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Line(DuplexStream),
 }
 
 impl AsyncRead for Socket {
@@ -73,6 +101,7 @@ impl AsyncRead for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Line(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -82,6 +111,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Line(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -93,6 +123,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Line(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
@@ -100,6 +131,7 @@ impl AsyncWrite for Socket {
         match self {
             Self::Tcp(stream) => stream.is_write_vectored(),
             Self::Unix(stream) => stream.is_write_vectored(),
+            Self::Line(stream) => stream.is_write_vectored(),
         }
     }
 
@@ -107,6 +139,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Self::Line(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -114,6 +147,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Line(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

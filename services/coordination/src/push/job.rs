@@ -11,7 +11,7 @@ use tripod_state::ids::{JobId, TaskId};
 use tripod_state::task::Untold;
 use tripod_state::{Command, State, Topic, task};
 
-use super::call::{self, Told};
+use super::call::{self, Connect, Told};
 use super::message;
 use crate::names::Names;
 
@@ -34,7 +34,7 @@ struct Bell {
 }
 
 /// Tells the tasks of one job, whenever this node leads, until the job is deleted.
-pub(super) async fn tell(gateway: Gateway, job: JobId) {
+pub(super) async fn tell(gateway: Gateway, job: JobId, connect: Connect) {
     let polls = gateway.watch(Topic::Polls(job));
     let mut bell = Bell { polls, leadership: gateway.leadership() };
     let mut pause = PAUSE;
@@ -45,7 +45,7 @@ pub(super) async fn tell(gateway: Gateway, job: JobId) {
         if !leads || round.untold.is_empty() {
             pause = PAUSE;
             bell.rings().await;
-        } else if !round.tell(&gateway, job).await {
+        } else if !round.tell(&gateway, job, &connect).await {
             tokio::time::sleep(pause).await;
             pause = PAUSE_MAX.min(pause * 2);
         }
@@ -75,16 +75,16 @@ impl Round {
     }
 
     /// Calls everybody once. Whether all were told, and the cluster knows it.
-    async fn tell(self, gateway: &Gateway, job: JobId) -> bool {
+    async fn tell(self, gateway: &Gateway, job: JobId, connect: &Connect) -> bool {
         let mut left: BTreeSet<TaskId> = self.untold.iter().map(|untold| untold.listener.task).collect();
         let permits = Arc::new(Semaphore::new(CALLS_MAX));
         let mut calls = JoinSet::new();
         for Untold { listener, error, .. } in self.untold {
-            let permits = Arc::clone(&permits);
+            let (permits, connect) = (Arc::clone(&permits), connect.clone());
             let message = message::of(&error, &self.names);
             calls.spawn(async move {
                 let _permit = permits.acquire_owned().await.expect("it is never closed");
-                call::tell(listener, message).await
+                call::tell(listener, message, &connect).await
             });
         }
         while let Some(first) = calls.join_next().await {

@@ -1,4 +1,7 @@
 //! What the tests of this crate share: a service over a state in memory, and raw calls to it.
+//!
+//! It is reached by lines and not by sockets, so that the clock of a test can stand still. What is about sockets is in
+//! `serving`.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -10,29 +13,32 @@ pub(crate) mod stage;
 pub(crate) mod task;
 pub(crate) mod worker;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
+use tripod_coordination::connection::Listener;
 use tripod_coordination::{routes, serve_in_contact};
 use tripod_gateway::{Contact, ContactSwitch, Gateway, JobBinding, MemoryBackend, Options};
+use tripod_lines::Lines;
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job};
 
 /// The service incarnation of every job in the tests.
 pub(crate) const SERVICE: u64 = 7;
-/// No test waits longer than this for anything.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+/// How long clients wait that have to say so, where what they wait for comes.
+pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// A served port over a state in memory.
 pub(crate) struct Served {
     pub(crate) gateway: Gateway,
     pub(crate) backend: Arc<MemoryBackend>,
-    pub(crate) address: SocketAddr,
+    lines: Lines,
+    place: String,
     /// Whether the node is in contact with the cluster.
     pub(crate) contact: ContactSwitch,
     stop: Option<oneshot::Sender<()>>,
@@ -43,12 +49,13 @@ impl Served {
     /// Serves the job named `job`, which may not exist yet.
     pub(crate) async fn start(options: Options) -> Self {
         let (gateway, backend) = Gateway::in_memory_with(options);
-        Self::serve(gateway, backend).await
+        Self::serve(gateway, backend, &Lines::new())
     }
 
-    async fn serve(gateway: Gateway, backend: Arc<MemoryBackend>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("a bound port");
+    fn serve(gateway: Gateway, backend: Arc<MemoryBackend>, lines: &Lines) -> Self {
+        static NODES: AtomicU64 = AtomicU64::new(0);
+        let place = format!("node-{}:7700", NODES.fetch_add(1, Ordering::Relaxed));
+        let listener = Listener::within(lines.listen(&place));
         let routes = routes(&gateway, &JobBinding::Named("job".to_owned()));
         let (stop, stopped) = oneshot::channel();
         let (at_port, contact) = Contact::by_hand();
@@ -56,7 +63,7 @@ impl Served {
             let shutdown = async { drop(stopped.await) };
             serve_in_contact(listener, routes, at_port, shutdown).await.expect("serving");
         });
-        Self { gateway, backend, address, contact, stop: Some(stop), serving }
+        Self { gateway, backend, lines: lines.clone(), place, contact, stop: Some(stop), serving }
     }
 
     /// [`Self::start`], with a job of `tasks` tasks.
@@ -80,8 +87,18 @@ impl Served {
     }
 
     pub(crate) async fn connect(&self) -> Channel {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).expect("an address");
-        endpoint.connect().await.expect("a connection")
+        self.connect_as(|endpoint| endpoint).await
+    }
+
+    /// [`Self::connect`], set up in another way.
+    pub(crate) async fn connect_as(&self, set_up: impl FnOnce(Endpoint) -> Endpoint) -> Channel {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.place)).expect("an address");
+        self.lines.connect(set_up(endpoint)).await.expect("a connection")
+    }
+
+    /// A connection for a client of frames.
+    pub(crate) fn dial(&self) -> DuplexStream {
+        self.lines.dial(&self.place).expect("the port is open")
     }
 
     /// Asks the server to stop and waits until it has.
@@ -97,27 +114,23 @@ impl Served {
 
     /// The same state on another port, once this one has stopped.
     pub(crate) async fn again(self) -> Self {
-        let (gateway, backend) = (self.gateway.clone(), Arc::clone(&self.backend));
+        let (gateway, backend, lines) = (self.gateway.clone(), Arc::clone(&self.backend), self.lines.clone());
         self.end().await;
-        Self::serve(gateway, backend).await
+        Self::serve(gateway, backend, &lines)
     }
 
     /// Another port over the same state, as another node has it.
-    pub(crate) async fn beside(&self) -> Self {
-        Self::serve(self.gateway.clone(), Arc::clone(&self.backend)).await
+    pub(crate) fn beside(&self) -> Self {
+        Self::serve(self.gateway.clone(), Arc::clone(&self.backend), &self.lines)
     }
 
     /// Waits until the server has stopped.
     pub(crate) async fn end(self) {
-        tokio::time::timeout(DEADLINE, self.serving).await.expect("it ends").expect("it ends well");
+        tripod_wait::within("the end of a port", self.serving).await.expect("it ends well");
     }
 }
 
 /// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    tripod_wait::until(what, || holds().then_some(())).await;
 }

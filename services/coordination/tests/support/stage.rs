@@ -15,7 +15,7 @@ use tripod_state::{Command, task};
 
 use super::task::{Outcome, Task};
 use super::worker::Worker;
-use super::{DEADLINE, Served, until};
+use super::{Served, until};
 
 /// One job and the connection that its tasks share.
 pub(crate) struct Stage {
@@ -124,7 +124,7 @@ impl Stage {
 }
 
 impl<T: Debug> Held<T> {
-    /// The outcome of the call, which is about to end: the clients of tests wait for [`DEADLINE`] at most.
+    /// The outcome of the call, which is about to end.
     pub(crate) async fn end(self) -> Outcome<T> {
         self.0.await.expect("an answer in time")
     }
@@ -157,12 +157,9 @@ pub(crate) async fn until_refused<T, C>(mut call: impl FnMut() -> C) -> Status
 where
     C: Future<Output = Outcome<T>>,
 {
-    let deadline = tokio::time::Instant::now() + DEADLINE;
-    loop {
-        if let Err(status) = call().await {
-            return status;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "it is never refused");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let refused = tripod_wait::until_async("a refusal", || {
+        let call = call();
+        async move { call.await.err() }
+    });
+    refused.await
 }

@@ -10,7 +10,7 @@ use tonic::{Response, Status};
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as Client;
 
-use super::{DEADLINE, SERVICE};
+use super::SERVICE;
 
 /// What a call came to.
 pub(crate) type Outcome<T> = Result<T, Status>;
@@ -25,8 +25,7 @@ pub(crate) fn life(id: i32) -> u64 {
 
 /// The message of a reply, which must come in the time that a test has.
 pub(crate) async fn soon<T>(call: impl Future<Output = Outcome<Response<T>>>) -> Outcome<T> {
-    let reply = tokio::time::timeout(DEADLINE, call).await.expect("an answer in time");
-    reply.map(Response::into_inner)
+    tripod_wait::within("an answer", call).await.map(Response::into_inner)
 }
 
 /// One life of a task.

@@ -26,7 +26,7 @@ fn to_legacy<M>(message: M) -> Request<M> {
     request
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn three_dialects_are_served_on_one_connection() {
     let (stage, [task]) = Stage::connected().await;
     let worker = stage.worker(0);
@@ -55,7 +55,7 @@ async fn three_dialects_are_served_on_one_connection() {
     assert_eq!(task.get("key").await.expect("there"), "new");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_poll_is_ever_answered_ok() {
     let options = Options { hold: Duration::from_millis(50), ..Options::default() };
     let stage = Stage::with_options(plain(3), options).await;
@@ -87,7 +87,7 @@ async fn no_poll_is_ever_answered_ok() {
     refused(second.poll().await, Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_held_poll_is_not_answered_ok_when_its_job_is_deleted() {
     let (stage, [task]) = Stage::connected().await;
     let held = stage.hold(task.poll()).await;
@@ -96,7 +96,7 @@ async fn a_held_poll_is_not_answered_ok_when_its_job_is_deleted() {
     refused(held.end().await, Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_poll_that_could_not_be_repeated_is_not_answered_ok() {
     let (stage, [task]) = Stage::connected().await;
     let mut last = Request::new(pb::PollForErrorRequest {
@@ -108,14 +108,14 @@ async fn a_poll_that_could_not_be_repeated_is_not_answered_ok() {
     refused(soon(client.poll_for_error(last)).await, Code::Cancelled);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_released_poll_is_not_answered_ok() {
     let stage = Stage::set(Spec { poll: Poll::Release, ..plain(1) }).await;
     let [task] = stage.connect().await;
     refused(task.poll().await, Code::Cancelled);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_error_reported_as_cancelled_ends_the_polls_of_others_with_an_error() {
     let (stage, [first, second]) = Stage::connected().await;
     let poll = stage.hold(first.poll()).await;
@@ -126,7 +126,7 @@ async fn an_error_reported_as_cancelled_ends_the_polls_of_others_with_an_error()
     assert_eq!((error.is_reported_error, error.source_task_id), (true, 1));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_error_reported_as_cancelled_ends_the_heartbeats_of_others() {
     let stage = Stage::set(Spec { poll: Poll::Release, ..plain(2) }).await;
     let [first, second] = stage.connect().await;
@@ -135,7 +135,7 @@ async fn an_error_reported_as_cancelled_ends_the_heartbeats_of_others() {
     assert_eq!(refused(first.beat().await, Code::Aborted).message(), "stop");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_report_without_a_code_is_refused_and_the_service_goes_on() {
     let (_stage, [first, second]) = Stage::connected().await;
     refused(first.report(0, "fine").await, Code::InvalidArgument);
@@ -143,10 +143,10 @@ async fn a_report_without_a_code_is_refused_and_the_service_goes_on() {
     second.beat().await.expect("still alive");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_barrier_call_is_repeated_through_another_port() {
     let (stage, [first, second]) = Stage::connected().await;
-    let port = stage.served.beside().await;
+    let port = stage.served.beside();
     // The connection ends under the call, and the task calls again elsewhere.
     let channel = stage.served.connect().await;
     let cut = stage.hold(Task::new(&channel, first.id).arrive("b", 0, &[])).await;
@@ -158,10 +158,10 @@ async fn a_barrier_call_is_repeated_through_another_port() {
     assert_eq!(again.arrive("b", 0, &[]).await.expect("it has passed"), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_port_tells_the_same_service_incarnation() {
     let (stage, [task]) = Stage::connected().await;
-    let port = stage.served.beside().await;
+    let port = stage.served.beside();
     let elsewhere = Task::new(&port.connect().await, task.id);
     let told = [task.register().await, task.beat().await, elsewhere.register().await, elsewhere.beat().await];
     for service in told {

@@ -36,7 +36,7 @@ async fn register(stage: &Stage, workers: &[Worker]) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn test_coordinated_jobs() {
     let group = |name: &str, tasks| Group { name: name.to_owned(), tasks };
     let groups = vec![group("chief", 1), group("worker", 2)];
@@ -52,7 +52,7 @@ async fn test_coordinated_jobs() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn list_cluster_devices_tf_device() {
     let (stage, [first, second]) = pair().await;
     // Who comes first does not matter: devices stand in the order of the tasks.
@@ -62,7 +62,7 @@ async fn list_cluster_devices_tf_device() {
     assert_eq!(waiting.end().await.expect("both are here"), all);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn list_cluster_devices_devices_are_not_added_twice() {
     let (stage, [first, second]) = pair().await;
     let waiting = stage.hold(first.exchange_devices(&["a"])).await;
@@ -82,7 +82,7 @@ async fn mixed() -> (Stage, [Worker; 2]) {
     (stage, workers)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_and_non_recoverable_tasks() {
     let (stage, [recoverable, other]) = mixed().await;
     let poll = stage.hold(other.poll()).await;
@@ -95,7 +95,7 @@ async fn recoverable_and_non_recoverable_tasks() {
     assert_eq!(refused(poll.end().await, Code::NotFound).message(), "bang");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unrecoverable_task_propagates_error() {
     let (stage, [recoverable, other]) = mixed().await;
     let poll = stage.hold(recoverable.poll()).await;
@@ -103,7 +103,7 @@ async fn unrecoverable_task_propagates_error() {
     assert_eq!(refused(poll.end().await, Code::NotFound).message(), "bang");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unavailable_task_can_reconnect() {
     let stage = Stage::set(Spec { reconnect: true, ..plain(1) }).await;
     let worker = stage.worker(0);
@@ -127,14 +127,14 @@ fn states(report: &WatchJobStateResponse) -> Vec<(CoordinatedTaskState, u64)> {
 const CONNECTED: CoordinatedTaskState = CoordinatedTaskState::TaskstateConnected;
 const DISCONNECTED: CoordinatedTaskState = CoordinatedTaskState::TaskstateDisconnected;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_job_state_succeeds() {
     let (_stage, [first, second]) = pair().await;
     let report = first.watch(NOW).await.expect("a report");
     assert_eq!(states(&report), [(CONNECTED, first.life), (CONNECTED, second.life)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_job_state_returns_disconnected() {
     let (_stage, [first, second]) = pair().await;
     second.reset().await.expect("it leaves");
@@ -142,7 +142,7 @@ async fn watch_job_state_returns_disconnected() {
     assert_eq!(states(&report)[1], (DISCONNECTED, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_job_state_returns_new_incarnation() {
     let (_stage, [first, second]) = pair().await;
     second.reset().await.expect("it leaves");
@@ -152,7 +152,7 @@ async fn watch_job_state_returns_new_incarnation() {
     assert_eq!(states(&report)[1], (CONNECTED, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_job_state_blocks_until_change() {
     let (stage, [first, second]) = pair().await;
     let now = first.watch(NOW).await.expect("a report").version_number;
@@ -163,7 +163,7 @@ async fn watch_job_state_blocks_until_change() {
     assert_eq!(states(&report)[1], (DISCONNECTED, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_job_state_after_two_state_changes() {
     let (_stage, [first, second]) = pair().await;
     let old = first.watch(NOW).await.expect("a report").version_number;
@@ -174,7 +174,7 @@ async fn watch_job_state_after_two_state_changes() {
     assert_eq!(states(&report)[1], (CONNECTED, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_after_reset_error() {
     let (_stage, [first, _]) = pair().await;
     first.report(5, "boom").await.expect("accepted");
@@ -184,7 +184,7 @@ async fn connect_after_reset_error() {
     first.beat().await.expect("alive");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_after_reset_with_error_polling() {
     let (stage, [first, _]) = pair().await;
     let poll = stage.hold(first.poll()).await;
@@ -197,7 +197,7 @@ async fn connect_after_reset_with_error_polling() {
     refused(first.poll().await, Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reset_can_be_retried() {
     let options = Options { hold: std::time::Duration::from_millis(50), ..Options::default() };
     let stage = Stage::with_options(plain(1), options).await;
@@ -211,7 +211,7 @@ async fn reset_can_be_retried() {
     worker.register().await.expect("it comes back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_in_error_should_return_error() {
     let stage = Stage::set(Spec { shutdown_timeout_ms: DurationMs(60_000), ..plain(1) }).await;
     let worker = stage.worker(0);

@@ -50,14 +50,14 @@ async fn make_steps(manager: &Manager, steps: std::ops::Range<i64>) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_preemption_no_sync_point() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..3).await;
     assert_eq!(pair.cluster.served.gateway.waiting_calls(), 2, "both still listen");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn preemption_single_sync_point() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..2).await;
@@ -67,7 +67,7 @@ async fn preemption_single_sync_point() {
     assert!(!pair.first.reached_sync_point(3).await, "it is behind us");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delayed_preemption_no_sync_point_yet() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..2).await;
@@ -79,7 +79,7 @@ async fn delayed_preemption_no_sync_point_yet() {
     assert_eq!(counters, [], "nobody has begun to agree");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn preempt_slow_task() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..1).await;
@@ -91,7 +91,7 @@ async fn preempt_slow_task() {
     assert!(pair.second.reached_sync_point(3).await);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn preempt_fast_task() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..1).await;
@@ -105,7 +105,7 @@ async fn preempt_fast_task() {
     assert_eq!(refused.code(), Code::AlreadyExists);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unhealthy_task_no_sync_point() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..2).await;
@@ -119,7 +119,7 @@ async fn unhealthy_task_no_sync_point() {
     make_steps(&pair.first, 2..3).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_tasks_without_preemption() {
     let pair = Pair::start().await;
     make_steps(&pair.first, 0..2).await;
@@ -133,7 +133,7 @@ async fn shutdown_tasks_without_preemption() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_without_preemption() {
     let pair = Pair::start().await;
     pair.first.shut_down();
@@ -142,7 +142,7 @@ async fn shutdown_without_preemption() {
     healthy(pair.first.agent()).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_with_preemption() {
     let pair = Pair::start().await;
     pair.first.notify(NOW).await.expect("the first notice");

@@ -8,7 +8,7 @@ use crate::support::task::Task;
 
 // Errors and what travels with them.
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn make_coordination_error_with_empty_payload() {
     let (stage, [_]) = Stage::connected().await;
     let status = refused(stage.task(7).register().await, Code::InvalidArgument);
@@ -17,7 +17,7 @@ async fn make_coordination_error_with_empty_payload() {
     assert_eq!((mark.is_reported_error, mark.source_task_id), (false, 0));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn make_coordination_error_with_error_origin() {
     let (_stage, [_, task]) = Stage::connected().await;
     let status = refused(task.restarted().register().await, Code::Aborted);
@@ -25,7 +25,7 @@ async fn make_coordination_error_with_error_origin() {
     assert_eq!((mark.is_reported_error, mark.source_task_id), (false, 1));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn make_coordination_error_with_user_reported_error() {
     let (stage, [first, second]) = Stage::connected().await;
     let poll = stage.hold(first.poll()).await;
@@ -36,7 +36,7 @@ async fn make_coordination_error_with_user_reported_error() {
     assert_eq!((mark.is_reported_error, mark.source_task_id), (true, 1));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn make_coordination_error_with_payload() {
     let (stage, [first, second]) = Stage::connected().await;
     stage.hold(first.poll()).await;
@@ -46,7 +46,7 @@ async fn make_coordination_error_with_payload() {
     assert_eq!(report.error_payload.expect("a payload").source_task_id, 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn make_barrier_error_with_payload() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("barrier_id", 0, &[])).await;
@@ -75,14 +75,14 @@ async fn keys_below(task: &Task, directory: &str) -> Vec<String> {
     task.directory(directory).await.expect("a list").into_iter().map(|(key, _)| key).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn overwriting_insert_succeeds() {
     let (_stage, task) = store(&["key"]).await;
     task.overwrite("key", "new value").await.expect("replaced");
     assert_eq!(task.try_get("key").await.expect("there"), "new value");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn overwriting_insert_fails() {
     let (_stage, task) = store(&["key"]).await;
     let status = refused(task.insert("key", "new value").await, Code::AlreadyExists);
@@ -90,44 +90,44 @@ async fn overwriting_insert_fails() {
     assert_eq!(task.try_get("key").await.expect("there"), "key");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_existing_key() {
     let (_stage, task) = store(&["key"]).await;
     assert_eq!(task.try_get("key").await.expect("there"), "key");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_missing_key() {
     let (_stage, task) = store(&[]).await;
     refused(task.try_get("key").await, Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_prefix_no_match() {
     let (_stage, task) = store(&["/x/y"]).await;
     assert!(keys_below(&task, "/a").await.is_empty());
 }
 
 /// The key that is the prefix itself is no part of the directory.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_prefix_exact_match() {
     let (_stage, task) = store(&["a", "a/b", "a/c"]).await;
     assert_eq!(keys_below(&task, "a").await, ["a/b", "a/c"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_prefix_no_exact_match() {
     let (_stage, task) = store(&["a/b/c", "a/b/d", "x"]).await;
     assert_eq!(keys_below(&task, "a/b").await, ["a/b/c", "a/b/d"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_prefix_with_directory_format() {
     let (_stage, task) = store(&["a", "a/b", "a/b/c", "ab", "a-b"]).await;
     assert_eq!(keys_below(&task, "a/").await, ["a/b", "a/b/c"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn add_callback_and_then_key() {
     let (stage, task) = store(&[]).await;
     let waiting = stage.hold(task.get("key")).await;
@@ -135,20 +135,20 @@ async fn add_callback_and_then_key() {
     assert_eq!(waiting.end().await.expect("it came"), "value");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn add_key_then_callback() {
     let (_stage, task) = store(&["key"]).await;
     assert_eq!(task.get("key").await.expect("there"), "key");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_key() {
     let (_stage, task) = store(&["key"]).await;
     task.delete("key").await.expect("deleted");
     refused(task.try_get("key").await, Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_missing_key() {
     let (_stage, task) = store(&["key"]).await;
     task.delete("other").await.expect("nothing to do");
@@ -168,23 +168,23 @@ async fn left_after_delete(keys: &[&str], prefix: &str) -> Vec<String> {
     left
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_prefix_no_match() {
     assert_eq!(left_after_delete(&["ab/c", "b/a"], "a").await, ["ab/c", "b/a"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_prefix_exact_match() {
     assert_eq!(left_after_delete(&["a", "a/b", "a/b/c", "ab"], "a").await, ["ab"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_prefix_no_exact_match() {
     assert_eq!(left_after_delete(&["a/b", "a/b/c", "a/c"], "a/b/").await, ["a/c"]);
     assert_eq!(left_after_delete(&["a/b", "a/c", "b"], "a").await, ["b"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn callback_can_delete_key_without_deadlock() {
     let (stage, task) = store(&[]).await;
     let waiting = stage.hold(task.get("key")).await;
@@ -201,14 +201,14 @@ async fn write_when(waiter: Task, key: &'static str) -> Result<String, tonic::St
     Ok(found)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn callback_invoked_without_mutex_on_add_callback_for_key() {
     let (_stage, task) = store(&["key"]).await;
     write_when(task.clone(), "key").await.expect("there");
     assert_eq!(task.get("answer").await.expect("written"), "key");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn callback_invoked_without_mutex_on_increment_by() {
     let (stage, task) = store(&[]).await;
     let waiting = stage.hold(write_when(task.clone(), "key")).await;
@@ -217,7 +217,7 @@ async fn callback_invoked_without_mutex_on_increment_by() {
     waiting.end().await.expect("it came");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn callback_invoked_without_mutex_on_put() {
     let (stage, task) = store(&[]).await;
     let waiting = stage.hold(write_when(task.clone(), "key")).await;
@@ -226,7 +226,7 @@ async fn callback_invoked_without_mutex_on_put() {
     waiting.end().await.expect("it came");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn normalize_key() {
     let (_stage, task) = store(&["//a///b/c//", "/"]).await;
     for same in ["a/b/c", "/a/b/c", "a//b/c/", "a/b/c\0and more"] {
@@ -247,24 +247,24 @@ async fn increment(value: &str, by: i64) -> Result<String, tonic::Status> {
     Ok(sum)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn increment_by_positive_value_succeeds() {
     assert_eq!(increment("1", 41).await.expect("added"), "42");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn increment_by_negative_value_succeeds() {
     assert_eq!(increment("1", -3).await.expect("added"), "-2");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn increment_by_without_existing_value_succeeds() {
     let (_stage, task) = store(&[]).await;
     assert_eq!(task.increment("key", 5).await.expect("counted from 0"), "5");
     assert_eq!(task.try_get("key").await.expect("there"), "5");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn increment_by_with_invalid_value_fails() {
     refused(increment("invalid", 1).await, Code::FailedPrecondition);
 }

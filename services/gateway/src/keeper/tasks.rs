@@ -286,6 +286,15 @@ mod tests {
     }
 
     #[test]
+    fn a_beat_does_not_take_away_the_time_that_a_new_leader_gave() {
+        let mut scene = Scene::new();
+        scene.arm(0, 7, 3000);
+        assert_eq!(scene.heard(0, 7, 100), None);
+        assert_eq!(scene.silent(2999), silent(&[]));
+        assert_eq!(scene.silent(3000), silent(&[(0, 7)]));
+    }
+
+    #[test]
     fn silent_tasks_of_one_moment_come_together_in_order() {
         let mut scene = Scene::new();
         for task in [2, 0, 1] {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::common::{HEARTBEAT_MS, Job, alive, job, life, passed};
+use crate::common::{HEARTBEAT_MS, Job, alive, job, job_of, life, passed, spec};
 use crate::follower::Follower;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, advance, sleep, timeout};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap, Options, Outage};
 use tripod_state::ids::{DurationMs, Incarnation, TaskId};
 use tripod_state::task::Phase;
-use tripod_state::{BarrierFault, Command, Envelope, Fault, session, task};
+use tripod_state::{BarrierFault, Command, Envelope, Fault, job, session, task};
 
 const TIMEOUT: Duration = Duration::from_millis(HEARTBEAT_MS);
 /// Two ticks of the timers.
@@ -219,6 +219,32 @@ async fn a_beat_of_another_life_is_refused_and_fails_the_task() {
     assert!(matches!(job.beat(0).await.unwrap(), Err(Fault::BeatInError { .. })));
 }
 
+/// A process that was taken for dead may go on beating beside the next life of its task. It is answered, and that is all.
+#[tokio::test(start_paused = true)]
+async fn beats_of_an_earlier_life_do_not_hide_that_the_next_one_died() {
+    let (gateway, _memory) = Gateway::in_memory_with(no_grace());
+    let job = job_of(&gateway, "test", job::Spec { recoverable: true, ..spec(2) }).await;
+    job.register_all(2).await;
+    let next = Incarnation(life(1).0 + 1);
+    let again = task::Command::Register {
+        scope: job.scope,
+        task: TaskId(1),
+        incarnation: next,
+        recoverable: false,
+        protocol: task::Protocol::Xla,
+    };
+    assert_eq!(gateway.submit(Command::Task(again)).await.unwrap(), alive());
+    let start = Instant::now();
+
+    while is_connected(&job, 1).await {
+        assert_eq!(job.beat(1).await.unwrap(), alive());
+        sleep(TICKS).await;
+        assert!(start.elapsed() < 2 * TIMEOUT, "silence was not noticed");
+    }
+
+    assert!(start.elapsed() >= TIMEOUT);
+}
+
 #[tokio::test(start_paused = true)]
 async fn beats_through_a_follower_keep_a_task_alive() {
     let (leader, memory) = Gateway::in_memory();
@@ -255,9 +281,9 @@ async fn many_beats_at_once_are_all_answered() {
     job.register_all(2).await;
 
     let beats = (0..5_000).map(|number| job.beat(number % 2));
-    let replies = timeout(Duration::from_secs(30), futures::future::join_all(beats)).await;
+    let replies = tripod_wait::within("an answer to each", futures::future::join_all(beats)).await;
 
-    assert!(replies.expect("a beat was forgotten").into_iter().all(|reply| reply == Ok(alive())));
+    assert!(replies.into_iter().all(|reply| reply == Ok(alive())));
 }
 
 #[tokio::test(start_paused = true)]

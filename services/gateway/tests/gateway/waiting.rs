@@ -128,7 +128,7 @@ async fn no_wake_up_is_lost_among_many_waiters() {
         calls.spawn(async move { gateway.submit(insert).await });
     }
     let all = calls.join_all();
-    let replies = timeout(Duration::from_secs(60), all).await.expect("a waiter was not woken");
+    let replies = tripod_wait::within("every waiter to be woken", all).await;
 
     assert!(replies.iter().all(|reply| matches!(reply, Ok(Ok(_)))));
     assert_eq!(gateway.waiting_calls(), 0);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tripod_objstore::ObjectId;
 
-use crate::support::{PATIENCE, Scene};
+use crate::support::{Scene, get};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "prints figures; the machine should have nothing else to do"]
@@ -20,7 +20,7 @@ async fn bench_an_object_of_256_mib_between_two_stores() {
         source.put(object, usize::try_from(size_bytes).expect("64 bits")).await;
         let begun = Instant::now();
         target.fetch(object, source.store.address()).await;
-        let got = target.local.get(ObjectId(object), Some(PATIENCE)).await.expect("it comes");
+        let got = get(&target.local, object).await.expect("it comes");
         let seconds = begun.elapsed().as_secs_f64();
         assert_eq!(got.size_bytes(), u64::from(size_bytes));
         println!(

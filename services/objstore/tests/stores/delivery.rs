@@ -6,10 +6,11 @@ use tonic::{Code, Status};
 use tripod_objstore::ObjectId;
 use tripod_objstore::local::LocalError;
 use tripod_proto::ray::{DeallocateObjectRequest, NotifyAliasRequest, ObjChunk};
+use tripod_wait::scaled;
 
 use crate::peer::{Then, chunk, peer};
 use crate::scheduler::Mood;
-use crate::support::{PATIENCE, Scene, pattern};
+use crate::support::{LONG, Scene, get, pattern};
 
 const MIB: usize = 1 << 20;
 
@@ -70,7 +71,7 @@ fn rest(object: u64, len: usize, offset: u64) -> Vec<ObjChunk> {
 async fn a_source_that_dies_midway_is_gone_on_from_by_another() {
     let scene = Scene::new().await;
     let mut config = scene.config();
-    config.stall = Duration::from_millis(500);
+    config.stall = scaled(Duration::from_millis(500));
     let mut target = scene.store_with(config).await;
     let dying =
         peer(|request| Ok((rest(5, 4 * MIB, request.offset).into_iter().take(2).collect(), Then::Hangs)))
@@ -103,7 +104,7 @@ async fn a_source_that_breaks_off_is_asked_for_the_rest() {
 async fn a_source_that_sends_nothing_is_left_for_another() {
     let scene = Scene::new().await;
     let mut config = scene.config();
-    config.stall = Duration::from_millis(100);
+    config.stall = scaled(Duration::from_millis(100));
     let mut target = scene.store_with(config).await;
     let silent =
         peer(|request| Ok((rest(5, 3 * MIB, request.offset).into_iter().take(1).collect(), Then::Hangs)))
@@ -126,7 +127,7 @@ async fn the_rest_of_another_object_is_not_put_behind_the_beginning_of_this_one(
     crate::support::until("the first source is asked", || (!first.asked().is_empty()).then_some(())).await;
     drop(first);
     target.fetch(5, &again.address).await;
-    let got = target.local.get(ObjectId(5), Some(PATIENCE)).await.expect("it comes");
+    let got = get(&target.local, 5).await.expect("it comes");
     assert!(got.bytes().expect("mapped") == pattern(6, 3 * MIB), "two objects were mixed");
 }
 
@@ -231,7 +232,7 @@ async fn an_object_that_its_source_does_not_have_is_told_at_once_and_is_waited_f
 async fn an_object_that_does_not_come_is_given_up_and_told_and_can_be_ordered_again() {
     let scene = Scene::new().await;
     let mut config = scene.config();
-    config.patience = Duration::from_millis(200);
+    config.patience = scaled(Duration::from_millis(200));
     let mut target = scene.store_with(config).await;
     let broken = peer(|_| Ok((Vec::new(), Then::Breaks))).await;
     target.fetch(5, &broken.address).await;
@@ -287,13 +288,13 @@ async fn who_waits_for_what_is_larger_than_the_store_is_told_its_size_and_the_st
         other => panic!("{other:?}"),
     };
     target.fetch(5, source.store.address()).await;
-    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
+    told(get(&target.local, 5).await);
     scene.node.until_failed(target.id, 5, "", true).await;
     // Also who asks too late, and who asks by another name.
-    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
+    told(get(&target.local, 5).await);
     let name = NotifyAliasRequest { alias_objectid: 6, canonical_objectid: 5, objstoreid: Some(target.id.0) };
     target.client.notify_alias(name).await.expect("acknowledged");
-    let other = target.local.get(ObjectId(6), Some(PATIENCE)).await.expect_err("too large");
+    let other = get(&target.local, 6).await.expect_err("too large");
     assert!(other.to_string().contains("2097152"), "{other}");
     let info = target.info().await;
     assert_eq!((info.objectid, info.used_bytes), (Vec::<u64>::new(), 0));
@@ -310,7 +311,7 @@ async fn who_waits_for_what_is_larger_than_the_store_is_told_its_size_and_the_st
 async fn who_waits_for_what_is_at_a_place_that_is_not_reached_is_told_after_three_rounds() {
     let scene = Scene::new().await;
     let mut config = scene.config();
-    config.patience = Duration::from_millis(200);
+    config.patience = Duration::from_millis(100);
     let mut target = scene.store_with(config).await;
     let broken = peer(|_| Ok((Vec::new(), Then::Breaks))).await;
     let (here, there) = (target.store.address().to_owned(), broken.address.clone());
@@ -321,7 +322,7 @@ async fn who_waits_for_what_is_at_a_place_that_is_not_reached_is_told_after_thre
         other => panic!("{other:?}"),
     };
     let local = target.local.clone();
-    let waits = tokio::spawn(async move { local.get(ObjectId(5), Some(PATIENCE)).await });
+    let waits = tokio::spawn(async move { get(&local, 5).await });
     for round in 1..=3 {
         assert!(!waits.is_finished(), "told before round {round}");
         target.fetch(5, &there).await;
@@ -332,16 +333,15 @@ async fn who_waits_for_what_is_at_a_place_that_is_not_reached_is_told_after_thre
     let ends = scene.node.facts.lock().expect("not poisoned").failed.clone();
     assert_eq!(ends.iter().map(|end| end.told).collect::<Vec<_>>(), [false, false, true], "{ends:?}");
     // Also who asks too late.
-    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
+    told(get(&target.local, 5).await);
     // Ordered once more it is tried for as long as at first; and another place may have it.
     target.fetch(5, &there).await;
     scene.node.until("another round", |facts| (facts.failed.len() == 4).then_some(())).await;
     assert!(!scene.node.facts.lock().expect("not poisoned").failed[3].told);
     let source = scene.store().await;
     source.put(5, 100).await;
-    target.fetch(5, source.store.address()).await;
+    target.fetch_until_here(5, 100, source.store.address()).await;
     scene.node.until_ready(target.id, 5).await;
-    target.expect(5, 100).await;
 }
 
 /// All that is there is held, and stays so for a while.
@@ -351,7 +351,7 @@ async fn who_waits_for_what_there_is_no_room_for_is_told_after_three_rounds_and_
     let mut config = scene.config();
     config.capacity_bytes = MIB as u64;
     config.spill_directory = Some(scene.path("spilled"));
-    config.patience = Duration::from_millis(300);
+    config.patience = Duration::from_millis(100);
     let mut target = scene.store_with(config).await;
     target.put(4, MIB / 2).await;
     let held = target.local.get(ObjectId(4), None).await.expect("it is here");
@@ -359,13 +359,13 @@ async fn who_waits_for_what_there_is_no_room_for_is_told_after_three_rounds_and_
     let source = peer(move |request| Ok((rest(5, len, request.offset), Then::Ends))).await;
     let told = |got: Result<_, LocalError>| match got.map(drop) {
         Err(LocalError::Refused { code: Code::ResourceExhausted, text }) => {
-            let parts = ["object 5 ", "no room for 786432", "being read or written", "3 rounds of 0.3 s"];
+            let parts = ["object 5 ", "no room for 786432", "being read or written", "3 rounds of 0.1 s"];
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         }
         other => panic!("{other:?}"),
     };
     let local = target.local.clone();
-    let waits = tokio::spawn(async move { local.get(ObjectId(5), Some(PATIENCE)).await });
+    let waits = tokio::spawn(async move { get(&local, 5).await });
     for round in 1..=3 {
         assert!(!waits.is_finished(), "told before round {round}");
         target.fetch(5, &source.address).await;
@@ -378,12 +378,11 @@ async fn who_waits_for_what_there_is_no_room_for_is_told_after_three_rounds_and_
     let ends = scene.node.facts.lock().expect("not poisoned").failed.clone();
     assert_eq!(ends.iter().map(|end| end.told).collect::<Vec<_>>(), [false, false, true], "{ends:?}");
     // Also who asks too late.
-    told(target.local.get(ObjectId(5), Some(PATIENCE)).await);
+    told(get(&target.local, 5).await);
     // What is held can be written to disk afterwards.
     drop(held);
-    target.fetch(5, &source.address).await;
+    target.fetch_until_here(5, len, &source.address).await;
     scene.node.until_ready(target.id, 5).await;
-    target.expect(5, len).await;
 }
 
 /// Rounds count for one place: what is made again elsewhere has all its time.
@@ -391,7 +390,7 @@ async fn who_waits_for_what_there_is_no_room_for_is_told_after_three_rounds_and_
 async fn rounds_at_one_place_do_not_count_for_another() {
     let scene = Scene::new().await;
     let mut config = scene.config();
-    config.patience = Duration::from_millis(200);
+    config.patience = Duration::from_millis(100);
     let mut target = scene.store_with(config).await;
     let places =
         [peer(|_| Ok((Vec::new(), Then::Breaks))).await, peer(|_| Ok((Vec::new(), Then::Breaks))).await];
@@ -413,11 +412,7 @@ async fn an_object_that_is_deallocated_on_its_way_does_not_arrive() {
     crate::support::until("it is asked", || (!slow.asked().is_empty()).then_some(())).await;
     let order = DeallocateObjectRequest { canonical_objectid: 5, objstoreid: Some(target.id.0) };
     target.client.deallocate_object(order).await.expect("acknowledged");
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while target.info().await.used_bytes > 0 {
-        assert!(tokio::time::Instant::now() < deadline, "its memory stays");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    target.until_used(0).await;
     let gone = target.local.get(ObjectId(5), None).await.expect_err("deallocated");
     assert!(gone.to_string().contains("deallocated"), "{gone}");
 }
@@ -428,7 +423,7 @@ async fn a_get_that_overtakes_the_order_to_fetch_an_object_anew_waits_for_it() {
     let scene = Scene::new().await;
     let source = scene.store().await;
     let mut config = scene.config();
-    config.anew = PATIENCE;
+    config.anew = LONG;
     let mut target = scene.store_with(config).await;
     target.put(5, 100).await;
     let order = DeallocateObjectRequest { canonical_objectid: 5, objstoreid: Some(target.id.0) };

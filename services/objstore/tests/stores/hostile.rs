@@ -21,7 +21,7 @@ use tripod_proto::tripod::v1::{
 };
 
 use crate::peer::{Then, peer};
-use crate::support::{PATIENCE, Scene, Started};
+use crate::support::{Scene, Started, get};
 
 /// A connection without a library. It blocks, so it is used in threads for that.
 struct Raw {
@@ -33,7 +33,7 @@ struct Raw {
 impl Raw {
     fn open(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).expect("connected");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.set_read_timeout(Some(tripod_wait::deadline())).expect("set");
         Self { stream, read: Vec::new(), descriptors: Vec::new() }
     }
 
@@ -379,7 +379,7 @@ proptest! {
             let honest = scene.store().await;
             honest.put(5, 70_000).await;
             store.fetch(5, honest.store.address()).await;
-            let got = store.local.get(ObjectId(5), Some(PATIENCE)).await.expect("it comes").bytes().expect("mapped");
+            let got = get(&store.local, 5).await.expect("it comes").bytes().expect("mapped");
             let all: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect();
             let from_strange = got == all && chunks.iter().all(|chunk| chunk.total_size == all.len() as u64);
             assert!(from_strange || got == crate::support::pattern(5, 70_000), "{chunks:?}");

@@ -7,7 +7,7 @@ use tripod_objstore::ObjectId;
 use tripod_objstore::local::{Connection, LocalError};
 use tripod_proto::ray::DeallocateObjectRequest;
 
-use crate::support::{PATIENCE, Scene, pattern};
+use crate::support::{Scene, get, pattern};
 
 fn code<T: std::fmt::Debug>(result: Result<T, LocalError>) -> Code {
     match result.expect_err("refused") {
@@ -50,15 +50,15 @@ async fn gets_are_answered_in_the_order_in_which_objects_come() {
     let scene = Scene::new().await;
     let store = scene.store().await;
     let mut gets = tokio::task::JoinSet::new();
-    for object in 0..10_000 {
+    for object in 0..3_000 {
         let local = store.local.clone();
         gets.spawn(async move {
-            let got = local.get(ObjectId(object), Some(PATIENCE)).await.expect("it comes");
+            let got = get(&local, object).await.expect("it comes");
             (object, got.bytes().expect("inline"))
         });
     }
     let writer = Connection::open(store.store.socket(), None).await.expect("connected");
-    for object in (0..10_000).rev() {
+    for object in (0..3_000).rev() {
         writer.put(ObjectId(object), pattern(object, 16).into(), 0, None).await.expect("stored");
     }
     while let Some(got) = gets.join_next().await {
@@ -75,11 +75,9 @@ async fn many_objects_can_be_held_by_descriptor_at_a_time() {
         store.put(object, 70_000).await;
     }
     let mut gets = tokio::task::JoinSet::new();
-    for get in 0..150 {
+    for number in 0..150 {
         let local = store.local.clone();
-        gets.spawn(
-            async move { (get % 50, local.get(ObjectId(get % 50), Some(PATIENCE)).await.expect("here")) },
-        );
+        gets.spawn(async move { (number % 50, get(&local, number % 50).await.expect("here")) });
     }
     for (object, got) in gets.join_all().await {
         assert!(got.bytes().expect("mapped") == pattern(object, 70_000));
@@ -99,15 +97,7 @@ async fn an_object_stays_while_it_is_read_and_its_memory_is_free_when_it_is_drop
     assert_eq!(bytes, pattern(1, 100_000)[10..20]);
     assert!(store.info().await.used_bytes > 0);
     drop(bytes);
-    until_used(&mut store, 0).await;
-}
-
-async fn until_used(store: &mut crate::support::Started, bytes: u64) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while store.info().await.used_bytes != bytes {
-        assert!(tokio::time::Instant::now() < deadline, "{:?} are in use", store.info().await);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    store.until_used(0).await;
 }
 
 #[tokio::test]
@@ -115,7 +105,7 @@ async fn what_a_process_held_or_was_writing_ends_with_its_connection() {
     let scene = Scene::new().await;
     let mut config = scene.config();
     config.capacity_bytes = 200 << 10;
-    let mut store = scene.store_with(config).await;
+    let store = scene.store_with(config).await;
     let other = Connection::open(store.store.socket(), None).await.expect("connected");
     store.put(1, 100_000).await;
     let held = other.get(ObjectId(1), None).await.expect("here");
@@ -126,7 +116,7 @@ async fn what_a_process_held_or_was_writing_ends_with_its_connection() {
     // Everything that holds the connection.
     drop((held, draft, other));
     let used = 25 * 4096;
-    until_used(&mut store, used).await;
+    store.until_used(used).await;
     let mut again = store.local.create(ObjectId(2), 90_000).await.expect("room again");
     again.seal(0, None).await.expect("sealed");
 }
@@ -165,7 +155,7 @@ async fn a_get_that_is_dropped_is_cancelled_and_holds_nothing() {
     }
     let order = DeallocateObjectRequest { canonical_objectid: 1, objstoreid: None };
     store.client.deallocate_object(order).await.expect("acknowledged");
-    until_used(&mut store, 0).await;
+    store.until_used(0).await;
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ use tripod_proto::tripod::v1::{
     RayLineResponse, RayOrder, RayTellRequest, RayTellResponse, RayTold,
 };
 
-use crate::support::{PATIENCE, Scene, until};
+use crate::support::{Scene, until};
 
 /// A connection as a process has it.
 struct Process(UnixStream);
@@ -74,7 +74,7 @@ impl Process {
             self.0.read_exact(&mut message).await.ok()?;
             Some(T::decode(&message[..]).expect("a message"))
         };
-        tokio::time::timeout(PATIENCE, read).await.expect("in time")
+        tripod_wait::within("a message", read).await
     }
 
     async fn batch(&mut self, seq: u64) -> LocalRelayed {

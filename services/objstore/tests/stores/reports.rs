@@ -8,7 +8,7 @@ use tripod_proto::tripod::v1::heartbeat_request::Kind;
 use tripod_proto::tripod::v1::heartbeat_response::Order;
 
 use crate::scheduler::{Mood, Node};
-use crate::support::{Scene, registered};
+use crate::support::{Scene, get, registered};
 
 #[tokio::test]
 async fn a_store_registers_once_as_one_that_knows_our_fields() {
@@ -118,15 +118,12 @@ async fn given_up(scene: &Scene, give_up: impl Fn(&Node)) {
     // A report may be what brings it to light; if not, it comes too late for the old id and is dropped.
     _ = store.local.put(ObjectId(2), vec![2].into(), 0, None).await;
     let mut ids = store.store.registered();
-    let other = tokio::time::timeout(
-        crate::support::PATIENCE,
-        ids.wait_for(|id| id.is_some_and(|id| id != store.id)),
-    );
-    let other = other.await.expect("in time").expect("the store runs").expect("an id");
+    let other =
+        tripod_wait::within("another id", ids.wait_for(|id| id.is_some_and(|id| id != store.id))).await;
+    let other = other.expect("the store runs").expect("an id");
     let info = store.info().await;
     assert_eq!((info.objstoreid, info.objectid, info.used_bytes), (Some(other.0), vec![], 0));
-    let ended =
-        store.local.get(ObjectId(1), Some(crate::support::PATIENCE)).await.expect_err("connections ended");
+    let ended = get(&store.local, 1).await.expect_err("connections ended");
     assert!(matches!(ended, tripod_objstore::local::LocalError::Disconnected(_)), "{ended}");
     let local = Connection::open(store.store.socket(), None).await.expect("connected");
     assert_eq!(local.welcome().store, other);
@@ -151,7 +148,7 @@ async fn a_store_ends_when_the_scheduler_orders_it() {
     let scene = Scene::new().await;
     scene.node.facts.lock().expect("not poisoned").order = Some(Order::Die);
     let running = tripod_objstore::run(scene.config(), std::future::pending());
-    let ended = tokio::time::timeout(crate::support::PATIENCE, running).await.expect("in time");
+    let ended = tripod_wait::within("the end of the store", running).await;
     assert!(matches!(ended, Err(Error::ToldToEnd)), "{ended:?}");
 }
 

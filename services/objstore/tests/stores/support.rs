@@ -2,28 +2,23 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tonic::transport::Channel;
-use tripod_objstore::local::Connection;
+use tripod_objstore::local::{Connection, LocalError, Object};
 use tripod_objstore::{Config, ObjectId, Store, StoreId};
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_proto::ray::{ObjStoreInfoReply, ObjStoreInfoRequest, StartDeliveryRequest};
 
 use crate::scheduler::{Listening, Node};
 
-/// How long anything may take on a machine that does much else.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than any test waits, which notices by itself what does not come.
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
+
+/// For how long whoever orders an object waits before it orders it again.
+const ROUND: Duration = Duration::from_secs(1);
 
 /// Looks again and again until there is something.
 pub(crate) async fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    tripod_wait::until(what, look).await
 }
 
 /// A scheduler of one node, and directories for stores.
@@ -75,8 +70,8 @@ impl Scene {
 
 pub(crate) async fn registered(store: &Store) -> StoreId {
     let mut registered = store.registered();
-    let waited = tokio::time::timeout(PATIENCE, registered.wait_for(Option::is_some)).await;
-    waited.expect("in time").expect("the store runs").expect("an id")
+    let waited = tripod_wait::within("the registration", registered.wait_for(Option::is_some)).await;
+    waited.expect("the store runs").expect("an id")
 }
 
 pub(crate) async fn client(address: &str) -> ObjStoreClient<Channel> {
@@ -91,23 +86,57 @@ impl Started {
     }
 
     pub(crate) async fn fetch(&mut self, object: u64, from: &str) {
-        let request = StartDeliveryRequest {
-            objstore_address: from.to_owned(),
-            objectid: object,
-            objstoreid: Some(self.id.0),
-        };
+        let request = self.order(object, from);
         self.client.start_delivery(request).await.expect("acknowledged");
     }
 
     /// The object, which must come.
     pub(crate) async fn expect(&self, object: u64, len: usize) {
-        let got = self.local.get(ObjectId(object), Some(PATIENCE)).await.expect("it comes");
+        let got = get(&self.local, object).await.expect("it comes");
         assert!(got.bytes().expect("mapped") == pattern(object, len), "object {object} has other bytes");
+    }
+
+    /// Orders an object from there until it is here, as the scheduler does: on a busy machine a round may be in vain.
+    pub(crate) async fn fetch_until_here(&mut self, object: u64, len: usize, from: &str) {
+        let tried = tripod_wait::until_async(format!("object {object}"), || {
+            let (mut client, local) = (self.client.clone(), self.local.clone());
+            let order = self.order(object, from);
+            async move {
+                client.start_delivery(order).await.expect("acknowledged");
+                local.get(ObjectId(object), Some(ROUND)).await.ok()
+            }
+        });
+        drop(tried.await);
+        self.expect(object, len).await;
+    }
+
+    fn order(&self, object: u64, from: &str) -> StartDeliveryRequest {
+        StartDeliveryRequest {
+            objstore_address: from.to_owned(),
+            objectid: object,
+            objstoreid: Some(self.id.0),
+        }
+    }
+
+    pub(crate) async fn until_used(&self, bytes: u64) {
+        let used = || {
+            let mut client = self.client.clone();
+            async move {
+                let told = client.obj_store_info(ObjStoreInfoRequest::default()).await.expect("told");
+                (told.into_inner().used_bytes == bytes).then_some(())
+            }
+        };
+        tripod_wait::until_async(format!("{bytes} bytes to be in use"), used).await;
     }
 
     pub(crate) async fn info(&mut self) -> ObjStoreInfoReply {
         self.client.obj_store_info(ObjStoreInfoRequest::default()).await.expect("told").into_inner()
     }
+}
+
+/// An object, which must come, or be told not to.
+pub(crate) async fn get(local: &Connection, object: u64) -> Result<Object, LocalError> {
+    tripod_wait::within(format!("object {object}"), local.get(ObjectId(object), Some(LONG))).await
 }
 
 pub(crate) fn pattern(object: u64, len: usize) -> Vec<u8> {

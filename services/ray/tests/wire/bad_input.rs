@@ -20,7 +20,7 @@ fn success() -> Option<pb::ready_for_new_task_request::PreviousTaskInfo> {
 }
 
 /// The store tells those who wait there; here it must be forgotten, by every name, and nothing else must change.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_object_larger_than_a_store_does_not_come_there_and_stays_where_it_is() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -49,7 +49,7 @@ async fn an_object_larger_than_a_store_does_not_come_there_and_stays_where_it_is
     assert!(cluster.seen() == before, "it changed something");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whatever_ended_upstreams_process_is_refused_and_changes_nothing() {
     let cluster = Cluster::at_rest().await;
     let store = cluster.store().await;
@@ -123,7 +123,7 @@ async fn whatever_ended_upstreams_process_is_refused_and_changes_nothing() {
     drop(worker);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_that_reports_a_task_that_it_never_had_ends_nobodys_task() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -146,7 +146,7 @@ async fn a_worker_that_reports_a_task_that_it_never_had_ends_nobodys_task() {
     assert_eq!(cluster.task_info().await.num_succeeded, 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_claims_what_it_does_not_have_misleads_nobody_for_long() {
     let cluster = Cluster::start().await;
     // The liar has the lower id, so it is asked first.
@@ -178,7 +178,7 @@ async fn a_store_that_claims_what_it_does_not_have_misleads_nobody_for_long() {
     cluster.settled().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_place_in_a_session_that_was_used_for_another_call_is_answered_as_that_was() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

@@ -24,12 +24,12 @@ async fn call(cluster: &Cluster, driver: u64, name: &'static str) -> Vec<u64> {
     results
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_result_is_counted_once_while_its_handle_lives() {
     one_result(&Cluster::start().await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_result_is_counted_once_with_a_new_leader_after_every_call() {
     one_result(&Cluster::of(Kind { fails_over: true, ..Kind::default() }).await).await;
 }
@@ -49,12 +49,12 @@ async fn one_result(cluster: &Cluster) {
     assert_eq!(store.calls.next().await, Call::Deallocate(results[0]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_of_aliases_lives_and_goes_as_a_whole() {
     chain(&Cluster::start().await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_of_aliases_lives_and_goes_with_a_new_leader_after_every_call() {
     chain(&Cluster::of(Kind { fails_over: true, ..Kind::default() }).await).await;
 }
@@ -69,22 +69,15 @@ async fn chain(cluster: &Cluster) {
     let h = call(cluster, driver, "h").await[0];
     // Each task of the chain returns the result of the next, which it submits itself.
     let runs = |name: &'static str| {
+        // A new leader gives a worker of 2016 its task again: the name tells it apart.
+        let is = move |call: worker::Call| match call {
+            worker::Call::Execute(task) => task.task.expect("a task").name == name,
+            _ => false,
+        };
         let workers = &workers;
-        async move {
-            loop {
-                for worker in workers {
-                    for call in worker.calls.take() {
-                        // A new leader gives a worker of 2016 its task again: the name tells it apart.
-                        if let worker::Call::Execute(task) = call
-                            && task.task.expect("a task").name == name
-                        {
-                            return worker.id;
-                        }
-                    }
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-            }
-        }
+        tripod_wait::until(name, move || {
+            workers.iter().find(|worker| worker.calls.take().into_iter().any(is)).map(|worker| worker.id)
+        })
     };
     let runner_h = runs("h").await;
     cluster.inc(&[h]).await;
@@ -115,7 +108,7 @@ async fn chain(cluster: &Cluster) {
     assert!(more.iter().all(|call| *call == Call::Deallocate(f)), "aliases have no copies: {more:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_of_drops_is_taken_as_a_whole() {
     let cluster = Cluster::at_rest().await;
     let store = cluster.store().await;
@@ -129,7 +122,7 @@ async fn a_list_of_drops_is_taken_as_a_whole() {
     assert_eq!(cluster.counts().await, [1]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_an_object_contains_goes_with_it() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -156,7 +149,7 @@ async fn what_an_object_contains_goes_with_it() {
     assert_eq!(gone, [Call::Deallocate(outer), Call::Deallocate(x), Call::Deallocate(y)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn containers_within_containers_go_to_any_depth() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -178,7 +171,7 @@ async fn containers_within_containers_go_to_any_depth() {
     assert_eq!(store.calls.take().len(), depth + 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_said_to_be_in_an_object_that_is_gone_is_dropped_at_once() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

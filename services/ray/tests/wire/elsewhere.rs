@@ -38,7 +38,7 @@ async fn begins(worker: &Worker, operation: u64, attempt: u32) -> bool {
 /// The first worker's store is too small for the argument, or does not reach it; the other worker is busy. The task
 /// waits for that one, and nothing else does. When the other one is dead, the task goes back to the first, which is told
 /// that nobody else can do it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_whose_argument_cannot_come_to_a_store_is_left_to_the_workers_of_others() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -71,7 +71,7 @@ async fn a_task_whose_argument_cannot_come_to_a_store_is_left_to_the_workers_of_
 }
 
 /// What a leader has heard dies with it. The next one hears of it again.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_has_not_heard_of_it_has_a_task_begun_in_vain_once_more() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);

@@ -11,7 +11,7 @@ fn variable(name: &str) -> Call {
     Call::Variable(name.to_owned())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_worker_gets_every_export_in_order_before_its_first_task() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -48,7 +48,7 @@ async fn every_worker_gets_every_export_in_order_before_its_first_task() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn workers_are_killed_only_when_there_is_nothing_to_do() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

@@ -14,7 +14,7 @@ use crate::support::{Cluster, reason, submission, until, with};
 
 const SESSION: &str = "0123456789abcdef0123456789abcdef";
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_report_that_comes_while_nobody_leads_is_held_and_applied() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -32,7 +32,7 @@ async fn a_report_that_comes_while_nobody_leads_is_held_and_applied() {
     assert_eq!(cluster.availability(object), Some(Availability::Ready));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_report_that_was_lost_is_recovered_from_what_the_store_holds() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -44,7 +44,7 @@ async fn a_report_that_was_lost_is_recovered_from_what_the_store_holds() {
     until("the object is found", || cluster.availability(object) == Some(Availability::Ready)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_submission_is_accepted_once_however_often_it_is_sent() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -70,7 +70,7 @@ async fn a_submission_is_accepted_once_however_often_it_is_sent() {
     assert_eq!(cluster.counts().await, [3], "one task");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stamped_call_is_sent_again_by_the_node_itself() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -87,7 +87,7 @@ async fn a_stamped_call_is_sent_again_by_the_node_itself() {
     assert_eq!(cluster.counts().await.len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_that_is_not_known_executes_nothing() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -100,7 +100,7 @@ async fn a_session_that_is_not_known_executes_nothing() {
     assert!(cluster.counts().await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn orders_wait_for_a_peer_and_keep_their_order() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -111,13 +111,13 @@ async fn orders_wait_for_a_peer_and_keep_their_order() {
     cluster.export("one").await;
     cluster.export("two").await;
     cluster.submit(driver, "f", vec![]).await;
-    worker.listen().await;
+    worker.listen();
     assert_eq!(worker.calls.next().await, Call::Function("one".to_owned()));
     assert_eq!(worker.calls.next().await, Call::Function("two".to_owned()));
     assert_eq!(worker.executes().await, "f");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_new_leader_gives_what_the_old_one_did_not_get_through() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -129,14 +129,14 @@ async fn a_new_leader_gives_what_the_old_one_did_not_get_through() {
     }
     cluster.fail_over();
     cluster.export("four").await;
-    worker.listen().await;
+    worker.listen();
     for name in ["one", "two", "three", "four"] {
         assert_eq!(worker.calls.next().await, Call::Function(name.to_owned()));
     }
     cluster.settled().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_slow_peer_does_not_keep_the_others_waiting() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -155,7 +155,7 @@ async fn one_slow_peer_does_not_keep_the_others_waiting() {
     assert!(told[..told.len() - 1].iter().all(|call| *call == Call::Function("one".to_owned())), "{told:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_of_2016_is_given_a_doubtful_task_again_only_by_a_new_leader() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -175,7 +175,7 @@ async fn a_worker_of_2016_is_given_a_doubtful_task_again_only_by_a_new_leader() 
     assert_eq!(worker.executes().await, "f");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_of_ours_is_given_a_doubtful_task_again_at_once() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -191,7 +191,7 @@ async fn a_worker_of_ours_is_given_a_doubtful_task_again_at_once() {
     assert_eq!((task.operationid, task.attempt), (Some(0), 1), "so that it can tell");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn deliveries_and_deallocations_survive_the_leader() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -215,7 +215,7 @@ async fn deliveries_and_deallocations_survive_the_leader() {
     assert_eq!(far.calls.take().last(), Some(&StoreCall::Deallocate(gone)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_whose_worker_cannot_be_reached_goes_to_another() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -229,7 +229,7 @@ async fn a_task_whose_worker_cannot_be_reached_goes_to_another() {
     assert_eq!(other.task().await.operationid, Some(0));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_delivery_that_a_store_refuses_is_made_from_another_place() {
     let cluster = Cluster::start().await;
     let (near, one, two) = (cluster.store().await, cluster.store().await, cluster.store().await);
@@ -249,24 +249,4 @@ async fn a_delivery_that_a_store_refuses_is_made_from_another_place() {
     cluster.get(driver, object).await;
     assert_eq!(near.calls.next().await, StoreCall::Deliver { from: one.address.clone(), object });
     assert_eq!(near.calls.next().await, StoreCall::Deliver { from: two.address.clone(), object });
-}
-
-#[tokio::test]
-async fn workers_that_were_killed_are_told_so_by_the_next_leader() {
-    let cluster = Cluster::start().await;
-    let store = cluster.store().await;
-    let workers = [cluster.worker(&store, &[]).await, cluster.worker(&store, &[]).await];
-    for worker in &workers {
-        worker.calls.answer(|_| Err(tonic::Status::unavailable("not now")));
-    }
-    assert!(cluster.kill_workers().await);
-    cluster.fail_over();
-    for worker in &workers {
-        worker.calls.answer(|_| Ok(()));
-    }
-    cluster.settled().await;
-    for worker in &workers {
-        let told = worker.calls.take();
-        assert!(!told.is_empty() && told.iter().all(|call| *call == Call::Die), "{told:?}");
-    }
 }

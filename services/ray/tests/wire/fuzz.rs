@@ -15,20 +15,16 @@ use tripod_proto::ray as pb;
 use tripod_proto::tripod::v1;
 
 use crate::readme::calls;
-use crate::support::{Cluster, connect};
+use crate::support::Cluster;
 
 /// Of each call; enough to meet most mistakes in a second, and the seeds differ from run to run.
 const ROUNDS: usize = 200;
 
 /// How long a call is waited for that waits by itself: a registration without a store, and a wait.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Turns of the runtime, which the node and this test share, after which a call that was given up is served or gone.
-const TURNS: u32 = 10;
-/// How long any other call may take. None of them is given up before, or it might take effect during a later one.
-const LIMIT: Duration = Duration::from_secs(60);
 
 async fn send(cluster: &Cluster, path: &str, message: Bytes) -> Option<Result<(), Status>> {
-    let mut grpc = Grpc::new(connect(cluster.address).await);
+    let mut grpc = Grpc::new(cluster.connect().await);
     grpc.ready().await.expect("the node lives");
     let path = PathAndQuery::try_from(format!("/{path}")).expect("a path");
     let call = grpc.server_streaming(Request::new(message), path.clone(), RawCodec);
@@ -37,18 +33,15 @@ async fn send(cluster: &Cluster, path: &str, message: Bytes) -> Option<Result<()
     }
     // What a stream answers to a message comes after its headers.
     let first = async { call.await?.into_inner().message().await.map(drop) };
-    let answered = tokio::time::timeout(LIMIT, first).await;
-    Some(answered.unwrap_or_else(|_| panic!("{path} is not answered")))
+    Some(tripod_wait::within(format!("an answer of {path}"), first).await)
 }
 
 async fn check(cluster: &Cluster, path: &str, message: Vec<u8>, seed: u64) {
     let before = cluster.seen();
     let answer = send(cluster, path, message.clone().into()).await;
     if answer.is_none() {
-        // What is in the node's socket by now must not take effect during the next call.
-        for _ in 0..TURNS {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        // The clock stands still while anything can happen, so what was given up does not take effect later.
+        tokio::time::sleep(PATIENCE).await;
     }
     if let Some(Err(status)) = answer {
         let after = cluster.seen();
@@ -62,7 +55,7 @@ async fn check(cluster: &Cluster, path: &str, message: Vec<u8>, seed: u64) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn any_bytes_on_any_call_do_no_harm() {
     let cluster = Cluster::at_rest().await;
     let seed: u64 = rand::random();
@@ -77,7 +70,7 @@ async fn any_bytes_on_any_call_do_no_harm() {
     cluster.info().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn any_messages_on_any_call_do_no_harm() {
     let cluster = Cluster::at_rest().await;
     let store = cluster.store().await;
@@ -100,7 +93,7 @@ async fn any_messages_on_any_call_do_no_harm() {
     cluster.task_info().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_value_that_is_too_deep_is_refused() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

@@ -5,7 +5,7 @@ use tripod_proto::ray as pb;
 
 use crate::support::{Cluster, by_id, with};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_small_run_is_shown_as_upstream_showed_it() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -36,7 +36,7 @@ async fn a_small_run_is_shown_as_upstream_showed_it() {
     assert_eq!(graph[6].get, Some(pb::Get { objectid: waiting }));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn failures_are_shown_in_the_order_of_their_reports_and_what_runs_by_worker() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -60,7 +60,7 @@ async fn failures_are_shown_in_the_order_of_their_reports_and_what_runs_by_worke
     assert_eq!(info.num_succeeded, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_reads_may_do_without_the_leader() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

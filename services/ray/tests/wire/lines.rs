@@ -53,7 +53,7 @@ fn object(answer: &RayLineResponse) -> (u64, bool) {
     (put.objectid, batch.replayed)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn batches_of_a_stream_are_answered_in_order_and_take_effect_once() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -76,7 +76,7 @@ async fn batches_of_a_stream_are_answered_in_order_and_take_effect_once() {
     assert_eq!(cluster.counts().await.len(), 3);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_batch_that_is_refused_as_a_whole_ends_its_stream_with_the_status() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -98,7 +98,7 @@ async fn a_batch_that_is_refused_as_a_whole_ends_its_stream_with_the_status() {
     assert!(cluster.counts().await.is_empty(), "nothing behind them was looked at");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_that_serves_a_stream_has_its_orders_over_it() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -117,7 +117,7 @@ async fn a_worker_that_serves_a_stream_has_its_orders_over_it() {
     worker.die();
     cluster.export("two").await;
     cluster.export("three").await;
-    worker.listen().await;
+    worker.listen();
     assert_eq!(worker.calls.next().await, Call::Function("two".to_owned()));
     assert_eq!(worker.calls.next().await, Call::Function("three".to_owned()));
     let before = messages.load(Ordering::SeqCst);
@@ -126,7 +126,7 @@ async fn a_worker_that_serves_a_stream_has_its_orders_over_it() {
     until("the stream is used again", || messages.load(Ordering::SeqCst) > before).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn orders_go_by_the_store_of_a_worker_that_takes_them_there() {
     let cluster = Cluster::start().await;
     let mut store = cluster.store().await;
@@ -140,7 +140,7 @@ async fn orders_go_by_the_store_of_a_worker_that_takes_them_there() {
     // It says so later, and ends the stream to itself.
     let passed = worker.follow(&store);
     worker.die();
-    worker.listen().await;
+    worker.listen();
     let mut told = Vec::new();
     let names = ["two", "three", "four", "five", "six", "seven"];
     for name in names {
@@ -167,7 +167,7 @@ async fn orders_go_by_the_store_of_a_worker_that_takes_them_there() {
     assert_eq!(worker.calls.next().await, Call::Function("without the store".to_owned()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_worker_does_not_take_over_a_stream_is_given_again() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

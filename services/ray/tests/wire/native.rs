@@ -1,7 +1,5 @@
 //! Our own calls.
 
-use std::time::Duration;
-
 use tonic::Code;
 use tripod_proto::metadata;
 use tripod_proto::ray as pb;
@@ -19,7 +17,7 @@ fn wait(objectids: &[u64], at_least: u32, timeout_ms: u64) -> RayWaitRequest {
     RayWaitRequest { objectids: objectids.to_vec(), at_least, timeout_ms }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_batch_takes_effect_once_and_each_call_by_itself() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -44,7 +42,7 @@ async fn a_batch_takes_effect_once_and_each_call_by_itself() {
     assert_eq!(cluster.counts().await, [3]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_wait_ends_when_enough_can_be_had() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -66,7 +64,7 @@ async fn a_wait_ends_when_enough_can_be_had() {
     assert_eq!(unknown.code(), Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn people_see_workers_stores_and_tasks() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -83,16 +81,12 @@ async fn people_see_workers_stores_and_tasks() {
         ..Default::default()
     };
     // The leader begins to watch a store soon after it has registered.
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-    let shown = loop {
+    let shown = tripod_wait::until_async("the store's figures", || async {
         cluster.membership().heartbeat(beat.clone()).await.expect("answered");
         let shown = cluster.ray().status(RayStatusRequest {}).await.expect("answered").into_inner();
-        if shown.stores[0].used_bytes == 5 {
-            break shown;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "{shown:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
+        (shown.stores[0].used_bytes == 5).then_some(shown)
+    });
+    let shown = shown.await;
     assert_eq!((shown.tasks_queued, shown.tasks_running, shown.functions), (1, 1, 1));
     assert_eq!((shown.stores[0].state.as_str(), shown.stores[0].capacity_bytes), ("alive", 9));
     let states: Vec<_> =

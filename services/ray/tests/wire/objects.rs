@@ -6,7 +6,7 @@ use tripod_proto::ray as pb;
 use crate::support::store::Call;
 use crate::support::{Cluster, by_id, reason};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_remote_argument_is_fetched_once_and_held_meanwhile() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -29,7 +29,7 @@ async fn a_remote_argument_is_fetched_once_and_held_meanwhile() {
     assert_eq!(cluster.count(object).await, 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_gets_of_one_object_are_one_delivery() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -45,7 +45,7 @@ async fn two_gets_of_one_object_are_one_delivery() {
     assert_eq!(far.calls.take(), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_get_of_an_alias_fetches_what_it_means_and_names_it_afterwards() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -62,7 +62,7 @@ async fn the_get_of_an_alias_fetches_what_it_means_and_names_it_afterwards() {
     assert_eq!(near.calls.next().await, Call::Alias { alias, canonical: object });
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn aliases_and_values_may_be_told_in_any_order() {
     // A chain: h means g, g means f, and f has a value.
     let orders: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -87,7 +87,7 @@ async fn aliases_and_values_may_be_told_in_any_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ready_and_done_may_come_in_any_order() {
     for ready_first in [true, false] {
         let cluster = Cluster::start().await;
@@ -110,7 +110,7 @@ async fn ready_and_done_may_come_in_any_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wrong_aliases_are_refused_and_nothing_dies() {
     let cluster = Cluster::at_rest().await;
     let store = cluster.store().await;
@@ -130,13 +130,13 @@ async fn wrong_aliases_are_refused_and_nothing_dies() {
     assert_eq!(code(cluster.alias(a, third).await), Code::FailedPrecondition, "aliased already");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_streams_no_object_that_has_not_failed() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
     let driver = cluster.driver(&store).await;
     let object = cluster.put(driver).await;
-    let channel = crate::support::connect(cluster.address).await;
+    let channel = cluster.connect().await;
     let mut node = pb::obj_store_client::ObjStoreClient::new(channel);
     let asked = pb::StreamObjToRequest { objectid: object, ..Default::default() };
     let refused = node.stream_obj_to(asked).await.unwrap_err();

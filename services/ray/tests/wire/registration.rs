@@ -1,12 +1,15 @@
 //! Who registers, and what is answered to calls that cannot be executed.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
 use tonic::Code;
 use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 
-use crate::support::{Cluster, reason, submission, until, with};
+use crate::support::{Cluster, HOST, reason, submission, until, with};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_that_upstream_never_served_are_unimplemented() {
     let cluster = Cluster::start().await;
     let mut scheduler = cluster.scheduler();
@@ -15,7 +18,7 @@ async fn calls_that_upstream_never_served_are_unimplemented() {
     assert_eq!(scheduler.decrement_count(change).await.unwrap_err().code(), Code::Unimplemented);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unknown_function_is_no_error_and_changes_nothing() {
     let cluster = Cluster::at_rest().await;
     let store = cluster.store().await;
@@ -27,37 +30,35 @@ async fn an_unknown_function_is_no_error_and_changes_nothing() {
     assert_eq!(cluster.put(driver).await, 0, "no id was consumed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_without_a_store_waits_and_is_then_told_what_to_do() {
     let cluster = Cluster::start().await;
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let request = pb::RegisterWorkerRequest { node_ip_address: "10.9.8.7".into(), ..Default::default() };
     let refused = cluster.scheduler().register_worker(request).await.unwrap_err();
     assert_eq!((refused.code(), reason(&refused)), (Code::Unavailable, "no-store"));
     assert!(refused.message().contains("10.9.8.7"), "{refused}");
     assert!(refused.message().contains("tripod objstore"), "{refused}");
-    assert!(began.elapsed().as_secs() >= 3, "{:?}", began.elapsed());
+    assert_eq!(began.elapsed(), Duration::from_secs(3));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_that_is_faster_than_its_store_is_registered_when_the_store_is() {
     let cluster = Cluster::start().await;
-    let request =
-        pb::RegisterWorkerRequest { node_ip_address: cluster.host.to_string(), ..Default::default() };
+    let request = pb::RegisterWorkerRequest { node_ip_address: HOST.to_owned(), ..Default::default() };
     let mut scheduler = cluster.scheduler();
     let registering = tokio::spawn(async move { scheduler.register_worker(request).await });
     let store = cluster.store().await;
     let reply = registering.await.unwrap().expect("registered").into_inner();
     assert_eq!((reply.workerid, reply.objstoreid), (0, store.id));
-    assert_eq!(reply.worker_address, format!("{}:40000", cluster.host));
+    assert_eq!(reply.worker_address, format!("{HOST}:40000"));
     assert_eq!(reply.objstore_address, store.address);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stamped_registration_waits_for_its_store_too() {
     let cluster = Cluster::start().await;
-    let request =
-        pb::RegisterWorkerRequest { node_ip_address: cluster.host.to_string(), ..Default::default() };
+    let request = pb::RegisterWorkerRequest { node_ip_address: HOST.to_owned(), ..Default::default() };
     let session = [(metadata::RAY_SESSION, "0123456789abcdef0123456789abcdef"), (metadata::RAY_SEQ, "1")];
     let register = || {
         let (mut scheduler, request) = (cluster.scheduler(), with(request.clone(), &session));
@@ -74,25 +75,24 @@ async fn a_stamped_registration_waits_for_its_store_too() {
     assert_eq!(again.into_inner(), reply);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_explicit_store_wins_and_hosts_are_compared_as_a_whole() {
     let cluster = Cluster::start().await;
     let (first, second) = (cluster.store().await, cluster.store().await);
     for store in [&first, &second] {
         let worker = cluster.new_worker(store).await;
-        assert_eq!(worker.address, format!("{}:{}", cluster.host, 40_000 + worker.id));
+        assert_eq!(worker.address, format!("{HOST}:{}", 40_000 + worker.id));
     }
     // The beginning of an address is another host.
-    let text = cluster.host.to_string();
     let request = pb::RegisterWorkerRequest {
-        node_ip_address: text[..text.len() - 1].to_owned(),
+        node_ip_address: HOST[..HOST.len() - 1].to_owned(),
         ..Default::default()
     };
     let refused = cluster.scheduler().register_worker(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unknown_processes_are_refused() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -104,7 +104,7 @@ async fn unknown_processes_are_refused() {
     assert_eq!((refused.code(), reason(&refused)), (Code::FailedPrecondition, "driver"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_malformed_header_refuses_the_call_and_changes_nothing() {
     let cluster = Cluster::at_rest().await;
     let store = cluster.store().await;
@@ -118,7 +118,7 @@ async fn a_malformed_header_refuses_the_call_and_changes_nothing() {
     assert!(cluster.seen() == before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_job_is_the_ports_or_the_one_that_the_caller_names() {
     let cluster = Cluster::start().await;
     let request = pb::RegisterObjStoreRequest { objstore_address: "10.0.0.1:1".to_owned() };
@@ -129,7 +129,7 @@ async fn the_job_is_the_ports_or_the_one_that_the_caller_names() {
     assert_eq!(cluster.scheduler().register_obj_store(here).await.unwrap().into_inner().objstoreid, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn messages_that_are_too_large_are_refused_as_such() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

@@ -2,7 +2,7 @@
 
 use crate::support::{Cluster, by_id, holding};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn results_are_consecutive_and_held_three_times() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -17,7 +17,7 @@ async fn results_are_consecutive_and_held_three_times() {
     assert_eq!(cluster.counts().await, [3, 3, 3, 3]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_empty_argument_refers_to_object_0() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -33,7 +33,7 @@ async fn an_empty_argument_refers_to_object_0() {
     assert_eq!(task.arg, [by_id(0)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ids_inside_values_are_not_waited_for() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -46,7 +46,7 @@ async fn ids_inside_values_are_not_waited_for() {
     assert_eq!(task.arg, [holding(object)], "as it was sent");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tasks_go_out_in_their_order_to_workers_that_know_the_function() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -66,7 +66,7 @@ async fn tasks_go_out_in_their_order_to_workers_that_know_the_function() {
     assert_eq!(other.calls.take(), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_with_fewer_objects_to_fetch_goes_first() {
     let cluster = Cluster::start().await;
     let (near, far) = (cluster.store().await, cluster.store().await);
@@ -91,7 +91,7 @@ async fn a_task_with_fewer_objects_to_fetch_goes_first() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_that_says_twice_that_it_is_idle_is_idle_once() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
@@ -108,7 +108,7 @@ async fn a_worker_that_says_twice_that_it_is_idle_is_idle_once() {
     assert_eq!(worker.executes().await, "f");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_worker_is_told_which_attempt_it_is_given() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;

@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
+use tripod_wait::until_blocking;
 
-use crate::support::{Dev, end_by, kill_by, reserve_ports, stderr, tripod, wait_for};
+use crate::support::{Dev, end_by, kill_by, reserve_ports, stderr, tripod};
 
 /// A running `tripod agent`.
 struct Agent {
@@ -34,7 +35,7 @@ impl Agent {
 
     /// Waits for its end and tells the exit code.
     fn exit_code(&mut self) -> Option<i32> {
-        wait_for("the agent's end", || self.process.try_wait().expect("waited")).code()
+        until_blocking("the agent's end", || self.process.try_wait().expect("waited")).code()
     }
 }
 
@@ -66,7 +67,7 @@ fn an_agent_says_where_it_listens_creates_its_job_and_stops_when_told() {
     assert_eq!(agent.said, json!({ "listen": [address, unix], "job": "train" }));
     TcpStream::connect(&address).expect("the port is open");
     UnixStream::connect(&socket).expect("the socket is open");
-    let job = wait_for("the job", || {
+    let job = until_blocking("the job", || {
         let shown = dev.run(&["job", "show", "train", "--json"]);
         serde_json::from_slice::<Value>(&shown.stdout).ok()
     });

@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config, Consistency, Kv};
+use tripod_wait::{deadline, until_async, until_blocking};
 
-use nix::sys::signal::Signal;
-
-use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, send, stderr, tripod, wait_for};
+use crate::support::{Dev, kill_by, reserve_ports, stderr, tripod};
 
 const KEYS: usize = 3_000;
 const WRITERS: usize = 64;
@@ -23,7 +21,7 @@ const PAGE: &str = include_str!("../../../../docs/runbooks/backup-and-restore.md
 
 fn client(endpoints: &str) -> Client {
     let endpoints = endpoints.split(',').map(str::to_owned).collect();
-    Client::new(&Config { endpoints, timeout: PATIENCE }).expect("good addresses")
+    Client::new(&Config { endpoints, timeout: deadline() }).expect("good addresses")
 }
 
 fn key(number: usize) -> String {
@@ -166,7 +164,7 @@ impl<'p> Restored<'p> {
 
     /// Types a line once, when its cluster is there.
     fn run(&self, line: &str, place: &Path) -> Output {
-        wait_for("the new cluster", || {
+        until_blocking("the new cluster", || {
             let output = self.shell(line, place).output().expect("runs");
             output.status.success().then_some(output)
         })
@@ -215,10 +213,10 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
     let stop = Arc::new(AtomicBool::new(false));
     let counting = tokio::spawn(count(kv.clone(), stop.clone()));
     // What is saved is to have something of it.
-    let deadline = Instant::now() + PATIENCE;
-    while kv.get("counter", Consistency::Linearizable).await.expect("read").is_none() {
-        assert!(Instant::now() < deadline, "nothing is counted");
-    }
+    until_async("a first count", || async {
+        kv.get("counter", Consistency::Linearizable).await.expect("read")
+    })
+    .await;
     let follower = u16::try_from(dev.current_leader() % 3 + 1).expect("a small id");
     let from = dev.endpoints(follower);
     let commands = commands();
@@ -282,8 +280,8 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
 /// A node dies while it sends its state: the command says so and leaves nothing, and the next node gives all of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_dies_while_it_is_saved_leaves_no_half_file() {
-    // Far more than fits between a node and a command that is stopped.
-    const VALUES: usize = 120;
+    // Far more than fits between a node and a command that reads a MiB a second.
+    const VALUES: usize = 24;
     const VALUE_BYTES: usize = 1 << 20;
     let place = tempfile::tempdir().expect("a directory");
     let data = tempfile::tempdir().expect("a directory");
@@ -299,23 +297,21 @@ async fn a_node_that_dies_while_it_is_saved_leaves_no_half_file() {
     let file = place.path().join("b.snap");
     let one = format!("127.0.0.1:{}", dev.port + from - 1);
     let mut save = tripod();
-    save.args(["snapshot", "save", "--endpoints", &one, "--timeout", "5"]).arg(&file);
+    save.args(["snapshot", "save", "--endpoints", &one, "--timeout", "5", "--max-mib-per-s", "1"]).arg(&file);
     let save = save.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
     let written = || {
         let entries = std::fs::read_dir(place.path()).expect("readable").filter_map(Result::ok);
         entries.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum::<u64>()
     };
     let whole = u64::try_from(VALUES * VALUE_BYTES).expect("a size");
-    wait_for("the beginning of the file", || (written() > 0).then_some(()));
-    send(save.id(), Signal::SIGSTOP);
-    assert!(written() < whole, "it was stopped too late: {} bytes", written());
+    until_blocking("the beginning of the file", || (written() > 0).then_some(()));
     dev.kill(from.into());
-    send(save.id(), Signal::SIGCONT);
+    assert!(written() < whole, "the node was killed too late: {} bytes", written());
     let output = save.wait_with_output().expect("it ends");
     assert!(matches!(output.status.code(), Some(1 | 3)), "{}", stderr(&output));
     assert!(stderr(&output).contains(&format!("node {from}")), "the node is not named: {}", stderr(&output));
     assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 0, "a half file is left");
 
-    let saved = dev.json(&["snapshot", "save", &file.display().to_string(), "--json"]);
-    assert_eq!(saved["counts"]["keys"], VALUES as u64);
+    let whole = ["snapshot", "save", &file.display().to_string(), "--max-mib-per-s", "0", "--json"];
+    assert_eq!(dev.json(&whole)["counts"]["keys"], VALUES as u64);
 }

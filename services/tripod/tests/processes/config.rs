@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Output;
 
 use tripod_chaos::cluster::NodeProcess;
+use tripod_wait::until_blocking;
 
-use crate::support::{reserve_ports, stderr, tripod, wait_for};
+use crate::support::{reserve_ports, stderr, tripod};
 
 /// What remains of a start that is refused.
 fn refused(file: &Path) -> Output {
@@ -35,7 +36,7 @@ fn a_node_started_from_a_file_serves_and_flags_win() {
     let log = folder.path().join("log");
     let mut node = NodeProcess::spawn("node 1", command, &log).expect("it starts");
 
-    let job = wait_for("job default", || {
+    let job = until_blocking("job default", || {
         assert!(node.is_running(), "{}", node.log_tail());
         let show = ["job", "show", "default", "--json", "--timeout", "1", "--endpoints", &address(0)];
         let output = tripod().args(show).output().expect("runs");

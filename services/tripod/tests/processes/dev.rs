@@ -1,9 +1,9 @@
 //! `tripod dev` and the data commands, with real processes.
 
-use std::time::{Duration, Instant};
-
-use crate::support::{Dev, PATIENCE, is_alive, pid, reserve_ports, stderr, tripod, wait_for};
 use serde_json::{Value, json};
+use tripod_wait::until_blocking;
+
+use crate::support::{Dev, is_alive, pid, reserve_ports, stderr, tripod};
 
 #[test]
 fn a_cluster_starts_serves_every_command_and_ends() {
@@ -11,7 +11,7 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     let ports = reserve_ports();
     let dev = Dev::start(&ports, data.path(), &["--tasks", "2"]);
 
-    let status = wait_for("nodes that are all well", || {
+    let status = until_blocking("nodes that are all well", || {
         let status = dev.json(&["status", "-o", "json"]);
         let well = |node: &Value| node["state"] == "ok";
         status["nodes"].as_array().expect("nodes").iter().all(well).then_some(status)
@@ -68,27 +68,14 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     assert_eq!(dev.json(&["kv", "delete", "k1", "--json"]), json!({ "deleted": 1 }));
 
     dev.text(&["job", "delete", "train", "--yes"]);
-    wait_for("the job's port to close", || {
+    until_blocking("the job's port to close", || {
         std::net::TcpStream::connect(&addresses[0]).is_err().then_some(())
     });
     dev.end();
 }
 
-/// Asks until an answer takes less than two seconds. One that waits for a node that is gone takes as long every
-/// time; one that does not may be slow on a busy machine.
-fn in_time<T>(ask: impl Fn() -> T) -> T {
-    for _ in 0..10 {
-        let asked = Instant::now();
-        let answer = ask();
-        if asked.elapsed() < Duration::from_secs(2) {
-            return answer;
-        }
-    }
-    panic!("ten answers took two seconds each, or longer");
-}
-
 #[test]
-fn a_killed_leader_is_replaced_and_status_answers_in_time() {
+fn a_killed_leader_is_replaced_and_status_answers_with_and_without_a_majority() {
     let data = tempfile::tempdir().expect("a directory");
     let ports = reserve_ports();
     let dev = Dev::start(&ports, data.path(), &[]);
@@ -96,19 +83,17 @@ fn a_killed_leader_is_replaced_and_status_answers_in_time() {
     let dead = dev.current_leader();
     dev.kill(dead);
 
-    let killed = Instant::now();
     dev.text(&["kv", "put", "after", "2"]);
-    assert!(killed.elapsed() < Duration::from_secs(10), "writes came back after {:?}", killed.elapsed());
     assert_eq!(dev.text(&["kv", "get", "before"]), "1");
 
-    let status = in_time(|| dev.json(&["status", "--json"]));
+    let status = dev.json(&["status", "--json"]);
     let gone = status["nodes"].as_array().expect("nodes").iter().find(|node| node["id"] == dead);
     assert_eq!(gone.expect("still listed")["state"], "unreachable");
 
-    // Without a majority there is no leader, and status says so in time.
+    // Without a majority there is no leader, and status answers still; how soon, is tested beside it.
     let second = dev.current_leader();
     dev.kill(second);
-    let output = in_time(|| dev.run(&["status", "--json"]));
+    let output = dev.run(&["status", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let output = dev.run(&["kv", "get", "before", "--timeout", "1"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
@@ -147,7 +132,7 @@ fn a_killed_node_comes_back_with_restart_and_leadership_moves_on_request() {
     let ports = reserve_ports();
     let mut dev = Dev::start(&ports, data.path(), &["--restart"]);
     // On a busy machine an heir may not take over in time, and everything stays as it was.
-    let old = wait_for("a transfer", || {
+    let old = until_blocking("a transfer", || {
         let old = dev.current_leader();
         let to = old % 3 + 1;
         let moved = dev.run(&["leader", "transfer", "--to", &to.to_string(), "--json"]);
@@ -161,7 +146,7 @@ fn a_killed_node_comes_back_with_restart_and_leadership_moves_on_request() {
     let place = usize::try_from(old - 1).expect("a small id");
     assert_ne!(pid(&line), dev.nodes[place]);
     dev.nodes[place] = pid(&line);
-    wait_for("the node to be back", || {
+    until_blocking("the node to be back", || {
         let status = dev.json(&["status", "--json"]);
         (status["nodes"][place]["state"] == "ok").then_some(())
     });
@@ -175,9 +160,7 @@ fn nodes_end_with_their_parent_even_when_it_is_killed() {
     let dev = Dev::start(&ports, data.path(), &[]);
     let nodes = dev.kill_parent();
     assert_eq!(nodes.len(), 3);
-    let begun = Instant::now();
-    wait_for("the nodes to end", || nodes.iter().all(|pid| !is_alive(*pid)).then_some(()));
-    assert!(begun.elapsed() < PATIENCE);
+    until_blocking("the nodes to end", || nodes.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
 
 #[test]

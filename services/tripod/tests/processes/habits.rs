@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use nix::pty::openpty;
+use tripod_wait::until_blocking;
 
-use crate::support::{Dev, reserve_ports, stderr, tripod, wait_for};
+use crate::support::{Dev, reserve_ports, stderr, tripod};
 
 /// What a command says and how it ends that is typed on a terminal, with what is typed then.
 fn on_a_terminal(dev: &Dev, arguments: &[&str], answer: &str) -> (Option<i32>, String) {
@@ -37,7 +38,7 @@ fn on_a_terminal(dev: &Dev, arguments: &[&str], answer: &str) -> (Option<i32>, S
             keyboard.write_all(answer.as_bytes()).expect("typed");
         }
     }
-    let status = wait_for("the end of the command", || process.try_wait().expect("waited"));
+    let status = until_blocking("the end of the command", || process.try_wait().expect("waited"));
     (status.code(), String::from_utf8_lossy(&told).into_owned())
 }
 
@@ -61,7 +62,7 @@ fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
     refused(&["recover", "d", "--save", "f", "--accept-loss"], "give up acknowledged writes");
     // Both that would be left have to answer soon, also below.
     let plans = || dev.run(&["member", "remove", "3", "--plan"]).status.success();
-    wait_for("a plan", || plans().then_some(()));
+    until_blocking("a plan", || plans().then_some(()));
     let members = dev.json(&["member", "list", "--json"]);
     assert_eq!(members["votes"]["voters"].as_array().map(Vec::len), Some(3), "{members}");
 
@@ -70,7 +71,7 @@ fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
     assert!(told.contains("About to delete job `train` and everything in it.") && there(), "{told}");
     let (code, told) = on_a_terminal(&dev, &["job", "delete", "train"], "yes\n");
     assert!(code == Some(0) && !there(), "{told}");
-    wait_for("votes that are told first", || {
+    until_blocking("votes that are told first", || {
         let (code, told) = on_a_terminal(&dev, &["member", "remove", "3"], "\n");
         (code == Some(2) && told.contains("before  ") && told.contains("after   ")).then_some(())
     });

@@ -3,8 +3,9 @@
 use std::net::{TcpListener, TcpStream};
 
 use serde_json::{Value, json};
+use tripod_wait::until_blocking;
 
-use crate::support::{Dev, reserve_ports, stderr, wait_for};
+use crate::support::{Dev, reserve_ports, stderr};
 
 #[test]
 fn a_job_port_that_is_taken_is_told_left_out_and_opened_when_it_is_free() {
@@ -37,7 +38,7 @@ fn a_job_port_that_is_taken_is_told_left_out_and_opened_when_it_is_free() {
     assert!(wrong[0].starts_with(&format!("node 1 cannot open {}", address(300))), "{table}");
 
     drop(foreign);
-    let shown = wait_for("node 1 to open the port", || {
+    let shown = until_blocking("node 1 to open the port", || {
         let shown = dev.json(&["job", "show", "train", "--json"]);
         (shown["addresses"].as_array()?.len() == 3).then_some(shown)
     });

@@ -6,8 +6,9 @@ use std::process::{Child, Output};
 
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
+use tripod_wait::until_blocking;
 
-use crate::support::{kill_by, reserve_ports, stderr, tripod, wait_for};
+use crate::support::{kill_by, reserve_ports, stderr, tripod};
 
 /// Where nobody listens: the nodes here listen on IPv4 only.
 const UNREACHED: &str = "[::1]";
@@ -67,7 +68,7 @@ impl<'a> Site<'a> {
 
     /// Looks at `member list` until `look` finds something there.
     fn members_until<T>(&self, what: &str, look: impl Fn(&Value) -> Option<T>) -> T {
-        wait_for(what, || {
+        until_blocking(what, || {
             let output = self.run(&["member", "list", "-o", "json"]);
             look(&serde_json::from_slice(&output.stdout).ok()?)
         })
@@ -90,7 +91,7 @@ impl<'a> Site<'a> {
     /// Waits until the node has ended by itself, and gives its last words.
     fn last_words(&mut self, node: usize) -> String {
         let (child, log) = &mut self.nodes[node];
-        let status = wait_for("the end of a removed node", || child.try_wait().expect("waited"));
+        let status = until_blocking("the end of a removed node", || child.try_wait().expect("waited"));
         assert_eq!(status.code(), Some(1));
         let log = std::fs::read_to_string(log).expect("a log");
         log.lines().last().expect("a line").to_owned()
@@ -128,7 +129,7 @@ fn a_node_that_nothing_ever_reached_is_told_that_it_was_removed() {
     let down = site.join(2, "down", &[&join]);
     let second = site.id(2);
     assert_ne!(first, second);
-    wait_for("an identity", || place.path().join("down").join("identity.json").exists().then_some(()));
+    until_blocking("an identity", || place.path().join("down").join("identity.json").exists().then_some(()));
     let (child, _) = &mut site.nodes[down];
     kill_by(child.id());
     child.wait().expect("waited");

@@ -10,8 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config};
+use tripod_wait::until_blocking;
 
-use crate::support::{end_by, kill_by, reserve_ports, tripod, wait_for};
+use crate::support::{end_by, kill_by, reserve_ports, tripod};
 
 const UPGRADE: &str = include_str!("../../../../docs/runbooks/rolling-upgrade.md");
 const DOWNGRADE: &str = include_str!("../../../../docs/runbooks/downgrade.md");
@@ -100,7 +101,7 @@ impl<'a> Nodes<'a> {
     fn end(&mut self, node: u16) {
         let mut server = self.servers[usize::from(node - 1)].take().expect("it runs");
         end_by(server.id());
-        let status = wait_for("a node's end", || server.try_wait().expect("waited"));
+        let status = until_blocking("a node's end", || server.try_wait().expect("waited"));
         assert!(status.success(), "node {node} ended with {status}");
     }
 
@@ -110,12 +111,12 @@ impl<'a> Nodes<'a> {
 
     /// Types a line until a leader takes it: one that is new may not know enough yet.
     fn run_until_taken(&self, line: &str) {
-        wait_for("a leader that takes it", || self.run(line).status.success().then_some(()));
+        until_blocking("a leader that takes it", || self.run(line).status.success().then_some(()));
     }
 
     /// Types a line until what it prints is so.
     fn until(&self, line: &str, what: &str, is_so: impl Fn(&Value) -> bool) {
-        wait_for(what, || {
+        until_blocking(what, || {
             let output = self.run(line);
             let told = serde_json::from_slice(&output.stdout).ok()?;
             (output.status.success() && is_so(&told)).then_some(())

@@ -16,6 +16,4 @@ mod schemas;
 mod start;
 mod status;
 mod support;
-#[path = "../common/waiting.rs"]
-mod waiting;
 mod why;

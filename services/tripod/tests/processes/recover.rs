@@ -7,8 +7,9 @@ use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
+use tripod_wait::until_blocking;
 
-use crate::support::{Dev, kill_by, reserve_ports, stderr, tripod, wait_for};
+use crate::support::{Dev, kill_by, reserve_ports, stderr, tripod};
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/lost-quorum.md");
 
@@ -54,7 +55,7 @@ fn the_doctor_reads_what_a_killed_node_left_and_changes_nothing() {
     let place = data(root.path(), node);
     refused(&dev, &["doctor", &text(&place)], "T5301 doctor-running");
     dev.kill(node);
-    wait_for("the lock of a dead node to go", || {
+    until_blocking("the lock of a dead node to go", || {
         dev.run(&["doctor", &text(&place)]).status.success().then_some(())
     });
 
@@ -143,7 +144,7 @@ fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
     let (behind, other) = (leader % 3 + 1, (leader + 1) % 3 + 1);
     refused(&dev, &["recover", &place(behind), "--save", &file], "T5301 doctor-running");
     dev.kill(behind);
-    wait_for("the lock of a dead node to go", || {
+    until_blocking("the lock of a dead node to go", || {
         dev.run(&["doctor", &place(behind)]).status.success().then_some(())
     });
     refused(&dev, &["recover", &place(behind), "--save", &file], "T5401 recover-quorum");
@@ -154,7 +155,7 @@ fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
     saved_without_a_leader(&dev);
     refused(&dev, &["recover", &place(behind), "--save", &file], "T5402 recover-behind");
     dev.kill(leader);
-    wait_for("the lock of a dead node to go", || {
+    until_blocking("the lock of a dead node to go", || {
         dev.run(&["doctor", &place(leader)]).status.success().then_some(())
     });
     assert_eq!(fs::read_dir(out.path()).expect("readable").count(), 0, "no refusal left a file");
@@ -182,7 +183,7 @@ fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
     let id = restored["cluster_id"].as_str().expect("an id");
     let alone = Alone::start(&new_ports, &new, id);
     for key in (0..10).flat_map(|number| [format!("early-{number}"), format!("late-{number}")]) {
-        let value = wait_for("a key in the new cluster", || {
+        let value = until_blocking("a key in the new cluster", || {
             let output = alone.run(&["kv", "get", &key]);
             output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
         });

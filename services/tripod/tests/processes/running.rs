@@ -6,8 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
 use nix::sys::signal::Signal;
+use tripod_wait::{deadline, until_blocking};
 
-use crate::support::{Dev, PATIENCE, kill_by, send, tripod, wait_for};
+use crate::support::{Dev, kill_by, send, tripod};
 
 /// A `tripod run` that is told where the cluster is.
 pub(crate) fn run(dev: &Dev, flags: &[&str]) -> Command {
@@ -44,7 +45,7 @@ impl Running {
 
     /// The next line that the program prints.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("the program goes on printing")
+        self.lines.recv_timeout(deadline()).expect("the program goes on printing")
     }
 
     /// The agent that runs now.
@@ -67,7 +68,7 @@ impl Running {
 
     /// Waits for its end and tells the exit code.
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        wait_for("the end of run", || self.process.try_wait().expect("waited")).code()
+        until_blocking("the end of run", || self.process.try_wait().expect("waited")).code()
     }
 
     /// What it has told besides, once it has ended.

@@ -2,6 +2,7 @@
 
 mod again;
 mod failures;
+mod gate;
 mod heard;
 mod level;
 mod linear_algebra;
@@ -15,14 +16,12 @@ mod stores;
 mod unreachable;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tripod_worker::{Config, Driver, GetError, Task, Worker, demo};
 
 use crate::schemas;
-use crate::support::{PATIENCE, stderr};
-use site::{Machine, Site, add, number, one, was_begun_before};
+use site::{Site, add, number, one};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_run_and_their_results_are_read() {
@@ -62,10 +61,6 @@ async fn tasks_run_and_their_results_are_read() {
     let told = "argument 0 of function tripod.echo was produced by failed tripod.panic: panicked: on purpose";
     assert_eq!(error.text, told);
 
-    let unknown =
-        tokio::time::timeout(Duration::from_secs(1), driver.submit(&Task::of("nobody.knows"))).await;
-    assert!(unknown.is_err(), "it waits for a worker that has the function");
-
     for command in ["status", "tasks", "graph"] {
         schemas::check(&format!("ray {command}"), &site.dev.json(&["ray", command, "--json"]));
     }
@@ -75,54 +70,6 @@ async fn tasks_run_and_their_results_are_read() {
     assert_eq!((&status["tasks"]["queued"], &status["tasks"]["running"]), (&0.into(), &0.into()), "{status}");
     drop((driver, far));
     site.dev.end();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_task_is_lost_or_run_again_when_leaders_are_killed() {
-    let data = tempfile::tempdir().expect("a directory");
-    let mut site = Site::start(data.path(), 1, 2);
-    let driver = site.driver(0).await;
-    let mut sums = Vec::new();
-    for round in 0..3 {
-        let mut objects = Vec::new();
-        for number in 0..100 {
-            let task = Task::of("tripod.add").arg(&number).unwrap().arg(&round).unwrap();
-            objects.push(one(&driver, task).await);
-            if number == 50 {
-                site.dev.kill_leader();
-            }
-        }
-        let sum = objects.iter().fold(Task::of("tripod.sum"), Task::object);
-        sums.push(one(&driver, sum).await);
-    }
-    for (round, sum) in sums.iter().enumerate() {
-        let round = i64::try_from(round).expect("small");
-        assert_eq!(number(&driver, sum).await, (0..100).sum::<i64>() + 100 * round);
-    }
-    let tasks = site.tasks();
-    // One that was given back before it began is at a later attempt.
-    let again: Vec<_> = tasks.iter().filter(|task| was_begun_before(task)).collect();
-    assert!(again.is_empty(), "every worker is healthy: {again:?}");
-    drop(sums);
-    site.until_empty();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_killed_worker_ran_is_run_by_another_and_what_a_killed_store_held_is_made_again() {
-    let data = tempfile::tempdir().expect("a directory");
-    let mut site = Site::start(data.path(), 2, 1);
-    let driver = site.driver(0).await;
-    let slow = one(&driver, Task::of("tripod.sleep").arg(&500).unwrap()).await;
-    let kept = one(&driver, Task::of("tripod.bytes").arg(&(1 << 20)).unwrap()).await;
-    let machine = site.machines.pop().expect("two machines");
-    let Machine { store, workers, .. } = machine;
-    drop(workers);
-    driver.get_within::<()>(&slow, PATIENCE).await.expect("it runs elsewhere");
-    drop(store);
-    let length = one(&driver, Task::of("tripod.length").object(&kept)).await;
-    assert_eq!(number(&driver, &length).await, 1 << 20);
-    let refused = site.dev.run(&["ray", "status", "--json"]);
-    assert!(refused.status.success(), "{}", stderr(&refused));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

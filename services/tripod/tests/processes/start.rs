@@ -6,8 +6,9 @@ use std::process::Output;
 
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
+use tripod_wait::until_blocking;
 
-use crate::support::{Dev, reserve_ports, stderr, tripod, wait_for};
+use crate::support::{Dev, reserve_ports, stderr, tripod};
 
 /// Tries to start a node alone on some of `ports`.
 fn server(ports: &ReservedPorts, data: &Path, flags: &[&str]) -> Output {
@@ -110,7 +111,7 @@ fn a_directory_that_is_in_use_is_refused() {
     let output = server(&reserve_ports(), &data.path().join("node-1").join("data"), &flags);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let well = || dev.json(&["status", "--json"])["nodes"][0]["state"] == "ok";
-    wait_for("the node that was there to be well", || well().then_some(()));
+    until_blocking("the node that was there to be well", || well().then_some(()));
     dev.end();
 }
 
@@ -138,9 +139,10 @@ fn wrong_usage_exits_with_two() {
 fn nobody_listening_exits_with_three() {
     let ports = reserve_ports();
     let endpoint = format!("127.0.0.1:{}", ports.first());
-    let cases: [&[&str]; 3] = [&["status"], &["kv", "get", "k", "--timeout", "0.3"], &["leader", "transfer"]];
+    let cases: [&[&str]; 3] = [&["status"], &["kv", "get", "k"], &["leader", "transfer"]];
     for arguments in cases {
-        let output = tripod().args(arguments).args(["--endpoints", &endpoint]).output().expect("runs");
+        let told = ["--endpoints", &endpoint, "--timeout", "0.3"];
+        let output = tripod().args(arguments).args(told).output().expect("runs");
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
     }
 }

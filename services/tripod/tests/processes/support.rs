@@ -4,26 +4,21 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
+use tripod_wait::{deadline, until_blocking};
 
-pub(crate) use crate::waiting::wait_for;
-
-/// How long one answer may take on a machine that runs other things too.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Ports of one cluster of three nodes, from its first client port on.
 const PORTS: u16 = 600;
 
 /// The binary under test.
 pub(crate) fn tripod() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tripod"));
-    for name in
-        ["TRIPOD_CONFIG", "TRIPOD_ENDPOINTS", "TRIPOD_LOG", "TRIPOD_JOB", "TRIPOD_TASKS", "TRIPOD_TASK_ID"]
-    {
+    // Whatever somebody has set for clusters and tests of his own.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TRIPOD_")) {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());
@@ -79,7 +74,7 @@ impl Dev {
 
     /// The next line that dev prints.
     pub(crate) fn line(&self) -> Value {
-        self.lines.recv_timeout(PATIENCE).expect("dev goes on printing")
+        self.lines.recv_timeout(deadline()).expect("dev goes on printing")
     }
 
     /// Client addresses, the given node's first.
@@ -94,9 +89,10 @@ impl Dev {
         output.expect("the command runs")
     }
 
-    /// What a command prints that must succeed.
+    /// What a command prints that must succeed, however long that takes.
     pub(crate) fn text(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
+        let patience = deadline().as_secs().to_string();
+        let output = self.run(&[&["--timeout", &patience], arguments].concat());
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         String::from_utf8(output.stdout).expect("UTF-8")
     }
@@ -110,7 +106,7 @@ impl Dev {
     pub(crate) fn current_leader(&self) -> u64 {
         // It fails where no node answers in time, on a machine that pauses.
         let status = || serde_json::from_slice::<Value>(&self.run(&["status", "--json"]).stdout).ok();
-        wait_for("a leader", || status()?["leader"].as_u64())
+        until_blocking("a leader", || status()?["leader"].as_u64())
     }
 
     /// Kills a node, without giving it time for anything.
@@ -121,7 +117,7 @@ impl Dev {
 
     /// Kills the node that leads now, without giving it time for anything. Nodes may have been started again.
     pub(crate) fn kill_leader(&mut self) {
-        wait_for("a leader that runs", || {
+        until_blocking("a leader that runs", || {
             for line in self.lines.try_iter() {
                 let node = line["node"].as_u64().and_then(|node| usize::try_from(node).ok())?;
                 self.nodes[node - 1] = pid(&line);
@@ -143,7 +139,7 @@ impl Dev {
     /// Ends the cluster as a user does, and checks that dev ends well and leaves nobody behind.
     pub(crate) fn end(mut self) {
         end_by(self.process.id());
-        let status = wait_for("the end of dev", || self.process.try_wait().expect("waited"));
+        let status = until_blocking("the end of dev", || self.process.try_wait().expect("waited"));
         assert!(status.success(), "dev ended with {status}");
         for pid in &self.nodes {
             assert!(!is_alive(*pid), "process {pid} is still there");

@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, JoinSet};
 use tripod_load::task::Task;
+use tripod_wait::until_blocking;
 
 use crate::running::Running;
 use crate::support::{Dev, reserve_ports};
@@ -38,7 +39,7 @@ fn gang(dev: &Dev, runtime: &Runtime) -> Vec<Member> {
     let programs = [FAILS, FAILS, IS_KILLED];
     let start = |(id, program): (usize, &str)| {
         let task = format!("--task-id={id}");
-        let flags = ["--job=t", "--tasks=3", "--heartbeat-timeout=10", &task];
+        let flags = ["--job=t", "--tasks=3", "--heartbeat-timeout=5", &task];
         let running = Running::start(dev, &flags, program);
         let address = running.line().replace("[::]", "[::1]");
         (running, address)
@@ -72,7 +73,7 @@ fn a_task_that_is_lost_in_a_barrier_is_told_with_those_who_waited() {
         waiting.spawn_on(async move { task.barrier("x", 0, BARRIER_TIMEOUT).await }, runtime.handle());
     }
     let shown = || dev.json(&["job", "show", "t", "--json"])["barriers"][0].clone();
-    crate::support::wait_for("two tasks at the barrier", || (shown()["arrived"] == 2).then_some(()));
+    until_blocking("two tasks at the barrier", || (shown()["arrived"] == 2).then_some(()));
 
     let mut lost = gang.pop().expect("three");
     lost.beats.abort();
@@ -92,7 +93,7 @@ fn a_task_that_is_lost_in_a_barrier_is_told_with_those_who_waited() {
         let expected = format!(
             "\
 tripod run: task {id} of job `t` ended with exit status 1
-  lost       task 2 was lost (no heartbeat for 10 s)
+  lost       task 2 was lost (no heartbeat for 5 s)
   in error   tasks 0, 1: no task listens for errors, so all were ended: tasks were silent for too long: 2
   barriers   barrier `x` waited for task 2; arrived: 0, 1
              failed "

@@ -1,10 +1,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use tripod_wait::until_blocking;
+
 use crate::page::blocks;
 use crate::program::Program;
 use crate::site::Site;
-use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/corrupt-node.md");
 
@@ -52,7 +53,7 @@ fn a_node_with_damaged_data_is_made_whole_while_a_program_writes() {
         program.goes_on();
     }
     program.end(&site);
-    let same = wait_for("equal hashes", || {
+    let same = until_blocking("equal hashes", || {
         let status: serde_json::Value =
             serde_json::from_str(&site.look("tripod status --digest -o json")).expect("JSON");
         let nodes = status["nodes"].as_array()?.clone();

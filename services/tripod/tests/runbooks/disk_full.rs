@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 use tripod_chaos::fault::storage::{Disk, FileSystem, Skip};
+use tripod_wait::until_blocking;
 
 use crate::page::blocks;
 use crate::site::Site;
-use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/disk-full.md");
 const DISK_BYTES: u64 = 96 << 20;
@@ -30,7 +30,7 @@ fn full_disks_refuse_what_grows_until_there_is_room() {
     for disk in disks.values() {
         disk.fill(LEFT_BYTES).expect("filled");
     }
-    wait_for("a refusal", || {
+    until_blocking("a refusal", || {
         let (code, told) = site.attempt("tripod kv put more value --timeout 2");
         // Another failure is one of a leader that is being elected.
         (code != Some(0) && told.contains("T3201 disk-full")).then_some(())
@@ -41,7 +41,9 @@ fn full_disks_refuse_what_grows_until_there_is_room() {
         if block.lines.iter().any(|line| line.contains("room-again")) {
             // Everything else went on meanwhile; somebody makes room now.
             assert!(site.attempt("tripod kv put more value --timeout 2").0 != Some(0));
-            wait_for("a transfer", || (site.attempt("tripod leader transfer").0 == Some(0)).then_some(()));
+            until_blocking("a transfer", || {
+                (site.attempt("tripod leader transfer").0 == Some(0)).then_some(())
+            });
             disks.values().for_each(|disk| disk.free().expect("freed"));
         }
         printed.push(site.run(block));

@@ -1,7 +1,8 @@
+use tripod_wait::until_blocking;
+
 use crate::page::blocks;
 use crate::program::Program;
 use crate::site::Site;
-use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/grow-and-shrink.md");
 
@@ -13,7 +14,7 @@ fn three_become_five_and_three_again_while_a_program_writes() {
     let program = Program::start(&everywhere);
     program.goes_on();
     // One of those that are removed leads, so that it has to hand over.
-    wait_for("a leader that will be removed", || {
+    until_blocking("a leader that will be removed", || {
         if site.wait_for_leader() == 3 {
             site.attempt("tripod leader transfer --to 1");
             return None;

@@ -13,5 +13,3 @@ mod program;
 mod replace_dead_node;
 mod scheduled_backups;
 mod site;
-#[path = "../common/waiting.rs"]
-mod waiting;

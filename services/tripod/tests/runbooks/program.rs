@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tripod_client::{Client, Condition, Config, Consistency};
+use tripod_wait::{deadline, until_blocking};
 
 use crate::site::Site;
-use crate::waiting::{PATIENCE, wait_for};
 
 /// It counts as fast as it can.
 pub(crate) struct Program {
@@ -21,7 +21,7 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn start(endpoints: &[String]) -> Self {
         let runtime = Runtime::new().expect("threads");
-        let config = Config { endpoints: endpoints.to_vec(), timeout: PATIENCE };
+        let config = Config { endpoints: endpoints.to_vec(), timeout: deadline() };
         let client = Client::new(&config).expect("good addresses");
         let stop = Arc::new(AtomicBool::new(false));
         let counting = runtime.spawn({
@@ -54,7 +54,7 @@ impl Program {
             value.and_then(|value| String::from_utf8(value.to_vec()).ok()?.parse::<u64>().ok()).unwrap_or(0)
         };
         let before = read();
-        wait_for("a program that counts on", || (read() >= before + more).then_some(()));
+        until_blocking("a program that counts on", || (read() >= before + more).then_some(()));
     }
 
     /// Ends it; what it counted must be there, through whatever nodes there are now.

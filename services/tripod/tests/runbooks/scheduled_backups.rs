@@ -1,9 +1,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use tripod_wait::until_blocking;
+
 use crate::page::{Block, Outcome, Place, blocks};
 use crate::site::Site;
-use crate::waiting::wait_for;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/scheduled-backups.md");
 
@@ -43,7 +44,7 @@ fn nodes_make_backups_that_can_be_verified_and_tell_of_them() {
         site.run(block);
     }
     for node in 1..=3 {
-        let told = wait_for("a backup that is told of", || {
+        let told = until_blocking("a backup that is told of", || {
             Some(told(&site, node)).filter(|told| told["kept"] == 1 && told["verified_ms"].is_u64())
         });
         let [file] = &files(&site, node)[..] else {
@@ -64,7 +65,7 @@ fn old_backups_go_when_newer_ones_are_whole_and_not_when_none_can_be_made() {
     }
     site.run(blocks.iter().find(|block| block.lines[0].starts_with("export")).expect("on the page"));
     let newer_than = |site: &Site, number: u32| {
-        wait_for("newer backups", || {
+        until_blocking("newer backups", || {
             site.look(&format!("tripod kv put key-{number} value"));
             let seen = files(site, 1);
             let newest = seen.last()?.clone();
@@ -73,10 +74,12 @@ fn old_backups_go_when_newer_ones_are_whole_and_not_when_none_can_be_made() {
         })
     };
     let first = newer_than(&site, 0);
-    wait_for("the first one to go", || (!files(&site, 1).contains(&first)).then_some(newer_than(&site, 1)));
+    until_blocking("the first one to go", || {
+        (!files(&site, 1).contains(&first)).then_some(newer_than(&site, 1))
+    });
     assert!(files(&site, 1).len() <= 3, "two, and the one that is written");
     // The newest: the other one goes when the next one is there.
-    wait_for("a backup that is whole", || {
+    until_blocking("a backup that is whole", || {
         let whole = |file: &PathBuf| file.extension().is_some_and(|end| end == "snap");
         let newest = files(&site, 1).into_iter().rfind(whole)?;
         let (code, _) = site.attempt(&format!("tripod snapshot verify {}", newest.display()));
@@ -88,7 +91,7 @@ fn old_backups_go_when_newer_ones_are_whole_and_not_when_none_can_be_made() {
     let half = site.backups().join("tripod-node-1-index-00000000000000000001.snap.AbCdEf.partial");
     fs::write(&half, b"half").expect("written");
     site.run_on(1, &serve);
-    wait_for("no half file", || (!half.exists()).then_some(()));
+    until_blocking("no half file", || (!half.exists()).then_some(()));
     site.wait_for_all(3);
 
     // Nobody can write there any more: the old ones stay, and it is told.
@@ -98,9 +101,9 @@ fn old_backups_go_when_newer_ones_are_whole_and_not_when_none_can_be_made() {
     fs::write(site.backups(), b"a file in its place").expect("written");
     site.run_on(1, &serve);
     let failure =
-        wait_for("a failure that is told", || told(&site, 1)["failure"].as_str().map(str::to_owned));
+        until_blocking("a failure that is told", || told(&site, 1)["failure"].as_str().map(str::to_owned));
     assert!(failure.contains("--backup-dir"), "{failure}");
     fs::remove_file(site.backups()).expect("removed");
     fs::rename(&elsewhere, site.backups()).expect("moved back");
-    wait_for("backups again", || told(&site, 1)["failure"].is_null().then_some(()));
+    until_blocking("backups again", || told(&site, 1)["failure"].is_null().then_some(()));
 }

@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tripod_chaos::cluster::ReservedPorts;
+use tripod_wait::{deadline, until_blocking};
 
 use crate::page::{Block, Outcome, Place};
-use crate::waiting::{PATIENCE, wait_for};
 
-const PAUSE: Duration = Duration::from_millis(100);
 /// The first three numbers of every address on the pages, with the dots.
 const NETWORK_ON_PAGES: &str = "10.0.0.";
 /// Where nodes keep their data on the pages.
@@ -24,11 +20,15 @@ const DATA_ON_PAGES: &str = "/var/lib/tripod";
 const BACKUPS_ON_PAGES: &str = "/mnt/backups";
 const HOSTS: std::ops::RangeInclusive<u8> = 1..=5;
 const PORTS: [u16; 3] = [7700, 7800, 7900];
+/// Where the second numbers of our networks begin: other tests use 100 and more. Ports are below 32,000.
+const NETWORKS: u8 = 128;
 
 /// All hosts. What runs on them ends with this value.
 pub(crate) struct Site {
     root: TempDir,
     network: String,
+    /// What makes the network ours.
+    _ports: ReservedPorts,
     endpoints: String,
     servers: BTreeMap<u8, Child>,
     /// Directories of nodes that are not on the disk that everything else is on.
@@ -37,9 +37,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        let ports = ReservedPorts::reserve(1).expect("a free port");
         Self {
             root: tempfile::tempdir().expect("a directory"),
-            network: free_network(),
+            network: network_of(&ports),
+            _ports: ports,
             endpoints: String::new(),
             servers: BTreeMap::new(),
             data: BTreeMap::new(),
@@ -58,14 +60,15 @@ impl Site {
         let page = include_str!("../../../../docs/runbooks/first-cluster.md");
         let blocks = crate::page::blocks(page);
         let leader = blocks.iter().position(|block| block.lines == ["tripod status"]).expect("on the page");
-        for block in &blocks[..=leader] {
-            // Disks that are small enough to be filled are not fit for a node.
-            if site.data.is_empty() || !block.lines[0].starts_with("tripod preflight") {
-                site.run(block);
-            }
+        // Whether hosts are fit takes a second each, and is looked at by the test of the page itself.
+        let fit = |block: &&Block| block.lines[0].starts_with("tripod preflight");
+        for block in blocks[..=leader].iter().filter(|block| !fit(block)) {
+            site.run(block);
         }
         // Job `default` is made by the first leader.
-        wait_for("a cluster that serves", || site.attempt("tripod kv list").0.filter(|code| *code == 0));
+        until_blocking("a cluster that serves", || {
+            site.attempt("tripod kv list").0.filter(|code| *code == 0)
+        });
         site
     }
 
@@ -117,29 +120,27 @@ impl Site {
         // Other tests at the same time may keep the disk so busy that it is not fit for a node just then.
         let measures = line.starts_with("tripod preflight") && outcome == Outcome::Success;
         let outcome = if measures { Outcome::SuccessAtLast } else { outcome };
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until_blocking(format!("success of `{line}`"), || {
             let output = self.shell(host, line).output().expect("a shell runs");
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             match outcome {
                 Outcome::Failure => {
                     assert_eq!(output.status.code(), Some(1), "`{line}` must fail: {told}");
-                    return format!("{}{told}", text(&output));
+                    Some(format!("{}{told}", text(&output)))
                 }
-                Outcome::SuccessAtLast if !output.status.success() && Instant::now() < deadline => {
-                    std::thread::sleep(PAUSE);
-                }
-                Outcome::Success | Outcome::SuccessAtLast => {
+                Outcome::Success => {
                     assert!(output.status.success(), "`{line}`: {told}");
-                    return text(&output);
+                    Some(text(&output))
                 }
+                Outcome::SuccessAtLast => output.status.success().then(|| text(&output)),
             }
-        }
+        })
     }
 
-    /// Types a command that is on no page; it must succeed.
+    /// Types a command that is on no page; it must succeed, however long that takes.
     pub(crate) fn look(&self, line: &str) -> String {
-        let output = self.shell(1, line).output().expect("a shell runs");
+        let line = format!("{line} --timeout {}", deadline().as_secs());
+        let output = self.shell(1, &line).output().expect("a shell runs");
         assert!(output.status.success(), "`{line}`: {}", String::from_utf8_lossy(&output.stderr));
         text(&output)
     }
@@ -156,12 +157,12 @@ impl Site {
     }
 
     pub(crate) fn wait_for_leader(&self) -> u8 {
-        wait_for("a leader", || self.status()["leader"].as_u64().and_then(|id| u8::try_from(id).ok()))
+        until_blocking("a leader", || self.status()["leader"].as_u64().and_then(|id| u8::try_from(id).ok()))
     }
 
     /// Waits until so many nodes answer, and all of them have what the leader has.
     pub(crate) fn wait_for_all(&self, count: usize) {
-        wait_for("nodes that are all well", || {
+        until_blocking("nodes that are all well", || {
             let status = self.status();
             let nodes = status["nodes"].as_array()?;
             let is_well = |node: &Value| node["state"] == "ok";
@@ -200,7 +201,7 @@ impl Site {
     /// Waits until a server ends by itself; gives its log.
     pub(crate) fn wait_for_end(&mut self, host: u8) -> String {
         let mut server = self.servers.remove(&host).expect("it serves");
-        wait_for("the end of a server", || server.try_wait().expect("waited"));
+        until_blocking("the end of a server", || server.try_wait().expect("waited"));
         fs::read_to_string(self.log(host)).expect("a log")
     }
 
@@ -256,23 +257,9 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A part of the loopback network on whose hosts nobody listens at the ports of the pages. Tests at the same time
-/// begin to look at other places.
-fn free_network() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let begin = std::process::id();
-    let networks = (0..1000).map(|_| {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        let number = begin.wrapping_add(step * 7) % 50_000;
-        format!("127.{}.{}.", 20 + number / 250, 1 + number % 250)
-    });
-    let is_free = |network: &String| {
-        let listen = |host: u8, port: u16| TcpListener::bind(format!("{network}{host}:{port}"));
-        let all: io::Result<Vec<TcpListener>> = HOSTS
-            .flat_map(|host| PORTS.map(|port| (host, port)))
-            .map(|(host, port)| listen(host, port))
-            .collect();
-        all.is_ok()
-    };
-    networks.into_iter().find(is_free).expect("a free network")
+/// A part of the loopback network that is nobody else's, as the reserved ports are: its hosts listen at the ports of
+/// the pages.
+fn network_of(ports: &ReservedPorts) -> String {
+    let [high, low] = ports.first().to_be_bytes();
+    format!("127.{}.{low}.", NETWORKS + high)
 }

@@ -1,7 +1,6 @@
 //! A served gateway, and a client that speaks the protocol by hand.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use envoy_types::pb::envoy::config::core::v3::address::Address;
 use envoy_types::pb::envoy::config::core::v3::socket_address::PortSpecifier;
@@ -25,8 +24,6 @@ use tripod_state::{Command, job, member};
 pub(crate) const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 pub(crate) const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 pub(crate) const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
-
-const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A node that serves nothing but xDS.
 pub(crate) struct Served {
@@ -151,7 +148,7 @@ impl Stream {
 
     /// The next answer, or how the stream ended.
     pub(crate) async fn outcome(&mut self) -> Result<DiscoveryResponse, Status> {
-        let answer = tokio::time::timeout(DEADLINE, self.answers.message()).await.expect("an answer in time");
+        let answer = tripod_wait::within("an answer", self.answers.message()).await;
         answer.map(|answer| answer.expect("the stream is open"))
     }
 

@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
-use tripod_state::ray::{
-    Algorithm, Answer, Argument, Previous, Registration, Request, Role, Task, TaskOptions,
-};
+use tripod_state::ray::{Algorithm, Answer, Argument, Registration, Request, Role, Task, TaskOptions};
 
 use crate::drive::Pair;
 use crate::upstream::{Sent, Verdict};
@@ -82,11 +80,6 @@ impl Script {
         self.done(Request::Idle { worker, previous: None, run: None });
     }
 
-    pub(super) fn finish(&mut self, worker: WorkerId) {
-        let previous = Some(Previous { succeeded: true, error: Bytes::new() });
-        self.done(Request::Idle { worker, previous, run: None });
-    }
-
     /// What a client does to submit a task: it counts the arguments, calls, and gives up the references of the
     /// reply when it has handles of its own, which it keeps.
     pub(super) fn submit(&mut self, by: WorkerId, function: &str, arguments: &[Argument]) -> Vec<ObjectId> {
@@ -115,14 +108,6 @@ impl Script {
         let task = Task { name: name(function), arguments: arguments.to_vec(), results_given: 0 };
         let options = TaskOptions::default();
         self.ask(Request::Submit { worker: by, task, options, child: None, hint: None })
-    }
-
-    /// What a worker does first with a task: it makes its handles and gives up the task's references, and then
-    /// its handles of what it will not use again.
-    pub(super) fn unpack(&mut self, objects: &[ObjectId]) {
-        self.add(objects);
-        self.drop(objects);
-        self.drop(objects);
     }
 
     pub(super) fn put(&mut self, by: WorkerId) -> ObjectId {
@@ -164,20 +149,6 @@ impl Script {
         if !objects.is_empty() {
             self.done(Request::DropReferences { objects: objects.to_vec() });
         }
-    }
-
-    pub(super) fn contain(&mut self, object: ObjectId, contained: &[ObjectId]) {
-        self.add(contained);
-        self.done(Request::Contain { object, contained: contained.to_vec() });
-    }
-
-    pub(super) fn export(&mut self, body: &'static str) {
-        self.done(Request::ExportFunction { body: Bytes::from_static(body.as_bytes()) });
-    }
-
-    /// Compares what a history that was compared lightly has come to.
-    pub(super) fn same_counts(&self) {
-        assert_eq!(self.pair.compare_counts(), Ok(()));
     }
 
     /// The counts of all objects; -1 is deallocated, as clients are shown it.

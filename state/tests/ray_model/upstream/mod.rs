@@ -220,12 +220,6 @@ impl Upstream {
         id
     }
 
-    /// Who executes what, by worker.
-    pub(crate) fn running(&self) -> Vec<(WorkerId, OperationId)> {
-        let all = (0..).map(WorkerId).zip(&self.workers);
-        all.filter_map(|(id, worker)| Some((id, worker.current?))).collect()
-    }
-
     pub(crate) fn info(&self) -> Info {
         let count = |object: &Object| (!object.deallocated).then(|| object.count());
         Info {

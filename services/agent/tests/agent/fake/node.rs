@@ -1,18 +1,17 @@
-//! A fake node: a server on a thread of its own, so that it can be frozen and killed as a process can.
+//! A fake node: a server at a place of lines, so that it can be frozen and killed as a process can.
 
 use std::sync::Arc;
-use std::sync::mpsc as blocking;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
 use tonic::transport::Server;
+use tripod_lines::Frozen;
 
 use super::cluster::Cluster;
 use super::service::FakeService;
+use crate::support::lines;
 
 /// What becomes of heartbeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,17 +48,11 @@ pub(crate) struct Shared {
 pub(crate) struct Node {
     pub(crate) address: String,
     shared: Shared,
-    alive: Option<Alive>,
-}
-
-struct Alive {
-    kill: oneshot::Sender<()>,
-    freeze: mpsc::Sender<blocking::Receiver<()>>,
-    thread: JoinHandle<()>,
+    alive: Option<AbortHandle>,
 }
 
 impl Node {
-    /// Starts node `node` on a free port.
+    /// Starts node `node`, which is no other node's number.
     pub(crate) fn start(cluster: &Arc<Cluster>, node: usize) -> Self {
         let conduct = Conduct { beats: BeatConduct::Answer, swallow: None, outage: None };
         let shared = Shared {
@@ -68,55 +61,30 @@ impl Node {
             conduct: Arc::new(Mutex::new(conduct)),
             stopping: Arc::new(watch::Sender::new(false)),
         };
-        let mut node = Self { address: "127.0.0.1:0".into(), shared, alive: None };
+        let mut node = Self { address: format!("node-{node}:7700"), shared, alive: None };
         node.revive();
         node
     }
 
     /// Serves again at the same address.
     pub(crate) fn revive(&mut self) {
-        let (kill, killed) = oneshot::channel::<()>();
-        let (freeze, mut freezes) = mpsc::channel::<blocking::Receiver<()>>(1);
-        let (bound, address) = blocking::channel();
-        let (wanted, service) = (self.address.clone(), FakeService::new(self.shared.clone()));
-        let thread = std::thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async move {
-                let listener = TcpListener::bind(&wanted).await.expect("the port is free");
-                bound.send(listener.local_addr().expect("bound").to_string()).expect("somebody waits");
-                let serving = Server::builder()
-                    .max_concurrent_streams(u32::MAX)
-                    .serve_with_incoming(service, TcpListenerStream::new(listener));
-                tokio::pin!(serving);
-                tokio::pin!(killed);
-                loop {
-                    tokio::select! {
-                        served = &mut serving => break served.expect("serving"),
-                        _ = &mut killed => break,
-                        // Blocks the only thread: nothing is read or answered, and nothing closed.
-                        Some(thaw) = freezes.recv() => drop(thaw.recv()),
-                    }
-                }
-            });
-        });
-        self.address = address.recv().expect("bound");
-        self.alive = Some(Alive { kill, freeze, thread });
+        let serving = Server::builder()
+            .max_concurrent_streams(u32::MAX)
+            .serve_with_incoming(FakeService::new(self.shared.clone()), lines().listen(&self.address));
+        self.alive = Some(tokio::spawn(serving).abort_handle());
     }
 
     /// Ends the node: its connections break.
     pub(crate) fn kill(&mut self) {
-        if let Some(Alive { kill, thread, freeze }) = self.alive.take() {
-            drop((kill, freeze));
-            thread.join().expect("a node does not panic");
+        if let Some(alive) = self.alive.take() {
+            lines().close(&self.address);
+            alive.abort();
         }
     }
 
     /// Stops the node from doing anything until what is returned is dropped.
-    pub(crate) fn freeze(&self) -> blocking::Sender<()> {
-        let (thaw, frozen) = blocking::channel();
-        self.alive.as_ref().expect("alive").freeze.try_send(frozen).expect("not frozen yet");
-        thaw
+    pub(crate) fn freeze(&self) -> Frozen {
+        lines().freeze(&self.address)
     }
 
     pub(crate) fn behave(&self, change: impl FnOnce(&mut Conduct)) {
@@ -126,16 +94,5 @@ impl Node {
     /// Says that it is about to stop.
     pub(crate) fn announce_stop(&self) {
         self.shared.stopping.send_replace(true);
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // The thread ends with what it waits for.
-            self.alive = None;
-        } else {
-            self.kill();
-        }
     }
 }

@@ -15,7 +15,6 @@ use tripod_proto::xla::coordination::coordination_service_client::CoordinationSe
 
 use super::barriers::Counters;
 use super::config::Config;
-use crate::support::DEADLINE;
 use crate::support::payloads::payload;
 
 /// What follows the failed attempts of a heartbeat that never reached the service.
@@ -108,7 +107,7 @@ impl Agent {
     /// Waits until the error callback runs, and gives what it is told.
     pub(crate) async fn failed(&self) -> Status {
         let mut told = self.shared.told.subscribe();
-        let told = timeout(DEADLINE, told.wait_for(Option::is_some)).await.expect("an error in time");
+        let told = tripod_wait::within("an error", told.wait_for(Option::is_some)).await;
         told.expect("the agent is here").clone().expect("waited for it")
     }
 }

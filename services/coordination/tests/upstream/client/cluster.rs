@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tonic::Status;
@@ -20,7 +19,7 @@ use tripod_state::{Command, Scope, barrier, job, task};
 
 use super::agent::Agent;
 use super::config::Config;
-use crate::support::{DEADLINE, SERVICE, Served, until};
+use crate::support::{LONG, SERVICE, Served, until};
 
 /// How long a call that waits is watched for an answer that must not come.
 const A_WHILE: Duration = Duration::from_millis(100);
@@ -130,7 +129,7 @@ impl Cluster {
 
     /// [`Self::at_barrier`], with a list of tasks.
     pub(crate) async fn at_barrier_of(&self, agent: &Agent, name: &str, tasks: &[i32]) -> Call<()> {
-        self.arriving(agent, name, agent.wait_at_barrier(name, DEADLINE, tasks)).await
+        self.arriving(agent, name, agent.wait_at_barrier(name, LONG, tasks)).await
     }
 
     /// Begins a call by which a task arrives at a barrier.
@@ -188,17 +187,6 @@ impl Cluster {
         self.log.lock().iter().filter(|command| is(command)).count()
     }
 
-    /// Stops the service. Its port stays taken while the result lives, so that clients which go on dialling it
-    /// find nobody, and not the service of another test.
-    pub(crate) async fn stop(self) -> TcpSocket {
-        let address = self.served.address;
-        self.served.stop().await;
-        let socket = TcpSocket::new_v4().expect("a socket");
-        socket.set_reuseaddr(true).expect("an option that there is");
-        socket.bind(address).expect("the port was ours");
-        socket
-    }
-
     /// How the service sees the task.
     pub(crate) fn phase(&self, task: i32) -> Phase {
         let scope = Scope { job: self.job, service: None };
@@ -250,7 +238,7 @@ impl<T: Send + 'static> Call<T> {
 
     /// What came of it.
     pub(crate) async fn end(self) -> Result<T, Status> {
-        timeout(DEADLINE, self.outcome).await.expect("an answer in time").expect("no panic")
+        tripod_wait::within("an answer", self.outcome).await.expect("no panic")
     }
 
     /// Checks that there is no answer yet.

@@ -8,7 +8,7 @@ use prost::Message;
 use tonic::{Code, Status};
 
 use super::Agent;
-use crate::support::DEADLINE;
+use crate::support::LONG;
 
 /// One device of a process.
 #[derive(Clone, PartialEq, Message)]
@@ -100,12 +100,12 @@ pub(crate) async fn exchange(agent: &Agent, nodes: i32, local: &Local) -> Result
         stored => stored?,
     }
     if agent.task() != 0 {
-        let found = agent.get_within(DEADLINE, GLOBAL_KEY).await?;
+        let found = agent.get_within(LONG, GLOBAL_KEY).await?;
         return Ok(Global::decode(found).expect("a topology"));
     }
     let mut locals = Vec::new();
     for node in 0..nodes {
-        let found = agent.get_within(DEADLINE, &local_key(node)).await?;
+        let found = agent.get_within(LONG, &local_key(node)).await?;
         locals.push(Local::decode(found).expect("a topology"));
     }
     let global = together(locals);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient;
@@ -17,22 +18,22 @@ async fn both(first: &Agent, second: &Agent, id: &str) -> Result<(), Status> {
     left.and(right)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_succeed() {
     barriers::wait_at_barrier_succeed(&Cluster::start(spec(2)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout() {
     barriers::wait_at_barrier_timeout(&Cluster::start(spec(2)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout_with_different_barrier_id() {
     barriers::wait_at_barrier_timeout_with_different_barrier_id(&Cluster::start(spec(2)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_reuse_same_id_succeeds() {
     let cluster = Cluster::start(spec(2)).await;
     let [first, second] = cluster.connected().await;
@@ -44,7 +45,7 @@ async fn wait_at_barrier_reuse_same_id_succeeds() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_restart_and_barrier_again_fails() {
     let spec = job::Spec { shutdown_timeout_ms: ms(Duration::ZERO), ..spec(2) };
     let cluster = Cluster::start(spec).await;
@@ -61,7 +62,7 @@ async fn wait_at_barrier_restart_and_barrier_again_fails() {
     assert!(refused.message().contains("restarted"), "{refused:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout_then_okay_straggling_task_gets_same_error() {
     let cluster = Cluster::start(spec(2)).await;
     let [quick, straggler] = cluster.connected().await;
@@ -78,7 +79,7 @@ async fn wait_at_barrier_timeout_then_okay_straggling_task_gets_same_error() {
     both(&quick, &straggler, "barrier_1").await.expect("both come in the next round");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_quick_task_start_barrier_twice_late_task_gets_slow_error() {
     let cluster = Cluster::start(spec(2)).await;
     let [quick, slow] = cluster.connected().await;
@@ -95,12 +96,12 @@ async fn wait_at_barrier_quick_task_start_barrier_twice_late_task_gets_slow_erro
     assert!(late.message().contains("too quick / slow"), "{late:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_subset_succeeds() {
     barriers::wait_at_barrier_subset_succeeds(&Cluster::start(spec(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_different_subset_fails() {
     let cluster = Cluster::start(spec(2)).await;
     let [first, second] = cluster.connected().await;
@@ -110,7 +111,7 @@ async fn wait_at_barrier_different_subset_fails() {
     assert!(refused.message().contains("Conflicting tasks specified"), "{refused:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_subset_non_participating_process_attempts_fails() {
     barriers::wait_at_barrier_subset_non_participating_process_attempts_fails(&Cluster::start(spec(3)).await)
         .await;
@@ -119,13 +120,12 @@ async fn wait_at_barrier_subset_non_participating_process_attempts_fails() {
 /// What a gRPC client accepts in headers or trailers unless it is told otherwise.
 const METADATA_BYTES_MAX: u32 = 8 << 10;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_timeout_many_late_tasks_returns_correct_error() {
     for tasks in [100, 1_000_000] {
         let cluster = Cluster::start(spec(tasks)).await;
-        let endpoint = format!("http://{}", cluster.served.address).parse::<tonic::transport::Endpoint>();
-        let endpoint = endpoint.expect("an address").http2_max_header_list_size(METADATA_BYTES_MAX);
-        let channel = endpoint.connect().await.expect("a connection");
+        let limited = |endpoint: Endpoint| endpoint.http2_max_header_list_size(METADATA_BYTES_MAX);
+        let channel = cluster.served.connect_as(limited).await;
         let arrival = pb::BarrierRequest {
             incarnations: incarnations(),
             barrier_id: "test_barrier".to_owned(),

@@ -9,7 +9,7 @@ async fn connected() -> (Cluster, Agent) {
     (cluster, agent)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_alive_tasks_succeed() {
     let cluster = Cluster::start(spec(2)).await;
     let [first, second] = cluster.connected().await;
@@ -19,31 +19,31 @@ async fn get_alive_tasks_succeed() {
     assert_eq!(right.expect("both have asked"), expected);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir() {
     let (_cluster, agent) = connected().await;
     keys::directory(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn insert_key_value_duplicate_fails() {
     let (_cluster, agent) = connected().await;
     keys::duplicate_fails(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn insert_key_value_duplicate_overwrites() {
     let (_cluster, agent) = connected().await;
     keys::duplicate_overwrites(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_key_value() {
     let (_cluster, agent) = connected().await;
     keys::delete(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn delete_key_value_directory() {
     let (_cluster, agent) = connected().await;
     keys::delete_directory(&agent).await;

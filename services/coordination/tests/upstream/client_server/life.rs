@@ -10,12 +10,12 @@ use crate::client::plays::life;
 use crate::client::{Cluster, impatient, ms, spec};
 use crate::support::payloads::service_error;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_and_shutdown_are_barriers() {
     life::connect_and_shutdown_are_barriers(&Cluster::start(spec(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_terminate_shutdown_if_any_client_goes_away() {
     let cluster = Cluster::start(impatient(3)).await;
     let [dying, quick, slow] = cluster.connected().await;
@@ -31,18 +31,18 @@ async fn clients_terminate_shutdown_if_any_client_goes_away() {
     assert_eq!(late.code(), Code::FailedPrecondition);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_shutdown_successfully() {
     life::clients_shutdown_successfully(&Cluster::start(spec(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn missed_heartbeat_callback_is_executed_if_any_client_goes_away() {
     let cluster = Cluster::start(impatient(3)).await;
     life::missed_heartbeat_callback_is_executed_if_any_client_goes_away(&cluster).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_error_is_propagated_to_clients() {
     let spec = job::Spec { shutdown_timeout_ms: ms(Duration::from_millis(500)), ..spec(2) };
     let cluster = Cluster::start(spec).await;
@@ -56,29 +56,29 @@ async fn shutdown_error_is_propagated_to_clients() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn late_clients_are_ok() {
     life::late_clients_are_ok(&Cluster::start(spec(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_eventually_times_out_if_a_client_does_not_show_up() {
     let spec = job::Spec { register_timeout_ms: ms(Duration::from_millis(500)), ..spec(3) };
     let cluster = Cluster::start(spec).await;
     life::connect_eventually_times_out_if_a_client_does_not_show_up(&cluster).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn client_restart_after_connect_fails() {
     life::client_restart_after_connect_fails(&Cluster::start(spec(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn client_restart_during_connect_succeeds() {
     life::client_restart_during_connect_succeeds(&Cluster::start(spec(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nonrecoverable_client_dies_error_propagated() {
     let cluster = Cluster::start(impatient(3)).await;
     let [dying, second, third] = cluster.connected().await;

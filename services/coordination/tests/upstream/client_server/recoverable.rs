@@ -9,7 +9,7 @@ use tripod_state::task::Phase;
 
 use crate::client::{Agent, Call, Cluster, Config, impatient, incarnations, ms, spec};
 use crate::support::payloads::barrier_error;
-use crate::support::{DEADLINE, until};
+use crate::support::{LONG, until};
 
 const BARRIER: &str = "barrier_id";
 /// How long a process that has left is remembered where it is to be forgotten. Eight jobs play at the same time,
@@ -22,7 +22,7 @@ fn recoverable(spec: job::Spec) -> job::Spec {
     job::Spec { recoverable: true, ..spec }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_client_never_joins_initial_connect_fails() {
     let register_timeout_ms = ms(Duration::from_millis(500));
     let spec = recoverable(job::Spec { register_timeout_ms, ..spec(3) });
@@ -37,7 +37,7 @@ async fn recoverable_client_never_joins_initial_connect_fails() {
     assert_eq!(late.code(), Code::Aborted, "all are in error: {late:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_client_dies_no_error_propagated() {
     let cluster = Cluster::start(recoverable(impatient(3))).await;
     let [first, dying, third] = cluster.connected().await;
@@ -54,7 +54,7 @@ async fn recoverable_client_dies_no_error_propagated() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_client_restarts_and_starts_barrier() {
     let cluster = Cluster::start(recoverable(spec(2))).await;
     let [first, second] = cluster.connected().await;
@@ -66,7 +66,7 @@ async fn recoverable_client_restarts_and_starts_barrier() {
     cluster.connect(&restarted).await.expect("it may come again");
     let mut waiting = cluster.at_barrier(&restarted, BARRIER).await;
     waiting.waits().await;
-    second.wait_at_barrier(BARRIER, DEADLINE, &[]).await.expect("both are there");
+    second.wait_at_barrier(BARRIER, LONG, &[]).await.expect("both are there");
     waiting.end().await.expect("both are there");
     pass(LAST, &[&restarted, &second]).await;
 }
@@ -158,18 +158,17 @@ fn beat(source_task_id: i32, incarnation: u64) -> pb::HeartbeatRequest {
 
 /// Waits until the service knows nothing any more of a process that has left.
 async fn until_forgotten(cluster: &Cluster, task: i32, incarnation: u64) {
-    let mut raw = cluster.raw().await;
-    let forgotten = async {
-        while raw.heartbeat(beat(task, incarnation)).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+    let raw = cluster.raw().await;
+    let refused = || {
+        let mut raw = raw.clone();
+        async move { raw.heartbeat(beat(task, incarnation)).await.err() }
     };
-    tokio::time::timeout(DEADLINE, forgotten).await.expect("its grace is over in time");
+    tripod_wait::until_async("the end of its grace", refused).await;
 }
 
 /// All come to a barrier, which passes.
 async fn pass(id: &str, agents: &[&Agent]) {
-    let waiting = agents.iter().map(|agent| tokio::spawn(agent.wait_at_barrier(id, DEADLINE, &[])));
+    let waiting = agents.iter().map(|agent| tokio::spawn(agent.wait_at_barrier(id, LONG, &[])));
     for call in waiting.collect::<Vec<_>>() {
         call.await.expect("no panic").unwrap_or_else(|status| panic!("{id}: {status:?}"));
     }
@@ -183,14 +182,14 @@ async fn in_all_sets<P: Future<Output = ()> + Send + 'static>(play: impl Fn(Set)
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_client_restarts_and_joins_barrier() {
     in_all_sets(async |set: Set| {
         let (cluster, [waiting, restarting]) = set.start().await;
         let mut first = cluster.at_barrier(&waiting, BARRIER).await;
         let restarted = set.restart(&cluster, restarting).await;
         first.waits().await;
-        let second = restarted.wait_at_barrier(BARRIER, DEADLINE, &[]).await;
+        let second = restarted.wait_at_barrier(BARRIER, LONG, &[]).await;
         second.unwrap_or_else(|status| panic!("{set:?}: the restarted one: {status:?}"));
         first.end().await.unwrap_or_else(|status| panic!("{set:?}: the other one: {status:?}"));
         pass(LAST, &[&waiting, &restarted]).await;
@@ -198,7 +197,7 @@ async fn recoverable_client_restarts_and_joins_barrier() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_client_joins_barrier_then_restarts_and_joins_barrier_again() {
     in_all_sets(async |set: Set| {
         let (cluster, [restarting, waiting, last]) = set.start().await;
@@ -212,7 +211,7 @@ async fn recoverable_client_joins_barrier_then_restarts_and_joins_barrier_again(
         let mut again = cluster.at_barrier(&restarted, BARRIER).await;
         again.waits().await;
         other.waits().await;
-        let came_last = last.wait_at_barrier(BARRIER, DEADLINE, &[]).await;
+        let came_last = last.wait_at_barrier(BARRIER, LONG, &[]).await;
         for (who, outcome) in
             [("last", came_last), ("restarted", again.end().await), ("other", other.end().await)]
         {

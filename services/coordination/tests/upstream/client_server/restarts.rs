@@ -9,7 +9,7 @@ use tripod_state::{Command, job};
 
 use crate::client::{Agent, Cluster, Config, spec};
 use crate::support::payloads::payload;
-use crate::support::{DEADLINE, SERVICE};
+use crate::support::{LONG, SERVICE};
 
 /// The job is deleted and another one of its name takes its place: what a restart of the service is here, where
 /// a job's service never begins another life.
@@ -34,7 +34,7 @@ fn check<T: Debug>(what: &str, agent: &Agent, outcome: Result<T, Status>) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn service_incarnation_mismatch() {
     let mut cluster = Cluster::start(spec(9)).await;
     cluster.config = Config { polls: false, ..cluster.config };
@@ -51,7 +51,7 @@ async fn service_incarnation_mismatch() {
     check("delete", &delete, delete.delete("key").await);
     check("increment", &increment, increment.increment("key", 1).await);
     check("directory", &directory, directory.directory("key").await);
-    check("barrier", &barrier, barrier.wait_at_barrier("barrier", DEADLINE, &[]).await);
+    check("barrier", &barrier, barrier.wait_at_barrier("barrier", LONG, &[]).await);
     check("alive", &alive, alive.alive(&[0]).await);
     check("watch", &watch, watch.watch_tasks().await);
 }

@@ -12,7 +12,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// A barrier that is to time out.
 const SHORT: Duration = Duration::from_millis(200);
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_succeed() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::start(protocol, 2).await;
@@ -29,7 +29,7 @@ async fn wait_at_barrier_succeed() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::start(protocol, 2).await;
@@ -46,7 +46,7 @@ async fn wait_at_barrier_timeout() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout_with_different_barrier_id() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::start(protocol, 2).await;
@@ -64,7 +64,7 @@ async fn wait_at_barrier_timeout_with_different_barrier_id() {
 }
 
 /// In the other protocol it is the client that uses no id twice.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_fail_with_same_barrier_id() {
     let stage = Stage::start(Protocol::L, 2).await;
     let [first, second] = stage.connected().await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::client::Client;
 use super::{Protocol, Stage, with_both};
 use crate::client::{Call, topology};
-use crate::support::DEADLINE;
+use crate::support::LONG;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_and_enumerate_devices() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::start(protocol, 2).await;
@@ -22,14 +22,14 @@ async fn connect_and_enumerate_devices() {
             assert_eq!(seen, topology::two_nodes_together(), "node {node}");
         }
         let store = first.set("key1", "value1");
-        let (stored, found) = tokio::join!(store, second.get("key1", DEADLINE));
+        let (stored, found) = tokio::join!(store, second.get("key1", LONG));
         stored.expect("stored");
         assert_eq!(found.expect("the first one stores it"), "value1");
     })
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn enumerate_eleven_devices() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::start(protocol, 11).await;

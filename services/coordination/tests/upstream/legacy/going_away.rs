@@ -6,7 +6,7 @@ use tonic::Code;
 
 use super::{Protocol, Stage, with_both};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_terminate_shutdown_if_any_client_goes_away() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::impatient(protocol, 3).await;
@@ -26,7 +26,7 @@ async fn clients_terminate_shutdown_if_any_client_goes_away() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_receive_missed_heartbeat_if_any_client_goes_away() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::impatient(protocol, 3).await;
@@ -46,13 +46,13 @@ async fn clients_receive_missed_heartbeat_if_any_client_goes_away() {
 }
 
 /// There is one address here and nothing behind it once the service has stopped.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_terminate_if_service_goes_away() {
     with_both(async |protocol: Protocol| {
         let mut stage = Stage::impatient(protocol, 3).await;
         stage.options.shutdown_timeout = Duration::from_millis(500);
         let clients: [_; 3] = stage.connected().await;
-        let _port = stage.cluster.stop().await;
+        stage.cluster.served.stop().await;
         for client in clients {
             client.failed().await;
             let late = client.shut_down().await.expect_err("nobody is there");

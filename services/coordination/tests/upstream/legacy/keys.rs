@@ -8,7 +8,7 @@ use tonic::Code;
 use super::link::Options;
 use super::t::Client;
 use crate::client::{Cluster, spec};
-use crate::support::DEADLINE;
+use crate::support::LONG;
 
 /// How long a get waits for a key that is not there.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ async fn connected() -> (Cluster, Arc<Client>) {
     (cluster, client)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_dir_get() {
     let (_cluster, client) = connected().await;
     for (key, value) in NESTED.into_iter().chain([("test", "4")]) {
@@ -34,7 +34,7 @@ async fn key_value_dir_get() {
     assert_eq!(found, NESTED.map(|(key, value)| (key.to_owned(), value.into())));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_delete() {
     let (_cluster, client) = connected().await;
     client.set("to_be_deleted", "deleted").await.expect("stored");
@@ -42,10 +42,10 @@ async fn key_value_delete() {
     client.delete("to_be_deleted").await.expect("deleted");
     let gone = client.get("to_be_deleted", PATIENCE).await.expect_err("deleted");
     assert_eq!(gone.code(), Code::DeadlineExceeded);
-    assert_eq!(client.get("to_be_kept", DEADLINE).await.expect("found"), "kept");
+    assert_eq!(client.get("to_be_kept", LONG).await.expect("found"), "kept");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_delete_directory() {
     let (_cluster, client) = connected().await;
     for (key, value) in NESTED {

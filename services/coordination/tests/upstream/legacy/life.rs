@@ -8,7 +8,7 @@ use super::{Protocol, Stage, connect_of, with_both};
 use crate::client::Call;
 use crate::support::until;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_and_shutdown_are_barriers() {
     with_both(async |protocol: Protocol| {
         let stage = Stage::start(protocol, 3).await;
@@ -37,7 +37,7 @@ async fn connect_and_shutdown_are_barriers() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn zero_init_timeout_should_still_wait_for_other_tasks() {
     with_both(async |protocol: Protocol| {
         let mut stage = Stage::start(protocol, 2).await;
@@ -52,7 +52,7 @@ async fn zero_init_timeout_should_still_wait_for_other_tasks() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn late_clients_are_ok() {
     with_both(async |protocol: Protocol| {
         let mut stage = Stage::start(protocol, 3).await;
@@ -74,7 +74,7 @@ async fn late_clients_are_ok() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_eventually_times_out_if_a_client_does_not_show_up() {
     with_both(async |protocol: Protocol| {
         let timeout = Duration::from_millis(500);

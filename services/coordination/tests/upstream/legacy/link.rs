@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tonic::{Code, Response, Status};
 
-use crate::support::DEADLINE;
+use crate::support::LONG;
 
 /// Between two attempts of a call that finds nobody listening.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -27,9 +27,9 @@ pub(super) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            init_timeout: DEADLINE,
-            rpc_timeout: DEADLINE,
-            shutdown_timeout: DEADLINE,
+            init_timeout: LONG,
+            rpc_timeout: LONG,
+            shutdown_timeout: LONG,
             heartbeat_interval: Duration::from_secs(5),
             max_missing_heartbeats: 4,
         }
@@ -86,7 +86,7 @@ impl Link {
     /// Waits until the callback runs, and gives what it is told.
     pub(super) async fn failed(&self) -> Status {
         let mut told = self.told.subscribe();
-        let told = timeout(DEADLINE, told.wait_for(Option::is_some)).await.expect("an error in time");
+        let told = tripod_wait::within("an error", told.wait_for(Option::is_some)).await;
         told.expect("the link is here").clone().expect("waited for it")
     }
 }

@@ -8,7 +8,6 @@ use tokio::task::JoinHandle;
 use tonic::{Code, Status};
 
 use crate::client::Agent;
-use crate::support::DEADLINE;
 
 /// The key by which a task tells that it will be preempted.
 const NOTICE: &str = "RECEIVED_PREEMPTION_NOTICE";
@@ -112,8 +111,8 @@ impl Manager {
 
     async fn at(&self, is: impl Fn(Stage) -> bool) -> Stage {
         let mut stage = self.stage.subscribe();
-        let reached = tokio::time::timeout(DEADLINE, stage.wait_for(|stage| is(*stage))).await;
-        *reached.expect("in time").expect("the manager is here")
+        let reached = tripod_wait::within("a manager's stage", stage.wait_for(|stage| is(*stage))).await;
+        *reached.expect("the manager is here")
     }
 }
 

@@ -5,33 +5,33 @@ use tonic::Code;
 use super::{start, usual};
 use crate::client::plays::barriers;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_succeed() {
     barriers::wait_at_barrier_succeed(&start(usual(2)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout() {
     barriers::wait_at_barrier_timeout(&start(usual(2)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_timeout_with_different_barrier_id() {
     barriers::wait_at_barrier_timeout_with_different_barrier_id(&start(usual(2)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_subset_succeeds() {
     barriers::wait_at_barrier_subset_succeeds(&start(usual(3)).await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wait_at_barrier_subset_non_participating_process_attempts_fails() {
     let cluster = start(usual(3)).await;
     barriers::wait_at_barrier_subset_non_participating_process_attempts_fails(&cluster).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_live_tasks_succeeds() {
     let cluster = start(usual(3)).await;
     let [first, second, third] = cluster.connected().await;
@@ -43,7 +43,7 @@ async fn get_live_tasks_succeeds() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_live_tasks_without_being_a_member() {
     let cluster = start(usual(3)).await;
     let agents: [_; 3] = cluster.connected().await;

@@ -15,7 +15,7 @@ fn exchanging(agent: &Arc<Agent>, nodes: i32, local: &Local) -> Call<Global> {
     Call::new(async move { exchange(&agent, nodes, &local).await })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connect_and_enumerate_devices() {
     let cluster = start(usual(2)).await;
     let [first, second] = cluster.connected().await.map(Arc::new);
@@ -42,7 +42,7 @@ async fn connect_and_enumerate_devices() {
     assert_eq!(right.expect("the first one stores it"), "value1");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn enumerate_eleven_devices() {
     let cluster = start(usual(11)).await;
     let agents: [Arc<Agent>; 11] = cluster.connected().await.map(Arc::new);
@@ -79,7 +79,7 @@ async fn restart_second(cluster: &Cluster, agents: [Agent; 2]) -> [Agent; 2] {
     [first, restarted]
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn exchange_topology() {
     let (_cluster, agents, locals) = two().await;
     let seen = exchange_both(&agents, &locals).await;
@@ -87,7 +87,7 @@ async fn exchange_topology() {
     assert_eq!(devices, [2, 2]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn exchange_topology_twice_succeeds() {
     let (cluster, agents, locals) = two().await;
     let before = exchange_both(&agents, &locals).await;
@@ -96,7 +96,7 @@ async fn exchange_topology_twice_succeeds() {
     assert_eq!(after, before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn exchange_topology_twice_with_different_local_topology_fails() {
     let (cluster, agents, locals) = two().await;
     exchange_both(&agents, &locals).await;

@@ -35,22 +35,22 @@ async fn shutdown_is_interrupted(cluster: &Cluster) {
     assert_eq!(late.code(), Code::FailedPrecondition);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_terminate_shutdown_if_any_client_goes_away() {
     shutdown_is_interrupted(&impatient().await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_terminate_shutdown_if_any_client_goes_away_without_error_polling() {
     shutdown_is_interrupted(&without_polls().await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn missed_heartbeat_callback_is_executed_if_any_client_goes_away() {
     life::missed_heartbeat_callback_is_executed_if_any_client_goes_away(&impatient().await).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_receive_missed_heartbeat_if_any_client_goes_away_without_error_polling() {
     let cluster = without_polls().await;
     let [dying, second, third] = cluster.connected().await;
@@ -64,11 +64,11 @@ async fn clients_receive_missed_heartbeat_if_any_client_goes_away_without_error_
 }
 
 /// There is one address here and nothing behind it once the service has stopped.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_terminate_if_service_goes_away() {
     let cluster = impatient().await;
     let agents: [_; 3] = cluster.connected().await;
-    let _port = cluster.stop().await;
+    cluster.served.stop().await;
     for agent in agents {
         let told = agent.failed().await;
         assert_eq!(told.code(), Code::Unavailable, "a lost connection: {told:?}");

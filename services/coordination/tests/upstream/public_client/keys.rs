@@ -13,25 +13,25 @@ async fn connected() -> (Cluster, Agent) {
     (cluster, agent)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_dir_get() {
     let (_cluster, agent) = connected().await;
     keys::directory(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_set_duplicate_fails() {
     let (_cluster, agent) = connected().await;
     keys::duplicate_fails(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_set_duplicate_overwrites() {
     let (_cluster, agent) = connected().await;
     keys::duplicate_overwrites(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_try_get() {
     let (_cluster, agent) = connected().await;
     let refused = agent.try_get("test_key").await.expect_err("it is not there yet");
@@ -40,7 +40,7 @@ async fn key_value_try_get() {
     assert_eq!(agent.try_get("test_key").await.expect("found"), "value");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn async_key_value_get() {
     let (cluster, agent) = connected().await;
     let mut early = cluster.getting(&agent, "test_key").await;
@@ -50,7 +50,7 @@ async fn async_key_value_get() {
     assert_eq!(agent.get("test_key").await.expect("at once"), "value");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_increment() {
     let (_cluster, agent) = connected().await;
     assert_eq!(agent.increment("counter", 2).await.expect("from nothing"), 2);
@@ -61,19 +61,19 @@ async fn key_value_increment() {
     assert_eq!(agent.try_get("text").await.expect("found"), "word");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_delete() {
     let (_cluster, agent) = connected().await;
     keys::delete(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_delete_directory() {
     let (_cluster, agent) = connected().await;
     keys::delete_directory(&agent).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn use_compression() {
     let (cluster, agent) = connected().await;
     assert!(cluster.config.compresses);

@@ -18,7 +18,7 @@ async fn three_that_listen() -> (Stage, [Task; 3]) {
     (stage, tasks)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn successful_get_alive_tasks() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let waiting = [stage.hold(first.alive(&ALL)).await, stage.hold(second.alive(&ALL)).await];
@@ -29,7 +29,7 @@ async fn successful_get_alive_tasks() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn failed_task_before_calling_get_alive_tasks() {
     let (stage, [first, second, third]) = three_that_listen().await;
     third.report(5, "boom").await.expect("accepted");
@@ -39,7 +39,7 @@ async fn failed_task_before_calling_get_alive_tasks() {
     assert_eq!(waiting.end().await.expect("the living have asked"), living);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn failed_task_after_calling_get_alive_tasks() {
     let (stage, [first, second, third]) = three_that_listen().await;
     let waiting = [stage.hold(first.alive(&ALL)).await, stage.hold(second.alive(&ALL)).await];
@@ -49,7 +49,7 @@ async fn failed_task_after_calling_get_alive_tasks() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn concurrent_get_alive_tasks() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let left = stage.hold(first.alive(&[0, 1])).await;
@@ -61,7 +61,7 @@ async fn concurrent_get_alive_tasks() {
     assert_eq!(left.end().await.expect("both have asked"), lives([&first, &second]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calling_get_alive_tasks_without_being_a_member() {
     let (_stage, [first, _]) = Stage::connected().await;
     let status = refused(first.alive(&[1]).await, Code::InvalidArgument);
@@ -69,7 +69,7 @@ async fn calling_get_alive_tasks_without_being_a_member() {
     assert_eq!(status.message(), text);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn redundant_get_alive_tasks() {
     let (stage, [first, second]) = Stage::connected().await;
     let twice = [stage.hold(first.alive(&[0, 1])).await, stage.hold(first.alive(&[0, 1])).await];

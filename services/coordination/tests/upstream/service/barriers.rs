@@ -5,7 +5,7 @@ use tonic::Code;
 use crate::support::payloads::{barrier_error, service_error};
 use crate::support::stage::{Stage, refused};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let waiting = [stage.hold(first.arrive("b", 0, &[])).await, stage.hold(second.arrive("b", 0, &[])).await];
@@ -15,7 +15,7 @@ async fn barrier() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_with_subset_of_tasks() {
     let (stage, [first, second, _]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[0, 1])).await;
@@ -23,7 +23,7 @@ async fn barrier_with_subset_of_tasks() {
     waiting.end().await.expect("both are here");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_with_mismatched_tasks() {
     let (stage, [first, second, _]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[0, 1])).await;
@@ -33,7 +33,7 @@ async fn barrier_with_mismatched_tasks() {
     refused(waiting.end().await, Code::InvalidArgument);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_by_non_participating_task() {
     let (stage, [first, _, third]) = Stage::connected().await;
     refused(first.arrive("a", 0, &[1, 2]).await, Code::InvalidArgument);
@@ -43,7 +43,7 @@ async fn barrier_by_non_participating_task() {
     let told = refused(waiting.end().await, Code::InvalidArgument);
     assert_eq!(told.message(), stranger.message());
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_by_non_participating_task_three_tasks() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[0, 1])).await;
@@ -51,14 +51,14 @@ async fn barrier_by_non_participating_task_three_tasks() {
     waiting.end().await.expect("both are here");
     refused(third.arrive("b", 0, &[0, 1]).await, Code::InvalidArgument);
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_by_non_cluster_task() {
     let (_stage, [first, _]) = Stage::connected().await;
     let status = refused(first.arrive("b", 0, &[0, 9]).await, Code::InvalidArgument);
     assert!(status.message().starts_with("Unexpected task (9)"), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_timeout() {
     let (stage, [first, second, _]) = Stage::connected().await;
     let waiting = stage.hold(second.arrive_within(2000, "b", 0, &[])).await;
@@ -72,7 +72,7 @@ async fn barrier_timeout() {
     assert_eq!(told.message(), text);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_returns_previous_error() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -81,7 +81,7 @@ async fn barrier_returns_previous_error() {
     let late = refused(second.arrive("b", 0, &[]).await, Code::Internal);
     assert_eq!(late.message(), early.message());
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_consecutive_barriers_succeed() {
     let (stage, [first, second]) = Stage::connected().await;
     for counter in 0..2 {
@@ -91,7 +91,7 @@ async fn two_consecutive_barriers_succeed() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_ongoing_but_mismatched_counter_internal_error() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -101,7 +101,7 @@ async fn barrier_ongoing_but_mismatched_counter_internal_error() {
         assert_eq!(barrier_error(&status), Some(("b".to_owned(), 0)), "the service's own counter");
     }
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn second_barrier_use_wrong_counter_internal_error() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -117,7 +117,7 @@ async fn second_barrier_use_wrong_counter_internal_error() {
         assert_eq!(barrier_error(&status), Some(("b".to_owned(), 0)), "the service's own counter");
     }
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_cancelled() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -126,7 +126,7 @@ async fn barrier_cancelled() {
     assert_eq!(status.message(), "Barrier (b::0) is cancelled by task: 1");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn cancel_after_barrier_has_passed() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -137,7 +137,7 @@ async fn cancel_after_barrier_has_passed() {
     second.arrive("b", 0, &[]).await.expect("it has passed all the same");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn cancel_barrier_wrong_counter_failed_precondition() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -152,7 +152,7 @@ async fn cancel_barrier_wrong_counter_failed_precondition() {
     second.cancel("b", 1).await.expect("cancelled");
     refused(waiting.end().await, Code::Cancelled);
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn passed_barrier_returns_immediately() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -161,7 +161,7 @@ async fn passed_barrier_returns_immediately() {
     assert_eq!(first.arrive("b", 0, &[]).await.expect("it has passed"), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_still_blocks_if_same_task_calls_ongoing_barrier_repeatedly() {
     let (stage, [first, second]) = Stage::connected().await;
     let earlier = stage.hold(first.arrive("b", 0, &[])).await;

@@ -5,7 +5,7 @@ use tonic::Code;
 use crate::support::payloads::barrier_error;
 use crate::support::stage::{Stage, refused};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_fails_if_task_is_already_in_error() {
     let (stage, [first, second]) = Stage::connected().await;
     // Where somebody listens, an error puts nobody else in error.
@@ -18,7 +18,7 @@ async fn barrier_fails_if_task_is_already_in_error() {
     assert_eq!(barrier_error(&status), Some(("b".to_owned(), 0)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_fails_upon_task_error() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let waiting = [stage.hold(first.arrive("b", 0, &[])).await, stage.hold(second.arrive("b", 0, &[])).await];
@@ -30,14 +30,14 @@ async fn barrier_fails_upon_task_error() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_fails_if_task_is_in_error() {
     let (stage, [first, second]) = Stage::connected().await;
     stage.silence(&[&first, &second]).await;
     refused(first.arrive("b", 0, &[]).await, Code::Internal);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_with_participating_tasks_fails_if_task_is_stale() {
     let (stage, [first, second]) = Stage::connected().await;
     stage.silence(&[&first, &second]).await;
@@ -46,7 +46,7 @@ async fn barrier_with_participating_tasks_fails_if_task_is_stale() {
         refused(first.arrive(&id, 0, members).await, Code::Internal);
     }
 }
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_with_subset_fails_if_task_is_stale() {
     let (stage, [first, second, third]) = Stage::connected().await;
     let poll = stage.hold(first.poll()).await;
@@ -59,7 +59,7 @@ async fn barrier_with_subset_fails_if_task_is_stale() {
     waiting.end().await.expect("both are here");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn barrier_fails_after_error_polling_response() {
     let (stage, [first, second]) = Stage::connected().await;
     let polls = [stage.hold(first.poll()).await, stage.hold(second.poll()).await];

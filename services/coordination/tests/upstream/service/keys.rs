@@ -9,7 +9,7 @@ fn pairs(entries: &[(String, String)]) -> Vec<(&str, &str)> {
     entries.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn insert_key_value_duplicate_fail() {
     let (_stage, [task]) = Stage::connected().await;
     task.insert("key0", "original_value").await.expect("new");
@@ -18,7 +18,7 @@ async fn insert_key_value_duplicate_fail() {
     assert_eq!(task.get("key0").await.expect("there"), "original_value");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn insert_key_value_duplicate_overwrite() {
     let (_stage, [task]) = Stage::connected().await;
     task.insert("key0", "original_value").await.expect("new");
@@ -26,7 +26,7 @@ async fn insert_key_value_duplicate_overwrite() {
     assert_eq!(task.get("key0").await.expect("there"), "overwritten_value");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn test_set_get_values() {
     let (stage, [task]) = Stage::connected().await;
     // One key, however it is written.
@@ -53,7 +53,7 @@ async fn test_set_get_values() {
     task.insert("key0", "again").await.expect("new again");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn try_get_key_value() {
     let (_stage, [task]) = Stage::connected().await;
     let missing = refused(task.try_get("key0").await, Code::NotFound);
@@ -64,7 +64,7 @@ async fn try_get_key_value() {
     refused(task.try_get("key0").await, Code::NotFound);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn increment_key_value() {
     let (_stage, [task]) = Stage::connected().await;
     assert_eq!(task.increment("key0", 1).await.expect("counted from 0"), "1");
@@ -75,7 +75,7 @@ async fn increment_key_value() {
     assert_eq!(status.message(), "Failed to parse value \"bad value\" as an integer.");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_single_value_in_directory() {
     let (_stage, [task]) = Stage::connected().await;
     task.insert("dir/path", "value0").await.expect("new");
@@ -83,7 +83,7 @@ async fn get_key_value_dir_single_value_in_directory() {
     assert_eq!(pairs(&found), [("dir/path", "value0")]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_multiple_values_in_directory() {
     let (_stage, [task]) = Stage::connected().await;
     let inside = [("dir/path", "value0"), ("dir/path2", "value1"), ("dir/sub_dir/path", "value2")];
@@ -103,27 +103,27 @@ async fn finds_nothing(keys: &[&str], directory: &str) {
     assert_eq!(task.directory(directory).await.expect("a list"), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_empty_returns_empty_list() {
     finds_nothing(&[], "dir").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_wrong_dir_returns_empty_list() {
     finds_nothing(&["dir0/path"], "dir").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_wrong_dir_prefix_returns_empty_list() {
     finds_nothing(&["wrong_dir/dir/path"], "dir").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_non_directory_prefix_returns_empty_list() {
     finds_nothing(&["dir_key"], "dir").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_key_value_dir_non_directory_key_returns_empty_list() {
     finds_nothing(&["dir"], "dir").await;
 }

@@ -15,21 +15,21 @@ async fn has_grace(task: &Task) {
     assert!(over.message().contains("must be registered before"), "{}", over.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reset_and_register_again() {
     let (stage, [task]) = Stage::connected().await;
     stage.worker(0).reset().await.expect("it leaves");
     task.restarted().register().await.expect("it comes back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reset_heartbeats_are_accepted_for_a_grace_period() {
     let (stage, task) = Stage::with_short_grace().await;
     stage.worker(0).reset().await.expect("it leaves");
     has_grace(&task).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reset_fails_ongoing_barrier() {
     let (stage, [first, _]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -37,14 +37,14 @@ async fn reset_fails_ongoing_barrier() {
     refused(waiting.end().await, Code::Internal);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_heartbeats_are_accepted_for_a_grace_period() {
     let (_stage, task) = Stage::with_short_grace().await;
     task.shut_down().await.expect("it leaves");
     has_grace(&task).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_fails_ongoing_barrier() {
     let (stage, [first, second]) = Stage::connected().await;
     let waiting = stage.hold(first.arrive("b", 0, &[])).await;
@@ -54,7 +54,7 @@ async fn shutdown_fails_ongoing_barrier() {
     assert_eq!(status.message(), text);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_with_barrier_barrier_succeeds() {
     let stage = Stage::set(Spec { shutdown_timeout_ms: DurationMs(60_000), ..plain(2) }).await;
     let [first, second] = stage.connect().await;
@@ -76,7 +76,7 @@ async fn left_alone() -> (Stage, [Task; 2]) {
     (stage, tasks)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_with_barrier_barrier_fails_task_disconnects_other_task_is_alerted() {
     let (_stage, tasks) = left_alone().await;
     for task in tasks {
@@ -85,7 +85,7 @@ async fn shutdown_with_barrier_barrier_fails_task_disconnects_other_task_is_aler
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shutdown_with_barrier_barrier_fails_without_client_connection_set_task_to_error() {
     let (_stage, [_, absent]) = left_alone().await;
     refused(absent.beat().await, Code::Aborted);

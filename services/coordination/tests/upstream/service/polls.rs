@@ -7,7 +7,7 @@ use tripod_state::job::Spec;
 use crate::support::payloads::service_error;
 use crate::support::stage::{Stage, plain, refused, until_refused};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn error_polling_requests_got_cancelled_error_upon_service_shutdown() {
     let (mut stage, [first, second]) = Stage::connected().await;
     let polls = [stage.hold(first.poll()).await, stage.hold(second.poll()).await];
@@ -17,7 +17,7 @@ async fn error_polling_requests_got_cancelled_error_upon_service_shutdown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn heartbeat_timeout_error_can_propagate_through_error_polling() {
     let stage = Stage::set(Spec { heartbeat_timeout_ms: DurationMs(2000), ..plain(2) }).await;
     let [first, second] = stage.connect().await;
@@ -27,7 +27,7 @@ async fn heartbeat_timeout_error_can_propagate_through_error_polling() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn heartbeat_timeout_error_from_one_task_can_propagate_through_error_polling() {
     let (stage, [first, second]) = Stage::connected().await;
     let polls = [stage.hold(first.poll()).await, stage.hold(second.poll()).await];
@@ -40,7 +40,7 @@ async fn heartbeat_timeout_error_from_one_task_can_propagate_through_error_polli
     first.beat().await.expect("still alive");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reported_error_can_propagate_through_error_polling() {
     let (stage, [first, second]) = Stage::connected().await;
     let polls = [stage.hold(first.poll()).await, stage.hold(second.poll()).await];
@@ -54,7 +54,7 @@ async fn reported_error_can_propagate_through_error_polling() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn do_not_allow_poll_for_error_if_not_in_cluster() {
     let (stage, [_, _]) = Stage::connected().await;
     for stranger in [-1, 2] {
@@ -63,7 +63,7 @@ async fn do_not_allow_poll_for_error_if_not_in_cluster() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn do_not_allow_poll_for_error_if_task_not_registered() {
     let stage = Stage::set(plain(1)).await;
     let [task] = stage.tasks();
@@ -71,7 +71,7 @@ async fn do_not_allow_poll_for_error_if_task_not_registered() {
     assert!(status.message().contains("has not been registered"), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn allow_poll_for_error_within_grace_period_if_task_has_shut_down() {
     let (mut stage, [task]) = Stage::connected().await;
     task.shut_down().await.expect("it leaves");
@@ -80,7 +80,7 @@ async fn allow_poll_for_error_within_grace_period_if_task_has_shut_down() {
     refused(poll.end().await, Code::Cancelled);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn do_not_allow_poll_for_error_if_task_has_shut_down() {
     let (_stage, task) = Stage::with_short_grace().await;
     task.shut_down().await.expect("it leaves");
@@ -90,7 +90,7 @@ async fn do_not_allow_poll_for_error_if_task_has_shut_down() {
     assert!(status.message().contains("has disconnected"), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn do_not_allow_poll_for_error_after_reset() {
     let (stage, task) = Stage::with_short_grace().await;
     stage.worker(0).reset().await.expect("it leaves");
@@ -100,7 +100,7 @@ async fn do_not_allow_poll_for_error_after_reset() {
     assert!(status.message().contains("has disconnected"), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn do_not_allow_poll_for_error_when_in_error_state() {
     let (_stage, [task]) = Stage::connected().await;
     task.report(5, "boom").await.expect("accepted");
@@ -108,7 +108,7 @@ async fn do_not_allow_poll_for_error_when_in_error_state() {
     assert!(status.message().contains("already in error"), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn do_not_allow_poll_for_error_if_task_is_stale() {
     let (stage, [task]) = Stage::connected().await;
     stage.silence(&[&task]).await;
@@ -116,7 +116,7 @@ async fn do_not_allow_poll_for_error_if_task_is_stale() {
     assert!(status.message().contains("already in error"), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn can_propagate_task_registration_error_through_error_polling() {
     let (stage, [first, second]) = Stage::connected().await;
     let poll = stage.hold(first.poll()).await;
@@ -125,7 +125,7 @@ async fn can_propagate_task_registration_error_through_error_polling() {
     assert_eq!(told.message(), conflict.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn late_polling_task_can_get_error() {
     let (stage, [first, second]) = Stage::connected().await;
     let poll = stage.hold(first.poll()).await;

@@ -12,7 +12,7 @@ async fn recoverable_pair() -> (Stage, [Task; 2]) {
     (stage, tasks)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_task_will_not_propagate_error() {
     let (_stage, [first, second]) = recoverable_pair().await;
     first.report(5, "boom").await.expect("accepted");
@@ -20,7 +20,7 @@ async fn recoverable_task_will_not_propagate_error() {
     second.beat().await.expect("nothing is wrong here");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_task_with_error_polling_will_not_propagate_error() {
     let (stage, [first, second]) = recoverable_pair().await;
     let polls = [stage.hold(first.poll()).await, stage.hold(second.poll()).await];
@@ -35,7 +35,7 @@ async fn recoverable_task_with_error_polling_will_not_propagate_error() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn recoverable_task_report_error_reset_and_register_again() {
     let (stage, [first, second]) = recoverable_pair().await;
     first.report(5, "boom").await.expect("accepted");

@@ -8,7 +8,7 @@ use crate::support::SERVICE;
 use crate::support::payloads::service_error;
 use crate::support::stage::{Stage, plain, refused};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn test_standalone_service() {
     let (stage, [first, second]) = Stage::connected().await;
     assert_eq!(first.beat().await.expect("alive"), SERVICE);
@@ -19,13 +19,13 @@ async fn test_standalone_service() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_task_already_connected_succeeds() {
     let (_stage, [task]) = Stage::connected().await;
     assert_eq!(task.register().await.expect("the same life"), SERVICE);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_task_already_connected_different_incarnation_fails() {
     let (_stage, [_, task]) = Stage::connected().await;
     let status = refused(task.restarted().register().await, Code::Aborted);
@@ -36,7 +36,7 @@ async fn register_task_already_connected_different_incarnation_fails() {
     assert_eq!(service_error(&status).expect("the service's error").source_task_id, 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_task_already_in_error_fails() {
     let (_stage, [task]) = Stage::connected().await;
     task.report(5, "boom").await.expect("accepted");
@@ -45,7 +45,7 @@ async fn register_task_already_in_error_fails() {
     assert!(status.message().starts_with(text), "{}", status.message());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn test_task_restart() {
     let (_stage, [first, second]) = Stage::connected().await;
     refused(second.restarted().register().await, Code::Aborted);
@@ -53,7 +53,7 @@ async fn test_task_restart() {
     refused(first.beat().await, Code::Aborted);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_with_barrier_old_heartbeat_restarted_tasks_can_reconnect() {
     let stage = Stage::set(plain(2)).await;
     let [first, second] = stage.tasks();
@@ -65,7 +65,7 @@ async fn register_with_barrier_old_heartbeat_restarted_tasks_can_reconnect() {
     first.beat().await.expect("the stray beat has done no harm");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_with_barrier_restart_before_barrier_succeeds() {
     let stage = Stage::set(plain(2)).await;
     let [first, second] = stage.tasks();
@@ -79,14 +79,14 @@ async fn register_with_barrier_restart_before_barrier_succeeds() {
     first.register().await.expect("a repeated call");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_with_barrier_restart_after_barrier_fails() {
     let (_stage, [first, second]) = Stage::connected().await;
     refused(first.restarted().register().await, Code::Aborted);
     refused(second.arrive("b", 0, &[]).await, Code::Internal);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn register_with_barrier_timeout() {
     let spec = Spec { register_timeout_ms: DurationMs(200), ..plain(2) };
     let stage = Stage::set(spec).await;

@@ -13,7 +13,7 @@ fn states(report: &WatchTasksResponse) -> Vec<(i32, TaskState, u64)> {
     states.collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_tasks_succeeds() {
     let (_stage, [first, second]) = Stage::connected().await;
     let report = first.watch(NOW).await.expect("a report");
@@ -21,7 +21,7 @@ async fn watch_tasks_succeeds() {
     assert_eq!(states(&report), [(0, connected, first.life), (1, connected, second.life)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_tasks_returns_disconnected() {
     let (stage, [first, second]) = Stage::connected().await;
     stage.worker(1).reset().await.expect("it leaves");
@@ -29,7 +29,7 @@ async fn watch_tasks_returns_disconnected() {
     assert_eq!(states(&report)[1], (1, TaskState::Disconnected, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_tasks_returns_new_incarnation() {
     let (stage, [first, second]) = Stage::connected().await;
     stage.worker(1).reset().await.expect("it leaves");
@@ -39,7 +39,7 @@ async fn watch_tasks_returns_new_incarnation() {
     assert_eq!(states(&report)[1], (1, TaskState::Connected, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_tasks_blocks_until_change() {
     let (stage, [first, second]) = Stage::connected().await;
     let now = first.watch(NOW).await.expect("a report").version_number;
@@ -50,7 +50,7 @@ async fn watch_tasks_blocks_until_change() {
     assert_eq!(states(&report)[1], (1, TaskState::Disconnected, second.life));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watch_tasks_after_two_state_changes() {
     let (_stage, [first, second]) = Stage::connected().await;
     let old = first.watch(NOW).await.expect("a report").version_number;

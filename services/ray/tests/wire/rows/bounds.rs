@@ -8,9 +8,8 @@ use tripod_state::ray::ids::{ClientSession, ObjectId};
 use tripod_state::ray::{self, Origin, Request, Stamp, limits};
 use tripod_state::{Command, Scope};
 
-use super::killable;
 use super::play::{Play, everywhere};
-use crate::support::{Cluster, reason, submission, with};
+use crate::support::{Cluster, Kind, reason, submission, with};
 
 const SESSION: u128 = 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef;
 
@@ -40,9 +39,9 @@ async fn adds(play: &Play, object: u64, acknowledged: u64) -> Result<(), Status>
     play.cluster.scheduler().increment_ref_count(request).await.map(drop)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f25_a_session_with_too_many_answers_that_nobody_acknowledged_takes_no_more_until_some_are() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let driver = play.cluster.driver(&store).await;
@@ -62,9 +61,9 @@ async fn f25_a_session_with_too_many_answers_that_nobody_acknowledged_takes_no_m
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f25_a_task_beyond_its_bytes_is_refused_and_the_next_one_is_taken() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let worker = play.cluster.worker(&store, &[("f", 1)]).await;

@@ -16,12 +16,8 @@ use tripod_ray::Patience;
 
 use crate::support::Kind;
 
-fn killable() -> Kind {
-    Kind { killable: true, ..Kind::default() }
-}
-
 /// Stores are asked often, and lost reports are noticed soon.
 fn attentive() -> Kind {
     let patience = Patience { reconcile_every: Duration::from_millis(600), ..Patience::default() };
-    Kind { killable: true, patience, ..Kind::default() }
+    Kind { patience, ..Kind::default() }
 }

@@ -11,10 +11,7 @@ use tripod_state::ray::ids::{StoreId, WorkerId};
 
 use crate::support::store::{Call as StoreCall, Store};
 use crate::support::worker::{Call, Worker};
-use crate::support::{Cluster, Kind, connect, until};
-
-/// Clusters at a time: each has several runtimes.
-const AT_A_TIME: usize = 6;
+use crate::support::{Cluster, Kind, until};
 
 /// A cluster on whose calls steps are counted.
 pub(super) struct Play {
@@ -44,14 +41,10 @@ type Scene<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub(super) async fn everywhere(kind: fn() -> Kind, scene: for<'a> fn(&'a mut Play) -> Scene<'a>) {
     let (wanted, steps) = run(kind(), 0, scene).await;
     assert!(steps > 0, "a scenario has steps");
-    let all: Vec<u64> = (1..=steps).collect();
-    for some in all.chunks(AT_A_TIME) {
-        let runs = some.iter().map(|step| tokio::spawn(run(kind(), *step, scene)));
-        for (step, ended) in some.iter().zip(futures::future::join_all(runs).await) {
-            let (ended, _) =
-                ended.unwrap_or_else(|error| panic!("the leader died after step {step}: {error}"));
-            assert_eq!(ended, wanted, "the leader died after step {step}");
-        }
+    for step in 1..=steps {
+        let ended = tokio::spawn(run(kind(), step, scene)).await;
+        let (ended, _) = ended.unwrap_or_else(|error| panic!("the leader died after step {step}: {error}"));
+        assert_eq!(ended, wanted, "the leader died after step {step}");
     }
 }
 
@@ -66,11 +59,7 @@ async fn run(kind: Kind, kill_after: u64, scene: for<'a> fn(&'a mut Play) -> Sce
     if play.small {
         info.insert(play.cluster.info().await).avail_worker.sort_unstable();
     }
-    let mut tasks = play.cluster.task_info().await;
-    // Each cluster has a loopback address of its own.
-    for task in tasks.failed_task.iter_mut().chain(&mut tasks.running_task) {
-        task.worker_address = task.worker_address.split(':').next_back().unwrap_or_default().to_owned();
-    }
+    let tasks = play.cluster.task_info().await;
     (Ended { info, tasks }, play.steps)
 }
 
@@ -211,7 +200,7 @@ impl Play {
     pub(super) async fn fetches_failed(&mut self, store: &Store, object: u64, node: &str) {
         self.fetches(store, object, node).await;
         let asked = pb::StreamObjToRequest { objectid: object, ..Default::default() };
-        let mut node = ObjStoreClient::new(connect(self.cluster.address).await);
+        let mut node = ObjStoreClient::new(self.cluster.connect().await);
         let mut chunks = node.stream_obj_to(asked).await.expect("it has failed").into_inner();
         assert!(chunks.message().await.expect("a stream").is_some());
     }

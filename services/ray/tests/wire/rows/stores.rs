@@ -4,13 +4,13 @@ use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_state::ray::view::Availability;
 
+use super::attentive;
 use super::play::everywhere;
-use super::{attentive, killable};
-use crate::support::by_id;
+use crate::support::{Kind, by_id};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f8_what_was_on_its_way_from_a_store_that_died_comes_from_another_one() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, mut one, two) =
                 (play.cluster.store().await, play.cluster.store().await, play.cluster.store().await);
@@ -31,9 +31,9 @@ async fn f8_what_was_on_its_way_from_a_store_that_died_comes_from_another_one() 
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f9_a_chain_whose_only_copies_are_lost_is_made_again_each_task_once() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
             let mut first = play.cluster.worker(&far, &[("f", 1)]).await;
@@ -59,16 +59,16 @@ async fn f9_a_chain_whose_only_copies_are_lost_is_made_again_each_task_once() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f10_who_waits_for_what_a_driver_put_at_a_store_that_died_is_told_put_object() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
             let (driver, putter) = (play.cluster.driver(&near).await, play.cluster.driver(&far).await);
             let object = play.put(putter, &far).await;
             play.get(driver, object).await;
             play.store_dies(&mut far, &mut []).await;
-            let node = play.cluster.address.to_string();
+            let node = play.cluster.address.clone();
             play.fetches_failed(&near, object, &node).await;
             let request = pb::RequestObjRequest { workerid: driver, objectid: object };
             let told = play.cluster.scheduler().request_obj(request).await.expect("OK all the same");
@@ -78,9 +78,9 @@ async fn f10_who_waits_for_what_a_driver_put_at_a_store_that_died_is_told_put_ob
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f11_a_task_whose_store_dies_between_its_report_and_its_result_is_run_again() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
             let mut first = play.cluster.worker(&far, &[("f", 1)]).await;
@@ -98,9 +98,9 @@ async fn f11_a_task_whose_store_dies_between_its_report_and_its_result_is_run_ag
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f12_of_a_result_that_means_another_the_task_that_makes_that_one_is_run_again() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, mut far) = (play.cluster.store().await, play.cluster.store().await);
             let parents = play.cluster.worker(&near, &[("parent", 1)]).await;
@@ -124,7 +124,7 @@ async fn f12_of_a_result_that_means_another_the_task_that_makes_that_one_is_run_
 }
 
 /// A worker and a store of 2016 say a thing once. What they said to a node that died with it is noticed.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f26_reports_of_2016_that_were_lost_are_noticed_and_nobody_waits_for_ever() {
     everywhere(attentive, |play| {
         Box::pin(async move {
@@ -148,9 +148,9 @@ async fn f26_reports_of_2016_that_were_lost_are_noticed_and_nobody_waits_for_eve
 }
 
 /// A store that gives up what it is to fetch is told again, of another place; what no place has is made again.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_store_could_not_fetch_is_fetched_elsewhere_or_made_again() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, far, third) =
                 (play.cluster.store().await, play.cluster.store().await, play.cluster.store().await);
@@ -181,7 +181,7 @@ async fn what_a_store_could_not_fetch_is_fetched_elsewhere_or_made_again() {
 }
 
 /// Nobody tells that it was forgotten: that comes to light when the store is asked what it holds.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_to_fetch_that_a_store_forgot_is_given_again() {
     everywhere(attentive, |play| {
         Box::pin(async move {

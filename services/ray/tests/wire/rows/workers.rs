@@ -11,18 +11,17 @@ use tripod_state::ray::ids::WorkerId;
 use tripod_state::ray::view::{Availability, Reason};
 use tripod_state::ray::{self, Peer};
 
-use super::killable;
 use super::play::{Play, everywhere};
 use crate::support::store::Call as StoreCall;
 use crate::support::worker::Call;
-use crate::support::{Cluster, by_id, reason, submission, until, with};
+use crate::support::{Cluster, HOST, Kind, by_id, reason, submission, until, with};
 
 /// A call that was on its way into the log when the node died: it came into it, or it did not. Either way the client
 /// has no answer and asks the next node.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f1_a_submission_whose_node_died_before_it_answered_is_one_task() {
     for applied in [true, false] {
-        let mut cluster = Cluster::of(killable()).await;
+        let mut cluster = Cluster::start().await;
         let store = cluster.store().await;
         let worker = cluster.worker(&store, &[("f", 1)]).await;
         let headers = |seq: &'static str| {
@@ -62,9 +61,9 @@ async fn f1_a_submission_whose_node_died_before_it_answered_is_one_task() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f4_a_task_whose_worker_died_is_begun_once_more_and_the_late_report_counts_for_nothing() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let mut one = play.cluster.worker(&store, &[("f", 1)]).await;
@@ -90,10 +89,10 @@ async fn f4_a_task_whose_worker_died_is_begun_once_more_and_the_late_report_coun
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f5_a_task_whose_workers_die_as_often_as_it_may_be_tried_fails_with_its_history_and_who_waits_is_told()
  {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, far) = (play.cluster.store().await, play.cluster.store().await);
             let mut workers =
@@ -113,7 +112,7 @@ async fn f5_a_task_whose_workers_die_as_often_as_it_may_be_tried_fails_with_its_
                 assert_eq!(play.task(&workers[busy]).await.attempt, attempt);
                 play.worker_dies(&mut workers[busy]).await;
             }
-            let node = play.cluster.address.to_string();
+            let node = play.cluster.address.clone();
             for object in [result, user] {
                 play.fetches_failed(&near, object, &node).await;
             }
@@ -129,9 +128,9 @@ async fn f5_a_task_whose_workers_die_as_often_as_it_may_be_tried_fails_with_its_
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f6_an_exception_is_final_and_is_told_once() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let worker = play.cluster.worker(&store, &[("f", 1)]).await;
@@ -158,9 +157,9 @@ async fn f6_an_exception_is_final_and_is_told_once() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f7_a_worker_that_was_given_up_while_it_slept_registers_anew_and_its_result_is_not_taken_twice() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let (near, far) = (play.cluster.store().await, play.cluster.store().await);
             let slept = play.cluster.worker(&near, &[("f", 1)]).await;
@@ -188,9 +187,9 @@ async fn f7_a_worker_that_was_given_up_while_it_slept_registers_anew_and_its_res
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f14_a_task_that_runs_again_gets_the_objects_of_its_first_calls_and_its_child_does_not_run_again() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let mut one = play.cluster.worker(&store, &[("parent", 1)]).await;
@@ -234,16 +233,16 @@ async fn nth_submit(play: &mut Play, from: u64, argument: u64) -> Vec<u64> {
     reply.result
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f15_queued_tasks_of_a_driver_that_died_are_cancelled_if_nobody_wants_them() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let worker = play.cluster.worker(&store, &[("f", 1)]).await;
             let session =
                 [(metadata::RAY_SESSION, "00000000000000000000000000000001"), (metadata::RAY_SEQ, "1")];
             let request = pb::RegisterWorkerRequest {
-                node_ip_address: play.cluster.host.to_string(),
+                node_ip_address: HOST.to_owned(),
                 objstore_address: store.address.clone(),
                 is_driver: true,
             };
@@ -273,9 +272,9 @@ async fn f15_queued_tasks_of_a_driver_that_died_are_cancelled_if_nobody_wants_th
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f16_exports_deliveries_and_the_end_of_workers_reach_everybody_in_order_whoever_leads() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let stores = [play.cluster.store().await, play.cluster.store().await, play.cluster.store().await];
             let mut workers = Vec::new();
@@ -310,9 +309,9 @@ async fn f16_exports_deliveries_and_the_end_of_workers_reach_everybody_in_order_
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f17_healthy_workers_go_on_and_nothing_runs_again() {
-    everywhere(killable, |play| {
+    everywhere(Kind::default, |play| {
         Box::pin(async move {
             let store = play.cluster.store().await;
             let worker = play.cluster.worker(&store, &[("f", 1)]).await;

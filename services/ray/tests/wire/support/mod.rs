@@ -1,4 +1,6 @@
-//! A node over a state in memory, and scripted workers and stores on loopback addresses of its own.
+//! A node over a state in memory, and scripted workers and stores.
+//!
+//! All of them are reached by lines and not by sockets, so that the clock of a test can stand still.
 
 mod begin;
 pub(crate) mod peer;
@@ -6,17 +8,12 @@ mod process;
 pub(crate) mod store;
 pub(crate) mod worker;
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::service::Routes;
-use tonic::transport::{Channel, Endpoint, Server};
+use tonic::transport::Channel;
 use tonic::{Request, Status};
-use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Options};
+use tripod_gateway::{Gateway, MemoryBackend, Options};
+use tripod_lines::Lines;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::membership_client::MembershipClient;
@@ -24,37 +21,35 @@ use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
 use tripod_proto::tripod::v1::ray_line_client::RayLineClient;
 use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayFetchFailedRequest, RayResult};
-use tripod_ray::{MESSAGE_BYTES_MAX, Patience, Scheduler};
+use tripod_ray::{MESSAGE_BYTES_MAX, Patience};
 use tripod_state::ids::JobId;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::{Availability, Totals};
 use tripod_state::ray::{self, Decision, Peer, Ray};
 use tripod_state::{Command, Scope, State};
 
-use self::begin::{announce, create_job, host, port, raise_level};
+use self::begin::{create_job, raise_level};
 use self::process::Process;
 use self::store::Store;
 use self::worker::Worker;
 
-/// No test waits longer than this for anything.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+/// The machine that everything runs on.
+pub(crate) const HOST: &str = "10.0.0.1";
 
 /// One node that leads, with its port and its engine.
 pub(crate) struct Cluster {
     pub(crate) gateway: Gateway,
     pub(crate) backend: Arc<MemoryBackend>,
     pub(crate) job: JobId,
-    pub(crate) address: SocketAddr,
-    /// The loopback address of this cluster's peers.
-    pub(crate) host: Ipv4Addr,
+    /// Where the node listens.
+    pub(crate) address: String,
+    pub(crate) lines: Lines,
     channel: Channel,
     /// Another leader begins after every call.
     fails_over: bool,
     patience: Patience,
-    kills: u64,
-    /// If it can be killed.
     process: Option<Process>,
-    _tasks: JoinSet<()>,
+    kills: u64,
 }
 
 /// What a cluster of a test is like.
@@ -64,9 +59,7 @@ pub(crate) struct Kind {
     pub(crate) fails_over: bool,
     /// Nothing happens that no call asks for.
     pub(crate) without_engine: bool,
-    /// See [`Cluster::kill_leader`].
-    pub(crate) killable: bool,
-    /// What there is at the beginning, with a job `default`, of one that can be killed.
+    /// What there is at the beginning, with a job `default`.
     pub(crate) prepared: Option<State>,
 }
 
@@ -81,47 +74,8 @@ impl Cluster {
     }
 
     pub(crate) async fn of(kind: Kind) -> Self {
-        if kind.killable {
-            return Self::killable(kind.patience, kind.prepared).await;
-        }
+        let Kind { patience, fails_over, without_engine, prepared } = kind;
         let (gateway, backend) = Gateway::in_memory_with(Options::default());
-        let host = host();
-        let listener = TcpListener::bind((host, port())).await.expect("a loopback address");
-        let address = listener.local_addr().expect("a bound port");
-        raise_level(&gateway).await;
-        let job = create_job(&gateway).await;
-        announce(&gateway, address).await;
-        let scheduler = Scheduler::with_patience(&gateway, kind.patience);
-        let routes = scheduler.add_to(Routes::default(), &JobBinding::Named("default".to_owned()));
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let incoming = TcpListenerStream::new(listener);
-            Server::builder().add_routes(routes).serve_with_incoming(incoming).await.expect("serving");
-        });
-        if !kind.without_engine {
-            tasks.spawn(scheduler.run());
-        }
-        let channel = connect(address).await;
-        let Kind { patience, fails_over, .. } = kind;
-        let (kills, process) = (0, None);
-        Self {
-            gateway,
-            backend,
-            job,
-            address,
-            host,
-            channel,
-            fails_over,
-            patience,
-            kills,
-            process,
-            _tasks: tasks,
-        }
-    }
-
-    async fn killable(patience: Patience, prepared: Option<State>) -> Self {
-        let process = Process::new();
-        let (gateway, backend) = process.gateway();
         let job = match prepared {
             Some(state) => {
                 let job = state.job_named("default").expect("it is prepared");
@@ -133,29 +87,35 @@ impl Cluster {
                 create_job(&gateway).await
             }
         };
-        let host = host();
-        let address = process.serve(&gateway, host, patience).await;
-        let channel = connect(address).await;
-        let (fails_over, kills, process, _tasks) = (false, 0, Some(process), JoinSet::new());
-        Self { gateway, backend, job, address, host, channel, fails_over, patience, kills, process, _tasks }
+        let (lines, kills) = (Lines::new(), 0);
+        let process = Process::serve(&gateway, &lines, kills, patience, !without_engine).await;
+        let address = process.address.clone();
+        let channel = lines.channel(&address).await;
+        let process = Some(process);
+        Self { gateway, backend, job, address, lines, channel, fails_over, patience, process, kills }
     }
 
     /// The node that leads is killed, with its front end, its engine, its connections and the calls in them. Another
     /// one leads, at another address, with what was in the log, which comes to it as a snapshot does.
     pub(crate) async fn kill_leader(&mut self) {
         self.backend.depose();
-        drop(self.process.take().expect("a cluster of this kind"));
+        self.process = None;
         let state = self.backend.state();
-        let process = Process::new();
-        let (gateway, backend) = process.gateway();
+        let (gateway, backend) = Gateway::in_memory_with(Options::default());
         backend.replace(state);
         self.kills += 1;
         for _ in 0..self.kills {
             backend.elect();
         }
-        self.address = process.serve(&gateway, self.host, self.patience).await;
-        self.channel = connect(self.address).await;
+        let process = Process::serve(&gateway, &self.lines, self.kills, self.patience, true).await;
+        self.address.clone_from(&process.address);
+        self.channel = self.lines.channel(&self.address).await;
         (self.gateway, self.backend, self.process) = (gateway, backend, Some(process));
+    }
+
+    /// Another connection to the node.
+    pub(crate) async fn connect(&self) -> Channel {
+        self.lines.channel(&self.address).await
     }
 
     /// The leader notices that peers are silent, as its watchdog does after a while.
@@ -204,7 +164,7 @@ impl Cluster {
     /// A driver.
     pub(crate) async fn driver(&self, store: &Store) -> u64 {
         let request = pb::RegisterWorkerRequest {
-            node_ip_address: self.host.to_string(),
+            node_ip_address: HOST.to_owned(),
             objstore_address: store.address.clone(),
             is_driver: true,
         };
@@ -436,16 +396,7 @@ pub(crate) fn reason(status: &Status) -> &str {
     word.map_or("", |word| word.to_str().expect("a word"))
 }
 
-pub(crate) async fn connect(address: SocketAddr) -> Channel {
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-    endpoint.connect().await.expect("a connection")
-}
-
 /// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    tripod_wait::until(what, || holds().then_some(())).await;
 }

@@ -2,19 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::task::AbortHandle;
 use tonic::Status;
 use tonic::service::Routes;
 use tonic::transport::Server;
-
-use super::{DEADLINE, until};
+use tripod_lines::Lines;
 
 type Script<C> = Box<dyn FnMut(&C) -> Result<(), Status> + Send>;
 
@@ -69,11 +65,7 @@ impl<C: Debug> Calls<C> {
 
     /// The next call, which may still have to come.
     pub(crate) async fn next(&self) -> C {
-        until(&format!("a call to a peer; it has had none within {DEADLINE:?}"), || {
-            !self.seen.lock().is_empty()
-        })
-        .await;
-        self.seen.lock().pop_front().expect("it is there")
+        tripod_wait::until("a call to a peer", || self.seen.lock().pop_front()).await
     }
 
     /// All calls that have come and were not taken yet.
@@ -82,32 +74,24 @@ impl<C: Debug> Calls<C> {
     }
 }
 
-/// A served port, with a runtime of its own, so that all its connections end with it as those of a process do.
+/// A served port. All its connections end with it, as those of a process do.
 pub(crate) struct Port {
-    pub(crate) address: SocketAddr,
-    runtime: Option<Runtime>,
+    address: String,
+    lines: Lines,
+    serving: AbortHandle,
 }
 
 impl Port {
-    pub(crate) async fn serve(address: SocketAddr, routes: Routes) -> Self {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let listening = runtime.spawn(TcpListener::bind(address));
-        let listener = listening.await.expect("it ran").expect("a loopback address");
-        let address = listener.local_addr().expect("a bound port");
-        runtime.spawn(async move {
-            let incoming = TcpListenerStream::new(listener);
-            Server::builder().add_routes(routes).serve_with_incoming(incoming).await.expect("serving");
-        });
-        Self { address, runtime: Some(runtime) }
+    pub(crate) fn serve(lines: &Lines, address: &str, routes: Routes) -> Self {
+        let serving = Server::builder().add_routes(routes).serve_with_incoming(lines.listen(address));
+        let serving = tokio::spawn(serving).abort_handle();
+        Self { address: address.to_owned(), lines: lines.clone(), serving }
     }
 }
 
 impl Drop for Port {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // The port is free when this returns. A runtime must not wait for another one's end on its own thread.
-            let ending = std::thread::spawn(move || runtime.shutdown_timeout(DEADLINE));
-            drop(ending.join());
-        }
+        self.lines.close(&self.address);
+        self.serving.abort();
     }
 }

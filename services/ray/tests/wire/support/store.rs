@@ -1,8 +1,8 @@
 //! A scripted object store: it holds what the test says that it holds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use parking_lot::Mutex;
 use tokio_stream::Iter;
@@ -14,10 +14,12 @@ use tripod_proto::ray::obj_store_server::{ObjStore, ObjStoreServer};
 use tripod_proto::tripod::v1::RayTellRequest;
 use tripod_proto::tripod::v1::ray_peer_line_server::{RayPeerLine, RayPeerLineServer};
 
-use super::Cluster;
-use super::begin::port;
 use super::peer::{Calls, Port};
 use super::worker::Lined;
+use super::{Cluster, HOST};
+
+/// The port of the next store.
+static PORTS: AtomicU16 = AtomicU16::new(10_000);
 
 /// What a store is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +49,8 @@ impl Store {
         let script = Script { calls: calls.clone(), holds: Arc::clone(&holds) };
         let routes = Routes::new(ObjStoreServer::new(script));
         let routes = routes.add_service(RayPeerLineServer::new(Passing(passed.clone())));
-        let port = Port::serve(SocketAddr::from((cluster.host, port())), routes).await;
-        let address = port.address.to_string();
+        let address = format!("{HOST}:{}", PORTS.fetch_add(1, Ordering::Relaxed));
+        let port = Port::serve(&cluster.lines, &address, routes);
         let request = pb::RegisterObjStoreRequest { objstore_address: address.clone() };
         let reply = cluster.scheduler().register_obj_store(request).await.expect("registered");
         Self { id: reply.into_inner().objstoreid, address, calls, holds, passed, port: Some(port) }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
+use tripod_lines::Lines;
 use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::worker_service_server::{WorkerService, WorkerServiceServer};
@@ -16,7 +17,7 @@ use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, RayTol
 
 use super::peer::{Calls, Port};
 use super::store::Store;
-use super::{Cluster, with};
+use super::{Cluster, HOST, with};
 
 /// What a worker is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,7 @@ pub(crate) struct Worker {
     pub(crate) lined: Option<Arc<AtomicUsize>>,
     /// The numbers of what it was told to import.
     pub(crate) exports: Calls<Option<u64>>,
+    lines: Lines,
     port: Option<Port>,
 }
 
@@ -43,7 +45,7 @@ impl Worker {
     /// Registers with these headers, and listens where it is told to.
     pub(crate) async fn start(cluster: &Cluster, store: &Store, headers: &[(&'static str, &str)]) -> Self {
         let request = pb::RegisterWorkerRequest {
-            node_ip_address: cluster.host.to_string(),
+            node_ip_address: HOST.to_owned(),
             objstore_address: store.address.clone(),
             is_driver: false,
         };
@@ -56,9 +58,10 @@ impl Worker {
             calls: Calls::new(),
             exports: Calls::new(),
             lined: None,
+            lines: cluster.lines.clone(),
             port: None,
         };
-        worker.listen().await;
+        worker.listen();
         worker
     }
 
@@ -68,20 +71,21 @@ impl Worker {
         let mut worker = Self::start(cluster, store, &extended).await;
         worker.die();
         worker.lined = Some(Arc::default());
-        worker.listen().await;
+        worker.listen();
         worker
     }
 
     /// Begins to listen, again.
-    pub(crate) async fn listen(&mut self) {
+    pub(crate) fn listen(&mut self) {
+        // Of two ports at one address the older one would close the newer one's place.
+        self.port = None;
         let calls = self.calls.clone();
         let script = Script { calls: calls.clone(), exports: self.exports.clone() };
         let mut routes = Routes::new(WorkerServiceServer::new(script));
         if let Some(messages) = self.lined.clone() {
             routes = routes.add_service(RayPeerLineServer::new(Lined { calls, messages }));
         }
-        let address = self.address.parse().expect("an address");
-        self.port = Some(Port::serve(address, routes).await);
+        self.port = Some(Port::serve(&self.lines, &self.address, routes));
     }
 
     /// Its store passes orders on to it from now on. Gives how many messages come that way.

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tripod_wait::{deadline, until_blocking};
 use tripod_worker::{Context, Output, Task, Worker, WorkerError};
 
 use super::heard;
 use super::site::{Site, one};
-use crate::support::{PATIENCE, wait_for};
 
 const NAME: &str = "test.put";
 /// Between two looks of a function that is not to end.
@@ -56,8 +56,8 @@ async fn u27_a_put_that_differs_in_a_second_attempt_is_told_and_the_first_one_st
     let (first, put) = worker(&site, 0, "first", false);
     let text = one(&driver, Task::of(NAME)).await;
     tokio::task::block_in_place(|| {
-        wait_for("the first attempt", || (put.load(Ordering::Relaxed) == 1).then_some(()));
-        wait_for("the scheduler to know both objects", || {
+        until_blocking("the first attempt", || (put.load(Ordering::Relaxed) == 1).then_some(()));
+        until_blocking("the scheduler to know both objects", || {
             let status = site.status();
             let stores = status["stores"].as_array()?;
             (stores.iter().filter_map(|store| store["objects"].as_u64()).sum::<u64>() == 2).then_some(())
@@ -67,9 +67,9 @@ async fn u27_a_put_that_differs_in_a_second_attempt_is_told_and_the_first_one_st
     first.abort();
     // At another store: what was put has to come there first.
     let (_second, _) = worker(&site, 1, "second", true);
-    assert_eq!(driver.get_within::<String>(&text, PATIENCE).await.expect("a text"), "first");
+    assert_eq!(driver.get_within::<String>(&text, deadline()).await.expect("a text"), "first");
     let told = tokio::task::block_in_place(|| {
-        wait_for("the warning", || {
+        until_blocking("the warning", || {
             let told = heard::lines_with(&[NAME, "another value"]);
             (!told.is_empty()).then_some(told)
         })

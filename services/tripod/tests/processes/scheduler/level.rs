@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use tripod_wait::until_blocking;
 use tripod_worker::Task;
 
 use super::site::{Site, number, one};
-use crate::support::{Dev, reserve_ports, wait_for};
+use crate::support::{Dev, reserve_ports};
 
 /// The nodes behave as those of an earlier build do at first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,7 +21,7 @@ async fn a_worker_that_begins_before_the_level_of_schedulers_says_so_and_waits()
     let said = || fs::read_to_string(&log).expect("a log");
     // The leader has to ask the others before it knows which of them holds the level down.
     tokio::task::block_in_place(|| {
-        wait_for("what the worker waits for", || said().contains("supports 2 only").then_some(()));
+        until_blocking("what the worker waits for", || said().contains("supports 2 only").then_some(()));
     });
     let waits = |line: &&str| line.contains("has no schedulers yet") && line.contains("`tripod level unpin`");
     let text = said();

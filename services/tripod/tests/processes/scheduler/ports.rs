@@ -4,11 +4,11 @@
 use std::future::pending;
 use std::net::TcpListener;
 
+use tripod_wait::until_blocking;
 use tripod_worker::{Worker, demo};
 
 use super::heard;
 use super::site::Site;
-use crate::support::wait_for;
 
 /// The port of the first worker of a host.
 const FIRST_PORT: u16 = 40_000;
@@ -23,7 +23,7 @@ async fn a_worker_whose_port_is_taken_asks_for_another_one_and_says_why() {
     tokio::spawn(demo::add_to(Worker::new(site.config(0))).run(pending()));
     site.until_workers(1);
     // One that has left tells that beside everything else.
-    let status = wait_for("the others to have left", || {
+    let status = until_blocking("the others to have left", || {
         let status = site.status();
         let left = |worker: &serde_json::Value| {
             worker["state"] == "idle" || worker["state"] == "dead" && worker["reason"] == "it left"

@@ -7,10 +7,10 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tripod_client::{Client, Scheduler};
 use tripod_proto::ray::{ExportReusableVariableRequest, Function, ReusableVar};
+use tripod_wait::{deadline, until_blocking};
 use tripod_worker::{Context, Driver, GetError, Output, Reusable, Task, Worker, demo};
 
 use super::site::{Site, number, one};
-use crate::support::{PATIENCE, wait_for};
 
 type Outcome = Result<Vec<Output>, String>;
 
@@ -66,7 +66,7 @@ impl Workers {
 
 async fn list(driver: &Driver, function: &str) -> Vec<i64> {
     let object = one(driver, Task::of(function)).await;
-    driver.get_within(&object, PATIENCE).await.expect("a list")
+    driver.get_within(&object, deadline()).await.expect("a list")
 }
 
 async fn count(driver: &Driver) -> i64 {
@@ -76,7 +76,7 @@ async fn count(driver: &Driver) -> i64 {
 /// Why a task failed.
 async fn failure(driver: &Driver, function: &str) -> String {
     let object = one(driver, Task::of(function)).await;
-    match driver.get_within::<i64>(&object, PATIENCE).await {
+    match driver.get_within::<i64>(&object, deadline()).await {
         Err(GetError::Failed(error)) => error.text,
         other => panic!("{other:?}"),
     }
@@ -92,7 +92,7 @@ async fn export_from_python(site: &Site, name: &str) {
     let initializer = Some(Function { implementation: b"TPV1 what only Python reads".as_slice().into() });
     let variable = ReusableVar { name: name.as_bytes().to_vec().into(), initializer, reinitializer: None };
     let message = ExportReusableVariableRequest { reusable_variable: Some(variable) };
-    let scheduler = Scheduler::new(client, "", rand::random(), PATIENCE);
+    let scheduler = Scheduler::new(client, "", rand::random(), deadline());
     scheduler.export_variable(message).await.expect("exported");
 }
 
@@ -132,7 +132,7 @@ async fn u16_no_task_sees_what_another_one_did_to_a_variable() {
     assert_eq!(found, (4..54).collect::<Vec<i64>>());
 
     let outer = one(&driver, Task::of("outer")).await;
-    let both: (Vec<i64>, Vec<i64>) = driver.get_within(&outer, PATIENCE).await.expect("two lists");
+    let both: (Vec<i64>, Vec<i64>) = driver.get_within(&outer, deadline()).await.expect("two lists");
     assert_eq!(both, (vec![0, 1, 1], vec![0, 1, 7]), "while a task waits another one has its own");
 
     export(&driver, "counter", &100).await;
@@ -188,7 +188,7 @@ async fn a_worker_that_still_makes_its_variables_is_given_no_task() {
     let worker = demo::add_to(Worker::new(site.config(0))).reusable("slow", slow);
     let worker = tokio::spawn(worker.run(pending()));
     let known = || site.status()["workers"].as_array().is_some_and(|peers| peers.len() == 3);
-    wait_for("the driver and both workers", || known().then_some(()));
+    until_blocking("the driver and both workers", || known().then_some(()));
     for value in 0..20 {
         let echo = one(&driver, Task::of("tripod.echo").arg(&value).unwrap()).await;
         assert_eq!(number(&driver, &echo).await, value);

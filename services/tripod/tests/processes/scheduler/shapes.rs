@@ -1,20 +1,19 @@
 //! The shapes of work that strained the schedulers of 2016: many tasks at once and one at a time, long chains, wide
-//! gathers, objects of all sizes. Undisturbed, and while whoever leads is killed every two seconds.
+//! gathers, objects of all sizes. On one machine, and on four while whoever leads is killed in each shape.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tripod_wait::{deadline, until_blocking};
 use tripod_worker::value::from_obj;
 use tripod_worker::{Blob, Config, Driver, ObjectRef, Output, Task, Worker};
 
 use super::site::{Site, add, all_decided, number, one, was_begun_before};
-use crate::support::{PATIENCE, wait_for};
 
 /// How much of the work that is done step by step, in which every step waits for at least one command.
 #[derive(Clone, Copy)]
@@ -24,26 +23,22 @@ struct Extent {
     of_each_size: usize,
 }
 
-const WHOLE: Extent = Extent { one_by_one: 1000, chain: 1000, of_each_size: 100 };
-/// Enough to be met by several kills. The whole was seen to pass too, which takes minutes.
+const WHOLE: Extent = Extent { one_by_one: 200, chain: 300, of_each_size: 10 };
+/// Enough to be met by several kills.
 const DISTURBED: Extent = Extent { one_by_one: 60, chain: 80, of_each_size: 2 };
 
-/// Between two kills of whoever leads.
-const BETWEEN_KILLS: Duration = Duration::from_secs(2);
-
-/// Does the work while the leader is killed again and again. Answers also how often it was.
-pub(super) async fn while_leaders_are_killed<T: Send + 'static>(
+/// Does the work, and kills whoever leads whenever the work says so. Answers also how often that was.
+async fn while_leaders_are_killed<T: Send + 'static>(
     site: &mut Site,
+    mut marks: mpsc::UnboundedReceiver<()>,
     work: impl Future<Output = T> + Send + 'static,
 ) -> (T, u32) {
     let mut work = tokio::spawn(work);
-    let mut kills = interval_at(Instant::now() + BETWEEN_KILLS / 2, BETWEEN_KILLS);
-    kills.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut killed = 0;
     loop {
         tokio::select! {
             done = &mut work => return (done.expect("the work is done"), killed),
-            _ = kills.tick() => {
+            Some(()) = marks.recv() => {
                 tokio::task::block_in_place(|| site.dev.kill_leader());
                 killed += 1;
             }
@@ -69,21 +64,24 @@ async fn rounds(driver: &Driver, rounds: i64, tasks: i64) -> Vec<ObjectRef> {
 }
 
 /// A thousand tasks in four shapes.
-async fn thousands(driver: &Driver, extent: Extent) -> Vec<ObjectRef> {
+async fn thousands(driver: &Driver, extent: Extent, mark: impl Fn()) -> Vec<ObjectRef> {
     let mut all = Vec::new();
     for (times, tasks) in [(1, 1000), (10, 100), (100.min(extent.one_by_one), 10), (extent.one_by_one, 1)] {
+        mark();
         all.extend(rounds(driver, times, tasks).await);
     }
     all
 }
 
 /// A long chain of tasks, and tasks that gather up to two hundred others.
-async fn dependencies(driver: &Driver, extent: Extent) -> Vec<ObjectRef> {
+async fn dependencies(driver: &Driver, extent: Extent, mark: impl Fn()) -> Vec<ObjectRef> {
+    mark();
     let mut all = vec![one(driver, echo(1)).await];
     while all.len() < extent.chain {
         let last = all.last().expect("one");
         all.push(one(driver, add(last, 1)).await);
     }
+    mark();
     // Each is its own place, and every other one is what is missing to the sum of all before it.
     let mut gathered = vec![one(driver, echo(0)).await];
     while gathered.len() < 200 {
@@ -105,10 +103,10 @@ async fn dependencies(driver: &Driver, extent: Extent) -> Vec<ObjectRef> {
 async fn waits(driver: &Driver) -> Vec<ObjectRef> {
     let objects = join_all((0..100).map(|value| one(driver, echo(value)))).await;
     for object in &objects {
-        all_decided(driver, std::slice::from_ref(object), PATIENCE).await;
+        all_decided(driver, std::slice::from_ref(object), deadline()).await;
     }
     for count in 1..objects.len() {
-        let decided = driver.wait(&objects, count, PATIENCE).await.expect("an answer");
+        let decided = driver.wait(&objects, count, deadline()).await.expect("an answer");
         assert!(decided.iter().filter(|decided| **decided).count() >= count);
     }
     objects
@@ -124,16 +122,18 @@ async fn sizes(driver: &Driver, extent: Extent) {
         }
         let last = last.expect("one");
         for _ in 0..extent.of_each_size {
-            let got: Blob = driver.get_within(&last, PATIENCE).await.expect("bytes");
+            let got: Blob = driver.get_within(&last, deadline()).await.expect("bytes");
             assert!(got == blob, "{got:?}");
         }
     }
 }
 
-/// Every shape. Answers with the results of all tasks, so that they are remembered.
-async fn every_shape(driver: Arc<Driver>, extent: Extent) -> Vec<ObjectRef> {
-    let mut all = thousands(&driver, extent).await;
-    all.extend(dependencies(&driver, extent).await);
+/// Every shape, each of which is marked when it begins. Answers with the results of all tasks, so that they are
+/// remembered.
+async fn every_shape(driver: Arc<Driver>, extent: Extent, mark: impl Fn()) -> Vec<ObjectRef> {
+    let mut all = thousands(&driver, extent, &mark).await;
+    all.extend(dependencies(&driver, extent, &mark).await);
+    mark();
     all.extend(waits(&driver).await);
     sizes(&driver, extent).await;
     all
@@ -143,7 +143,7 @@ async fn every_shape(driver: Arc<Driver>, extent: Extent) -> Vec<ObjectRef> {
 /// a later attempt.)
 fn assert_nothing_happened(site: &mut Site, tasks: usize) {
     site.assert_all_alive();
-    let known = wait_for("the ends of all tasks to be told", || {
+    let known = until_blocking("the ends of all tasks to be told", || {
         let known = site.tasks();
         let over = |task: &Value| ["done", "failed"].iter().any(|state| task["state"] == *state);
         known.iter().all(over).then_some(known)
@@ -179,14 +179,14 @@ async fn u26_work_of_every_shape_on_one_machine() {
     let data = tempfile::tempdir().expect("a directory");
     let mut site = Site::start(data.path(), 1, 4);
     let driver = Arc::new(site.driver(0).await);
-    let objects = every_shape(Arc::clone(&driver), WHOLE).await;
+    let objects = every_shape(Arc::clone(&driver), WHOLE, || ()).await;
     assert_nothing_happened(&mut site, objects.len());
     drop(objects);
     site.until_empty();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u26_work_of_every_shape_on_four_machines_undisturbed_and_while_leaders_are_killed() {
+async fn u26_work_of_every_shape_on_four_machines_while_leaders_are_killed() {
     let data = tempfile::tempdir().expect("a directory");
     let mut site = Site::start(data.path(), 4, 0);
     let (mut workers, executed) = (JoinSet::new(), Arc::default());
@@ -195,11 +195,10 @@ async fn u26_work_of_every_shape_on_four_machines_undisturbed_and_while_leaders_
     }
     site.until_workers(8);
     let driver = Arc::new(site.driver(0).await);
-    let mut objects = thousands(&driver, DISTURBED).await;
-    let work = every_shape(Arc::clone(&driver), DISTURBED);
-    let (more, killed) = while_leaders_are_killed(&mut site, work).await;
+    let (mark, marks) = mpsc::unbounded_channel();
+    let work = every_shape(Arc::clone(&driver), DISTURBED, move || mark.send(()).expect("the test goes on"));
+    let (objects, killed) = while_leaders_are_killed(&mut site, marks, work).await;
     assert!(killed > 2, "{killed} leaders were killed");
-    objects.extend(more);
     assert_nothing_happened(&mut site, objects.len());
     assert_eq!(executed.load(Ordering::Relaxed), objects.len(), "no task is executed twice");
     assert!(workers.try_join_next().is_none(), "every worker lives");

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
+use tripod_wait::{deadline, until_blocking};
 use tripod_worker::{Config, Driver, ObjectRef, Task};
 
 use crate::schemas;
-use crate::support::{Dev, PATIENCE, kill_by, reserve_ports, tripod, wait_for};
+use crate::support::{Dev, kill_by, reserve_ports, tripod};
 
 /// As many tasks as `tripod ray tasks` is asked for: more than any test has at a time.
 const TASKS_SHOWN: &str = "10000";
@@ -178,7 +179,7 @@ impl Site {
     }
 
     pub(super) fn until_workers(&self, wanted: usize) {
-        wait_for("idle workers", || (self.workers_in("idle") == wanted).then_some(()));
+        until_blocking("idle workers", || (self.workers_in("idle") == wanted).then_some(()));
     }
 
     /// How many workers are in this state.
@@ -210,7 +211,7 @@ impl Site {
 
     /// Waits until nothing refers to anything any more.
     pub(super) fn until_empty(&self) {
-        wait_for("that every object is gone", || (self.status()["objects"]["live"] == 0).then_some(()));
+        until_blocking("that every object is gone", || (self.status()["objects"]["live"] == 0).then_some(()));
     }
 
     /// Every store and every worker runs, and none was given up.
@@ -255,7 +256,7 @@ pub(super) async fn one(driver: &Driver, task: Task) -> ObjectRef {
 
 /// An object that is a number.
 pub(super) async fn number(driver: &Driver, object: &ObjectRef) -> i64 {
-    driver.get_within(object, PATIENCE).await.expect("a number")
+    driver.get_within(object, deadline()).await.expect("a number")
 }
 
 /// Waits until all of the objects are decided.

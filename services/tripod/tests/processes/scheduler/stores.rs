@@ -3,14 +3,13 @@
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tripod_wait::{deadline, until_async, until_blocking};
 use tripod_worker::value::from_obj;
 use tripod_worker::{Blob, Context, Driver, GetError, ObjectId, Task, Worker};
 
+use super::gate::Gate;
 use super::site::{Site, number, one};
-use crate::support::{PATIENCE, wait_for};
 
 const MIB: usize = 1 << 20;
 
@@ -31,7 +30,7 @@ async fn who_needs_an_object_at_a_store_that_is_too_small_for_it_is_told_so() {
 
     let adopted = far.adopt(large.id()).await.expect("it is there");
     for _ in 0..2 {
-        match far.get_within::<Blob>(&adopted, PATIENCE).await {
+        match far.get_within::<Blob>(&adopted, deadline()).await {
             Err(GetError::Store { text, .. }) => told(&text),
             other => panic!("{:?}", other.map(|Blob(bytes)| bytes.len())),
         }
@@ -41,12 +40,12 @@ async fn who_needs_an_object_at_a_store_that_is_too_small_for_it_is_told_so() {
     site.machines[1].workers.push(site_worker);
     site.until_workers(1);
     let length = one(&driver, Task::of("tripod.length").object(&large)).await;
-    match driver.get_within::<usize>(&length, PATIENCE).await {
+    match driver.get_within::<usize>(&length, deadline()).await {
         Err(GetError::Failed(error)) => told(&error.text),
         other => panic!("{other:?}"),
     }
 
-    let Blob(bytes) = driver.get_within(&large, PATIENCE).await.expect("it is here");
+    let Blob(bytes) = driver.get_within(&large, deadline()).await.expect("it is here");
     assert_eq!(bytes.len(), 3 * MIB);
     drop((large, adopted, length));
     site.until_empty();
@@ -70,7 +69,7 @@ async fn tasks_whose_argument_is_larger_than_a_workers_store_are_done_at_another
         lengths.push(one(&driver, Task::of("tripod.length").object(&large)).await);
     }
     for length in &lengths {
-        assert_eq!(driver.get_within::<usize>(length, PATIENCE).await.expect("its length"), 3 * MIB);
+        assert_eq!(driver.get_within::<usize>(length, deadline()).await.expect("its length"), 3 * MIB);
     }
     let attempts: Vec<u64> =
         site.tasks().iter().map(|task| task["attempt"].as_u64().expect("a number")).collect();
@@ -94,7 +93,7 @@ async fn who_needs_an_object_at_a_store_that_stays_full_is_told_so_and_has_it_wh
     let kept = far.put(&Blob(vec![1; 3 * MIB])).await.expect("written");
     let large = driver.put(&Blob(vec![7; 3 * MIB])).await.expect("written");
     let adopted = far.adopt(large.id()).await.expect("it is there");
-    match far.get_within::<Blob>(&adopted, PATIENCE).await {
+    match far.get_within::<Blob>(&adopted, deadline()).await {
         Err(error @ GetError::Store { .. }) => {
             let (text, object) = (error.to_string(), format!("object {} ", large.id().0));
             let parts =
@@ -103,21 +102,20 @@ async fn who_needs_an_object_at_a_store_that_stays_full_is_told_so_and_has_it_wh
         }
         other => panic!("{:?}", other.map(|Blob(bytes)| bytes.len())),
     }
-    for _ in 0..6 {
+    for _ in 0..2 {
         let length = one(&far, Task::of("tripod.length").object(&adopted)).await;
-        assert_eq!(far.get_within::<usize>(&length, PATIENCE).await.expect("its length"), 3 * MIB);
+        assert_eq!(far.get_within::<usize>(&length, deadline()).await.expect("its length"), 3 * MIB);
     }
     drop(kept);
-    let deadline = Instant::now() + PATIENCE;
-    let Blob(bytes) = loop {
-        match far.get_within(&adopted, PATIENCE).await {
-            Ok(value) => break value,
+    let Blob(bytes) = until_async("room for it", || async {
+        match far.get_within(&adopted, deadline()).await {
+            Ok(value) => Some(value),
             // It was told a moment ago.
-            Err(GetError::Store { text, .. }) if text.contains("no room") && Instant::now() < deadline => {}
+            Err(GetError::Store { text, .. }) if text.contains("no room") => None,
             Err(error) => panic!("{error}"),
         }
-        sleep(Duration::from_millis(100)).await;
-    };
+    })
+    .await;
     assert_eq!(bytes.len(), 3 * MIB);
     drop((large, adopted));
     site.until_empty();
@@ -147,15 +145,18 @@ async fn a_function_without_results_whose_store_dies_while_it_gets_an_object_is_
     let driver = site.driver(0).await;
     let (first, second) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     tokio::spawn(getter(Worker::new(site.config(1)), &first).run(pending()));
-    let slow = one(&driver, Task::of("tripod.sleep").arg(&8000).expect("a number")).await;
-    submit_get(&driver, slow.id()).await;
+    let gate = Gate::at(&site, 0);
+    let gated = one(&driver, Gate::task()).await;
+    submit_get(&driver, gated.id()).await;
     tokio::task::block_in_place(|| {
-        wait_for("the function to begin", || (first.load(Ordering::Relaxed) == 1).then_some(()));
+        until_blocking("the function to begin", || (first.load(Ordering::Relaxed) == 1).then_some(()));
         drop(site.machines.pop());
     });
     tokio::spawn(getter(Worker::new(site.config(0)), &second).run(pending()));
     tokio::task::block_in_place(|| {
-        wait_for("both tasks' ends", || {
+        until_blocking("the function to begin again", || (second.load(Ordering::Relaxed) == 1).then_some(()));
+        gate.open();
+        until_blocking("both tasks' ends", || {
             let tasks = &site.status()["tasks"];
             (tasks["succeeded"] == 2 || tasks["failed"] != 0).then_some(())
         });
@@ -163,7 +164,7 @@ async fn a_function_without_results_whose_store_dies_while_it_gets_an_object_is_
     let tasks = &site.status()["tasks"];
     assert_eq!((&tasks["succeeded"], &tasks["failed"]), (&2.into(), &0.into()), "{tasks:#}");
     assert_eq!(second.load(Ordering::Relaxed), 1, "it was run again, elsewhere");
-    driver.get_within::<()>(&slow, PATIENCE).await.expect("it slept");
+    driver.get_within::<()>(&gated, deadline()).await.expect("it was let through");
     let four = one(&driver, Task::of("tripod.add").arg(&1).unwrap().arg(&3).unwrap()).await;
     assert_eq!(number(&driver, &four).await, 4);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tonic::Code;
 
 use crate::client::Agent;
-use crate::support::DEADLINE;
+use crate::support::LONG;
 
 /// How long a get waits for a key that is not there.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -26,13 +26,13 @@ pub(crate) async fn duplicate_fails(agent: &Agent) {
     agent.insert("test_key", "original_value").await.expect("stored");
     let refused = agent.insert("test_key", "never_added").await.expect_err("it exists");
     assert_eq!(refused.code(), Code::AlreadyExists);
-    assert_eq!(agent.get_within(DEADLINE, "test_key").await.expect("found"), "original_value");
+    assert_eq!(agent.get_within(LONG, "test_key").await.expect("found"), "original_value");
 }
 
 pub(crate) async fn duplicate_overwrites(agent: &Agent) {
     agent.insert("test_key", "original_value").await.expect("stored");
     agent.overwrite("test_key", "overwritten_value").await.expect("stored");
-    assert_eq!(agent.get_within(DEADLINE, "test_key").await.expect("found"), "overwritten_value");
+    assert_eq!(agent.get_within(LONG, "test_key").await.expect("found"), "overwritten_value");
 }
 
 pub(crate) async fn delete(agent: &Agent) {
@@ -41,7 +41,7 @@ pub(crate) async fn delete(agent: &Agent) {
     agent.delete("to_be_deleted").await.expect("deleted");
     let gone = agent.get_within(PATIENCE, "to_be_deleted").await.expect_err("deleted");
     assert_eq!(gone.code(), Code::DeadlineExceeded);
-    assert_eq!(agent.get_within(DEADLINE, "to_be_kept").await.expect("found"), "kept");
+    assert_eq!(agent.get_within(LONG, "to_be_kept").await.expect("found"), "kept");
 }
 
 pub(crate) async fn delete_directory(agent: &Agent) {
