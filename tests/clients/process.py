@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 
+from patience import scaled
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 # How often a waiting test looks again, in seconds.
 _POLL = 0.05
 # How long a process may take to what a test waits for, in seconds: many start at the same time.
-_WAIT_LIMIT = 120
+_WAIT_LIMIT = scaled(120)
 
 
 class Process:

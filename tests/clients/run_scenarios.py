@@ -19,11 +19,12 @@ import sys
 import time
 
 import new_job
+from patience import scaled
 from process import HERE, Process
 from reserved_port import ReservedPort
 
 # Longest time that one scenario may take, in seconds.
-_SCENARIO_LIMIT = 180
+_SCENARIO_LIMIT = scaled(180)
 
 
 def _wait_port(port, timeout=30):

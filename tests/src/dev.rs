@@ -65,7 +65,7 @@ impl Dev {
     /// # Errors
     /// It did not end in time or not with success, or a node is left.
     pub async fn stop(mut self) -> Result<()> {
-        let status = self.process.terminate(STOP_LIMIT).await?;
+        let status = self.process.terminate(wait::scaled(STOP_LIMIT)).await?;
         if !status.success() {
             bail!("tripod dev ended with {status}: {}", self.process.log_tail());
         }

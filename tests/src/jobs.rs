@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tripod_client::{Client, Config, wire};
 
+use crate::wait::scaled;
+
 /// How long a call may take while nodes are killed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -23,7 +25,7 @@ pub enum Poll {
 /// An endpoint is no `HOST:PORT`.
 pub fn client(endpoints: &[String]) -> Result<Client> {
     let mut config = Config::new(endpoints.to_vec());
-    config.timeout = PATIENCE;
+    config.timeout = scaled(PATIENCE);
     Ok(Client::new(&config)?)
 }
 
@@ -66,7 +68,7 @@ pub async fn addresses(client: &Client, name: &str, nodes: u64) -> Result<Vec<St
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let found = tokio::time::timeout(PATIENCE, complete).await;
+    let found = tokio::time::timeout(scaled(PATIENCE), complete).await;
     found
         .with_context(|| format!("not all of {nodes} nodes have told their addresses within {PATIENCE:?}"))?
 }
@@ -76,7 +78,7 @@ pub async fn addresses(client: &Client, name: &str, nodes: u64) -> Result<Vec<St
 /// # Errors
 /// No node answers.
 pub async fn newest_term(client: &Client) -> Result<u64> {
-    let answers = client.status(PATIENCE, false).await;
+    let answers = client.status(scaled(PATIENCE), false).await;
     let terms = answers.iter().filter_map(|answer| answer.status.as_ref().ok()).map(|status| status.term);
     terms.max().context("no node tells its term")
 }

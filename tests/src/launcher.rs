@@ -56,12 +56,10 @@ impl Launcher {
         Ok(launcher)
     }
 
-    /// What to start a cluster with.
-    ///
-    /// # Errors
-    /// There is no `tripod`.
-    pub fn options(&self) -> Result<ClusterOptions> {
-        Ok(ClusterOptions { kind: Kind::Tripod { binary: self.script() }, ..ClusterOptions::tripod()? })
+    /// What to start a cluster with: the same as without it, by this program.
+    #[must_use]
+    pub fn options(&self, options: ClusterOptions) -> ClusterOptions {
+        ClusterOptions { kind: Kind::Tripod { binary: self.script() }, ..options }
     }
 
     /// From its next start on the node of a machine is reached by the others at this address.

@@ -53,8 +53,10 @@ impl Script {
         // Logs of an earlier run would be taken for steps of this one.
         fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
         command.arg("-u").arg(scripts().join(file)).args(arguments.iter().map(AsRef::as_ref));
-        command.env("JAX_PLATFORMS", "cpu").env("PYTHONDONTWRITEBYTECODE", "1");
-        command.envs(variables.iter().copied());
+        command.env("JAX_PLATFORMS", "cpu").envs(variables.iter().copied());
+        remember_bytecode(&mut command);
+        // What a script waits for takes longer on a slow machine, too.
+        command.env(tripod_wait::speed::VARIABLE, tripod_wait::speed::scale().to_string());
         let process = NodeProcess::spawn(name, command, &log)?;
         Ok(Self { name: name.to_owned(), process, log })
     }
@@ -126,7 +128,7 @@ impl Script {
     /// # Errors
     /// It still runs after `limit`; it is then asked to end, so that it can end its own children.
     pub async fn finish(&mut self, limit: Duration) -> Result<Ending> {
-        match self.process.wait(limit).await {
+        match self.process.wait(wait::scaled(limit)).await {
             Ok(status) => Ok(Ending::of(status)),
             Err(late) => {
                 // Whatever comes of it, the wait has failed already.
@@ -159,6 +161,16 @@ impl Script {
         let output = self.output();
         let lines: Vec<&str> = output.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}
+
+/// Has compiled modules kept beside the running program, in the build directory: compiling what jax or TensorFlow
+/// imports takes three times as long as importing it, and the checkout stays clean.
+fn remember_bytecode(command: &mut Command) {
+    if let Ok(program) = std::env::current_exe() {
+        command.env("PYTHONPYCACHEPREFIX", program.with_file_name("python-cache"));
+        // Set where containers are made small, and stronger than the above.
+        command.env_remove("PYTHONDONTWRITEBYTECODE");
     }
 }
 

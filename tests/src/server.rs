@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use tripod_chaos::cluster::{NodePorts, NodeProcess, find_tripod};
 
+use crate::wait;
+
 /// How long a start that must fail may take.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(20);
 
@@ -63,7 +65,7 @@ impl Flags {
     pub async fn refused(&self, log: &Path) -> Result<String> {
         fs::write(log, "").with_context(|| format!("cannot write {}", log.display()))?;
         let mut process = self.start(log)?;
-        let status = process.wait(REFUSAL_LIMIT).await.context("a start that had to fail")?;
+        let status = process.wait(wait::scaled(REFUSAL_LIMIT)).await.context("a start that had to fail")?;
         let said = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
         ensure!(status.code() == Some(1), "ended with {status} instead of exit status 1:\n{said}");
         ensure!(!said.contains("panicked"), "the process panicked:\n{said}");

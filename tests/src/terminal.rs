@@ -7,6 +7,8 @@ use serde_json::Value;
 use tokio::process::Command;
 use tripod_chaos::cluster::find_tripod;
 
+use crate::wait::scaled;
+
 /// How long a command may take, in seconds, as it is told.
 const TIMEOUT_S: &str = "60";
 /// Pause before a command is given again.
@@ -65,7 +67,7 @@ impl Terminal {
         arguments: &[&str],
         codes: &[&str],
     ) -> Result<Vec<Value>> {
-        let begin = Instant::now();
+        let (begin, limit) = (Instant::now(), scaled(limit));
         loop {
             match self.enter(arguments).await? {
                 Ok(lines) => return Ok(lines),
@@ -92,7 +94,7 @@ impl Terminal {
         arguments: &[&str],
         is_so: impl Fn(&Value) -> bool,
     ) -> Result<Value> {
-        let begin = Instant::now();
+        let (begin, limit) = (Instant::now(), scaled(limit));
         loop {
             let shown = self.done(arguments).await?.pop().context("it shows nothing")?;
             if is_so(&shown) {

@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
+pub use tripod_wait::scaled;
 
 /// Pause between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks again and again until there is an answer.
+/// Looks again and again until there is an answer. `limit` is meant for a machine of usual speed, and grows on a
+/// slower one.
 ///
 /// # Errors
 /// The first error of `look`, or that there was no answer within `limit`.
 pub async fn until<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let limit = scaled(limit);
     let deadline = Instant::now() + limit;
     loop {
         if let Some(found) = look()? {

@@ -6,7 +6,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
@@ -16,12 +16,11 @@ use tripod_client::{Client, Condition, Consistency, Error, wire};
 use tripod_proto::raw::RawCodec;
 use tripod_proto::xla::coordination as n;
 use tripod_tests::jobs::{self, Poll};
+use tripod_wait::until;
 
 /// The limits of keys and values, as documented.
 const KEY_BYTES_MAX: usize = 64 << 10;
 const VALUE_BYTES_MAX: usize = 62 << 20;
-/// How long anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a port may take to answer or close.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -52,6 +51,17 @@ impl Fixture {
             assert_eq!(listed.entries.len(), 1, "{listed:?}");
         }
     }
+}
+
+/// On one cluster, of which each look says that it is unharmed.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_client_of_ours_sends_is_refused_and_changes_nothing() {
+    let mut fixture = Fixture::set_up().await;
+    illegal_jobs_are_refused_with_the_reason(&mut fixture).await;
+    truncated_messages_are_refused(&mut fixture).await;
+    keys_and_values_beyond_the_limits_are_refused(&mut fixture).await;
+    jax_clients_are_held_to_the_same_limits(&mut fixture).await;
+    garbage_on_every_port_changes_nothing(&mut fixture).await;
 }
 
 /// Bytes of many kinds: nothing, text, random-looking, other protocols, and broken HTTP/2.
@@ -94,9 +104,7 @@ fn send(port: u16, bytes: &[u8]) {
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn garbage_on_every_port_changes_nothing() {
-    let mut fixture = Fixture::set_up().await;
+async fn garbage_on_every_port_changes_nothing(fixture: &mut Fixture) {
     let spec = jobs::spec(2, Duration::from_secs(10), Poll::Release).unwrap();
     jobs::create(&fixture.client, "noisy", &spec).await.unwrap();
     let addresses = jobs::addresses(&fixture.client, "noisy", 3).await.unwrap();
@@ -104,15 +112,8 @@ async fn garbage_on_every_port_changes_nothing() {
     for (node, address) in fixture.cluster.ids().zip(&addresses) {
         let (pid, port) = (fixture.cluster.process(node).unwrap().pid(), jobs::port_of(address).unwrap());
         // Each node opens it by itself.
-        let deadline = Instant::now() + PATIENCE;
-        let ports = loop {
-            let ports = listening_ports(pid).unwrap();
-            if ports.contains(&port) {
-                break ports;
-            }
-            assert!(Instant::now() < deadline, "node {node} listens on {ports:?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
+        let open = || Some(listening_ports(pid).unwrap()).filter(|ports| ports.contains(&port));
+        let ports = until(format!("node {node} to listen on {port}"), open).await;
         assert!(ports.len() >= 4, "client, peer, http and job ports: {ports:?}");
         for port in ports {
             for bytes in garbage() {
@@ -126,9 +127,7 @@ async fn garbage_on_every_port_changes_nothing() {
     fixture.unharmed().await;
 }
 
-#[tokio::test]
-async fn truncated_messages_are_refused() {
-    let mut fixture = Fixture::set_up().await;
+async fn truncated_messages_are_refused(fixture: &mut Fixture) {
     // Field 1, length-delimited, 100 bytes; and then only three of them.
     let truncated: &[u8] = &[0x0a, 100, b'a', b'b', b'c'];
     for path in [
@@ -151,9 +150,7 @@ async fn truncated_messages_are_refused() {
     fixture.unharmed().await;
 }
 
-#[tokio::test]
-async fn keys_and_values_beyond_the_limits_are_refused() {
-    let mut fixture = Fixture::set_up().await;
+async fn keys_and_values_beyond_the_limits_are_refused(fixture: &mut Fixture) {
     let kv = fixture.client.kv("");
     let long = "k".repeat(KEY_BYTES_MAX + 1);
     for (key, value) in [(long.as_str(), 1), ("big", VALUE_BYTES_MAX + 1)] {
@@ -163,9 +160,7 @@ async fn keys_and_values_beyond_the_limits_are_refused() {
     fixture.unharmed().await;
 }
 
-#[tokio::test]
-async fn jax_clients_are_held_to_the_same_limits() {
-    let mut fixture = Fixture::set_up().await;
+async fn jax_clients_are_held_to_the_same_limits(fixture: &mut Fixture) {
     let endpoint = &fixture.cluster.endpoints()[1];
     let mut service = n::coordination_service_client::CoordinationServiceClient::new(channel(endpoint).await);
     let job = fixture.client.jobs().get("default").await.unwrap().expect("job default");
@@ -180,9 +175,7 @@ async fn jax_clients_are_held_to_the_same_limits() {
     fixture.unharmed().await;
 }
 
-#[tokio::test]
-async fn illegal_jobs_are_refused_with_the_reason() {
-    let mut fixture = Fixture::set_up().await;
+async fn illegal_jobs_are_refused_with_the_reason(fixture: &mut Fixture) {
     let good = wire::JobSpec { tasks: 2, ..wire::JobSpec::default() };
     let empty = wire::JobSpec { tasks: 0, ..wire::JobSpec::default() };
     let endless = wire::JobSpec { tasks: 2, heartbeat_timeout_ms: u64::MAX, ..wire::JobSpec::default() };

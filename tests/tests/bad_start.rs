@@ -7,7 +7,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tonic::Code;
@@ -16,6 +16,7 @@ use tripod_client::{Client, Condition, Consistency, Error, Kv};
 use tripod_tests::folders::{self, Mounted};
 use tripod_tests::jobs;
 use tripod_tests::server::Flags;
+use tripod_wait::until_async;
 
 /// Starts the node, writes or checks a key, and kills it: its data are those of a node that was in use.
 async fn run_once(flags: &Flags, log: &Path, use_it: impl AsyncFnOnce(Client)) {
@@ -26,11 +27,7 @@ async fn run_once(flags: &Flags, log: &Path, use_it: impl AsyncFnOnce(Client)) {
 
 /// The leader creates job `default` when it begins to lead, which may be a moment after its port answers.
 async fn default_job(client: &Client) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    while client.jobs().get("default").await.unwrap().is_none() {
-        assert!(tokio::time::Instant::now() < deadline, "there is no job `default`");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until_async("job `default`", || async { client.jobs().get("default").await.unwrap() }).await;
 }
 
 async fn write_key(client: Client) {
@@ -119,18 +116,18 @@ async fn a_data_directory_that_is_a_file_is_refused() {
 
 /// Creates a key. Where the node without room has been elected meanwhile, leadership moves first.
 async fn put(kv: &Kv, full: &str, key: &str, value: Bytes) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
+    until_async(format!("{key} to be written"), || async {
         match kv.put(key, value.clone(), Condition::CreateOnly).await {
-            Ok(_) => return,
-            Err(Error::Refused { code: Code::ResourceExhausted, .. }) if Instant::now() < deadline => {
+            Ok(_) => Some(()),
+            Err(Error::Refused { code: Code::ResourceExhausted, .. }) => {
                 // It need not succeed at once.
                 let _ = Client::transfer_leader(full, None, Duration::from_secs(10)).await;
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                None
             }
             Err(error) => panic!("{key}: {error}"),
         }
-    }
+    })
+    .await;
 }
 
 #[tokio::test]

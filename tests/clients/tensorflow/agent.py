@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from patience import scaled
 from reserved_port import ReservedPort
 
 # How long it may take to end, in seconds: what it gives its clients' calls, and some more.
-_END_LIMIT = 30
+_END_LIMIT = scaled(30)
 
 
 class Agent:

@@ -27,6 +27,7 @@ from importlib.metadata import version
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
+from patience import scaled
 from process import Process
 from reserved_port import ReservedPort
 from steps import emit
@@ -37,10 +38,10 @@ from worker import HEARTBEAT_TIMEOUT, REGISTER_TIMEOUT, SHUTDOWN_TIMEOUT
 
 WORKERS = 2
 # Longest time that one scenario may take, in seconds.
-_SCENARIO_LIMIT = 300
+_SCENARIO_LIMIT = scaled(300)
 # Nodes of the cluster, and how long they may take to announce themselves, in seconds.
 _NODES = 3
-_ANNOUNCE_LIMIT = 30
+_ANNOUNCE_LIMIT = scaled(30)
 # How often a scenario is looked at, in seconds.
 _POLL = 0.1
 # Where a client's own words about a failed call begin.

@@ -14,19 +14,23 @@ const SCENARIOS_LIMIT: Duration = Duration::from_secs(600);
 const COMPARE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Plays the scenarios against jobs of the cluster and compares.
-pub(super) async fn run(settings: &Settings, release: &str, endpoints: &[String]) -> Result<String> {
-    let folder = settings.results.join(format!("conformance-{release}"));
+pub(super) async fn run(
+    settings: &Settings,
+    release: &str,
+    folder: &Path,
+    endpoints: &[String],
+) -> Result<String> {
     let python = settings.python(release)?;
     let ours = folder.join("outcome.json");
     let jobs = format!("{} --endpoints {} job", text(&find_tripod()?)?, endpoints.join(","));
     let logs = folder.join("clients");
     let arguments = ["--out", text(&ours)?, "--logs", text(&logs)?, "--job-cmd", &jobs];
-    let mut scenarios = Script::start(python, "run_scenarios.py", &arguments, &[], &folder, "scenarios")?;
+    let mut scenarios = Script::start(python, "run_scenarios.py", &arguments, &[], folder, "scenarios")?;
     scenarios.succeed(SCENARIOS_LIMIT).await?;
 
     let golden = scripts().join(format!("golden/api_{release}.json"));
     let arguments = [text(&golden)?, text(&ours)?];
-    let mut compare = Script::start(python, "compare.py", &arguments, &[], &folder, "compare")?;
+    let mut compare = Script::start(python, "compare.py", &arguments, &[], folder, "compare")?;
     let ending = compare.finish(COMPARE_LIMIT).await?;
     let report = compare.output();
     if ending != Ending::Exit(0) {

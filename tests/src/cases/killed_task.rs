@@ -1,5 +1,6 @@
 //! A task that dies takes its job along, and everybody is told which task it was.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -27,15 +28,15 @@ pub(super) async fn run(
     settings: &Settings,
     release: &str,
     poll: Poll,
+    folder: &Path,
     endpoints: &[String],
 ) -> Result<String> {
     let name = format!("killed-task-{release}-{}", format!("{poll:?}").to_lowercase());
     let client = jobs::client(endpoints)?;
     let addresses = jobs::create(&client, &name, &jobs::spec(TASKS, HEARTBEAT, poll)?).await?;
-    let folder = settings.results.join(&name);
     let mut tasks = Vec::new();
     for task in 0..TASKS {
-        tasks.push(start(settings, release, &addresses.join(","), task, &folder)?);
+        tasks.push(start(settings, release, &addresses.join(","), task, folder)?);
     }
     for task in &mut tasks {
         task.wait_for_step(READY_LIMIT, |step| step["step"] == "ready").await?;
@@ -69,13 +70,7 @@ pub(super) async fn run(
     Ok(format!("the last survivor ended after {:.1} s", slowest.as_secs_f64()))
 }
 
-fn start(
-    settings: &Settings,
-    release: &str,
-    target: &str,
-    task: u32,
-    folder: &std::path::Path,
-) -> Result<Script> {
+fn start(settings: &Settings, release: &str, target: &str, task: u32, folder: &Path) -> Result<Script> {
     let (tasks, task, heartbeat) = (TASKS.to_string(), task.to_string(), HEARTBEAT.as_secs().to_string());
     let target = format!("ipv4:{target}");
     let arguments = [

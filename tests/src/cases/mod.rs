@@ -1,54 +1,62 @@
 //! The tests, by name.
 
-mod agent;
+pub(crate) mod agent;
 mod conformance;
-mod directed;
+pub(crate) mod directed;
 mod killed_task;
-mod program;
+pub(crate) mod program;
 mod python_cluster;
-mod raw;
+pub(crate) mod raw;
 mod scripts;
-mod tensorflow;
+pub(crate) mod tensorflow;
 mod unix_socket;
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use tripod_chaos::cluster::ClusterOptions;
+use tripod_tests::dev::Dev;
 use tripod_tests::jobs::Poll;
+use tripod_tests::wait::scaled;
 
+use crate::logs;
 use crate::settings::Settings;
 use program::Fault;
 use raw::Dialect;
 
 /// One test.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Case {
     /// The comparison of outcomes finds what it must find.
     Comparison,
     /// The scripts and these tests do not give each other's ports away.
     ReservedPorts,
-    /// Every API scenario with that release gives upstream's outcome.
-    Conformance { release: String },
     /// The Python package can be installed from the checkout.
     PythonInstall,
     /// It does what its tests say.
     PythonPackage,
     /// The same, with drivers and workers at a real cluster.
     PythonCluster,
+    /// Every API scenario with that release gives upstream's outcome.
+    Conformance { release: &'static str },
     /// Every raw call of that dialect gives upstream's answer.
     Raw { dialect: Dialect },
     /// A killed task ends the others with an error that names it.
-    KilledTask { release: String, poll: Poll },
+    KilledTask { release: &'static str, poll: Poll },
     /// A client reaches a node through a unix socket.
-    UnixSocket { release: String },
+    UnixSocket { release: &'static str },
+    /// `tripod dev`, which serves all the tests that share a cluster, ends with its nodes.
+    DevEnds,
     /// A whole program finishes although nodes are killed.
-    Program { release: String, fault: Fault },
+    Program { release: &'static str, fault: Fault },
     /// A program that is directed through every fault finishes without an agent.
-    Directed { release: String, target: directed::Target },
+    Directed { release: &'static str, target: directed::Target },
     /// Clients behind agents.
-    Agent { release: String, part: agent::Part },
+    Agent { release: &'static str, part: agent::Part },
     /// Processes of TensorFlow instead of jaxlib.
-    TensorFlow { release: String, part: tensorflow::Part },
+    TensorFlow { release: &'static str, part: tensorflow::Part },
 }
 
 impl fmt::Display for Case {
@@ -66,6 +74,7 @@ impl fmt::Display for Case {
                 write!(f, "killed task {release} poll release")
             }
             Self::UnixSocket { release } => write!(f, "unix socket {release}"),
+            Self::DevEnds => write!(f, "dev ends with its nodes"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
             Self::Directed { release, target } => write!(f, "{target} program {release}"),
             Self::Agent { release, part } => write!(f, "agent {part} {release}"),
@@ -74,45 +83,73 @@ impl fmt::Display for Case {
     }
 }
 
-/// The cases that share a cluster, and those that need one each; only those that the filter picks.
-pub(crate) fn all(settings: &Settings) -> (Vec<Case>, Vec<Case>) {
-    let mut together = vec![Case::Comparison, Case::ReservedPorts, Case::PythonPackage, Case::PythonInstall];
-    let mut alone = vec![Case::PythonCluster];
-    let given = |dialect: &Dialect| settings.releases.iter().any(|release| release == dialect.release);
-    together.extend(Dialect::ALL.into_iter().filter(given).map(|dialect| Case::Raw { dialect }));
-    for (position, release) in settings.releases.iter().enumerate() {
-        together.push(Case::Conformance { release: release.clone() });
-        for poll in [Poll::Release, Poll::Hold] {
-            together.push(Case::KilledTask { release: release.clone(), poll });
-        }
-        together.push(Case::UnixSocket { release: release.clone() });
-        if position == 0 || settings.all_clients {
-            alone.extend(Fault::ALL.map(|fault| Case::Program { release: release.clone(), fault }));
-        }
-    }
-    for release in settings.releases.iter().chain(&settings.more_releases) {
-        let targets = directed::Target::of(settings, release);
-        alone.extend(targets.into_iter().map(|target| Case::Directed { release: release.clone(), target }));
-        let parts = agent::Part::of(settings, release);
-        alone.extend(parts.into_iter().map(|part| Case::Agent { release: release.clone(), part }));
-    }
-    for release in settings.tensorflow.keys() {
-        for part in tensorflow::Part::ALL {
-            let place = if part.is_alone() { &mut alone } else { &mut together };
-            place.push(Case::TensorFlow { release: release.clone(), part });
-        }
-    }
-    let picked = |case: &Case| settings.filter.as_ref().is_none_or(|text| case.to_string().contains(text));
-    together.retain(picked);
-    alone.retain(picked);
-    (together, alone)
+/// A cluster's nodes with their data and logs in the folder of a test.
+fn nodes_in(folder: &Path) -> Result<ClusterOptions> {
+    Ok(ClusterOptions { data: Some(folder.join(logs::CLUSTER)), ..ClusterOptions::tripod()? })
 }
 
 impl Case {
+    /// Tests of our scripts and of the Python package.
+    pub(crate) const SCRIPTS: [Self; 5] = [
+        Self::Comparison,
+        Self::ReservedPorts,
+        Self::PythonPackage,
+        Self::PythonInstall,
+        Self::PythonCluster,
+    ];
+
+    /// Whether it runs on the cluster that several tests share, as it leaves the nodes alone.
+    pub(crate) fn shares(&self) -> bool {
+        match self {
+            Self::Comparison
+            | Self::ReservedPorts
+            | Self::PythonPackage
+            | Self::PythonInstall
+            | Self::Conformance { .. }
+            | Self::Raw { .. }
+            | Self::KilledTask { .. }
+            | Self::UnixSocket { .. }
+            | Self::DevEnds => true,
+            Self::PythonCluster | Self::Program { .. } | Self::Directed { .. } | Self::Agent { .. } => false,
+            Self::TensorFlow { part, .. } => !part.disturbs(),
+        }
+    }
+
+    /// Roughly what it takes on two cores, in seconds, by kind: those that take longest begin first.
+    pub(crate) fn usual_s(&self) -> u32 {
+        match self {
+            Self::Comparison | Self::ReservedPorts | Self::DevEnds => 1,
+            Self::UnixSocket { .. } => 8,
+            Self::KilledTask { .. } => 18,
+            Self::PythonInstall => 22,
+            Self::Raw { .. } => 35,
+            Self::PythonPackage => 70,
+            Self::Conformance { .. } => 135,
+            Self::PythonCluster => 130,
+            Self::Program { .. } => 20,
+            Self::Directed { .. } => 35,
+            Self::Agent { part, .. } => part.usual_s(),
+            Self::TensorFlow { part, .. } => part.usual_s(),
+        }
+    }
+
+    /// The name of its folder among the results.
+    pub(crate) fn folder(&self) -> String {
+        match self {
+            Self::PythonCluster => "python-package-at-a-cluster".to_owned(),
+            _ => self.to_string().replace(' ', "-"),
+        }
+    }
+
     /// Runs it; `endpoints` are those of the shared cluster. The answer is a remark for the report.
-    pub(crate) async fn run_bounded(&self, settings: &Settings, endpoints: &[String]) -> Result<String> {
-        let limit = self.limit();
-        match tokio::time::timeout(limit, self.run(settings, endpoints)).await {
+    pub(crate) async fn run_bounded(
+        &self,
+        settings: &Settings,
+        folder: &Path,
+        endpoints: &[String],
+    ) -> Result<String> {
+        let limit = scaled(self.limit());
+        match tokio::time::timeout(limit, self.run(settings, folder, endpoints)).await {
             Ok(outcome) => outcome,
             Err(_) => bail!("not finished within {limit:?}"),
         }
@@ -126,7 +163,7 @@ impl Case {
             Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
-            Self::KilledTask { .. } | Self::UnixSocket { .. } => Duration::from_secs(180),
+            Self::KilledTask { .. } | Self::UnixSocket { .. } | Self::DevEnds => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
             Self::Directed { .. } => directed::Target::LIMIT,
             Self::Agent { part, .. } => part.limit(),
@@ -134,21 +171,32 @@ impl Case {
         }
     }
 
-    async fn run(&self, settings: &Settings, endpoints: &[String]) -> Result<String> {
-        match self {
-            Self::Comparison => scripts::comparison(settings).await,
-            Self::ReservedPorts => scripts::reserved_ports(settings).await,
-            Self::PythonPackage => scripts::python_package(settings).await,
-            Self::PythonInstall => scripts::python_install(settings).await,
+    async fn run(&self, settings: &Settings, folder: &Path, endpoints: &[String]) -> Result<String> {
+        match *self {
+            Self::Comparison => scripts::comparison(settings, folder).await,
+            Self::ReservedPorts => scripts::reserved_ports(settings, folder).await,
+            Self::PythonPackage => scripts::python_package(settings, folder).await,
+            Self::PythonInstall => scripts::python_install(settings, folder).await,
             Self::PythonCluster => python_cluster::run(settings).await,
-            Self::Conformance { release } => conformance::run(settings, release, endpoints).await,
-            Self::Raw { dialect } => raw::run(settings, *dialect, endpoints).await,
-            Self::KilledTask { release, poll } => killed_task::run(settings, release, *poll, endpoints).await,
-            Self::UnixSocket { release } => unix_socket::run(settings, release).await,
-            Self::Program { release, fault } => program::run(settings, release, *fault).await,
-            Self::Directed { release, target } => directed::run(settings, release, *target).await,
-            Self::Agent { release, part } => agent::run(settings, release, *part).await,
-            Self::TensorFlow { release, part } => tensorflow::run(settings, release, *part, endpoints).await,
+            Self::Conformance { release } => conformance::run(settings, release, folder, endpoints).await,
+            Self::Raw { dialect } => raw::run(settings, dialect, folder, endpoints).await,
+            Self::KilledTask { release, poll } => {
+                killed_task::run(settings, release, poll, folder, endpoints).await
+            }
+            Self::UnixSocket { release } => unix_socket::run(settings, release, folder).await,
+            Self::DevEnds => ends(Dev::start(folder, &[]).await?).await,
+            Self::Program { release, fault } => program::run(settings, release, fault, folder).await,
+            Self::Directed { release, target } => directed::run(settings, release, target, folder).await,
+            Self::Agent { release, part } => agent::run(settings, release, part, folder).await,
+            Self::TensorFlow { release, part } => {
+                tensorflow::run(settings, release, part, folder, endpoints).await
+            }
         }
     }
+}
+
+/// Ends `tripod dev`, which must leave no process behind.
+pub(crate) async fn ends(dev: Dev) -> Result<String> {
+    dev.stop().await?;
+    Ok("no process is left".to_owned())
 }

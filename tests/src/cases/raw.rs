@@ -17,22 +17,31 @@ const COMPARE_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     /// Whose interpreter plays the calls; that needs gRPC and no jaxlib.
-    pub(crate) release: &'static str,
+    release: &'static str,
     /// The release whose own service gave the answers.
     golden: &'static str,
 }
 
 impl Dialect {
-    pub(crate) const ALL: [Self; 3] = [
+    const ALL: [Self; 3] = [
         Self { name: "n", release: "0.12.0.1", golden: "0.12.0.1" },
         Self { name: "t", release: "0.9.2", golden: "0.9.2" },
         Self { name: "l", release: "0.12.0.1", golden: "0.4.13" },
     ];
+
+    /// Those whose calls this release's interpreter plays.
+    pub(crate) fn of(release: &str) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |dialect| dialect.release == release)
+    }
 }
 
 /// Plays the probe against jobs of the cluster and compares.
-pub(super) async fn run(settings: &Settings, dialect: Dialect, endpoints: &[String]) -> Result<String> {
-    let folder = settings.results.join(format!("raw-{}", dialect.name));
+pub(super) async fn run(
+    settings: &Settings,
+    dialect: Dialect,
+    folder: &Path,
+    endpoints: &[String],
+) -> Result<String> {
     let python = settings.python(dialect.release)?;
     let (probe, ours) = ("raw/raw_probe.py", folder.join("outcome.json"));
     let new_job = format!(
@@ -44,13 +53,13 @@ pub(super) async fn run(settings: &Settings, dialect: Dialect, endpoints: &[Stri
         endpoints.join(","),
     );
     let arguments = ["run", "--dialect", dialect.name, "--out", text(&ours)?, "--address-cmd", &new_job];
-    let mut script = Script::start(python, probe, &arguments, &[], &folder, "probe")?;
+    let mut script = Script::start(python, probe, &arguments, &[], folder, "probe")?;
     script.succeed(PROBE_LIMIT).await?;
 
     let golden = scripts().join(format!("raw/golden_{}.json", dialect.golden));
     let intended = scripts().join("raw/intended.txt");
     let arguments = ["compare", text(&golden)?, text(&ours)?, "--intended", text(&intended)?];
-    let mut compare = Script::start(python, probe, &arguments, &[], &folder, "compare")?;
+    let mut compare = Script::start(python, probe, &arguments, &[], folder, "compare")?;
     let ending = compare.finish(COMPARE_LIMIT).await?;
     let report = compare.output();
     if ending != Ending::Exit(0) {

@@ -1,5 +1,6 @@
 //! Tests of the client scripts themselves.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -14,36 +15,36 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(super) const PACKAGE_LIMIT: Duration = Duration::from_secs(300);
 
 /// The comparison's own tests: a comparison that finds nothing would let everything pass.
-pub(super) async fn comparison(settings: &Settings) -> Result<String> {
-    unit_tests(settings, "test_compare", &[], LIMIT).await
+pub(super) async fn comparison(settings: &Settings, folder: &Path) -> Result<String> {
+    unit_tests(settings, folder, "test_compare", &[], LIMIT).await
 }
 
 /// Ports that we hold are not given to scripts.
-pub(super) async fn reserved_ports(settings: &Settings) -> Result<String> {
+pub(super) async fn reserved_ports(settings: &Settings, folder: &Path) -> Result<String> {
     let held = ReservedPorts::reserve(1)?;
-    unit_tests(settings, "test_reserved_port", &[held.first().to_string()], LIMIT).await
+    unit_tests(settings, folder, "test_reserved_port", &[held.first().to_string()], LIMIT).await
 }
 
 /// Drivers and workers in Python, and the stand-in for a cluster that their tests bring along.
-pub(super) async fn python_package(settings: &Settings) -> Result<String> {
-    unit_tests(settings, "test_python_package", &[], PACKAGE_LIMIT).await
+pub(super) async fn python_package(settings: &Settings, folder: &Path) -> Result<String> {
+    unit_tests(settings, folder, "test_python_package", &[], PACKAGE_LIMIT).await
 }
 
 /// What `pip` makes of the package in the checkout.
-pub(super) async fn python_install(settings: &Settings) -> Result<String> {
-    unit_tests(settings, "test_python_install", &[], PACKAGE_LIMIT).await
+pub(super) async fn python_install(settings: &Settings, folder: &Path) -> Result<String> {
+    unit_tests(settings, folder, "test_python_install", &[], PACKAGE_LIMIT).await
 }
 
 async fn unit_tests(
     settings: &Settings,
+    folder: &Path,
     name: &str,
     arguments: &[String],
     limit: Duration,
 ) -> Result<String> {
     let release = settings.releases.first().context("no release")?;
-    let folder = settings.results.join("scripts");
     let (python, file) = (settings.python(release)?, format!("{name}.py"));
-    let mut script = Script::start(python, &file, arguments, &[], &folder, name)?;
+    let mut script = Script::start(python, &file, arguments, &[], folder, name)?;
     script.succeed(limit).await?;
     let output = script.output();
     let ran = output.lines().find(|line| line.starts_with("Ran ")).context("no test was run")?;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
-use tripod_chaos::cluster::{Agent, Cluster, ClusterOptions, ReservedPorts};
+use tripod_chaos::cluster::{Agent, Cluster, ReservedPorts};
 use tripod_tests::jobs::port_of;
 
 use crate::cases::directed::program::{Manners, Program, Repeat, TASKS};
 use crate::cases::directed::stage::{Stage, Way};
+use crate::cases::nodes_in;
 
 /// The task whose agent listens on a unix socket; those of the others on loopback.
 const TASK_ON_SOCKET: u16 = 1;
@@ -96,7 +97,7 @@ impl Way for Agents {
 
 /// A cluster with the program behind agents on it, which trains.
 pub(super) async fn stage(python: &Path, folder: &Path, setup: &Setup) -> Result<Stage<Agents>> {
-    let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    let cluster = Cluster::start(nodes_in(folder)?).await?;
     let nodes = cluster.endpoints();
     stage_on(cluster, &nodes, python, folder, setup).await
 }

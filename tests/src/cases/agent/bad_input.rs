@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::Agent;
-use tripod_chaos::cluster::{Cluster, ClusterOptions, ReservedPorts};
+use tripod_chaos::cluster::{Agent, Cluster, ReservedPorts};
 use tripod_tests::python::{Ending, Script};
 use tripod_tests::wait;
+
+use crate::cases::nodes_in;
 
 const TASKS: &str = "2";
 /// Until an agent has asked the cluster.
@@ -19,7 +20,7 @@ const CLIENT_LIMIT: Duration = Duration::from_secs(90);
 /// Every mistake, one after the other.
 pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    let cluster = Cluster::start(nodes_in(folder)?).await?;
     let sockets = tempfile::tempdir().context("a folder for sockets")?;
     let place = |name: &str| format!("unix:{}", sockets.path().join(name).display());
     let nodes = cluster.endpoints().join(",");

@@ -9,6 +9,7 @@ mod restart;
 pub(super) mod swallow;
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -41,35 +42,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 10] = [
-        Self::Program,
-        Self::ProgramLegacy,
-        Self::Outage,
-        Self::FrozenNode,
-        Self::SilentNetwork,
-        Self::Operator,
-        Self::Upgrade,
-        Self::Restart,
-        Self::Kill,
-        Self::BadInput,
-    ];
-
-    /// Those that run with a release: of the newest and the one that most people have, the ones that show
-    /// most; with `--all-clients`, everything that the release can do.
-    pub(crate) fn of(settings: &Settings, release: &str) -> Vec<Self> {
-        let newest = settings.is_newest(release);
-        let is_run = |part: &Self| match part {
-            Self::ProgramLegacy => settings.all_clients && release == LAST_LEGACY,
-            // One is about agents, the other about nodes; any client will do.
-            Self::BadInput | Self::Upgrade => settings.all_clients && newest,
-            _ if settings.all_clients => true,
-            Self::Program => newest || release == LAST_FOR_PYTHON_3_11,
-            Self::Outage | Self::FrozenNode | Self::Operator => newest,
-            _ => false,
-        };
-        Self::ALL.into_iter().filter(is_run).collect()
-    }
-
     /// Longer than every limit inside, which say better what was late.
     pub(crate) fn limit(self) -> Duration {
         Duration::from_secs(match self {
@@ -77,11 +49,16 @@ impl Part {
             _ => 300,
         })
     }
-}
 
-/// The last release that speaks the oldest protocol.
-const LAST_LEGACY: &str = "0.4.13";
-const LAST_FOR_PYTHON_3_11: &str = "0.10.2";
+    /// Roughly what it takes on two cores, in seconds.
+    pub(super) fn usual_s(self) -> u32 {
+        match self {
+            Self::Program | Self::ProgramLegacy => 35,
+            Self::Operator | Self::Upgrade => 31,
+            _ => 25,
+        }
+    }
+}
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,19 +78,18 @@ impl fmt::Display for Part {
 }
 
 /// Runs it.
-pub(super) async fn run(settings: &Settings, release: &str, part: Part) -> Result<String> {
-    let folder = settings.results.join(format!("agent-{release}-{part:?}").to_lowercase());
+pub(super) async fn run(settings: &Settings, release: &str, part: Part, folder: &Path) -> Result<String> {
     let python = settings.python(release)?;
     match part {
-        Part::Program => program::run(python, &folder, false).await,
-        Part::ProgramLegacy => program::run(python, &folder, true).await,
-        Part::Outage => outage::whole_cluster(python, &folder).await,
-        Part::FrozenNode => outage::frozen_node(python, &folder).await,
-        Part::SilentNetwork => outage::silent_network(python, &folder).await,
-        Part::Operator => operator::run(python, &folder).await,
-        Part::Upgrade => operator::upgrade(python, &folder).await,
-        Part::Restart => restart::planned(python, &folder).await,
-        Part::Kill => restart::killed(python, &folder).await,
-        Part::BadInput => bad_input::run(python, &folder).await,
+        Part::Program => program::run(python, folder, false).await,
+        Part::ProgramLegacy => program::run(python, folder, true).await,
+        Part::Outage => outage::whole_cluster(python, folder).await,
+        Part::FrozenNode => outage::frozen_node(python, folder).await,
+        Part::SilentNetwork => outage::silent_network(python, folder).await,
+        Part::Operator => operator::run(python, folder).await,
+        Part::Upgrade => operator::upgrade(python, folder).await,
+        Part::Restart => restart::planned(python, folder).await,
+        Part::Kill => restart::killed(python, folder).await,
+        Part::BadInput => bad_input::run(python, folder).await,
     }
 }

@@ -1,15 +1,16 @@
 //! The cluster, or the way to it, does not answer for a while.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_chaos::cluster::Cluster;
+use tripod_tests::wait::scaled;
 
 use super::agents::{self, Setup};
 use super::swallow::Path as SwallowingPath;
 use crate::cases::directed::program::Program;
+use crate::cases::nodes_in;
 
 /// Shorter than the faults, so that clients without agents would be given up.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -18,8 +19,10 @@ const OUTAGE: Duration = Duration::from_secs(15);
 /// How long one node is frozen, or the way to it is silent.
 const SILENCE: Duration = Duration::from_secs(20);
 /// The longest call of the program while one node is silent: the agent has to notice, and the others may
-/// have to elect a leader. It cannot notice at once, so that shorter ones only mean that nobody used the node.
-const NOTICE_MS: RangeInclusive<u64> = 500..=8_000;
+/// have to elect a leader.
+const NOTICE: Duration = Duration::from_secs(8);
+/// It cannot notice at once: if all calls are shorter, nobody used the node.
+const UNUSED: Duration = Duration::from_millis(500);
 
 /// All nodes are killed and stay away for longer than the heartbeat timeout.
 pub(super) async fn whole_cluster(python: &Path, folder: &Path) -> Result<String> {
@@ -60,7 +63,7 @@ pub(super) async fn frozen_node(python: &Path, folder: &Path) -> Result<String> 
 pub(super) async fn silent_network(python: &Path, folder: &Path) -> Result<String> {
     // Members are told at the paths' address, or agents would learn to go round them.
     let host = SwallowingPath::HOST;
-    let cluster = Cluster::start(ClusterOptions::tripod()?.with_args(["--advertise", host])).await?;
+    let cluster = Cluster::start(nodes_in(folder)?.with_args(["--advertise", host])).await?;
     let mut paths = Vec::new();
     for node in cluster.endpoints() {
         paths.push(SwallowingPath::open(&node).await?);
@@ -87,6 +90,10 @@ async fn go_on_for(program: &mut Program, mark: &[usize]) -> Result<u64> {
         program.go_on().await?;
     }
     let longest_ms = program.longest_ms_since(mark);
-    ensure!(NOTICE_MS.contains(&longest_ms), "the longest call took {longest_ms} ms, not {NOTICE_MS:?}");
+    let (longest, notice) = (Duration::from_millis(longest_ms), scaled(NOTICE));
+    ensure!(
+        (UNUSED..=notice).contains(&longest),
+        "the longest call took {longest:?}, not {UNUSED:?} to {notice:?}"
+    );
     Ok(longest_ms)
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{Cluster, ClusterOptions, find_tripod};
+use tripod_chaos::cluster::{Cluster, find_tripod};
 use tripod_client::wire;
 use tripod_tests::jobs::{self, Poll, port_of};
 
 use super::faults;
 use super::program::{Manners, Program, Repeat, TASKS, Wait};
 use super::stage::{Stage, Way};
+use crate::cases::nodes_in;
 
 const JOB: &str = "train";
 
@@ -36,8 +37,8 @@ impl Way for Direct {
 }
 
 /// A cluster with a job for the program, and the job's addresses.
-async fn cluster(poll: Poll, shutdown_barrier: bool) -> Result<(Cluster, Vec<String>)> {
-    let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+async fn cluster(folder: &Path, poll: Poll, shutdown_barrier: bool) -> Result<(Cluster, Vec<String>)> {
+    let cluster = Cluster::start(nodes_in(folder)?).await?;
     let client = jobs::client(&cluster.endpoints())?;
     let heartbeat = Manners::default().heartbeat;
     let spec = jobs::spec(TASKS.into(), heartbeat, poll)?;
@@ -50,7 +51,7 @@ async fn cluster(poll: Poll, shutdown_barrier: bool) -> Result<(Cluster, Vec<Str
 /// The processes know all addresses, and repeat calls that are cut: of each process at most the one that was in
 /// flight when its node died. Nobody waits inside the shutdown, where the loss of a node would be fatal.
 pub(super) async fn with_list(python: &Path, folder: &Path) -> Result<String> {
-    let (cluster, addresses) = cluster(Poll::Release, false).await?;
+    let (cluster, addresses) = cluster(folder, Poll::Release, false).await?;
     let ports = addresses.iter().map(|address| port_of(address)).collect::<Result<_>>()?;
     let way = Direct { target: format!("ipv4:{}", addresses.join(",")), ports };
     let manners = Manners { repeat: Repeat::Calls, ..Manners::default() };
@@ -67,7 +68,7 @@ pub(super) async fn with_list(python: &Path, folder: &Path) -> Result<String> {
 /// The processes ask the cluster, which tells them a retry policy too: no call fails. gRPC makes five attempts
 /// of a call, so none is held for longer than one fault.
 pub(super) async fn with_xds(python: &Path, folder: &Path, release: &str) -> Result<String> {
-    let (cluster, addresses) = cluster(Poll::Hold, true).await?;
+    let (cluster, addresses) = cluster(folder, Poll::Hold, true).await?;
     let ports = addresses.iter().map(|address| port_of(address)).collect::<Result<_>>()?;
     let way = Direct { target: format!("xds:///{JOB}:1"), ports };
     let bootstrap = bootstrap(&cluster.endpoints())?;

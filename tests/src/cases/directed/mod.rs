@@ -7,6 +7,7 @@ pub(super) mod program;
 pub(super) mod stage;
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -23,18 +24,8 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    const ALL: [Self; 2] = [Self::List, Self::Xds];
-
     /// Longer than every limit inside, which say better what was late.
     pub(crate) const LIMIT: Duration = Duration::from_secs(600);
-
-    /// Those that run with a release: what it can do, of the newest; of the others, with `--all-clients`.
-    pub(crate) fn of(settings: &Settings, release: &str) -> Vec<Self> {
-        let is_run = settings.all_clients || settings.is_newest(release);
-        // The gRPC of these releases does not know what nodes say.
-        let too_old = |target: &Self| *target == Self::Xds && release.starts_with("0.4.");
-        Self::ALL.into_iter().filter(|target| is_run && !too_old(target)).collect()
-    }
 }
 
 impl fmt::Display for Target {
@@ -47,11 +38,10 @@ impl fmt::Display for Target {
 }
 
 /// Runs the program with every fault.
-pub(super) async fn run(settings: &Settings, release: &str, target: Target) -> Result<String> {
-    let folder = settings.results.join(format!("{target}-{release}"));
+pub(super) async fn run(settings: &Settings, release: &str, target: Target, folder: &Path) -> Result<String> {
     let python = settings.python(release)?;
     match target {
-        Target::List => direct::with_list(python, &folder).await,
-        Target::Xds => direct::with_xds(python, &folder, release).await,
+        Target::List => direct::with_list(python, folder).await,
+        Target::Xds => direct::with_xds(python, folder, release).await,
     }
 }

@@ -8,13 +8,16 @@ use anyhow::{Context as _, Result, ensure};
 use tripod_chaos::cluster::{NodePorts, NodeProcess, PortBlock, find_tripod};
 use tripod_tests::jobs::{self, Poll, port_of};
 
-use super::training::{HEARTBEAT, Manners, TASKS, Training};
+use super::training::{Manners, TASKS, Training};
 use crate::cases::agent::swallow::Path as Way;
+use crate::logs;
 
 const NODES: u64 = 3;
 const JOB: &str = "train";
 /// The step at which the node is cut off: the program is well under way.
 const FAULT_AT: u64 = 5;
+/// Shorter than where nodes die: the program trains on until it is over, and is waited for.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 /// After this time the leader would have given up whoever it did not hear of.
 const GIVEN_UP: Duration = Duration::from_secs(HEARTBEAT.as_secs() + 5);
 
@@ -72,8 +75,9 @@ impl Nodes {
 
 /// (f) Nobody may be given up, and of each process one call at most may be cut.
 pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
-    let data = tempfile::tempdir().context("no temporary directory")?;
-    let nodes = Nodes::start(data.path()).await?;
+    let data = folder.join(logs::CLUSTER);
+    std::fs::create_dir_all(&data).with_context(|| format!("cannot make {}", data.display()))?;
+    let nodes = Nodes::start(&data).await?;
     let client = jobs::client(&nodes.endpoints()?)?;
     jobs::create(&client, JOB, &jobs::spec(TASKS, HEARTBEAT, Poll::Release)?).await?;
     let mut addresses = jobs::addresses(&client, JOB, NODES).await?;
@@ -81,7 +85,7 @@ pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
     let node = (1..=NODES).find(|node| *node != leader).context("one of three nodes leads")?;
     addresses.rotate_left(usize::try_from(node)? - 1);
     let port = port_of(&addresses[0])?;
-    let manners = Manners { repeat_cut_calls: true, ..Manners::default() };
+    let manners = Manners { heartbeat: HEARTBEAT, repeat_cut_calls: true, ..Manners::PLAIN };
     let mut training = Training::start(python, folder, &addresses, manners)?;
     training.reach(FAULT_AT).await?;
     let attached = training.connections(port)?;
@@ -93,7 +97,7 @@ pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
         training.go_on().await.with_context(|| format!("node {node} is cut off, {leader} led"))?;
     }
     let attached = training.connections(port)?;
-    let said = std::fs::read_to_string(data.path().join(format!("node-{node}.log"))).unwrap_or_default();
+    let said = std::fs::read_to_string(data.join(format!("node-{node}.log"))).unwrap_or_default();
     ensure!(
         attached.iter().all(|count| *count == 0),
         "clients are still attached: {attached:?}; node {node}, which was cut off, said:\n{said}"

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_chaos::cluster::Cluster;
 use tripod_client::{Client, Condition, Consistency};
 use tripod_tests::jobs::{self, Poll, port_of};
+use tripod_tests::wait::scaled;
 
 use super::training::{HEARTBEAT, Manners, TASKS, Training};
+use crate::cases::nodes_in;
 
 const JOB: &str = "train";
 /// The step at which nodes are killed: the program is well under way.
@@ -27,7 +29,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(4);
 /// How long leadership may take to come to a node on a busy machine.
 const LEAD_LIMIT: Duration = Duration::from_secs(60);
 
-const REPEATING: Manners = Manners { repeat_cut_calls: true, wait_for_nodes: false, held_gets: 0 };
+const REPEATING: Manners = Manners { repeat_cut_calls: true, ..Manners::PLAIN };
 
 /// A cluster with a job for the program.
 struct Stage {
@@ -38,8 +40,8 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set(poll: Poll) -> Result<Self> {
-        let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    async fn set(folder: &Path, poll: Poll) -> Result<Self> {
+        let cluster = Cluster::start(nodes_in(folder)?).await?;
         let client = jobs::client(&cluster.endpoints())?;
         jobs::create(&client, JOB, &jobs::spec(TASKS, HEARTBEAT, poll)?).await?;
         let addresses = jobs::addresses(&client, JOB, u64::try_from(cluster.ids().count())?).await?;
@@ -54,7 +56,10 @@ impl Stage {
             if now == node {
                 return Ok(());
             }
-            ensure!(begin.elapsed() < LEAD_LIMIT, "node {node} does not get leadership back from node {now}");
+            ensure!(
+                begin.elapsed() < scaled(LEAD_LIMIT),
+                "node {node} does not get leadership back from node {now}"
+            );
             // Whether it worked is seen by who leads then.
             let _ = Client::transfer_leader(&self.cluster.endpoint(now), Some(node), LEAD_LIMIT).await;
         }
@@ -79,9 +84,9 @@ impl Stage {
 /// (a) Nobody is disturbed; the job is `default`, on the client ports.
 pub(super) async fn undisturbed(python: &Path, folder: &Path) -> Result<String> {
     let tasks = TASKS.to_string();
-    let options = ClusterOptions::tripod()?.with_args(["--tasks", &tasks]);
+    let options = nodes_in(folder)?.with_args(["--tasks", &tasks]);
     let cluster = Cluster::start(options).await?;
-    let training = Training::start(python, folder, &cluster.endpoints(), Manners::default())?;
+    let training = Training::start(python, folder, &cluster.endpoints(), Manners::PLAIN)?;
     let repeats = training.finish().await?;
     ensure!(repeats == 0, "{repeats} calls were cut and nobody was disturbed");
     Ok("no call was cut".to_owned())
@@ -89,10 +94,10 @@ pub(super) async fn undisturbed(python: &Path, folder: &Path) -> Result<String> 
 
 /// (b) The leader is killed and no client is attached to it: no call may fail at all.
 pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set(Poll::Release).await?;
+    let mut stage = Stage::set(folder, Poll::Release).await?;
     let leader = stage.cluster.wait_for_leader().await?;
     let addresses = stage.in_order(leader, false)?;
-    let mut training = Training::start(python, folder, &addresses, Manners::default())?;
+    let mut training = Training::start(python, folder, &addresses, Manners::PLAIN)?;
     training.reach(FAULT_AT).await?;
     stage.lead(leader).await?;
     let attached = training.connections(port_of(stage.address(leader)?)?)?;
@@ -107,7 +112,7 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
 
 /// (c) The node that all clients are attached to is killed, and it leads as well.
 pub(super) async fn attached_killed(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set(Poll::Release).await?;
+    let mut stage = Stage::set(folder, Poll::Release).await?;
     let leader = stage.cluster.wait_for_leader().await?;
     let addresses = stage.in_order(leader, true)?;
     let mut training = Training::start(python, folder, &addresses, REPEATING)?;
@@ -122,7 +127,7 @@ pub(super) async fn attached_killed(python: &Path, folder: &Path) -> Result<Stri
 
 /// (d) All nodes are killed at once and started again on their data: same job, same keys.
 pub(super) async fn all_killed(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set(Poll::Release).await?;
+    let mut stage = Stage::set(folder, Poll::Release).await?;
     let manners = Manners { wait_for_nodes: true, ..REPEATING };
     let mut training = Training::start(python, folder, &stage.addresses, manners)?;
     training.reach(FAULT_AT).await?;
@@ -142,7 +147,8 @@ pub(super) async fn all_killed(python: &Path, folder: &Path) -> Result<String> {
         stage.cluster.restart(node)?;
     }
     let again = begin.elapsed();
-    ensure!(again < AGAIN, "starting all nodes again took {again:?}, longer than {AGAIN:?}");
+    let allowed = scaled(AGAIN);
+    ensure!(again < allowed, "starting all nodes again took {again:?}, longer than {allowed:?}");
 
     training.go_on().await?;
     let after = jobs::incarnation(&stage.client, JOB).await?;
@@ -155,9 +161,9 @@ pub(super) async fn all_killed(python: &Path, folder: &Path) -> Result<String> {
 /// (e) Every node is told to stop and is started again, one after the other, while polls and gets are held
 /// on it: no call may fail at all.
 pub(super) async fn restarted_in_turn(python: &Path, folder: &Path) -> Result<String> {
-    let mut stage = Stage::set(Poll::Hold).await?;
+    let mut stage = Stage::set(folder, Poll::Hold).await?;
     let nodes: Vec<u64> = stage.cluster.ids().collect();
-    let manners = Manners { held_gets: u64::try_from(nodes.len())?, ..Manners::default() };
+    let manners = Manners { held_gets: u64::try_from(nodes.len())?, ..Manners::PLAIN };
     let mut training = Training::start(python, folder, &stage.addresses, manners)?;
     training.reach(FAULT_AT).await?;
     let mut longest = Duration::ZERO;
@@ -175,7 +181,8 @@ pub(super) async fn restarted_in_turn(python: &Path, folder: &Path) -> Result<St
         stage.cluster.wait_until_ready().await?;
         training.go_on().await.with_context(|| format!("node {node} back"))?;
     }
-    ensure!(longest < STOP_LIMIT, "a node took {longest:?} to stop, longer than {STOP_LIMIT:?}");
+    let allowed = scaled(STOP_LIMIT);
+    ensure!(longest < allowed, "a node took {longest:?} to stop, longer than {allowed:?}");
     // A call that failed would have ended its process: nothing is repeated here.
     let repeats = training.finish().await?;
     ensure!(repeats == 0, "{repeats} calls were cut");

@@ -5,6 +5,7 @@ mod faults;
 mod training;
 
 use std::fmt;
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -45,15 +46,14 @@ impl fmt::Display for Fault {
 }
 
 /// Runs the program with that fault; the remark tells how many calls were cut.
-pub(super) async fn run(settings: &Settings, release: &str, fault: Fault) -> Result<String> {
-    let folder = settings.results.join(format!("program-{release}-{fault:?}").to_lowercase());
+pub(super) async fn run(settings: &Settings, release: &str, fault: Fault, folder: &Path) -> Result<String> {
     let python = settings.python(release)?;
     match fault {
-        Fault::None => faults::undisturbed(python, &folder).await,
-        Fault::Leader => faults::leader_killed(python, &folder).await,
-        Fault::Attached => faults::attached_killed(python, &folder).await,
-        Fault::All => faults::all_killed(python, &folder).await,
-        Fault::Restart => faults::restarted_in_turn(python, &folder).await,
-        Fault::CutOff => cut_off::run(python, &folder).await,
+        Fault::None => faults::undisturbed(python, folder).await,
+        Fault::Leader => faults::leader_killed(python, folder).await,
+        Fault::Attached => faults::attached_killed(python, folder).await,
+        Fault::All => faults::all_killed(python, folder).await,
+        Fault::Restart => faults::restarted_in_turn(python, folder).await,
+        Fault::CutOff => cut_off::run(python, folder).await,
     }
 }

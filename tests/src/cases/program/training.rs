@@ -12,6 +12,8 @@ use tripod_tests::python::Script;
 pub(super) const TASKS: u32 = 3;
 /// Steps that the program does at least; it goes on until the fault is over.
 pub(super) const STEPS: u64 = 40;
+/// Pause between two steps, in seconds: many calls are under way when a fault comes, and others get the processor.
+const PACE_S: &str = "0.1";
 /// Heartbeat timeout: longer than an election, short enough to notice a mistake.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(20);
 /// Interpreter start, compilation and registration of three processes on two cores.
@@ -21,14 +23,20 @@ const STEP_LIMIT: Duration = Duration::from_secs(45);
 const END_LIMIT: Duration = Duration::from_secs(120);
 
 /// How the processes are started.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Manners {
+    pub(super) heartbeat: Duration,
     /// A call that is cut with its connection is repeated by the program.
     pub(super) repeat_cut_calls: bool,
     /// Calls wait while no node can be reached (`GRPC_FAIL_FAST=false`).
     pub(super) wait_for_nodes: bool,
     /// Each process waits for so many keys `held/N`, one after the other, beside its training.
     pub(super) held_gets: u64,
+}
+
+impl Manners {
+    pub(super) const PLAIN: Self =
+        Self { heartbeat: HEARTBEAT, repeat_cut_calls: false, wait_for_nodes: false, held_gets: 0 };
 }
 
 /// The running program.
@@ -62,8 +70,10 @@ impl Training {
                 task.to_string(),
                 "--steps".to_owned(),
                 STEPS.to_string(),
+                "--pace".to_owned(),
+                PACE_S.to_owned(),
                 "--heartbeat-timeout".to_owned(),
-                HEARTBEAT.as_secs().to_string(),
+                manners.heartbeat.as_secs().to_string(),
                 "--held-gets".to_owned(),
                 manners.held_gets.to_string(),
                 "--until".to_owned(),

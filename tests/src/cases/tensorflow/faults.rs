@@ -27,7 +27,7 @@ pub(super) async fn kill_leader_but(cluster: &mut Cluster, spared: u64) -> Resul
             cluster.kill(leader)?;
             return Ok(leader);
         }
-        ensure!(begin.elapsed() < SETTLE_LIMIT, "node {spared} leads again and again");
+        ensure!(begin.elapsed() < wait::scaled(SETTLE_LIMIT), "node {spared} leads again and again");
         let heir = cluster.ids().find(|node| *node != spared);
         // Whether it worked is seen by who leads then.
         let _ = Client::transfer_leader(&cluster.endpoint(spared), heir, TRANSFER_LIMIT).await;

@@ -7,6 +7,7 @@ mod scenarios;
 mod training;
 
 use std::fmt;
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -30,18 +31,19 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Scenarios,
-        Self::ScenariosLeaderKilled,
-        Self::Training,
-        Self::AgentScenarios,
-        Self::AgentTraining,
-        Self::ParameterServer,
-    ];
-
-    /// Whether it needs a cluster of its own.
-    pub(crate) fn is_alone(self) -> bool {
+    /// Whether it disturbs its cluster, which then must be its own.
+    pub(super) fn disturbs(self) -> bool {
         !matches!(self, Self::Scenarios | Self::ParameterServer)
+    }
+
+    /// Roughly what it takes on two cores, in seconds.
+    pub(super) fn usual_s(self) -> u32 {
+        match self {
+            Self::ScenariosLeaderKilled | Self::AgentScenarios => 240,
+            Self::Scenarios => 150,
+            Self::Training | Self::AgentTraining => 60,
+            Self::ParameterServer => 30,
+        }
     }
 }
 
@@ -63,16 +65,16 @@ pub(super) async fn run(
     settings: &Settings,
     release: &str,
     part: Part,
+    folder: &Path,
     endpoints: &[String],
 ) -> Result<String> {
-    let folder = settings.results.join(format!("tensorflow-{release}-{part:?}").to_lowercase());
     let python = settings.tensorflow_python(release)?;
     match part {
-        Part::Scenarios => scenarios::undisturbed(python, release, &folder, endpoints).await,
-        Part::ScenariosLeaderKilled => scenarios::leader_killed(python, release, &folder).await,
-        Part::Training => training::leader_killed(python, &folder).await,
-        Part::AgentScenarios => scenarios::behind_agents(python, release, &folder).await,
-        Part::AgentTraining => training::behind_agents(python, &folder).await,
-        Part::ParameterServer => parameter_server::run(python, release, &folder, endpoints).await,
+        Part::Scenarios => scenarios::undisturbed(python, release, folder, endpoints).await,
+        Part::ScenariosLeaderKilled => scenarios::leader_killed(python, release, folder).await,
+        Part::Training => training::leader_killed(python, folder).await,
+        Part::AgentScenarios => scenarios::behind_agents(python, release, folder).await,
+        Part::AgentTraining => training::behind_agents(python, folder).await,
+        Part::ParameterServer => parameter_server::run(python, release, folder, endpoints).await,
     }
 }

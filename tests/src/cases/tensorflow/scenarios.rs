@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_chaos::cluster::Cluster;
 use tripod_tests::python::{Ending, Script, scripts};
 
 use super::{faults, job};
+use crate::cases::nodes_in;
 
 /// In the order in which they are played.
 const SCENARIOS: [&str; 9] =
@@ -48,7 +49,7 @@ pub(super) async fn undisturbed(
 /// In each scenario the leader is killed as soon as the workers are connected, which are attached to another
 /// node.
 pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -> Result<String> {
-    let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    let mut cluster = Cluster::start(nodes_in(folder)?).await?;
     for scenario in SCENARIOS {
         let leader = cluster.wait_for_leader().await?;
         let attached = cluster.ids().find(|node| *node != leader).context("a cluster of one node")?;
@@ -67,7 +68,7 @@ pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -
 /// Each worker has an agent, which prefers the leader. In each scenario the leader is killed as soon as the
 /// workers are connected, and so is any other node that an agent is attached to by then.
 pub(super) async fn behind_agents(python: &Path, release: &str, folder: &Path) -> Result<String> {
-    let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    let mut cluster = Cluster::start(nodes_in(folder)?).await?;
     for scenario in SCENARIOS {
         let leader = cluster.wait_for_leader().await?;
         let endpoints = job::preferring(&cluster, leader);

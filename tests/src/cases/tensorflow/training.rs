@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
 use tripod_chaos::cluster::connections::connections_to;
-use tripod_chaos::cluster::{Cluster, ClusterOptions, ReservedPorts, find_tripod};
+use tripod_chaos::cluster::{Cluster, ReservedPorts, find_tripod};
 use tripod_tests::jobs::{self, port_of};
 use tripod_tests::python::Script;
 
 use super::{faults, job};
+use crate::cases::nodes_in;
 
 const JOB: &str = "train";
 /// The job's groups, with one process each.
@@ -29,7 +30,7 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 
 /// The leader is killed while both workers are attached to another node, and comes back.
 pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String> {
-    let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    let cluster = Cluster::start(nodes_in(folder)?).await?;
     let mut training = Training::new(cluster, folder).await?;
     let endpoints = training.cluster.endpoints();
     job::create(&endpoints, JOB, HEARTBEAT, &GROUPS, &training.ports)?;
@@ -52,7 +53,7 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
 /// Each worker is the program of a `tripod run`, which makes the job and adds its agent to `TF_CONFIG`. The
 /// leader, which agents prefer, is killed and comes back.
 pub(super) async fn behind_agents(python: &Path, folder: &Path) -> Result<String> {
-    let cluster = Cluster::start(ClusterOptions::tripod()?).await?;
+    let cluster = Cluster::start(nodes_in(folder)?).await?;
     let mut training = Training::new(cluster, folder).await?;
     let nodes = job::preferring(&training.cluster, training.leader);
     for group in GROUPS {

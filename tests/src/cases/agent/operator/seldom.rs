@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tripod_chaos::cluster::ReservedPorts;
+use tripod_tests::wait::scaled;
 
 use super::site::Site;
 use super::{FIRST, NEW, NOT_TAKEN, PATIENCE};
@@ -69,7 +70,10 @@ pub(super) async fn move_house(site: &mut Site) -> Result<()> {
         if list["leader"] == node {
             return Ok(());
         }
-        ensure!(begin.elapsed() < PATIENCE, "node {node} does not lead where it was moved to: {list}");
+        ensure!(
+            begin.elapsed() < scaled(PATIENCE),
+            "node {node} does not lead where it was moved to: {list}"
+        );
         site.command_when_allowed(&["leader", "transfer", "--to", &id], &NOT_TAKEN).await?;
     }
 }

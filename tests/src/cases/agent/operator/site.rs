@@ -16,6 +16,7 @@ use tripod_tests::wait;
 use super::{FIRST, PATIENCE};
 use crate::cases::agent::agents::{self, Agents, Setup};
 use crate::cases::directed::stage::Stage;
+use crate::cases::nodes_in;
 
 const COUNTERS: usize = 3;
 /// A few increments, with a change of members or an election between them.
@@ -64,7 +65,7 @@ impl Site {
     /// machines are there for nodes that join, and all nodes have these flags, too.
     pub(super) async fn open(python: &Path, folder: &Path, spares: u64, flags: &str) -> Result<Self> {
         let mut launcher = Launcher::new()?;
-        let mut cluster = Cluster::prepare(ClusterOptions { spares, ..launcher.options()? })?;
+        let mut cluster = Cluster::prepare(launcher.options(ClusterOptions { spares, ..nodes_in(folder)? }))?;
         for node in cluster.ids() {
             launcher.add_flags(node, flags)?;
         }
