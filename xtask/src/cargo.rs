@@ -1,10 +1,15 @@
 //! Running cargo and other programs, and where things lie.
 
+use std::borrow::BorrowMut;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+
+/// Lines of a log that an error quotes.
+const LAST_LINES: usize = 40;
 
 /// The root of the workspace.
 #[must_use]
@@ -17,6 +22,10 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
+    if std::env::var_os("CI").is_some() {
+        // What is built once needs no notes for the next time, which take a tenth of the time and the disk.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 
@@ -24,13 +33,50 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 ///
 /// # Errors
 /// It could not be started, or it did not end with success.
-pub(crate) fn run(mut command: Command) -> Result<()> {
-    let shown = shown(&command);
+pub(crate) fn run(mut command: impl BorrowMut<Command>) -> Result<()> {
+    let command = command.borrow_mut();
+    let shown = shown(command);
     let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` ended with {status}");
     }
     Ok(())
+}
+
+/// Runs a command to its end with its output in a file, for those that run beside others.
+///
+/// # Errors
+/// As [`run`]; the text has the last lines of the output.
+pub(crate) fn run_logged(mut command: impl BorrowMut<Command>, log: &Path) -> Result<()> {
+    let folder = log.parent().expect("a log lies in a folder");
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let other = file.try_clone().context("cannot write a log twice")?;
+    let outcome = run(command.borrow_mut().stdin(Stdio::null()).stdout(file).stderr(other));
+    outcome.with_context(|| {
+        let text = fs::read(log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        format!("{}\n(all of it: {})", last.join("\n"), log.display())
+    })
+}
+
+/// The same command, which leaves the processors to whoever else wants them.
+#[must_use]
+pub(crate) fn yielding(command: &Command) -> Command {
+    let mut yielding = Command::new("nice");
+    yielding.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => yielding.env(name, value),
+            None => yielding.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        yielding.current_dir(directory);
+    }
+    yielding
 }
 
 /// A command as one could type it.
@@ -60,4 +106,20 @@ pub(crate) fn metadata() -> Result<Value> {
 pub(crate) fn target_dir() -> Result<PathBuf> {
     let metadata = metadata()?;
     Ok(metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logged_command_that_fails_is_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("some/log");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo seen; echo \"$WORD\" >&2; exit 3"]).env("WORD", "told");
+        let error = format!("{:#}", run_logged(yielding(&command), &log).unwrap_err());
+        assert!(error.contains("seen\ntold") && error.contains("exit status: 3"), "{error}");
+        assert!(fs::read_to_string(log).unwrap().contains("told"));
+    }
 }

@@ -1,8 +1,10 @@
-//! The Python environments that the real-client tests need, kept in the build directory.
+//! The Python environments that the real-client tests need, kept in the build directory, and which of them a run uses.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, bail};
 
 use crate::venv::Recipe;
 
@@ -18,32 +20,51 @@ pub(crate) struct Release {
     probe: &'static str,
     /// `jax` where it was published without a wheel.
     from_source: Option<&'static str>,
+    /// When it is driven.
+    turn: Turn,
 }
 
-/// The newest release, the last one for Python 3.11, and the last one of the older dialect.
-pub(crate) const RELEASES: &[Release] =
-    &[today("0.12.0.1", &[13, 12]), today("0.10.2", &[11, 12, 13]), today("0.9.2", &[11, 12, 13])];
+/// When a release is driven without `--all-clients`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// In every run.
+    Always,
+    /// In every run for what is the same for all releases of a dialect; whole programs of it by rotation.
+    AlwaysAndByRotation,
+    /// In one run of several; the commit decides.
+    ByRotation,
+}
 
-/// Releases of which only whole programs are run: one of each age that a client's behaviour changed in, the
-/// last of them the oldest that can still be had.
-const MORE_RELEASES: &[Release] = &[
-    today("0.11.2", &[13, 12]),
-    of_0_4("0.4.30", &[11, 10]),
-    of_0_4("0.4.20", &[11, 10]),
-    Release { from_source: Some("jax"), ..of_0_4("0.4.13", &[11, 10]) },
+/// One release of each age in which a client's behaviour changed: the newest, the last one for Python 3.11, the last
+/// one of the older dialect, and further back to the oldest that can still be had.
+const RELEASES: &[Release] = &[
+    today("0.12.0.1", &[13, 12], Turn::Always),
+    today("0.11.2", &[13, 12], Turn::ByRotation),
+    today("0.10.2", &[11, 12, 13], Turn::ByRotation),
+    today("0.9.2", &[11, 12, 13], Turn::AlwaysAndByRotation),
+    of_0_4("0.4.30", &[11, 10], Turn::ByRotation),
+    of_0_4("0.4.20", &[11, 10], Turn::ByRotation),
+    Release { from_source: Some("jax"), ..of_0_4("0.4.13", &[11, 10], Turn::Always) },
 ];
 
 /// A release that runs with today's packages; the scripts that call without jaxlib need gRPC besides.
-const fn today(jaxlib: &'static str, minors: &'static [u8]) -> Release {
+const fn today(jaxlib: &'static str, minors: &'static [u8], turn: Turn) -> Release {
     let requirements = "tests/clients/requirements.txt";
     let probe = "import jax, jaxlib, numpy, grpc, google.protobuf";
-    Release { jaxlib, minors, requirements, probe, from_source: None }
+    Release { jaxlib, minors, requirements, probe, from_source: None, turn }
 }
 
 /// A release of the time before numpy 2.
-const fn of_0_4(jaxlib: &'static str, minors: &'static [u8]) -> Release {
+const fn of_0_4(jaxlib: &'static str, minors: &'static [u8], turn: Turn) -> Release {
     let requirements = "tests/clients/requirements-0.4.txt";
-    Release { jaxlib, minors, requirements, probe: "import jax, jaxlib, numpy, scipy", from_source: None }
+    Release {
+        jaxlib,
+        minors,
+        requirements,
+        probe: "import jax, jaxlib, numpy, scipy",
+        from_source: None,
+        turn,
+    }
 }
 
 /// A release of TensorFlow that the tests drive.
@@ -61,6 +82,8 @@ const TENSORFLOWS: &[TensorFlow] = &[
 
 /// Set to `1` where there is no way to get jaxlib: the real clients are then left out, loudly.
 pub(crate) const SKIP_VARIABLE: &str = "TRIPOD_SKIP_CLIENTS";
+/// How many environments are made at the same time. Each needs a processor to unpack what it was sent.
+const MAKERS: usize = 2;
 
 impl Release {
     fn recipe(self) -> Recipe {
@@ -89,72 +112,120 @@ impl TensorFlow {
     }
 }
 
-/// The environments' interpreters, by release; missing environments are made.
-///
-/// # Errors
-/// No fitting interpreter, or pip failed; the text says how to go on without.
-pub(crate) fn prepare(folder: &Path) -> Result<Vec<(Release, PathBuf)>> {
-    prepare_releases(folder, RELEASES)
+/// Which releases a run drives.
+#[derive(Debug, Clone)]
+pub(crate) struct Picked {
+    jaxlibs: Vec<Release>,
+    tensorflows: Vec<TensorFlow>,
+    /// The release whose turn it is.
+    pub(crate) rotated: &'static str,
 }
 
-/// The same for the releases of which only whole programs are run, those that the filter can pick.
-///
-/// # Errors
-/// As [`prepare`].
-pub(crate) fn prepare_more(folder: &Path, filter: Option<&str>) -> Result<Vec<(Release, PathBuf)>> {
-    let picked = MORE_RELEASES.iter().filter(|release| can_pick(filter, release.jaxlib));
-    prepare_releases(folder, &picked.copied().collect::<Vec<_>>())
+/// What a run can drive, and what it cannot.
+#[derive(Debug, Default)]
+pub(crate) struct Environments {
+    /// Interpreters by release of jaxlib, newest first.
+    pub(crate) jaxlibs: Vec<(&'static str, PathBuf)>,
+    /// The same of TensorFlow.
+    pub(crate) tensorflows: Vec<(&'static str, PathBuf)>,
+    /// `RELEASE: why there is no environment`.
+    pub(crate) missing: Vec<String>,
 }
 
-/// Whether a filter of test names can pick tests of a version: not if it names another one. Environments
-/// are large, and take a minute each.
-fn can_pick(filter: Option<&str>, version: &str) -> bool {
-    let jaxlibs = RELEASES.iter().chain(MORE_RELEASES).map(|release| release.jaxlib);
-    let mut known = jaxlibs.chain(TENSORFLOWS.iter().map(|release| release.version));
-    filter.is_none_or(|filter| filter.contains(version) || !known.any(|version| filter.contains(version)))
-}
-
-fn prepare_releases(folder: &Path, releases: &[Release]) -> Result<Vec<(Release, PathBuf)>> {
-    let recipes: Vec<Recipe> = releases.iter().map(|release| release.recipe()).collect();
-    Ok(releases.iter().copied().zip(make(folder, &recipes)?).collect())
-}
-
-/// The same for TensorFlow.
-///
-/// # Errors
-/// As [`prepare`].
-pub(crate) fn prepare_tensorflow(folder: &Path, filter: Option<&str>) -> Result<Vec<(TensorFlow, PathBuf)>> {
-    let picked = TENSORFLOWS.iter().copied().filter(|release| can_pick(filter, release.version));
-    let picked: Vec<TensorFlow> = picked.collect();
-    let recipes: Vec<Recipe> = picked.iter().map(|release| release.recipe()).collect();
-    Ok(picked.into_iter().zip(make(folder, &recipes)?).collect())
-}
-
-/// Makes the environments side by side.
-fn make(folder: &Path, recipes: &[Recipe]) -> Result<Vec<PathBuf>> {
-    let outcomes: Vec<Result<PathBuf>> = std::thread::scope(|scope| {
-        let makers: Vec<_> = recipes.iter().map(|recipe| scope.spawn(|| recipe.make(folder))).collect();
-        let join = |maker: std::thread::ScopedJoinHandle<'_, Result<PathBuf>>| {
-            maker.join().unwrap_or_else(|_| Err(anyhow!("the maker of an environment panicked")))
+impl Picked {
+    /// The newest and the oldest release of each client, and one more by rotation, unless all are wanted; of them
+    /// those that one of the filters can pick. `turn` is any number that changes with the commit.
+    ///
+    /// # Errors
+    /// A release is to be rotated in that is not one of those that take turns.
+    pub(crate) fn new(all: bool, filters: &[String], rotated: Option<&str>, turn: u32) -> Result<Self> {
+        let rotating = || RELEASES.iter().filter(|release| release.turn != Turn::Always);
+        let rotated = match rotated {
+            None => rotating().nth(turn as usize % rotating().count()),
+            Some(wanted) => rotating().find(|release| release.jaxlib == wanted),
         };
-        makers.into_iter().map(join).collect()
+        let Some(rotated) = rotated.map(|release| release.jaxlib) else {
+            let known: Vec<_> = rotating().map(|release| release.jaxlib).collect();
+            bail!("no such release takes turns; these do: {}", known.join(", "));
+        };
+        let has_turn = |release: &&Release| {
+            all || release.turn != Turn::ByRotation
+                || release.jaxlib == rotated
+                || is_named(filters, release.jaxlib)
+        };
+        let jaxlibs = RELEASES.iter().filter(has_turn).filter(|release| can_pick(filters, release.jaxlib));
+        let tensorflows = TENSORFLOWS.iter().filter(|release| can_pick(filters, release.version));
+        Ok(Self { jaxlibs: jaxlibs.copied().collect(), tensorflows: tensorflows.copied().collect(), rotated })
+    }
+
+    /// Makes the environments that are missing or stale, below `folder`. What cannot be made is missing, and says why.
+    pub(crate) fn prepare(&self, folder: &Path) -> Environments {
+        let jaxlibs = self.jaxlibs.iter().map(|release| (release.jaxlib, false, release.recipe()));
+        let tensorflows = self.tensorflows.iter().map(|release| (release.version, true, release.recipe()));
+        let wanted: Vec<_> = jaxlibs.chain(tensorflows).collect();
+        let recipes: Vec<&Recipe> = wanted.iter().map(|(_, _, recipe)| recipe).collect();
+        let outcomes = make(folder, &recipes);
+        let mut environments = Environments::default();
+        for ((version, is_tensorflow, recipe), outcome) in wanted.iter().zip(outcomes) {
+            match outcome {
+                Ok(python) if *is_tensorflow => environments.tensorflows.push((version, python)),
+                Ok(python) => environments.jaxlibs.push((version, python)),
+                Err(error) => environments.missing.push(format!(
+                    "{version}: no environment {} (it needs one of Python {} and a package index): {error:#}",
+                    recipe.name,
+                    recipe.pythons(),
+                )),
+            }
+        }
+        environments
+    }
+}
+
+fn versions() -> impl Iterator<Item = &'static str> {
+    let jaxlibs = RELEASES.iter().map(|release| release.jaxlib);
+    jaxlibs.chain(TENSORFLOWS.iter().map(|release| release.version))
+}
+
+fn is_named(filters: &[String], version: &str) -> bool {
+    filters.iter().any(|filter| filter.contains(version))
+}
+
+/// Whether filters of test names can pick tests of a version: not if each names another one. Environments are large,
+/// and take a minute each.
+fn can_pick(filters: &[String], version: &str) -> bool {
+    let can =
+        |filter: &String| filter.contains(version) || !versions().any(|version| filter.contains(version));
+    filters.is_empty() || filters.iter().any(can)
+}
+
+/// Makes the environments, some at a time, in the order given.
+fn make(folder: &Path, recipes: &[&Recipe]) -> Vec<Result<PathBuf>> {
+    let outcomes: Vec<OnceLock<Result<PathBuf>>> = recipes.iter().map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(turn) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|turn| *turn < recipes.len())
+        {
+            outcomes[turn].get_or_init(|| recipes[turn].make(folder));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..MAKERS {
+            scope.spawn(work);
+        }
     });
-    let named = recipes.iter().zip(outcomes).map(|(recipe, outcome)| {
-        outcome.with_context(|| {
-            format!(
-                "no Python environment {}: install one of Python {} and reach a package index, or set \
-                 {SKIP_VARIABLE}=1 to leave the real clients out",
-                recipe.name,
-                recipe.pythons(),
-            )
-        })
-    });
-    named.collect()
+    outcomes.into_iter().map(|outcome| outcome.into_inner().expect("a maker took each")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn picked(all: bool, filters: &[&str], rotated: Option<&str>, turn: u32) -> Vec<&'static str> {
+        let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
+        let picked = Picked::new(all, &filters, rotated, turn).unwrap();
+        let jaxlibs = picked.jaxlibs.iter().map(|release| release.jaxlib);
+        jaxlibs.chain(picked.tensorflows.iter().map(|release| release.version)).collect()
+    }
 
     #[test]
     fn a_stamp_changes_with_the_release() {
@@ -164,18 +235,36 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_names_a_release_picks_no_other_one() {
-        for filter in [None, Some("agent program"), Some("tensorflow")] {
-            assert!(can_pick(filter, "0.4.13") && can_pick(filter, "2.21.0"), "{filter:?}");
+    fn newest_and_oldest_are_in_every_run_and_each_other_one_has_its_turn() {
+        let mut seen = std::collections::BTreeSet::new();
+        for turn in 0..10 {
+            let picked = picked(false, &[], None, turn);
+            for always in ["0.12.0.1", "0.9.2", "0.4.13", "2.21.0", "2.12.0"] {
+                assert!(picked.contains(&always), "{picked:?}");
+            }
+            assert!(picked.len() <= 6, "{picked:?}");
+            seen.extend(picked);
         }
-        assert!(can_pick(Some("program 0.4.13"), "0.4.13"));
-        assert!(!can_pick(Some("program 0.4.13"), "0.4.20") && !can_pick(Some("program 0.4.13"), "2.21.0"));
-        assert!(!can_pick(Some("program 0.10.2"), "0.4.13"));
+        assert_eq!(seen, versions().collect());
+        assert_eq!(picked(true, &[], None, 0).len(), versions().count());
+    }
+
+    #[test]
+    fn only_what_takes_turns_can_be_rotated_in() {
+        assert!(picked(false, &[], Some("0.4.20"), 0).contains(&"0.4.20"));
+        assert!(Picked::new(false, &[], Some("0.12.0.1"), 0).is_err());
+    }
+
+    #[test]
+    fn a_filter_that_names_a_release_picks_that_one_and_no_other() {
+        assert_eq!(picked(false, &["program 0.4.20"], None, 0), ["0.4.20"]);
+        assert_eq!(picked(false, &["program 0.4.20", "tensorflow 2.21.0"], None, 0), ["0.4.20", "2.21.0"]);
+        assert_eq!(picked(true, &["agent program"], None, 0).len(), versions().count());
     }
 
     #[test]
     fn old_releases_get_an_old_numpy() {
-        for release in MORE_RELEASES {
+        for release in RELEASES {
             let wanted = release.recipe().wanted().unwrap();
             let old = release.jaxlib.starts_with("0.4.");
             assert_eq!(wanted.contains("\nnumpy==1."), old, "{wanted}");
@@ -188,5 +277,14 @@ mod tests {
             let wanted = release.recipe().wanted().unwrap();
             assert!(wanted.contains(&format!("\ntensorflow-cpu=={}\n", release.version)), "{wanted}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_missing_and_the_rest_goes_on() {
+        let impossible = Release { minors: &[1], ..RELEASES[0] };
+        let picked = Picked { jaxlibs: vec![impossible], tensorflows: Vec::new(), rotated: "0.10.2" };
+        let environments = picked.prepare(Path::new("/dev/null/nowhere"));
+        assert!(environments.jaxlibs.is_empty());
+        assert!(environments.missing[0].contains("needs one of Python 3.1 "), "{:?}", environments.missing);
     }
 }

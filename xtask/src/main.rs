@@ -5,15 +5,25 @@
 //! |---|---|
 //! | `stage` | named steps with progress and a summary |
 //! | `verify` | what can be said without running anything: `tidy`, `edges`, fmt, clippy, doc |
-//! | `test` | verify, build, Rust tests, real clients |
+//! | `test` | verify, build, Rust tests, real clients, simulation, chaos |
+//! | `machine` | what the machine is, and lacks |
+//! | `rust_tests` | the tests that cargo builds |
+//! | `report` | where the time went, what was flaky |
+//! | `soak` | the Rust tests again and again on a busy machine |
 //! | `planted` | builds that break a promise, and whether that is noticed |
-//! | `clients` | Python environments with pinned releases of jaxlib |
+//! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
+//! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
 //! | `cargo` | running cargo and others |
 
 mod cargo;
 mod clients;
 mod edges;
+mod machine;
+mod mutants;
 mod planted;
+mod report;
+mod rust_tests;
+mod soak;
 mod stage;
 mod test;
 mod tidy;
@@ -41,12 +51,16 @@ enum Task {
         #[arg(long)]
         only: Option<String>,
     },
-    /// Verify, build, run all Rust tests, then real JAX clients against a real cluster.
+    /// Verify, build, run all Rust tests, real clients against real clusters, the simulation, and chaos.
     Test(test::Options),
+    /// Run the Rust tests 20 times in a row on a machine that is made busy.
+    Soak(soak::Options),
     /// Format, and apply what clippy can repair by itself.
     Fix,
     /// Build nodes that break a promise, run each of them under faults, and see it caught.
     Planted(planted::Options),
+    /// Make small mistakes in a copy of the tree, one at a time, and see each of them caught by a test.
+    Mutants(mutants::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
         /// Passed to `tripod-chaos bench`.
@@ -70,8 +84,10 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Verify { only } => stage::run_all("verify", only.as_deref(), verify::stages()),
         Task::Test(options) => test::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::Fix => fix(),
         Task::Planted(options) => planted::run(&options),
+        Task::Mutants(options) => mutants::run(&options),
         Task::Bench { arguments } => bench(&arguments),
     }
 }

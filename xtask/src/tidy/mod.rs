@@ -37,6 +37,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         wrong.extend(complaints.into_iter().map(|complaint| format!("{}:{complaint}", file.path)));
     }
     wrong.extend(decisions::check(root)?);
+    wrong.extend(crate::mutants::check(root));
     if !wrong.is_empty() {
         bail!("{} untidy places:\n  {}", wrong.len(), wrong.join("\n  "));
     }

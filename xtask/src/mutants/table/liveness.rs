@@ -1,0 +1,62 @@
+//! Who is given up and who is not: tasks by their heartbeats, workers and stores by theirs.
+
+use super::Mutant;
+
+const GATEWAY: &str = "-p tripod-gateway";
+
+pub(super) const ROWS: &[Mutant] = &[
+    Mutant {
+        name: "silence-of-an-earlier-life",
+        promise: "INV-3: the silence of a task's earlier life fails nobody who has registered since: apply checks the \
+                  expiry again.",
+        file: "state/src/task/error.rs",
+        original: &["if record.phase() != Phase::Connected || record.incarnation != incarnation {"],
+        replacement: &["if record.phase() != Phase::Connected {"],
+        tests: "-p tripod-state",
+    },
+    Mutant {
+        name: "timers-of-an-earlier-term",
+        promise: "INV-14: after an election every timer starts again in full, also on the node that led before.",
+        file: "services/gateway/src/keeper/run.rs",
+        original: &["if memory.reign == reign {"],
+        replacement: &["if memory.reign.is_some() == reign.is_some() {"],
+        tests: GATEWAY,
+    },
+    Mutant {
+        name: "beat-takes-the-grace",
+        promise: "INV-14: a heartbeat never shortens the time that a task has: not what the election before it gave.",
+        file: "services/gateway/src/keeper/tasks.rs",
+        original: &["armed.deadline = armed.deadline.max(deadline);"],
+        replacement: &["armed.deadline = deadline;"],
+        tests: GATEWAY,
+    },
+    Mutant {
+        name: "beat-of-an-earlier-life",
+        promise: "A dead task is given up, though a process of its earlier life goes on beating and is answered.",
+        file: "services/gateway/src/keeper/mod.rs",
+        original: &[
+            "Opinion::Recorded(service) => {",
+            "Self { service: Some(service), heard: state.heartbeat_timeout(beat.scope.job) }",
+            "}",
+            "Opinion::Tolerated(service) => Self { service: Some(service), heard: None },",
+        ],
+        replacement: &[
+            "Opinion::Recorded(service) | Opinion::Tolerated(service) => {",
+            "Self { service: Some(service), heard: state.heartbeat_timeout(beat.scope.job) }",
+            "}",
+        ],
+        tests: GATEWAY,
+    },
+    Mutant {
+        name: "watched-anew",
+        promise: "A worker or a store that is silent is given up: that its leader compares whom it watches with the \
+                  state gives nobody more time.",
+        file: "services/ray/src/pulse/heard.rs",
+        original: &["watched.peers.insert(*peer, before.get(peer).copied().unwrap_or_else(fresh));"],
+        replacement: &[
+            "let usage = before.get(peer).and_then(|known| known.usage);",
+            "watched.peers.insert(*peer, Entry { usage, ..fresh() });",
+        ],
+        tests: "-p tripod-ray --lib",
+    },
+];

@@ -1,0 +1,15 @@
+//! The rows. Each is a mistake that compiles and that a reader could overlook, at a rule that must stay true; `INV-n`
+//! is in ARCHITECTURE.md. What the `planted` features of the binary and of the simulation break is not repeated here.
+
+mod liveness;
+mod log;
+mod members;
+mod scheduler;
+mod state;
+
+use super::row::Mutant;
+
+/// All of them.
+pub(super) fn all() -> impl Iterator<Item = &'static Mutant> {
+    [log::ROWS, state::ROWS, liveness::ROWS, members::ROWS, scheduler::ROWS].into_iter().flatten()
+}
