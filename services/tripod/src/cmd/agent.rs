@@ -82,7 +82,7 @@ struct ListensLine<'a> {
 
 /// Runs the agent until it is told to stop.
 pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure> {
-    let stop = Stop::listen(args.exit_with_parent)?;
+    let mut stop = Stop::listen(args.exit_with_parent)?;
     let job = args.job.clone();
     let agent = Agent::open(config(args, global)?).await?;
     let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();
@@ -91,7 +91,7 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
         Format::Table => output::line(&format!("agent of job `{job}` listens on {}", listen.join(", ")))?,
     }
     agent
-        .run(async {
+        .run(async move {
             let reason = stop.wait().await;
             tracing::info!(reason, "agent was told to stop");
         })

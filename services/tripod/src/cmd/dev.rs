@@ -63,6 +63,10 @@ pub(crate) struct DevArgs {
     /// Have the nodes behave as builds that support no feature level above this one; for tests of upgrades
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     feature_level_max: Option<u32>,
+
+    /// End gracefully when standard input ends, that is, when the process that started this one does
+    #[arg(long)]
+    exit_with_parent: bool,
 }
 
 /// Runs the cluster until it is told to stop.
@@ -76,6 +80,7 @@ pub(crate) async fn run(args: DevArgs, global: &Global) -> Result<(), Failure> {
         restart: args.restart,
         verbose: args.verbose,
         feature_level_max: args.feature_level_max,
+        exit_with_parent: args.exit_with_parent,
         format: global.format(),
     })
     .await

@@ -80,7 +80,7 @@ struct ServesLine<'a> {
 
 /// Keeps objects until it is told to stop.
 pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failure> {
-    let stop = Stop::listen(args.exit_with_parent)?;
+    let mut stop = Stop::listen(args.exit_with_parent)?;
     raise_open_files();
     let store = Store::start(config(args, global)?).await?;
     let mut stopped = pin!(async {

@@ -18,7 +18,7 @@ use crate::args::timing::Pace;
 use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::joining::{self, Joined};
-use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, is_unspecified};
+use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, Stop, is_unspecified};
 
 const EXAMPLES: &str = "\
 Example, the first of three nodes (the others differ in --node and their addresses):
@@ -156,8 +156,16 @@ pub(crate) struct ServerArgs {
 pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let file = args.config.clone();
     let ran = async {
-        let joined = joined(&args).await?;
-        node::run(config(args, joined)?).await
+        // Before the node asks for its id, which lasts until somebody answers.
+        let mut stop = Stop::listen(args.exit_with_parent)?;
+        let joined = tokio::select! {
+            joined = joined(&args) => joined?,
+            reason = stop.wait() => {
+                tracing::info!(reason, "this node ends before it has joined");
+                return Ok(());
+            }
+        };
+        node::run(config(args, joined)?, stop).await
     };
     ran.await.map_err(|failure| match file {
         Some(file) => failure.in_file(&file),
@@ -281,7 +289,6 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         timing,
         snapshot_every_entries: args.snapshot_every_entries,
         backups,
-        exit_with_parent: args.exit_with_parent,
         level_max: level_max(args.feature_level_max),
     })
 }

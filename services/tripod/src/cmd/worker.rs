@@ -44,11 +44,11 @@ pub(crate) struct WorkerArgs {
 
 /// Executes tasks until it is told to stop.
 pub(crate) async fn run(args: WorkerArgs, global: &Global) -> Result<(), Failure> {
-    let stop = Stop::listen(args.exit_with_parent)?;
+    let mut stop = Stop::listen(args.exit_with_parent)?;
     let config =
         Config { endpoints: global.endpoints.clone(), job: args.job, host: args.host, store: args.store };
     let worker = demo::add_to(Worker::new(config).slots(args.slots));
-    let stopped = async {
+    let stopped = async move {
         let reason = stop.wait().await;
         tracing::info!(reason, "worker was told to stop");
     };

@@ -33,12 +33,13 @@ pub(crate) struct Config {
     pub(crate) verbose: bool,
     /// Absent: what is released.
     pub(crate) feature_level_max: Option<u32>,
+    pub(crate) exit_with_parent: bool,
     pub(crate) format: Format,
 }
 
 /// Runs the cluster until it is told to stop, or no node is left.
 pub(crate) async fn run(config: Config) -> Result<(), Failure> {
-    let stop = Stop::listen(false)?;
+    let stop = Stop::listen(config.exit_with_parent)?;
     config.plan.check_ports()?;
     let data = Data::open(config.data.clone(), &config.plan)?;
     supervise::run(&config, &data, stop).await

@@ -24,7 +24,7 @@ struct Cluster<'a> {
 }
 
 /// Runs the nodes until `stop`, or until none is left.
-pub(crate) async fn run(config: &Config, data: &Data, stop: Stop) -> Result<(), Failure> {
+pub(crate) async fn run(config: &Config, data: &Data, mut stop: Stop) -> Result<(), Failure> {
     let mut cluster = Cluster { config, data, children: Vec::new() };
     let result = tokio::select! {
         reason = stop.wait() => {

@@ -68,7 +68,6 @@ pub(crate) struct Config {
     pub(crate) timing: Timing,
     pub(crate) snapshot_every_entries: u64,
     pub(crate) backups: Option<backups::Plan>,
-    pub(crate) exit_with_parent: bool,
     /// The highest feature level that this node is to support.
     pub(crate) level_max: FeatureLevel,
 }
@@ -95,9 +94,8 @@ struct Tasks {
 }
 
 /// Runs a node until it is told to stop.
-pub(crate) async fn run(config: Config) -> Result<(), Failure> {
+pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
-    let stop = Stop::listen(config.exit_with_parent)?;
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
     let (gateway, handle) = replicate(&config).await?;

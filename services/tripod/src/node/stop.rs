@@ -25,10 +25,10 @@ impl Stop {
         Ok(Self { terminate, interrupt, parent })
     }
 
-    /// Waits for the first of them and tells which.
-    pub(crate) async fn wait(mut self) -> &'static str {
+    /// Waits for the first of them and tells which; when it was told, nobody asks again.
+    pub(crate) async fn wait(&mut self) -> &'static str {
         let parent_ended = async {
-            match self.parent {
+            match &mut self.parent {
                 // The sender is never used, only dropped.
                 Some(ended) => drop(ended.await),
                 None => std::future::pending().await,

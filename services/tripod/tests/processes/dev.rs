@@ -164,6 +164,14 @@ fn nodes_end_with_their_parent_even_when_it_is_killed() {
 }
 
 #[test]
+fn a_cluster_ends_well_with_the_process_that_started_it() {
+    let data = tempfile::tempdir().expect("a directory");
+    let ports = reserve_ports();
+    let dev = Dev::start(&ports, data.path(), &["--nodes", "1", "--exit-with-parent"]);
+    dev.end_with_input();
+}
+
+#[test]
 fn refused_commands_say_why_and_exit_with_one() {
     let data = tempfile::tempdir().expect("a directory");
     let ports = reserve_ports();

@@ -1,14 +1,14 @@
-//! Nodes that join, and are removed before anything of the log has reached them.
+//! Nodes that join: told to end before anybody answers, and removed before anything of the log has reached them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output};
+use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_wait::until_blocking;
 
-use crate::support::{kill_by, reserve_ports, stderr, tripod};
+use crate::support::{end_by, kill_by, reserve_ports, stderr, tripod};
 
 /// Where nobody listens: the nodes here listen on IPv4 only.
 const UNREACHED: &str = "[::1]";
@@ -136,4 +136,29 @@ fn a_node_that_nothing_ever_reached_is_told_that_it_was_removed() {
     site.remove(second);
     let again = site.join(2, "down", &[]);
     assert_told(&site.last_words(again), second);
+}
+
+#[test]
+fn a_node_that_waits_to_join_ends_when_it_is_told_to() {
+    let (ports, place) = (reserve_ports(), tempfile::tempdir().expect("a directory"));
+    let site = Site { ports: &ports, place: place.path(), nodes: Vec::new() };
+    for (name, told) in [("parent", None), ("signal", Some(end_by as fn(u32)))] {
+        let log = place.path().join(format!("{name}.log"));
+        let mut command = tripod();
+        command.args(["server", "--exit-with-parent", "--data"]).arg(place.path().join(name));
+        command.args([("join", 9), ("client", 0), ("peer", 1), ("http", 2)].map(|(flag, port)| {
+            // Nobody listens on the first of them.
+            format!("--{flag}={}", site.address(port, 0))
+        }));
+        let log_file = File::create(&log).expect("made");
+        let mut child = command.stdin(Stdio::piped()).stderr(log_file).spawn().expect("starts");
+        let log = || std::fs::read_to_string(&log).expect("a log");
+        until_blocking("a node that asks for its id", || log().contains("could not join yet").then_some(()));
+        match told {
+            Some(tell) => tell(child.id()),
+            None => drop(child.stdin.take()),
+        }
+        let status = until_blocking("the end of a node", || child.try_wait().expect("waited"));
+        assert!(status.success() && log().contains("ends before it has joined"), "{status}: {}", log());
+    }
 }

@@ -48,6 +48,7 @@ impl Dev {
             .args(["dev", "--json", "--port", &port.to_string(), "--data"])
             .arg(data)
             .args(flags)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("dev starts");
@@ -137,8 +138,18 @@ impl Dev {
     }
 
     /// Ends the cluster as a user does, and checks that dev ends well and leaves nobody behind.
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) {
         end_by(self.process.id());
+        self.ended();
+    }
+
+    /// The same by the end of its input.
+    pub(crate) fn end_with_input(mut self) {
+        drop(self.process.stdin.take());
+        self.ended();
+    }
+
+    fn ended(mut self) {
         let status = until_blocking("the end of dev", || self.process.try_wait().expect("waited"));
         assert!(status.success(), "dev ended with {status}");
         for pid in &self.nodes {
