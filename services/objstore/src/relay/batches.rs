@@ -36,7 +36,8 @@ impl<'a> Batches<'a> {
             Err(status) => {
                 // The connection's own trouble, whatever code it was given, is not the node's word: another one may take
                 // the batch.
-                let broken = status.source().is_some();
+                // No node answers `Unknown`: it is what a stream ends with that was cut off.
+                let broken = status.source().is_some() || status.code() == Code::Unknown;
                 if broken {
                     self.nodes.forget(&self.asked.endpoint);
                 }

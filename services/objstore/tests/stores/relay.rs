@@ -102,7 +102,7 @@ impl Drop for Open {
 impl RayLine for Node {
     type BatchesStream = Pin<Box<dyn Stream<Item = Result<RayLineResponse, Status>> + Send>>;
 
-    /// Answers with the place as the leader's address; place 13 is refused, and 14 ends the stream.
+    /// Answers with the place as the leader's address; place 13 is refused, 14 ends the stream, and 15 cuts it off.
     async fn batches(
         &self,
         request: Request<Streaming<RayLineRequest>>,
@@ -122,6 +122,7 @@ impl RayLine for Node {
                     Some(Err(status))
                 }
                 14 => None,
+                15 => Some(Err(Status::unknown("the stream was terminated without a final status"))),
                 _ => Some(Ok(RayLineResponse { batch: None, leader: seq.to_string() })),
             }
         });
@@ -171,8 +172,10 @@ async fn a_status_of_the_node_comes_as_it_is_and_ends_the_connection() {
     assert_eq!(answer.metadata.get("x-tripod-reason").map(String::as_str), Some("unlucky"));
     assert!(process.next::<LocalRelayed>().await.is_none(), "it is over");
 
-    let mut process = Process::batches(store.store.socket(), address).await;
-    assert_eq!(process.batch(14).await.code, Code::Unavailable as i32, "it ended without a status");
+    for (seq, how) in [(14, "without a status"), (15, "cut off")] {
+        let mut process = Process::batches(store.store.socket(), address).await;
+        assert_eq!(process.batch(seq).await.code, Code::Unavailable as i32, "it ended {how}");
+    }
 }
 
 #[tokio::test]
