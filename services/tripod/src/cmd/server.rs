@@ -159,6 +159,8 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
         // Before the node asks for its id, which lasts until somebody answers.
         let mut stop = Stop::listen(args.exit_with_parent)?;
         let joined = tokio::select! {
+            // What is wrong with the flags is told also where nobody reads on.
+            biased;
             joined = joined(&args) => joined?,
             reason = stop.wait() => {
                 tracing::info!(reason, "this node ends before it has joined");
