@@ -42,6 +42,9 @@ class EndingTest(unittest.TestCase):
         self.fake = FakeCluster()
         self.addCleanup(self.fake.close)
         self.addCleanup(ray.shutdown)
+        # What ignores interrupts starts workers that do, and a shell starts what runs in the background so.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
 
     def start_worker(self, *more):
         """A worker that can be given tasks."""
