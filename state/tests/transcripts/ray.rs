@@ -10,8 +10,8 @@ use tripod_state::ray::ids::{
     Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
 };
 use tripod_state::ray::{
-    Algorithm, Argument, Command, Decision, FetchFailure, Origin, Peer, Previous, Ray, Registration, Request,
-    Role, Run, Stamp, Task, TaskCall, TaskOptions,
+    Algorithm, Argument, Assignment, Command, Decision, FetchFailure, Origin, Peer, Previous, Ray,
+    Registration, Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 
 use crate::script::Line;
@@ -95,8 +95,9 @@ fn decision(scheduler: Option<&Ray>, now: TimeMs, line: &Line<'_>) -> Option<Dec
     let store = || StoreId(line.number(line.word(1)));
     Some(match line.word(0) {
         "ray-assign" => {
-            let planned = scheduler.map(|ray| ray.plan(now, line.or("most", 100)));
-            Decision::Assign(planned.unwrap_or_default())
+            let asked = line.option("plan").map(|text| vec![assignment(line, text)]);
+            let planned = || scheduler.map(|ray| ray.plan(now, line.or("most", 100)));
+            Decision::Assign(asked.or_else(planned).unwrap_or_default())
         }
         "ray-done" => {
             let all = scheduler.map(|ray| ray.orders(None, usize::MAX)).unwrap_or_default();
@@ -228,6 +229,13 @@ fn runs(line: &Line<'_>) -> Vec<Run> {
 fn run(line: &Line<'_>, text: &str) -> Run {
     let (operation, attempt) = text.split_once('/').unwrap_or((text, "1"));
     Run { operation: OperationId(line.number(operation)), attempt: Attempt(line.number(attempt)) }
+}
+
+/// What a leader planned earlier: `OPERATION/ATTEMPT/WORKER`.
+fn assignment(line: &Line<'_>, text: &str) -> Assignment {
+    let (about, worker) = text.rsplit_once('/').expect("a plan is OPERATION/ATTEMPT/WORKER");
+    let Run { operation, attempt } = run(line, about);
+    Assignment { operation, attempt, worker: WorkerId(line.number(worker)) }
 }
 
 fn peer(line: &Line<'_>, text: &str) -> Peer {
