@@ -95,6 +95,9 @@ catalogue! {
     Recovery = 3113, "recovery", "a node's state cannot be rebuilt from its directory";
     ApplyUnknown = 3114, "apply-unknown", "the log has a command that this version does not know";
     DataOlder = 3115, "data-older", "the data directory is an older copy";
+    PeerNonsense = 3116, "peer-nonsense", "a peer said what no node can mean";
+    VoteAbsurd = 3117, "vote-absurd", "a node's vote is of a term that no election can have reached";
+    ApplyPanicked = 3118, "apply-panicked", "a committed command cannot be applied by this build";
     DiskFull = 3201, "disk-full", "a disk is nearly full, and nothing that grows is accepted";
     LeaderStalled = 3202, "leader-stalled", "the leader's disk did not answer, and it gave up leading";
     LeaderUnheard = 3203, "leader-unheard", "no quorum answered the leader, and it gave up leading";
@@ -152,6 +155,8 @@ catalogue! {
     RecoverBehind = 5402, "recover-behind", "another survivor is further";
     RecoverDamaged = 5403, "recover-damaged", "no backup can be made of this directory";
     RecoverStranger = 5404, "recover-stranger", "a directory to compare with is not another node's of the cluster";
+
+    RepairRefused = 5501, "repair-refused", "there is nothing to repair so";
 
     JobUnknown = 6101, "job-unknown", "there is no such job";
     JobExists = 6102, "job-exists", "there is a job of that name";

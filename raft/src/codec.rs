@@ -6,9 +6,14 @@ use serde::de::DeserializeOwned;
 
 /// The encoding that [`encode`] writes.
 const VERSION: u8 = 1;
-/// Bytes that one decoded value may claim. The largest message holds one entry with a value of
-/// 62 MiB; garbage must not make us allocate more than a small multiple of that.
-const DECODE_BYTES_MAX: usize = 128 << 20;
+/// What a value may claim of memory while it is decoded, for each byte of its encoding: the size of the largest integer,
+/// which may be one byte there. So whatever was encoded can be decoded, and a length that garbage claims is refused
+/// before more than a small multiple of the garbage is allocated.
+const CLAIMED_PER_BYTE_MAX: usize = 16;
+/// Values up to this size are decoded with a claim of [`CLAIMED_PER_BYTE_MAX`] times as much at most.
+const SMALL_BYTES: usize = 8 << 20;
+/// The largest value that anybody encodes is below this: a message of a peer, or a record of a snapshot.
+const VALUE_BYTES_MAX: usize = 128 << 20;
 
 /// Why bytes could not be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +22,8 @@ pub(crate) enum CodecError {
     Empty,
     #[error("its encoding has version {0}, this program knows version {VERSION} only")]
     Version(u8),
+    #[error("it has {0} bytes, more than {VALUE_BYTES_MAX}")]
+    TooLarge(usize),
     #[error("it is malformed: {0}")]
     Malformed(#[from] bincode::error::DecodeError),
     #[error("{0} bytes follow its end")]
@@ -57,8 +64,16 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError>
     if version != VERSION {
         return Err(CodecError::Version(version));
     }
-    let config = bincode::config::standard().with_limit::<DECODE_BYTES_MAX>();
-    let (value, used) = bincode::serde::decode_from_slice(body, config)?;
+    let config = bincode::config::standard();
+    let (value, used) = if body.len() <= SMALL_BYTES {
+        let config = config.with_limit::<{ SMALL_BYTES * CLAIMED_PER_BYTE_MAX }>();
+        bincode::serde::decode_from_slice(body, config)?
+    } else if body.len() <= VALUE_BYTES_MAX {
+        let config = config.with_limit::<{ VALUE_BYTES_MAX * CLAIMED_PER_BYTE_MAX }>();
+        bincode::serde::decode_from_slice(body, config)?
+    } else {
+        return Err(CodecError::TooLarge(body.len()));
+    };
     match body.len() - used {
         0 => Ok(value),
         trailing => Err(CodecError::Trailing(trailing)),
@@ -69,7 +84,8 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError>
 mod tests {
     use bytes::Bytes;
     use proptest::prelude::*;
-    use tripod_state::Envelope;
+    use tripod_state::ids::{BarrierCounter, JobId, TaskId};
+    use tripod_state::{Command, Envelope, Scope, barrier};
 
     use super::*;
     use crate::types::{Entry, LogCommand};
@@ -92,6 +108,37 @@ mod tests {
         let mut bytes = encode(&1_u64);
         bytes.push(0);
         assert!(matches!(decode::<u64>(&bytes), Err(CodecError::Trailing(1))));
+    }
+
+    /// The tasks' ids are one byte each in the encoding, and four in memory.
+    #[test]
+    fn f1_a_list_of_34_million_ids_that_was_committed_is_read_back() {
+        const IDS: usize = 34_000_000;
+        let arrive = Command::Barrier(barrier::Command::Arrive {
+            scope: Scope { job: JobId(1), service: None },
+            barrier: "b".into(),
+            counter: BarrierCounter(0),
+            timeout_ms: 1_000,
+            tasks: vec![TaskId(0); IDS],
+            task: TaskId(0),
+        });
+        let envelope = Envelope { stamp: None, command: arrive };
+        assert_eq!(decode::<Envelope>(&encode(&envelope)).unwrap(), envelope);
+    }
+
+    #[test]
+    fn the_claim_of_every_integer_is_within_what_a_byte_may_claim() {
+        // At the edge of a small value, where the next byte brings the larger limit.
+        for count in [SMALL_BYTES - 8, SMALL_BYTES + 8] {
+            let largest = vec![0_u128; count];
+            assert_eq!(decode::<Vec<u128>>(&encode(&largest)).unwrap().len(), count);
+        }
+    }
+
+    #[test]
+    fn what_is_larger_than_anything_that_is_written_is_refused() {
+        let bytes = vec![VERSION; VALUE_BYTES_MAX + 2];
+        assert!(matches!(decode::<Bytes>(&bytes), Err(CodecError::TooLarge(_))));
     }
 
     #[test]

@@ -10,7 +10,6 @@ use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
 use crate::backup::Saving;
-use crate::codec;
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
 use crate::level::{LevelError, LevelRequest, Levels};
@@ -20,9 +19,6 @@ use crate::node::Node;
 use crate::options::Options;
 pub use crate::space::DiskStatus;
 use crate::world::World;
-
-/// Most commands are shorter: what is reserved for one when it is encoded.
-const ENVELOPE_BYTES: usize = 512;
 
 /// A committed and applied command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,8 +161,7 @@ impl Handle {
     /// # Errors
     /// [`ProposeError`]; only [`ProposeError::Unknown`] may have taken effect.
     pub async fn propose(&self, envelope: Envelope) -> Result<Applied, ProposeError> {
-        let payload = codec::encode_sized(&envelope, ENVELOPE_BYTES).into();
-        self.node.propose(payload, envelope.command.needs()).await
+        self.node.propose(envelope).await
     }
 
     /// Waits until this node's state holds every write that was acknowledged before the call.

@@ -76,6 +76,11 @@ impl Identity {
         Self { cluster_id: options.cluster_id.clone(), node: options.node.0, format: FORMAT }
     }
 
+    /// Whose it is.
+    pub(crate) fn node(&self) -> u64 {
+        self.node
+    }
+
     /// Whether a build that supports levels up to `level_max` may use what is marked with a level. `place` is named
     /// in the refusal.
     pub(crate) fn check_level(

@@ -32,8 +32,9 @@
 //! | `state_machine`, `snapshot` | apply, and files of the whole state |
 //! | [`backup`] | snapshots as backups: saved, verified, restored to a new cluster |
 //! | [`doctor`] | what is in the data directory of a stopped node |
+//! | [`repair`], `skipped` | what is mended there, and entries that are passed over |
 //! | `network` | the peer transport, both sides |
-//! | `submit`, `forward`, `leader_link` | proposals here, proposals elsewhere, calls to the leader |
+//! | `submit`, `inspect`, `forward`, `leader_link` | proposals here, what is taken of others, proposals elsewhere, calls to the leader |
 //! | `read_index`, `held_votes` | linearizable reads, and what proves them |
 //! | `space` | full disks, and what is refused then |
 //! | `fitness` | when a leader gives up leading |
@@ -62,6 +63,7 @@ mod golden;
 mod handle;
 mod held_votes;
 mod identity;
+mod inspect;
 mod journal;
 mod leader_link;
 mod leadership;
@@ -74,7 +76,9 @@ mod node;
 mod options;
 mod read_index;
 mod rejoin;
+pub mod repair;
 mod runtime;
+mod skipped;
 mod snapshot;
 mod space;
 mod stages;

@@ -3,6 +3,7 @@
 mod builder;
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -16,12 +17,13 @@ use tripod_state::{ApplyContext, Effect, Envelope, State, level};
 
 use builder::Builder;
 
-use crate::codec;
 use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::handle::Hooks;
+use crate::inspect;
 use crate::level::{AppliedLevels, Note, PinNote};
 use crate::membership::{Met, listed};
+use crate::skipped::Skipped;
 use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
@@ -74,6 +76,7 @@ struct Shared {
     pin_note: Option<PinNote>,
     /// The highest feature level that this build is to support.
     level_max: FeatureLevel,
+    skipped: Skipped,
     cluster_id: String,
     hooks: Hooks,
     observer: Option<Arc<dyn Observer>>,
@@ -114,6 +117,7 @@ impl StateMachine {
             snapshots,
             pin_note: None,
             level_max: level::NEWEST,
+            skipped: Skipped::default(),
             cluster_id,
             hooks,
             observer: None,
@@ -154,6 +158,13 @@ impl StateMachine {
         shared.machine.get_mut().levels = AppliedLevels::pinned(note.read()?);
         (shared.level_max, shared.pin_note) = (level_max, Some(note));
         Ok(self)
+    }
+
+    /// The same that passes over what an operator has said.
+    pub(crate) fn with_skipped(mut self, skipped: Skipped) -> Self {
+        let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
+        shared.skipped = skipped;
+        self
     }
 
     /// Looks at what the log has meant for the levels of this node.
@@ -244,33 +255,35 @@ impl StateMachine {
         match &entry.payload {
             EntryPayload::Blank => Ok(Step::Blank),
             EntryPayload::Membership(membership) => Ok(Step::Membership(membership.clone())),
-            EntryPayload::Normal(command) => match self.decode_command(&command.payload) {
-                Ok(envelope) => Ok(Step::Command { now_ms: TimeMs(command.now_ms), envelope }),
-                Err(error) => {
+            EntryPayload::Normal(command) => {
+                match inspect::readable(&command.payload, self.shared.level_max) {
+                    Ok(envelope) => Ok(Step::Command { now_ms: TimeMs(command.now_ms), envelope }),
+                    Err(_) if self.shared.skipped.holds(entry.log_id.index, &command.payload) => {
+                        tracing::warn!(index = entry.log_id.index, "an operator has this entry passed over");
+                        Ok(Step::Blank)
+                    }
                     // Other replicas may know this command. Skipping it here would let this one differ.
-                    let reason = format!(
-                        "T3114 apply-unknown: the committed command at index {} cannot be decoded: {error}; \
-                         start this node with the program version that the other nodes run",
-                        entry.log_id.index
-                    );
-                    self.shared.failure.set(&reason);
-                    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
+                    Err(problem) => {
+                        Err(self.stopped_by(entry.log_id.index, "T3114 apply-unknown: ", &problem))
+                    }
                 }
-            },
+            }
         }
     }
 
-    fn decode_command(&self, payload: &[u8]) -> Result<Envelope, String> {
-        let envelope: Envelope = codec::decode(payload).map_err(|error| error.to_string())?;
-        let (needs, supported) = (envelope.command.needs_at(level::FIRST), self.shared.level_max);
-        if needs > supported {
-            return Err(format!("it needs feature level {needs}, this build supports {supported} at most"));
-        }
-        Ok(envelope)
+    /// The end of a node that cannot apply what is committed.
+    fn stopped_by(&self, index: u64, code: &str, problem: &str) -> io::Error {
+        let reason = format!(
+            "{code}the committed command at index {index} cannot be applied: {problem}; start this node with \
+             the program version that the other nodes run. If all nodes stopped at this entry, `tripod doctor DIR` tells \
+             the way on"
+        );
+        self.shared.failure.set(&reason);
+        io::Error::new(io::ErrorKind::InvalidData, reason)
     }
 
     /// Applies decoded entries in order; gives the response of each.
-    fn apply_steps(&self, steps: Vec<(LogId, Step)>, effects: &mut Vec<Effect>) -> Vec<Response> {
+    fn apply_steps(&self, steps: Vec<(LogId, Step)>, effects: &mut Vec<Effect>) -> io::Result<Vec<Response>> {
         let mut responses = Vec::with_capacity(steps.len());
         let mut machine = self.shared.machine.write();
         for (id, step) in steps {
@@ -288,7 +301,15 @@ impl StateMachine {
                         ApplyContext { index: LogIndex(id.index), term: Term(id.leader_id.term), now_ms };
                     let before = machine.state.now_ms();
                     let note = Note::of(&envelope.command, machine.state.level());
-                    let outcome = machine.state.apply(&context, envelope);
+                    let apply = || machine.state.apply(&context, envelope);
+                    // Apply is total, and one day may be so by mistake no more: then every node stops here.
+                    let Ok(outcome) = catch_unwind(AssertUnwindSafe(apply)) else {
+                        return Err(self.stopped_by(
+                            id.index,
+                            "T3118 apply-panicked: ",
+                            "the program is at fault",
+                        ));
+                    };
                     machine.levels.take(note, id.index, &outcome.reply);
                     effects.extend(outcome.effects);
                     if divergence::is_due(before, &machine.state, id.index)
@@ -302,7 +323,7 @@ impl StateMachine {
             };
             responses.push(Response { reply });
         }
-        responses
+        Ok(responses)
     }
 
     fn count_bytes(&self, bytes: u64) {
@@ -332,7 +353,7 @@ impl StateMachine {
         let Some((last, _)) = steps.last() else { return Ok(()) };
         let last = *last;
         let mut effects = Vec::new();
-        let responses = self.apply_steps(steps, &mut effects);
+        let responses = self.apply_steps(steps, &mut effects)?;
         if !effects.is_empty() {
             (self.shared.hooks.effects)(&effects);
             if effects.contains(&Effect::MemberChanged) {
@@ -425,6 +446,7 @@ mod tests {
     use tripod_state::{Command, job};
 
     use super::*;
+    use crate::codec;
     use crate::test_support::quiet_hooks;
     use crate::types::LogCommand;
 

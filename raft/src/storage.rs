@@ -7,11 +7,13 @@ use tripod_state::ids::FeatureLevel;
 use crate::StartError;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
-use crate::journal::{self, RealFiles, SimulatedDisk, Space};
+use crate::journal::{self, Files, RealFiles, SimulatedDisk, Space};
 use crate::level::PinNote;
 use crate::log_store::LogStore;
 use crate::options::Options;
 use crate::rejoin::{self, Marker};
+use crate::repair;
+use crate::skipped::Skipped;
 use crate::snapshot::SnapshotStore;
 use crate::world::Work;
 
@@ -22,6 +24,7 @@ pub(crate) struct Storage {
     pub(crate) space: Space,
     pub(crate) marker: Marker,
     pub(crate) pin: PinNote,
+    pub(crate) skipped: Skipped,
 }
 
 impl Storage {
@@ -52,9 +55,10 @@ impl Storage {
         let log = LogStore::open_in(disk, failure, Work::Threads)?;
         let notes = RealFiles::open(&options.data).map_err(|error| no_snapshots(options, &error))?;
         let notes = Arc::new(notes);
+        let skipped = skipped(options, notes.as_ref())?;
         let (marker, pin) = (Marker::new(notes.clone()), PinNote::new(notes));
-        let storage = Self { log, snapshots, space, marker, pin };
-        if let Err(error) = check_reach(options, &storage) {
+        let storage = Self { log, snapshots, space, marker, pin, skipped };
+        if let Err(error) = check_reach(options, &storage).and_then(|()| check_vote(options, &storage)) {
             storage.log.close();
             return Err(error);
         }
@@ -74,9 +78,11 @@ impl Storage {
         let journal = disk.journal(failure.clone())?;
         let space = journal.space();
         let log = LogStore::open_in(journal, failure, work)?;
+        let skipped = skipped(options, disk.snapshots().as_ref())?;
         let (marker, pin) = (Marker::new(disk.snapshots()), PinNote::new(disk.snapshots()));
-        let storage = Self { log, snapshots, space, marker, pin };
+        let storage = Self { log, snapshots, space, marker, pin, skipped };
         check_reach(options, &storage)?;
+        check_vote(options, &storage)?;
         Ok(storage)
     }
 }
@@ -86,6 +92,28 @@ fn no_snapshots(options: &Options, error: &std::io::Error) -> StartError {
         "T3106 snapshot-io: cannot open the snapshots in {}: {error}; check the disk and permissions",
         options.data.display()
     ))
+}
+
+fn skipped(options: &Options, notes: &dyn Files) -> Result<Skipped, StartError> {
+    Skipped::read(notes).map_err(|error| {
+        StartError::Storage(format!(
+            "T3102 log-io: the note of skipped entries in {} cannot be read: {error}",
+            options.data.display()
+        ))
+    })
+}
+
+/// The engine would add to the term, and panic.
+fn check_vote(options: &Options, storage: &Storage) -> Result<(), StartError> {
+    let saved = storage.snapshots.current().and_then(|snapshot| snapshot.meta.last_log_id);
+    let last_term = saved.max(storage.log.last()).map_or(0, |last| last.leader_id.term);
+    let absurd = storage.log.vote().and_then(|vote| repair::absurd(&vote, last_term));
+    let Some(problem) = absurd else { return Ok(()) };
+    let data = options.data.display();
+    Err(StartError::Storage(format!(
+        "T3117 vote-absurd: in {data} {problem}. It came from something that is no node of ours; repair it with \
+         `tripod repair vote {data}`, and let only nodes reach the peer port"
+    )))
 }
 
 /// The state is the newest whole snapshot and what the log holds behind it. A log that begins further on

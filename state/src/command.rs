@@ -40,7 +40,7 @@ pub enum Command {
     Runtime(runtime::Command),
     /// A command whose caller's transport says that an earlier attempt of the same call was sent: it may
     /// have taken effect. Where a domain can recognise that, the reply is the one that was lost.
-    Retried(Box<Command>),
+    Retried(#[serde(deserialize_with = "crate::nesting::deserialize")] Box<Command>),
     Level(level::Command),
     Ray(ray::Command),
 }

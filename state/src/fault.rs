@@ -23,14 +23,25 @@ pub enum Fault {
     /// A newer call registers the same task; this one is final.
     RegistrationReplaced,
     /// A task in error registered. The task stays in error; this is propagated.
-    RegisteredInError { task: TaskId, existing: Box<Fault> },
+    RegisteredInError {
+        task: TaskId,
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        existing: Box<Fault>,
+    },
     /// A connected task registered with another incarnation. Sets the task to error; propagated.
     Restarted { task: TaskId },
     /// The register barrier failed, and with it every task.
-    RegistrationFailed { cause: Box<Fault> },
+    RegistrationFailed {
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        cause: Box<Fault>,
+    },
 
     /// A task in error sent a heartbeat.
-    BeatInError { task: TaskId, existing: Box<Fault> },
+    BeatInError {
+        task: TaskId,
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        existing: Box<Fault>,
+    },
     /// A task that left, or never came, sent a heartbeat after its grace.
     BeatUnregistered { task: TaskId },
     /// A heartbeat of another life of the task. Sets the task to error; propagated.
@@ -49,14 +60,24 @@ pub enum Fault {
     /// An error that a task reported about itself, with its own code and text.
     Reported { task: TaskId, code: i32, message: String },
     /// Nobody polls for errors, so every task was set to error instead.
-    Unheard { cause: Box<Fault> },
+    Unheard {
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        cause: Box<Fault>,
+    },
     /// The shutdown barrier failed.
-    ShutdownFailed { cause: Box<Fault> },
+    ShutdownFailed {
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        cause: Box<Fault>,
+    },
 
     /// A poll of a task that left, or never came, after its grace.
     PollUnregistered { task: TaskId },
     /// A poll of a task in error.
-    PollInError { task: TaskId, existing: Box<Fault> },
+    PollInError {
+        task: TaskId,
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        existing: Box<Fault>,
+    },
     /// A later poll of the same task took this one's place.
     PollReplaced,
     /// The polling task left.
@@ -201,7 +222,11 @@ pub enum BarrierFault {
     /// The caller is not in the list.
     NotAMember { task: TaskId },
     /// A member was in error when the instance opened.
-    MemberInError { task: TaskId, existing: Box<Fault> },
+    MemberInError {
+        task: TaskId,
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        existing: Box<Fault>,
+    },
     /// A member left or failed while the instance was open.
     MemberLost { task: TaskId, reason: Leaving },
     /// The caller counts instances differently.
@@ -211,7 +236,10 @@ pub enum BarrierFault {
     /// A cancellation with another counter; the instance is unchanged.
     CancelOfOtherInstance { called: BarrierCounter },
     /// A cancellation after the end; the result is unchanged. `None`: it had passed.
-    CancelAfterEnd { result: Option<Box<Fault>> },
+    CancelAfterEnd {
+        #[serde(deserialize_with = "crate::nesting::deserialize")]
+        result: Option<Box<Fault>>,
+    },
     /// The arrival of a recoverable task that has since left or restarted.
     StaleArrival { task: TaskId, reason: Leaving },
 }
@@ -220,7 +248,7 @@ pub enum BarrierFault {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Leaving {
     /// It was set to error.
-    Error(Box<Fault>),
+    Error(#[serde(deserialize_with = "crate::nesting::deserialize")] Box<Fault>),
     /// It shut down or was reset.
     Disconnected,
     /// It is recoverable and registered again.

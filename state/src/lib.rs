@@ -29,7 +29,8 @@
 //! # Map
 //!
 //! * [`command`], [`fault`], [`wait`], [`context`], [`ids`]: the vocabulary.
-//! * `apply`: the one match over all commands, and exactly-once execution.
+//! * `apply`: the one match over all commands, and exactly-once execution. `bounds`: which lists are too long to be
+//!   proposed; `nesting`: what is too deep to be read.
 //! * `query`, `resolve`: reads, and the outcomes of waits.
 //! * [`job`]: namespaces; `job::turn` is one command's work on one job, to which the domains add
 //!   their methods.
@@ -45,6 +46,7 @@
 
 mod apply;
 pub mod barrier;
+mod bounds;
 pub mod command;
 pub mod context;
 pub mod fault;
@@ -55,6 +57,7 @@ pub mod kv;
 pub mod level;
 pub mod limits;
 pub mod member;
+mod nesting;
 pub mod planted;
 mod query;
 pub mod ray;

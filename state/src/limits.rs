@@ -13,6 +13,13 @@ pub const JOB_BYTES_MAX: u64 = 4 << 30;
 pub const JOB_KEYS_MAX: u64 = 10_000_000;
 /// Tasks of one job: ten times the largest job we have heard of.
 pub const JOB_TASKS_MAX: u32 = 1_000_000;
+/// Elements that any list of tasks may have, whatever the job: what is wrong with a short list, apply says in the words
+/// of the caller's protocol.
+pub const LISTED_ANYWAY: u64 = 1_024;
+/// Groups of one job: each is compared with all others. TensorFlow has five names.
+pub const GROUPS_MAX: usize = 1_000;
+/// Devices of one task. The largest hosts have dozens.
+pub const DEVICES_MAX: usize = 65_536;
 /// Jobs with a port of their own: the width of a node's range of job ports.
 pub const JOB_SLOTS_MAX: u16 = 100;
 /// Characters of a job name: it must fit a DNS label.

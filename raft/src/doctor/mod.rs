@@ -9,12 +9,14 @@
 //! | `scratch` | the copy, and the lock that keeps a node from starting meanwhile |
 //! | `report` | what is found |
 //! | `entry` | an entry of the log as JSON |
+//! | `stopper` | the first entry that a node would stop at |
 //! | `salvage` | a backup of what such a node holds, for a cluster that has lost its quorum |
 
 mod entry;
 mod report;
 mod salvage;
 mod scratch;
+mod stopper;
 #[cfg(test)]
 mod tests;
 
@@ -29,9 +31,11 @@ use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::journal::{self, Home as _, RealFiles};
 use crate::log_store::{Disk as _, DiskError, Loaded, MetaKey, SledDisk};
+use crate::skipped::{self, Skipped};
 use crate::types::{Entry, LogId};
 
 use scratch::Scratch;
+use stopper::Unreadable;
 
 pub use crate::journal::SegmentFacts;
 pub use entry::Line;
@@ -39,7 +43,7 @@ pub use report::{EntryId, LogFacts, Report, SnapshotFacts, VoteFacts};
 pub use salvage::{Salvaged, salvage};
 
 /// Files beside the log that say something of the node.
-const NOTES: [&str; 2] = ["rejoining", "restored"];
+const NOTES: [&str; 3] = ["rejoining", "restored", skipped::FILE];
 const IDENTITY: &str = "identity.json";
 
 /// Why a directory could not be looked at. The texts are for operators.
@@ -72,8 +76,15 @@ fn look(data: &Path, scratch: &Path, each: &mut dyn FnMut(&Entry)) -> Result<Rep
     let copy = Scratch::of(data, scratch)?;
     let mut report = Report { data: data.display().to_string(), log_whole: true, ..Report::default() };
     report.identity = identity(data, &mut report.problems);
-    look_at_log(&copy, &mut report, each);
     look_at_snapshots(data, &mut report)?;
+    let skipped = skipped(data)?;
+    let saved = report.snapshots.iter().filter_map(|snapshot| snapshot.last).max();
+    let mut unreadable = Unreadable::new(data, &skipped, saved.map_or(0, |saved| saved.index));
+    look_at_log(&copy, &mut report, &mut |entry| {
+        unreadable.take(entry);
+        each(entry);
+    });
+    report.problems.extend(unreadable.problem());
     report.notes =
         NOTES.iter().filter(|note| data.join(note).exists()).map(|note| (*note).to_owned()).collect();
     report.judge();
@@ -82,6 +93,12 @@ fn look(data: &Path, scratch: &Path, each: &mut dyn FnMut(&Entry)) -> Result<Rep
         *problem = copy.named_as_original(problem);
     }
     Ok(report)
+}
+
+/// What an operator has this node pass over.
+fn skipped(data: &Path) -> Result<Skipped, Error> {
+    let read = RealFiles::open(data).and_then(|files| Skipped::read(&files));
+    read.map_err(|error| unreadable(data, &error))
 }
 
 fn identity(data: &Path, problems: &mut Vec<String>) -> Option<Value> {

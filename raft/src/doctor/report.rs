@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::backup::Contents;
 use crate::journal::SegmentFacts;
+use crate::network::sanity::TERMS_AHEAD_MAX;
 use crate::types::{Entry, Vote, entry_bytes};
 
 /// Everything that was found.
@@ -111,6 +112,19 @@ impl SnapshotFacts {
 }
 
 impl Report {
+    fn judge_vote(&mut self) {
+        let last_term = self.last().map_or(0, |last| last.term);
+        let absurd = self.vote.filter(|vote| vote.term > last_term.saturating_add(TERMS_AHEAD_MAX));
+        if let Some(vote) = absurd {
+            let data = &self.data;
+            self.problems.push(format!(
+                "T3117 vote-absurd: the vote is of term {}, and the log ends in term {last_term}: no election of this \
+                 cluster came so far. Repair it with `tripod repair vote {data}`",
+                vote.term
+            ));
+        }
+    }
+
     /// Where the node's knowledge ends: its last entry, or that of its newest snapshot.
     #[must_use]
     pub fn last(&self) -> Option<EntryId> {
@@ -120,6 +134,7 @@ impl Report {
 
     /// Compares what the parts say of each other.
     pub(super) fn judge(&mut self) {
+        self.judge_vote();
         if let (Some(file), Some(log)) = (&self.identity, &self.log_identity)
             // The format of the file rises with the feature level, that of the log does not.
             && OWNER.iter().any(|field| file[field] != log[field])

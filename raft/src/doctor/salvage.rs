@@ -13,6 +13,7 @@ use tripod_state::{ApplyContext, Envelope, State};
 use super::{EntryId, Error, Report, look};
 use crate::backup;
 use crate::codec;
+use crate::skipped::Skipped;
 use crate::snapshot::{self, Form, Header};
 use crate::types::{Entry, Membership};
 
@@ -38,7 +39,7 @@ pub struct Salvaged {
 /// [`Error`]; the directory is not changed, and what was written to `out` is of no use.
 pub fn salvage(data: &Path, scratch: &Path, out: &mut dyn io::Write) -> Result<Salvaged, Error> {
     let (header, state) = newest_snapshot(data)?.unzip();
-    let mut replay = Replay::new(header, state.unwrap_or_default());
+    let mut replay = Replay::new(header, state.unwrap_or_default(), super::skipped(data)?);
     let report = look(data, scratch, &mut |entry| replay.take(entry))?;
     let refused = |problem: String| {
         Error::Damaged(format!(
@@ -92,11 +93,12 @@ fn newest_snapshot(data: &Path) -> Result<Option<(Header, State)>, Error> {
 struct Replay {
     header: Header,
     state: State,
+    skipped: Skipped,
     problem: Option<String>,
 }
 
 impl Replay {
-    fn new(header: Option<Header>, state: State) -> Self {
+    fn new(header: Option<Header>, state: State, skipped: Skipped) -> Self {
         let header = header.unwrap_or_else(|| Header {
             cluster_id: String::new(),
             last_log_id: None,
@@ -104,7 +106,7 @@ impl Replay {
             digest: 0,
             form: Form { level: tripod_state::level::FIRST, digest_version: State::DIGEST_VERSION },
         });
-        Self { header, state, problem: None }
+        Self { header, state, skipped, problem: None }
     }
 
     /// Takes the next entry, unless the snapshot has it.
@@ -130,6 +132,7 @@ impl Replay {
                     let term = Term(id.leader_id.term);
                     self.state.apply(&ApplyContext { index: LogIndex(id.index), term, now_ms }, envelope);
                 }
+                Err(_) if self.skipped.holds(id.index, &command.payload) => {}
                 Err(error) => {
                     self.problem = Some(format!(
                         "the command at index {} cannot be decoded: {error}; use the program version of its cluster",

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tripod_state::ids::FeatureLevel;
-use tripod_state::{Envelope, State};
+use tripod_state::{Command, State};
 
 use super::{MemberLevel, survey};
-use crate::codec;
 use crate::handle::ProposeError;
 use crate::leadership::LeadershipWatch;
 use crate::state_machine::StateMachine;
@@ -30,24 +29,20 @@ impl Door {
         Self { machine, leadership, changing: Arc::default(), said: Arc::default() }
     }
 
-    /// Lets an encoded command pass that needs more than the first level. The level stays as it is until the
+    /// Lets a command pass that needs more than the first level. The level stays as it is until the
     /// guard goes, which is when the command has an outcome.
     ///
     /// # Errors
     /// [`ProposeError::Level`], or this node does not lead. Nothing was appended.
-    pub(crate) async fn pass(&self, payload: &[u8]) -> Result<OwnedRwLockReadGuard<()>, ProposeError> {
+    pub(crate) async fn pass(&self, command: &Command) -> Result<OwnedRwLockReadGuard<()>, ProposeError> {
         let guard = self.changing.clone().read_owned().await;
         self.check_leads()?;
-        let envelope: Envelope = codec::decode(payload).map_err(|error| {
-            ProposeError::Level(format!("T4401 level-low: this leader does not know the command: {error}"))
-        })?;
         // The commands about the level come from this leader's own keeper and desk.
-        let early = envelope.command.is_about_level()
-            || self.machine.read(|state| state.too_early(&envelope.command).is_some());
+        let early = command.is_about_level() || self.machine.read(|state| state.too_early(command).is_some());
         if !early {
             return Ok(guard);
         }
-        let (kind, level) = (envelope.command.kind(), self.machine.read(State::level));
+        let (kind, level) = (command.kind(), self.machine.read(State::level));
         Err(ProposeError::Level(format!(
             "T4401 level-low: {} needs feature level {}, and the cluster is at {level}: {}; see `tripod level show`",
             kind.name,

@@ -127,6 +127,16 @@ impl LogStore {
         &self.stages
     }
 
+    /// The vote that is stored.
+    pub(crate) fn vote(&self) -> Option<Vote> {
+        self.tail.read().vote
+    }
+
+    /// The last entry, also if it was given up for a snapshot.
+    pub(crate) fn last(&self) -> Option<LogId> {
+        self.tail.read().last()
+    }
+
     /// The last entry that was given up for a snapshot.
     pub(crate) fn purged(&self) -> Option<LogId> {
         self.tail.read().purged

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
@@ -24,7 +25,7 @@ use super::auth::Caller;
 use super::channels::{Channels, Class};
 use super::line::Line;
 use super::window::Window;
-use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer};
+use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, sanity, transfer};
 use crate::codec;
 use crate::snapshot::{SnapshotFile, SnapshotStore};
 use crate::types::{Peer, Snapshot, Types, Vote, entry_bytes};
@@ -62,6 +63,7 @@ impl PeerClients {
             channels: self.channels.clone(),
             snapshots: self.snapshots.clone(),
             line: self.line.clone(),
+            term: Arc::default(),
         }
     }
 }
@@ -94,6 +96,8 @@ pub(crate) struct PeerClient {
     /// Where the files are that are to be sent.
     snapshots: SnapshotStore,
     line: Line,
+    /// The term of what was sent last, by which answers are judged.
+    term: Arc<AtomicU64>,
 }
 
 impl PeerClient {
@@ -124,6 +128,27 @@ impl PeerClient {
             Err(_) => return Err(self.timeout(RPCTypes::Vote, deadline)),
         };
         codec::decode(&answer.get_ref().data).map_err(|error| Unreachable::new(&error).into())
+    }
+
+    /// Notes the term in which the peer is asked.
+    fn asks(&self, vote: &Vote) {
+        self.term.store(vote.leader_id.term, Ordering::Relaxed);
+    }
+
+    /// Gives an answer on unless the vote in it is nobody's.
+    fn sane<A>(&self, answer: A, vote: Option<Vote>) -> Result<A, Unreachable<Types>> {
+        let term = self.term.load(Ordering::Relaxed);
+        let checked = vote.map_or(Ok(()), |vote| sanity::answered(&vote, term));
+        checked.map_err(|problem| {
+            tracing::warn!(
+                target_node = self.target,
+                address = self.address,
+                problem,
+                "peer answered nonsense"
+            );
+            Unreachable::from_string(format!("{}: {problem}", self.address))
+        })?;
+        Ok(answer)
     }
 
     /// Everything that goes wrong on the way is "unreachable": that is what makes openraft back off.
@@ -160,8 +185,11 @@ impl PeerClient {
         // One without entries only tells how far the log is committed. Whoever wrote what was committed last
         // is answered first.
         let requests = window.clone().gate(input, |request| request.entries.is_empty());
-        let requests =
-            requests.map(|request| Blob { data: codec::encode_sized(&request, bytes(&request)).into() });
+        let term = self.term.clone();
+        let requests = requests.map(move |request| {
+            term.store(request.vote.leader_id.term, Ordering::Relaxed);
+            Blob { data: codec::encode_sized(&request, bytes(&request)).into() }
+        });
         let requests = requests.take_until(self.line.closed_for_entries());
         let mut connection = self.connection(self.class)?;
         let call = connection.stream_append(self.caller.request(requests));
@@ -193,7 +221,12 @@ impl PeerClient {
                 Ok(Some(blob)) => {
                     window.answered();
                     let answer = codec::decode::<AppendAnswer>(&blob.data);
-                    Some(answer.map(Into::into).map_err(|error| Unreachable::new(&error).into()))
+                    let answer = answer.map_err(|error| Unreachable::new(&error)).and_then(|answer| {
+                        let vote =
+                            if let AppendAnswer::HigherVote(vote) = &answer { Some(*vote) } else { None };
+                        self.sane(answer, vote)
+                    });
+                    Some(answer.map(Into::into).map_err(Into::into))
                 }
                 Err(status) => Some(Err(self.unreachable(&status).into())),
             };
@@ -218,7 +251,10 @@ impl RaftNetworkV2<Types> for PeerClient {
             return Err(self.held_back().into());
         }
         let send = |mut client: RaftClient<Channel>, message| async move { client.append(message).await };
-        self.ask(&request, option.hard_ttl(), send).await
+        self.asks(&request.vote);
+        let answer: AppendEntriesResponse<Types> = self.ask(&request, option.hard_ttl(), send).await?;
+        let vote = if let AppendEntriesResponse::HigherVote(vote) = &answer { Some(*vote) } else { None };
+        Ok(self.sane(answer, vote)?)
     }
 
     fn stream_append<'s, S>(
@@ -252,7 +288,10 @@ impl RaftNetworkV2<Types> for PeerClient {
         option: RPCOption,
     ) -> Result<VoteResponse<Types>, RpcError> {
         let send = |mut client: RaftClient<Channel>, message| async move { client.vote(message).await };
-        self.ask(&request, option.soft_ttl(), send).await
+        self.asks(&request.vote);
+        let answer: VoteResponse<Types> = self.ask(&request, option.soft_ttl(), send).await?;
+        let vote = answer.vote;
+        Ok(self.sane(answer, Some(vote))?)
     }
 
     async fn pre_vote(
@@ -261,7 +300,10 @@ impl RaftNetworkV2<Types> for PeerClient {
         option: RPCOption,
     ) -> Result<VoteResponse<Types>, RpcError> {
         let send = |mut client: RaftClient<Channel>, message| async move { client.pre_vote(message).await };
-        self.ask(&request, option.soft_ttl(), send).await
+        self.asks(&request.vote);
+        let answer: VoteResponse<Types> = self.ask(&request, option.soft_ttl(), send).await?;
+        let vote = answer.vote;
+        Ok(self.sane(answer, Some(vote))?)
     }
 
     async fn transfer_leader(
@@ -285,6 +327,7 @@ impl RaftNetworkV2<Types> for PeerClient {
             return Err(self.held_back().into());
         }
         let connection = self.connection(Class::Snapshot)?;
+        self.asks(&vote);
         let sent = transfer::send(connection, &self.caller, vote, snapshot, &self.snapshots);
         tokio::select! {
             biased;
@@ -294,7 +337,7 @@ impl RaftNetworkV2<Types> for PeerClient {
             sent = sent => match sent {
                 Ok(vote) => {
                     self.snapshots.tally().sent();
-                    Ok(SnapshotResponse::new(vote))
+                    Ok(SnapshotResponse::new(self.sane(vote, Some(vote))?))
                 }
                 Err(status) => Err(self.unreachable(&status).into()),
             },

@@ -14,10 +14,11 @@ use super::{blob, unblob};
 use crate::codec;
 use crate::divergence::{Comparer, Report};
 use crate::handle::{Applied, Hooks, ProposeError};
+use crate::inspect::Inspector;
 use crate::leadership::LeadershipWatch;
 use crate::level::Door;
 use crate::read_index::ReadRounds;
-use crate::space::{Admission, DiskStatus, Reports};
+use crate::space::{DiskStatus, Reports};
 use crate::submit::Submitter;
 
 /// The outcome of one forwarded command.
@@ -67,7 +68,7 @@ pub(crate) struct LeaderService {
     pub(crate) rounds: ReadRounds,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) hooks: Hooks,
-    pub(crate) admission: Admission,
+    pub(crate) inspector: Inspector,
     pub(crate) reports: Reports,
     pub(crate) comparer: Comparer,
     pub(crate) door: Door,
@@ -86,16 +87,16 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         let commands: Vec<Bytes> = request.into_inner().commands;
-        let refusals: Vec<Option<ProposeError>> =
-            commands.iter().map(|command| self.admission.check(command).err()).collect();
+        let refusals: Vec<Option<Outcome>> =
+            commands.iter().map(|command| self.inspector.first(command).err()).collect();
         let admitted = commands.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
         let mut outcomes =
             self.submitter.submit_many(admitted.map(|(command, _)| command).collect()).await.into_iter();
         let outcomes = refusals.into_iter().map(|refusal| match refusal {
-            Some(refusal) => Err(refusal),
-            None => outcomes.next().expect("one outcome for every command"),
+            Some(refusal) => refusal,
+            None => outcomes.next().expect("one outcome for every command").into(),
         });
-        let replies = outcomes.map(|outcome| codec::encode(&Outcome::from(outcome)).into()).collect();
+        let replies = outcomes.map(|outcome| codec::encode(&outcome).into()).collect();
         Ok(Response::new(ProposeResponse { replies }))
     }
 
@@ -104,11 +105,14 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         let command = request.into_inner().data;
-        let outcome = match (self.admission.check(&command), self.door.pass(&command).await) {
-            (Ok(()), Ok(_passed)) => self.submitter.submit(command).await,
-            (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
+        let outcome = match self.inspector.newer(&command) {
+            Err(refusal) => refusal,
+            Ok(envelope) => match self.door.pass(&envelope.command).await {
+                Ok(_passed) => self.submitter.submit(command).await.into(),
+                Err(refusal) => Err(refusal).into(),
+            },
         };
-        Ok(Response::new(blob(&Outcome::from(outcome))))
+        Ok(Response::new(blob(&outcome)))
     }
 
     async fn read_index(

@@ -2,7 +2,7 @@
 //!
 //! [`channels`] holds the connections, one per peer and class, so that a large append or a snapshot
 //! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
-//! calls that were meant for somebody else. [`client`] sends, no further ahead than [`window`] allows,
+//! calls that were meant for somebody else. [`sanity`] refuses what no peer can mean. [`client`] sends, no further ahead than [`window`] allows,
 //! [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
 //! the leader. [`line`](mod@line) is what holds back a leader that cannot lead, [`heard`] tells whose
 //! appends come in.
@@ -13,6 +13,8 @@ pub(crate) mod client;
 pub(crate) mod heard;
 pub(crate) mod leader_service;
 pub(crate) mod line;
+pub(crate) mod sanity;
+mod seldom;
 pub(crate) mod server;
 pub(crate) mod transfer;
 mod window;

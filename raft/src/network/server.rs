@@ -22,7 +22,8 @@ use tripod_proto::tripod::peer::v1::{
 use super::auth::Guard;
 use super::heard::Heard;
 use super::leader_service::LeaderService;
-use super::transfer::Received;
+use super::sanity::Sanity;
+use super::transfer::{Offer, Received};
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::StartError;
 use crate::codec;
@@ -105,6 +106,7 @@ pub(crate) struct RaftService {
     pub(crate) snapshots: SnapshotStore,
     pub(crate) cluster_id: String,
     pub(crate) heard: Heard,
+    pub(crate) sanity: Sanity,
     /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) gate: Gate,
@@ -118,10 +120,15 @@ impl RaftService {
         stopping(self.stop.clone())
     }
 
+    /// Checks what is offered.
+    fn offers(&self) -> impl Fn(&Offer) -> Result<(), Status> + '_ {
+        |offer| self.sanity.snapshot(&offer.vote, offer.last_log_id.as_ref())
+    }
+
     /// Receives a file and installs it; openraft may find it older than what is here and ignore it.
     async fn receive(&self, chunks: &mut Streaming<SnapshotChunk>) -> Result<Blob, Status> {
         let Received { offer, snapshot, part, turn } =
-            transfer::receive(chunks, &self.snapshots, &self.cluster_id).await?;
+            transfer::receive(chunks, &self.snapshots, &self.cluster_id, self.offers()).await?;
         let raft = self.raft.clone();
         // In a task of its own: a sender that goes away drops this call, and with it the file, while
         // the state machine may be about to read it.
@@ -146,6 +153,7 @@ impl RaftApi for RaftService {
         // the stream has brought it, and would look like data that was lost once more.
         self.gate.check_votes()?;
         let message: AppendEntriesRequest<Types> = unblob(request.get_ref())?;
+        self.sanity.append(&message)?;
         self.heard.note(&message.vote);
         let answer = self.raft.append_entries(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
@@ -158,14 +166,16 @@ impl RaftApi for RaftService {
         request: Request<Streaming<Blob>>,
     ) -> Result<Response<Self::StreamAppendStream>, Status> {
         self.gate.check_entries()?;
-        let heard = self.heard.clone();
+        let (heard, sanity) = (self.heard.clone(), self.sanity.clone());
         // A message that cannot be read ends the stream: skipping it would leave a gap.
         let messages = request.into_inner().map(move |message| {
             let blob = message.inspect_err(|status| tracing::debug!(%status, "append stream ended")).ok()?;
-            codec::decode::<AppendEntriesRequest<Types>>(&blob.data)
-                .inspect(|message| heard.note(&message.vote))
+            let message = codec::decode::<AppendEntriesRequest<Types>>(&blob.data)
                 .inspect_err(|error| tracing::warn!(%error, "append refused"))
-                .ok()
+                .ok()?;
+            sanity.append(&message).ok()?;
+            heard.note(&message.vote);
+            Some(message)
         });
         let messages = messages.take_while(|message| futures::future::ready(message.is_some()));
         // A leader that has nothing to append is silent, and its stream would outlast the engine.
@@ -181,6 +191,7 @@ impl RaftApi for RaftService {
     async fn vote(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
         self.gate.check_votes()?;
         let message = unblob(request.get_ref())?;
+        self.sanity.vote_request(&message)?;
         let answer = self.raft.vote(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
     }
@@ -188,6 +199,7 @@ impl RaftApi for RaftService {
     async fn pre_vote(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
         self.gate.check_votes()?;
         let message = unblob(request.get_ref())?;
+        self.sanity.vote_request(&message)?;
         let answer = self.raft.pre_vote(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
     }
@@ -202,6 +214,7 @@ impl RaftApi for RaftService {
     async fn transfer_leader(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
         self.gate.check_votes()?;
         let message = unblob(request.get_ref())?;
+        self.sanity.transfer(&message)?;
         let answer = self.raft.handle_transfer_leader(message).await.map_err(stopped)?;
         Ok(Response::new(blob(&answer)))
     }
@@ -221,7 +234,7 @@ impl RaftApi for RaftService {
     async fn held_snapshot(&self, request: Request<SnapshotOffer>) -> Result<Response<SnapshotHeld>, Status> {
         self.gate.check_entries()?;
         tokio::select! {
-            held = transfer::held(request.get_ref(), &self.snapshots) => {
+            held = transfer::held(request.get_ref(), &self.snapshots, self.offers()) => {
                 held.map(|bytes| Response::new(SnapshotHeld { bytes }))
             }
             () = self.stopping() => Err(stopped("it takes no snapshot any more")),

@@ -4,22 +4,23 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use openraft::async_runtime::WatchReceiver as _;
-use tripod_state::ids::{FeatureLevel, LogIndex, NodeId};
+use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::planted::{Bug, is_planted};
-use tripod_state::{State, level};
+use tripod_state::{Envelope, State, level};
 
 use super::Node;
 use crate::backup::{self, Saving};
+use crate::codec;
 use crate::handle::{Applied, ProposeError, Status};
+use crate::inspect::COMMAND_BYTES_MAX;
 use crate::leadership::LeadershipWatch;
 use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::{self, Measures};
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::status::{self, Health};
 
-/// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
-/// command that does not could be appended, but never replicated.
-const COMMAND_BYTES_MAX: usize = 72 << 20;
+/// Most commands are shorter: what is reserved for one when it is encoded.
+const ENVELOPE_BYTES: usize = 512;
 
 impl Node {
     fn check_running(&self) -> Result<(), ProposeError> {
@@ -32,26 +33,34 @@ impl Node {
         Ok(())
     }
 
-    /// `needs`: the feature level at which the command may stand in the log.
-    pub(crate) async fn propose(&self, payload: Bytes, needs: FeatureLevel) -> Result<Applied, ProposeError> {
+    /// Replicates a command. Its lists were checked by whoever took it from a client.
+    pub(crate) async fn propose(&self, envelope: Envelope) -> Result<Applied, ProposeError> {
         self.check_running()?;
+        let payload: Bytes = codec::encode_sized(&envelope, ENVELOPE_BYTES).into();
+        let needs = envelope.command.needs();
         if payload.len() > COMMAND_BYTES_MAX {
             let text =
                 format!("a command of {} bytes is above the limit of {COMMAND_BYTES_MAX}", payload.len());
             return Err(ProposeError::Overloaded(text));
         }
         if self.leadership.leads_here() {
-            self.admission.check(&payload)?;
-            let _passed =
-                if needs > level::FIRST { Some(self.desk.door().pass(&payload).await?) } else { None };
+            self.admission.check(&envelope.command)?;
+            let _passed = if needs > level::FIRST {
+                Some(self.desk.door().pass(&envelope.command).await?)
+            } else {
+                None
+            };
+            drop(envelope);
             tokio::select! {
                 biased;
                 applied = self.submitter.submit(payload) => applied,
                 () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
             }
         } else if needs > level::FIRST {
+            drop(envelope);
             self.link.propose_newer(payload, needs).await
         } else {
+            drop(envelope);
             self.forwarder.propose(payload).await
         }
     }

@@ -98,6 +98,10 @@ impl Node {
         &self.machine
     }
 
+    pub(crate) fn submitter(&self) -> &Submitter {
+        &self.submitter
+    }
+
     pub(crate) fn raft(&self) -> &Raft {
         &self.raft
     }

@@ -41,17 +41,17 @@ impl Node {
     pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         let config = config::raft_config(&options)?;
         let World { wires, work, clock, observer, level_max } = world;
-        let door = server::bind(&wires, &options.peer_listen).await?;
-        let failure = Failure::new();
-        let storage = open_storage(&options, &failure, &work, level_max).await?;
-        let Storage { log, snapshots, space, marker, pin } = storage;
+        let (door, failure) = (server::bind(&wires, &options.peer_listen).await?, Failure::new());
+        let Storage { log, snapshots, space, marker, pin, skipped } =
+            open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
         let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), Line::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
-        let machine = with_levels(machine.observed(observer).timed(log.stages()), level_max, pin)?;
+        let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped);
+        let machine = with_levels(machine, level_max, pin)?;
         let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
         let raft = match started {
             Ok(raft) => raft,

@@ -13,10 +13,12 @@ use crate::divergence::Company;
 use crate::failure::Failure;
 use crate::fitness::Watcher;
 use crate::identity::Identity;
+use crate::inspect::Inspector;
 use crate::leadership::LeadershipWatch;
 use crate::level::{self, Marks};
 use crate::network::auth::{self, Guard};
 use crate::network::leader_service::LeaderService;
+use crate::network::sanity::Sanity;
 use crate::network::server::{self, RaftService};
 use crate::rejoin::Respondent;
 use crate::state_machine::StateMachine;
@@ -32,6 +34,7 @@ impl Node {
             snapshots: self.machine.snapshots().clone(),
             cluster_id: cluster_id.clone(),
             heard: self.heard.clone(),
+            sanity: Sanity::new(self.raft.clone()),
             stop: self.stop.subscribe(),
             gate: self.gate.clone(),
             own: self.desk.own().clone(),
@@ -48,7 +51,7 @@ impl Node {
             rounds: self.own_rounds.clone(),
             leadership: self.leadership.clone(),
             hooks: self.hooks.clone(),
-            admission: self.admission.clone(),
+            inspector: Inspector::new(self.machine.clone(), self.admission.clone()),
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
             door: self.desk.door().clone(),

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tripod_state::Envelope;
+use tripod_state::Command;
 
-use crate::codec;
 use crate::handle::ProposeError;
 
 /// The word that nothing may grow at the moment, with its reason. Clones share it.
@@ -41,13 +40,10 @@ impl Admission {
         });
     }
 
-    /// Refuses an encoded envelope if it would make the state grow and nothing may. Looks into it only
-    /// then: at other times commands pass unread.
-    pub(crate) fn check(&self, payload: &[u8]) -> Result<(), ProposeError> {
-        let Some(reason) = self.refusal() else { return Ok(()) };
-        // One that cannot be read is refused by whoever applies it.
-        match codec::decode::<Envelope>(payload) {
-            Ok(envelope) if envelope.command.grows() => Err(ProposeError::DiskFull(reason.to_string())),
+    /// Refuses a command if it would make the state grow and nothing may.
+    pub(crate) fn check(&self, command: &Command) -> Result<(), ProposeError> {
+        match self.refusal() {
+            Some(reason) if command.grows() => Err(ProposeError::DiskFull(reason.to_string())),
             _ => Ok(()),
         }
     }
@@ -56,19 +52,15 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use tripod_state::ids::JobId;
-    use tripod_state::{Command, Scope, kv};
+    use tripod_state::{Scope, kv};
 
     use super::*;
-
-    fn encoded(command: kv::Command) -> Vec<u8> {
-        codec::encode(&Envelope { stamp: None, command: Command::Kv(command) })
-    }
 
     #[test]
     fn only_what_grows_is_refused_and_only_while_nothing_may() {
         let scope = Scope { job: JobId(1), service: None };
-        let put = encoded(kv::Command::Insert { scope, key: "k".into(), value: "v".into(), overwrite: true });
-        let delete = encoded(kv::Command::Delete { scope, key: "k".into() });
+        let put = kv::Command::Insert { scope, key: "k".into(), value: "v".into(), overwrite: true };
+        let (put, delete) = (Command::Kv(put), Command::Kv(kv::Command::Delete { scope, key: "k".into() }));
         let admission = Admission::new();
         assert_eq!(admission.check(&put), Ok(()));
         admission.set(Some("no room".into()));

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tripod_raft::{Applied, ProposeError};
 use tripod_state::{Answer, Command, Envelope, Fault, ray, session};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, look};
 use crate::calls::Calls;
 use crate::clock::millis;
 use crate::hold::Hold;
@@ -37,6 +37,9 @@ impl Submitter {
 
     /// Submits a command in this gateway's session.
     pub(crate) async fn submit(&self, command: Command) -> Result<Applied, Outage> {
+        if let Some(refused) = self.too_long(&command) {
+            return Ok(refused);
+        }
         let mut envelope = Envelope { stamp: None, command };
         let mut hold = self.hold();
         if is_repeatable(&envelope.command) {
@@ -59,7 +62,17 @@ impl Submitter {
     /// Submits an envelope as it is: its stamp is the client's own. Without one it is not sent again
     /// when its outcome is unknown.
     pub(crate) async fn submit_stamped(&self, envelope: &Envelope) -> Result<Applied, Outage> {
+        if let Some(refused) = self.too_long(&envelope.command) {
+            return Ok(refused);
+        }
         self.send(envelope, &mut self.hold(), envelope.stamp.is_some()).await
+    }
+
+    /// The refusal of a command whose lists are too long to be sent to anybody.
+    fn too_long(&self, command: &Command) -> Option<Applied> {
+        let tasks_of = |job| look(self.backend.as_ref(), |state| state.tasks_of(job));
+        let fault = command.check_lists(&tasks_of).err()?;
+        Some(Applied { index: self.backend.applied_index(), reply: Err(fault) })
     }
 
     /// Sends until there is a reply.

@@ -139,6 +139,9 @@ pub(crate) enum Command {
     Ray(cmd::ray::RayCommand),
     /// Look at the data directory of a stopped node, without changing it
     Doctor(cmd::doctor::DoctorArgs),
+    /// Mend the data directory of a stopped node: an absurd vote, or an entry that no build can read
+    #[command(subcommand)]
+    Repair(cmd::repair::RepairCommand),
     /// Make a backup of what a stopped node holds, when the cluster has lost its quorum for good
     Recover(cmd::recover::RecoverArgs),
     /// Explain the settings of a node, and check a file of them

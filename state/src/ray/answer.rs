@@ -33,7 +33,7 @@ pub enum Answer {
     Assigned {
         taken: u64,
     },
-    Batch(Vec<Result<Answer, Refusal>>),
+    Batch(#[serde(deserialize_with = "crate::nesting::deserialize")] Vec<Result<Answer, Refusal>>),
     /// The answer of an earlier attempt of the same request.
-    Replayed(Box<Answer>),
+    Replayed(#[serde(deserialize_with = "crate::nesting::deserialize")] Box<Answer>),
 }

@@ -144,7 +144,7 @@ pub enum Request {
     },
     /// In their order; each takes effect or is refused by itself. None of them is a batch. Answers
     /// [`super::Answer::Batch`].
-    Batch(Vec<Request>),
+    Batch(#[serde(deserialize_with = "crate::nesting::deserialize")] Vec<Request>),
     /// The process ends: a driver's references are given up, a worker or a store is as if it had died.
     Leave {
         peer: Peer,

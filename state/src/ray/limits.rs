@@ -38,6 +38,8 @@ pub const REFERENCES_MAX: u64 = 1_000_000;
 pub const COUNT_MAX: u64 = 1 << 40;
 /// Requests in one batch.
 pub const BATCH_MAX: u64 = 100_000;
+/// Ids in all requests of one batch together.
+pub const BATCH_IDS_MAX: u64 = 2_000_000;
 /// Tasks that one worker may have at a time.
 pub const SLOTS_MAX: u32 = 4_096;
 /// Tasks that a worker with as many slots is given at first: it is given more with every report.

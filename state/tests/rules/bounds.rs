@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use tripod_state::barrier::REGISTER_BARRIER;
-use tripod_state::ids::{Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId};
+use tripod_state::ids::{BarrierCounter, Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId};
 use tripod_state::job::Command as JobCommand;
 use tripod_state::limits::{
-    BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, JOB_SLOTS_MAX, SESSION_WINDOW, SESSIONS_MAX,
+    BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, GROUPS_MAX, JOB_SLOTS_MAX, JOB_TASKS_MAX, LISTED_ANYWAY,
+    SESSION_WINDOW, SESSIONS_MAX,
 };
 use tripod_state::runtime::BarrierId;
-use tripod_state::{Answer, Command, Fault, Stamp, kv, runtime, session, task};
+use tripod_state::{Answer, Command, Fault, Scope, Stamp, barrier, job, kv, ray, runtime, session, task};
 
 use crate::support::{Machine, SCOPE};
 
@@ -134,4 +135,87 @@ fn a_chain_of_errors_does_not_grow_for_ever() {
             Fault::HeartbeatTimeout { .. } | Fault::Unheard { .. } | Fault::TasksUnhealthy { .. }
         ));
     }
+}
+
+/// What the lists of a command are refused for before it is proposed, in a cluster whose job 1 has 2,000 tasks.
+fn too_long(command: &Command) -> Option<(String, u64)> {
+    let mut machine = Machine::default();
+    machine.create("w", 2_000).expect("the name is free");
+    match command.check_lists(&|job| machine.state.tasks_of(job)) {
+        Ok(()) => None,
+        Err(Fault::LimitExceeded { what, limit, .. }) => Some((what, limit)),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn ids(count: usize) -> Vec<TaskId> {
+    vec![TaskId(0); count]
+}
+
+#[test]
+fn f1_no_list_of_tasks_is_longer_than_its_job_has_tasks() {
+    let arrive = |job, count| {
+        let (barrier, counter) = ("b".to_owned(), BarrierCounter(0));
+        let scope = Scope { job: JobId(job), service: None };
+        let tasks = ids(count);
+        Command::Barrier(barrier::Command::Arrive {
+            scope,
+            barrier,
+            counter,
+            timeout_ms: 1,
+            tasks,
+            task: TaskId(0),
+        })
+    };
+    let alive =
+        |count| Command::Task(task::Command::Alive { scope: SCOPE, task: TaskId(0), tasks: ids(count) });
+    assert_eq!(too_long(&arrive(1, 2_000)), None);
+    assert_eq!(too_long(&arrive(1, 2_001)), Some(("tasks of a barrier".into(), 2_000)));
+    assert_eq!(
+        too_long(&Command::Retried(Box::new(arrive(1, 2_001)))),
+        Some(("tasks of a barrier".into(), 2_000))
+    );
+    assert_eq!(too_long(&alive(2_001)), Some(("tasks asked about".into(), 2_000)));
+    let pushed = task::Command::Pushed { job: JobId(1), tasks: ids(2_001) };
+    assert_eq!(too_long(&Command::Task(pushed)), Some(("told tasks".into(), 2_000)));
+    let silent = vec![(TaskId(0), Incarnation(1)); 2_001];
+    let expire = task::Command::Expire { job: JobId(1), silent };
+    assert_eq!(too_long(&Command::Task(expire)), Some(("silent tasks".into(), 2_000)));
+    // A job that this replica has not heard of yet.
+    let most = usize::try_from(JOB_TASKS_MAX).unwrap();
+    assert_eq!(too_long(&arrive(7, most)), None);
+    assert_eq!(too_long(&arrive(7, most + 1)).map(|(_, limit)| limit), Some(u64::from(JOB_TASKS_MAX)));
+    // A short list that is wrong is told what is wrong with it.
+    let mut small = Machine::default();
+    small.create("w", 1).expect("the name is free");
+    let short = arrive(1, usize::try_from(LISTED_ANYWAY).unwrap());
+    assert_eq!(short.check_lists(&|job| small.state.tasks_of(job)), Ok(()));
+}
+
+#[test]
+fn f1_lists_that_no_job_bounds_have_bounds_of_their_own() {
+    let group = |number| job::Group { name: format!("g{number}"), tasks: 1 };
+    let create = |groups: usize| {
+        let spec = job::Spec { groups: (0..groups).map(group).collect(), ..job::Spec::of_tasks(2_000) };
+        Command::Job(JobCommand::Create {
+            name: "x".into(),
+            spec,
+            service: tripod_state::ids::ServiceIncarnation(1),
+        })
+    };
+    assert_eq!(too_long(&create(GROUPS_MAX)), None);
+    assert_eq!(too_long(&create(GROUPS_MAX + 1)).map(|(what, _)| what), Some("groups of a job".into()));
+    let devices = vec![Bytes::new(); 65_537];
+    let exchange = task::Command::ExchangeDevices { scope: SCOPE, task: TaskId(0), devices };
+    assert_eq!(too_long(&Command::Task(exchange)), Some(("devices of a task".into(), 65_536)));
+
+    let ask =
+        |request| Command::Ray(ray::Command::Ask { scope: SCOPE, origin: ray::Origin::default(), request });
+    let references = |count| ray::Request::AddReferences { objects: vec![ray::ids::ObjectId(0); count] };
+    assert_eq!(too_long(&ask(references(1_000_000))), None);
+    assert_eq!(too_long(&ask(references(1_000_001))).map(|(what, _)| what), Some("references".into()));
+    let batch = ray::Request::Batch(vec![references(1_000_000), references(1_000_000), references(1)]);
+    assert_eq!(too_long(&ask(batch)).map(|(what, _)| what), Some("ids in a batch".into()));
+    let batch = ray::Request::Batch(vec![ray::Request::KillWorkers; 100_001]);
+    assert_eq!(too_long(&ask(batch)).map(|(what, _)| what), Some("requests of a batch".into()));
 }

@@ -22,8 +22,13 @@ pub(crate) struct Received {
 
 /// How many bytes of an offered file are here, so that it can be sent from there on: all of them if nothing
 /// in it would be new.
-pub(crate) async fn held(question: &SnapshotOffer, snapshots: &SnapshotStore) -> Result<u64, Status> {
+pub(crate) async fn held(
+    question: &SnapshotOffer,
+    snapshots: &SnapshotStore,
+    check: impl Fn(&Offer) -> Result<(), Status>,
+) -> Result<u64, Status> {
     let offer = decode(&question.meta)?;
+    check(&offer)?;
     let Some(id) = offer.file(&question.seal) else { return Ok(0) };
     let turn = turn(&offer, snapshots).await?;
     Ok(if snapshots.reaches(offer.last_log_id) { offer.bytes } else { turn.held_bytes(&id) })
@@ -35,9 +40,12 @@ pub(crate) async fn receive(
     chunks: &mut (impl Stream<Item = Result<SnapshotChunk, Status>> + Unpin),
     snapshots: &SnapshotStore,
     cluster_id: &str,
+    check: impl Fn(&Offer) -> Result<(), Status>,
 ) -> Result<Received, Status> {
     let first = next_chunk(chunks).await?.ok_or_else(|| Status::invalid_argument("the transfer is empty"))?;
     let offer = decode(&first.meta)?;
+    // Before it takes the turn of another one.
+    check(&offer)?;
     let id = offer.file(&first.seal);
     let mut turn = turn(&offer, snapshots).await?;
     if id.is_some()

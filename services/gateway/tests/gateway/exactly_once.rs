@@ -8,8 +8,8 @@ use crate::common::job;
 use futures::FutureExt as _;
 use tokio::time::timeout;
 use tripod_gateway::{Backend as _, Gateway, Mishap, Options, Outage};
-use tripod_state::ids::{Sequence, SessionId, TimeMs};
-use tripod_state::{Answer, Command, Envelope, Fault, Stamp, session};
+use tripod_state::ids::{Sequence, SessionId, TaskId, TimeMs};
+use tripod_state::{Answer, Command, Envelope, Fault, Stamp, session, task};
 
 /// A fixed pattern of what goes wrong, so that a failure can be repeated.
 fn troubled() -> impl FnMut(&Envelope) -> Mishap + Send + 'static {
@@ -252,4 +252,23 @@ async fn a_node_that_stops_says_so() {
 
     assert_eq!(held.await, Err(Outage::Stopping));
     assert_eq!(gateway.submit(job.increment_command("n")).await, Err(Outage::Stopping));
+}
+
+#[tokio::test(start_paused = true)]
+async fn f1_a_list_that_is_longer_than_its_job_is_refused_before_anybody_is_sent_it() {
+    let (gateway, memory) = Gateway::in_memory();
+    let job = job(&gateway, 1).await;
+    let proposed = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&proposed);
+    memory.set_mishaps(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Mishap::Success
+    });
+    let tasks = vec![TaskId(0); 1_025];
+    let alive = Command::Task(task::Command::Alive { scope: job.scope, task: TaskId(0), tasks });
+    let refused = |reply| matches!(reply, Ok(Err(Fault::LimitExceeded { limit: 1_024, actual: 1_025, .. })));
+    assert!(refused(gateway.submit(alive.clone()).await));
+    let stamp = Some(Stamp { session: SessionId(1), sequence: Sequence(1), acknowledged_below: Sequence(1) });
+    assert!(refused(gateway.submit_stamped(Envelope { stamp, command: alive }).await));
+    assert_eq!(proposed.load(Ordering::Relaxed), 0);
 }

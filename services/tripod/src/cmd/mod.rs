@@ -19,6 +19,7 @@ pub(crate) mod objstore;
 pub(crate) mod preflight;
 pub(crate) mod ray;
 pub(crate) mod recover;
+pub(crate) mod repair;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod snapshot;
@@ -51,6 +52,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Objstore(args) => objstore::run(args, &global).await,
         Command::Worker(args) => worker::run(args, &global).await,
         Command::Ray(command) => ray::run(command, &global).await,
+        Command::Repair(command) => repair::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
         Command::Config(command) => config::run(&command, &global),
         Command::Preflight(args) => preflight::run(*args, &global).await,

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
+use tripod_raft::repair;
 use tripod_wait::until_blocking;
 
 use crate::support::{Dev, reserve_ports, stderr, tripod};
@@ -158,6 +160,12 @@ fn what_is_printed_as_json_is_what_the_page_says() {
         output.status.success().then_some(output)
     });
     check("doctor", &json(&looked));
+    let index = repair::plant(Path::new(&data), b"nobody can read this").expect("planted");
+    let told = stderr(&dev.run(&["doctor", &data]));
+    let checksum = told.split_once("(checksum ").expect("a checksum").1.split(')').next().expect("a word");
+    let skip =
+        ["repair", "skip", &data, "--index", &index.to_string(), "--checksum", checksum, "--yes", "--json"];
+    check("repair", &json(&dev.run(&skip)));
     dev.kill(2);
     dev.kill(1);
 }
@@ -206,6 +214,8 @@ fn a_command_ends_with_the_exit_code_of_its_error_code() {
         (&["config", "check", "missing.toml"], 2, "error: T1201 config-unreadable: "),
         (&["snapshot", "verify", "missing.snap"], 1, "error: T5104 backup-io: "),
         (&["doctor", "missing"], 2, "error: T5302 doctor-no-data: "),
+        (&["repair", "vote", "missing", "--yes"], 2, "error: T5302 doctor-no-data: "),
+        (&["repair", "vote", "missing"], 2, "error: T1104 not-confirmed: "),
         (&["kv", "get", "k", "--timeout", "1", "--endpoints", &closed], 3, "error: T2102 not-connected: "),
         (&["kv", "get", "k", "--timeout", "1", "--endpoints", &nobody], 3, "error: T2101 name-unresolved: "),
         (&["preflight", "--data", "missing/data"], 1, "error: T1601 preflight-failed: 1 of 3 checks failed"),

@@ -13,3 +13,4 @@ mod program;
 mod replace_dead_node;
 mod scheduled_backups;
 mod site;
+mod unreadable_entry;

@@ -198,6 +198,21 @@ impl Site {
         server.wait().expect("it ends");
     }
 
+    /// Waits until so many servers have ended by themselves, and kills the others; gives the logs of the first.
+    pub(crate) fn wait_for_ends(&mut self, count: usize) -> Vec<String> {
+        let mut ended = Vec::new();
+        until_blocking("the ends of servers", || {
+            let servers = self.servers.iter_mut();
+            let over = servers.filter_map(|(host, server)| server.try_wait().expect("waited").map(|_| *host));
+            ended = over.collect::<Vec<u8>>();
+            (ended.len() >= count).then_some(())
+        });
+        for host in self.servers.keys().copied().collect::<Vec<_>>() {
+            self.kill(host);
+        }
+        ended.into_iter().map(|host| fs::read_to_string(self.log(host)).expect("a log")).collect()
+    }
+
     /// Waits until a server ends by itself; gives its log.
     pub(crate) fn wait_for_end(&mut self, host: u8) -> String {
         let mut server = self.servers.remove(&host).expect("it serves");

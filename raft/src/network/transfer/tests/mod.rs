@@ -70,6 +70,11 @@ struct Leader {
     _directory: TempDir,
 }
 
+/// Whatever is offered is taken.
+fn anybody(_: &Offer) -> Result<(), Status> {
+    Ok(())
+}
+
 impl Leader {
     async fn new(mebibytes: u64, index: u64) -> Self {
         let directory = TempDir::new().unwrap();
@@ -94,7 +99,7 @@ impl Leader {
 }
 
 async fn take(chunks: Vec<Result<SnapshotChunk, Status>>, into: &SnapshotStore) -> Result<Received, Status> {
-    receive(&mut futures::stream::iter(chunks), into, CLUSTER).await
+    receive(&mut futures::stream::iter(chunks), into, CLUSTER, anybody).await
 }
 
 fn whole(chunks: Vec<SnapshotChunk>) -> Vec<Result<SnapshotChunk, Status>> {
@@ -129,11 +134,11 @@ async fn what_came_before_a_cut_is_not_sent_again() {
     let directory = TempDir::new().unwrap();
     let snapshots = store(&directory, "receiver");
     let leader = Leader::new(3, 9).await;
-    assert_eq!(held(&leader.question(), &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&leader.question(), &snapshots, anybody).await.unwrap(), 0);
 
     let broken = refusal(take(cut(leader.chunks(0).await, 3), &snapshots).await);
     assert_eq!(broken.code(), Code::Unavailable);
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(here, 2 * CHUNK_BYTES as u64, "two chunks behind the offer");
 
     let rest = leader.chunks(here).await;
@@ -156,7 +161,7 @@ async fn a_complete_file_is_verified_again_when_its_sender_went_away_meanwhile()
     let chunks = leader.chunks(0).await;
     let count = chunks.len();
     refusal(take(cut(chunks, count), &snapshots).await);
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(here, leader.file.offer.bytes);
     let rest = leader.chunks(here).await;
     assert_eq!(rest.len(), 1, "the offer alone");
@@ -170,11 +175,11 @@ async fn another_snapshot_discards_what_was_left_of_the_first() {
     let (first, second) = (Leader::new(3, 9).await, Leader::new(3, 10).await);
     assert_eq!(first.file.offer.bytes, second.file.offer.bytes, "only the seal and the entry differ");
     refusal(take(cut(first.chunks(0).await, 3), &snapshots).await);
-    assert_eq!(held(&second.question(), &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&second.question(), &snapshots, anybody).await.unwrap(), 0);
     let beyond = refusal(take(whole(second.chunks(CHUNK_BYTES as u64).await), &snapshots).await);
     assert_eq!(beyond.code(), Code::Aborted, "{beyond}");
     assert!(take(whole(second.chunks(0).await), &snapshots).await.is_ok());
-    assert_eq!(held(&first.question(), &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&first.question(), &snapshots, anybody).await.unwrap(), 0);
     left(&directory, "receiver", 0).await;
 }
 
@@ -188,7 +193,7 @@ async fn a_file_of_the_same_entries_and_length_with_other_content_is_another_one
     let mut seal = other.seal.to_vec();
     *seal.last_mut().unwrap() ^= 1;
     other.seal = seal.into();
-    assert_eq!(held(&other, &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&other, &snapshots, anybody).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -202,11 +207,11 @@ async fn what_was_kept_and_is_damaged_is_found_and_sent_again_from_the_beginning
     bytes[CHUNK_BYTES] ^= 1;
     std::fs::write(&kept, bytes).unwrap();
 
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     let refused = refusal(take(whole(leader.chunks(here).await), &snapshots).await);
     assert_eq!(refused.code(), Code::DataLoss, "{refused}");
     assert_eq!(files(&directory, "receiver"), 0);
-    assert_eq!(held(&leader.question(), &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&leader.question(), &snapshots, anybody).await.unwrap(), 0);
     assert!(take(whole(leader.chunks(0).await), &snapshots).await.is_ok());
 }
 
@@ -218,7 +223,7 @@ async fn a_damaged_chunk_is_refused_and_those_before_it_stay() {
     let mut chunks = leader.chunks(0).await;
     chunks[2].crc32c ^= 1;
     assert_eq!(refusal(take(whole(chunks), &snapshots).await).code(), Code::DataLoss);
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(here, CHUNK_BYTES as u64);
     assert!(take(whole(leader.chunks(here).await), &snapshots).await.is_ok());
 }
@@ -234,7 +239,7 @@ async fn a_snapshot_that_is_not_newer_is_not_sent() {
     // What the snapshot has made useless goes.
     left(&directory, "receiver", 1).await;
 
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(here, leader.file.offer.bytes);
     let received = take(whole(leader.chunks(here).await), &snapshots).await.unwrap();
     assert!(received.part.is_none());
@@ -256,7 +261,7 @@ async fn the_next_sender_takes_the_turn_and_an_older_leader_does_not() {
     // The line stays open, and nothing comes any more.
     let receiver = snapshots.clone();
     let first = tokio::spawn(async move {
-        refusal(receive(&mut ReceiverStream::new(arriving), &receiver, CLUSTER).await)
+        refusal(receive(&mut ReceiverStream::new(arriving), &receiver, CLUSTER, anybody).await)
     });
     while line.capacity() < line.max_capacity() {
         tokio::task::yield_now().await;
@@ -264,11 +269,11 @@ async fn the_next_sender_takes_the_turn_and_an_older_leader_does_not() {
     let mut older = leader.question();
     older.meta =
         codec::encode(&Offer { vote: Vote::new_committed(2, 2), ..leader.file.offer.clone() }).into();
-    let refused = held(&older, &snapshots).await.unwrap_err();
+    let refused = held(&older, &snapshots, anybody).await.unwrap_err();
     assert_eq!(refused.code(), Code::Aborted, "{refused}");
     assert!(!first.is_finished());
 
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(first.await.unwrap().code(), Code::Aborted);
     assert!(here >= CHUNK_BYTES as u64, "{here}");
     assert!(take(whole(leader.chunks(here).await), &snapshots).await.is_ok());
@@ -282,7 +287,7 @@ async fn a_sender_that_tells_no_seal_begins_at_the_beginning() {
     let mut chunks = leader.chunks(0).await;
     chunks[0].seal = Bytes::new();
     refusal(take(cut(chunks.clone(), 3), &snapshots).await);
-    assert_eq!(held(&leader.question(), &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&leader.question(), &snapshots, anybody).await.unwrap(), 0);
     assert!(take(whole(chunks), &snapshots).await.is_ok());
     left(&directory, "receiver", 0).await;
 }
@@ -307,14 +312,14 @@ async fn a_sender_that_stalls_in_the_middle_is_given_up_and_the_next_one_goes_on
         tokio::time::sleep(CHUNK_IDLE / 2).await;
         assert_eq!(files(&directory, "receiver"), 1, "the transfer is under way");
     };
-    let (refused, ()) = tokio::join!(receive(&mut arriving, &snapshots, CLUSTER), stalling);
+    let (refused, ()) = tokio::join!(receive(&mut arriving, &snapshots, CLUSTER, anybody), stalling);
     let refused = refusal(refused);
     assert_eq!(refused.code(), Code::DeadlineExceeded);
     assert!(refused.message().contains("no chunk of the snapshot came in time"), "{refused}");
     assert!(began.elapsed() >= 2 * CHUNK_IDLE - Duration::from_secs(1), "slow is not idle");
     assert!(began.elapsed() < 3 * CHUNK_IDLE);
 
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(here, CHUNK_BYTES as u64 / 2);
     let received = take(whole(leader.chunks(here).await), &snapshots).await.unwrap();
     assert_eq!(received.snapshot.meta.last_log_id, Some(log_id(9)));

@@ -122,7 +122,7 @@ impl RaftApi for Follower {
         let broken = broken.take(usize::from(breaks.is_ok()));
         let chunks = request.into_inner().take(upto).chain(broken);
         let mut chunks = Box::pin(chunks.map(|chunk| chunk.map(|chunk| self.note(chunk))));
-        let received = receive(&mut chunks, &self.snapshots, CLUSTER).await?;
+        let received = receive(&mut chunks, &self.snapshots, CLUSTER, anybody).await?;
         Ok(Response::new(blob(&received.offer.vote)))
     }
 
@@ -131,7 +131,7 @@ impl RaftApi for Follower {
             // What a server says to a call that it does not know.
             return Err(Status::unimplemented(""));
         }
-        let bytes = held(request.get_ref(), &self.snapshots).await?;
+        let bytes = held(request.get_ref(), &self.snapshots, anybody).await?;
         Ok(Response::new(SnapshotHeld { bytes }))
     }
 }

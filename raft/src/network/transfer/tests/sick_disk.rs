@@ -141,7 +141,7 @@ async fn a_sync_that_failed_after_its_call_had_gone_is_not_forgotten() {
     abandoned(&leader, &snapshots, &sickness).await;
 
     // All of it is here, so the next call brings nothing and syncs what the first one wrote.
-    let here = held(&leader.question(), &snapshots).await.unwrap();
+    let here = held(&leader.question(), &snapshots, anybody).await.unwrap();
     assert_eq!(here, leader.file.offer.bytes);
     let (rest, into) = (whole(leader.chunks(here).await), snapshots.clone());
     let next = tokio::spawn(async move { take(rest, &into).await.err() });
@@ -150,7 +150,7 @@ async fn a_sync_that_failed_after_its_call_had_gone_is_not_forgotten() {
     let refused = next.await.unwrap().expect("what the disk failed is refused");
     assert!([Code::Aborted, Code::Unknown].contains(&refused.code()), "{refused:?}");
 
-    assert_eq!(held(&leader.question(), &snapshots).await.unwrap(), 0);
+    assert_eq!(held(&leader.question(), &snapshots, anybody).await.unwrap(), 0);
     assert!(take(whole(leader.chunks(0).await), &snapshots).await.is_ok());
 }
 
@@ -161,7 +161,7 @@ async fn a_file_that_the_disk_failed_meanwhile_is_sent_from_the_beginning() {
     abandoned(&leader, &snapshots, &sickness).await;
     sickness.fail();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while held(&leader.question(), &snapshots).await.unwrap() > 0 {
+    while held(&leader.question(), &snapshots, anybody).await.unwrap() > 0 {
         assert!(Instant::now() < deadline, "the failure is never seen");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -1,0 +1,159 @@
+//! How long the lists of a command may be, before it is encoded and before it is appended.
+//!
+//! Lists are the one part of a command that can be a thousand times larger in memory than on a wire, and that can make
+//! applying it slow on every node. So they are bounded before a command becomes an entry: what is committed can be read
+//! back, by every build, in the memory that a node has. Whether a list makes sense is for apply to say; what is refused
+//! here makes sense in no state.
+
+use crate::command::Command;
+use crate::fault::Fault;
+use crate::ids::JobId;
+use crate::limits::{DEVICES_MAX, GROUPS_MAX, JOB_TASKS_MAX, LISTED_ANYWAY, NODES_MAX, within};
+use crate::ray::limits::{
+    ARGUMENTS_MAX, BATCH_IDS_MAX, BATCH_MAX, CONTAINED_MAX, HELD_MAX, OBJECTS_MAX, PEERS_MAX, QUEUE_MAX,
+    REFERENCES_MAX,
+};
+use crate::ray::{Argument, Decision, Request};
+use crate::state::State;
+use crate::{barrier, job, level, ray, task};
+
+impl State {
+    /// How many tasks a job can have. One that is not there may be a job that this replica has not heard of yet.
+    #[must_use]
+    pub fn tasks_of(&self, job: JobId) -> u32 {
+        self.jobs.get(job).map_or(JOB_TASKS_MAX, |job| job.spec.tasks)
+    }
+}
+
+impl Command {
+    /// Whether its lists are no longer than what they are about can need. For whoever takes commands in. `tasks_of`
+    /// tells how many tasks a job can have; it is asked for long lists only.
+    ///
+    /// # Errors
+    /// [`Fault::LimitExceeded`].
+    pub fn check_lists(&self, tasks_of: &dyn Fn(JobId) -> u32) -> Result<(), Fault> {
+        let check_tasks = |what, job, list: usize| check_tasks(what, list, || tasks_of(job));
+        match self {
+            Self::Barrier(barrier::Command::Arrive { scope, tasks, .. }) => {
+                check_tasks("tasks of a barrier", scope.job, tasks.len())
+            }
+            Self::Task(command) => match command {
+                task::Command::Alive { scope, tasks, .. } => {
+                    check_tasks("tasks asked about", scope.job, tasks.len())
+                }
+                task::Command::Expire { job, silent } => check_tasks("silent tasks", *job, silent.len()),
+                task::Command::Pushed { job, tasks } => check_tasks("told tasks", *job, tasks.len()),
+                task::Command::ExchangeDevices { devices, .. } => {
+                    at_most("devices of a task", devices.len(), DEVICES_MAX as u64)
+                }
+                task::Command::Register { .. }
+                | task::Command::Shutdown { .. }
+                | task::Command::Reset { .. }
+                | task::Command::ReportError { .. }
+                | task::Command::Poll { .. }
+                | task::Command::RefuseBeat { .. } => Ok(()),
+            },
+            Self::Job(job::Command::Create { spec, .. }) => {
+                at_most("groups of a job", spec.groups.len(), GROUPS_MAX as u64)?;
+                at_most("listeners of a job", spec.listeners.len(), u64::from(JOB_TASKS_MAX))
+            }
+            Self::Level(level::Command::Raise { heard, .. }) => {
+                at_most("nodes heard", heard.len(), NODES_MAX as u64)
+            }
+            Self::Ray(ray::Command::Ask { request, .. }) => check_request(request),
+            Self::Ray(ray::Command::Lead { decision, .. }) => check_decision(decision),
+            Self::Retried(command) => command.check_lists(tasks_of),
+            Self::Job(job::Command::Delete { .. } | job::Command::Note { .. })
+            | Self::Kv(_)
+            | Self::Barrier(barrier::Command::Cancel { .. } | barrier::Command::Expire { .. })
+            | Self::Session(_)
+            | Self::Member(_)
+            | Self::Runtime(_)
+            | Self::Level(level::Command::Pin { .. } | level::Command::Unpin { .. }) => Ok(()),
+        }
+    }
+}
+
+/// A job has no more tasks than it was created with. Short lists pass: apply says what is wrong with them, in the words
+/// of the caller's protocol.
+fn check_tasks(what: &str, count: usize, tasks: impl FnOnce() -> u32) -> Result<(), Fault> {
+    let count = count as u64;
+    if count <= LISTED_ANYWAY {
+        return Ok(());
+    }
+    within(what, count, u64::from(tasks()).max(LISTED_ANYWAY))
+}
+
+fn at_most(what: &str, count: usize, limit: u64) -> Result<(), Fault> {
+    within(what, count as u64, limit)
+}
+
+fn check_request(request: &Request) -> Result<(), Fault> {
+    match request {
+        Request::Batch(requests) => {
+            at_most("requests of a batch", requests.len(), BATCH_MAX)?;
+            let mut ids = 0;
+            for request in requests {
+                // One within another is refused by apply, whatever is in it.
+                check_request(request)?;
+                ids += listed(request) as u64;
+            }
+            within("ids in a batch", ids, BATCH_IDS_MAX)
+        }
+        Request::Submit { task, .. } => {
+            at_most("arguments of a task", task.arguments.len(), ARGUMENTS_MAX)?;
+            at_most("ids in a task's arguments", listed(request), ARGUMENTS_MAX)
+        }
+        Request::AddReferences { objects } | Request::DropReferences { objects } => {
+            at_most("references", objects.len(), REFERENCES_MAX)
+        }
+        Request::Contain { contained, .. } => at_most("ids in an object", contained.len(), CONTAINED_MAX),
+        Request::GiveBack { runs, .. } => at_most("tasks given back", runs.len(), u64::from(HELD_MAX)),
+        Request::RegisterStore { .. }
+        | Request::RegisterWorker(_)
+        | Request::RegisterFunction { .. }
+        | Request::Put { .. }
+        | Request::Get { .. }
+        | Request::Alias { .. }
+        | Request::Ready { .. }
+        | Request::FetchFailed { .. }
+        | Request::Idle { .. }
+        | Request::KillWorkers
+        | Request::ExportFunction { .. }
+        | Request::ExportVariable { .. }
+        | Request::Leave { .. } => Ok(()),
+    }
+}
+
+/// How many elements the lists of one request have together.
+fn listed(request: &Request) -> usize {
+    match request {
+        Request::Submit { task, .. } => {
+            let nested = task.arguments.iter().map(|argument| match argument {
+                Argument::Object(_) => 1,
+                Argument::Value { nested, .. } => 1 + nested.len(),
+            });
+            nested.sum()
+        }
+        Request::AddReferences { objects } | Request::DropReferences { objects } => objects.len(),
+        Request::Contain { contained, .. } => contained.len(),
+        Request::GiveBack { runs, .. } => runs.len(),
+        _ => 0,
+    }
+}
+
+fn check_decision(decision: &Decision) -> Result<(), Fault> {
+    match decision {
+        Decision::Assign(assignments) => at_most("assignments", assignments.len(), QUEUE_MAX),
+        Decision::Undelivered { runs } | Decision::Unreported { runs } => {
+            at_most("runs", runs.len(), QUEUE_MAX)
+        }
+        Decision::Expire { peers } => at_most("silent peers", peers.len(), 2 * PEERS_MAX),
+        Decision::Done { orders } => at_most("orders done", orders.len(), OBJECTS_MAX),
+        Decision::Reconcile { holds, .. } => at_most("objects that a store holds", holds.len(), OBJECTS_MAX),
+        Decision::DeliveryFailed { .. }
+        | Decision::ExpireSessions { .. }
+        | Decision::Rearm { .. }
+        | Decision::SetAlgorithm(_) => Ok(()),
+    }
+}
