@@ -25,6 +25,26 @@ fn behind<'a>(text: &'a str, before: &str) -> &'a str {
     text.split_once(before).unwrap().1.split([' ', ')', '`']).next().unwrap()
 }
 
+/// Has a node pass over what the doctor names, and nothing else.
+fn mend(data: &Path) {
+    let told = problems(data);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("T3114 apply-unknown"), "{told:?}");
+    let index: u64 = behind(&told[0], "at index ").parse().unwrap();
+    let checksum = u64::from_str_radix(behind(&told[0], "(checksum "), 16).unwrap();
+    for (index, checksum, why) in [
+        (index, checksum + 1, "its checksum is"),
+        (index - 1, checksum, "its checksum is"),
+        (index + 9, checksum, "does not hold it"),
+    ] {
+        let refused = pass_over(data, index, checksum).unwrap_err().to_string();
+        assert!(refused.contains("T5501 repair-refused") && refused.contains(why), "{refused}");
+    }
+    let done = pass_over(data, index, checksum).unwrap();
+    assert_eq!((done.index, done.checksum), (index, checksum));
+    assert_eq!(problems(data), Vec::<String>::new());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f4_an_entry_that_nobody_can_read_is_named_and_passed_over_and_the_data_are_there() {
     let mut cluster = Cluster::start_real(3, |_| {}).await;
@@ -39,27 +59,20 @@ async fn f4_an_entry_that_nobody_can_read_is_named_and_passed_over_and_the_data_
     for node in 1..=3 {
         cluster.stop_node(node).await;
     }
-    // The others stop when they hear that it is committed, at the latest when they lead.
-    for node in 1..=3 {
-        let data = cluster.data(node);
-        let told = problems(&data);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("T3114 apply-unknown"), "{told:?}");
-        let index: u64 = behind(&told[0], "at index ").parse().unwrap();
-        let checksum = u64::from_str_radix(behind(&told[0], "(checksum "), 16).unwrap();
-        for (index, checksum, why) in [
-            (index, checksum + 1, "its checksum is"),
-            (index - 1, checksum, "its checksum is"),
-            (index + 9, checksum, "does not hold it"),
-        ] {
-            let refused = pass_over(&data, index, checksum).unwrap_err().to_string();
-            assert!(refused.contains("T5501 repair-refused") && refused.contains(why), "{refused}");
-        }
-        let done = pass_over(&data, index, checksum).unwrap();
-        assert_eq!((done.index, done.checksum), (index, checksum));
-        assert_eq!(problems(&data), Vec::<String>::new());
+    // Two of them hold it. Whether the third one has it before the leader ends is chance: then it meets it later.
+    let (named, unnamed): (Vec<u64>, Vec<u64>) =
+        (1..=3).partition(|node| !problems(&cluster.data(*node)).is_empty());
+    assert!(named.len() >= 2, "{named:?}");
+    for node in named {
+        mend(&cluster.data(node));
+        cluster.start_node(node).await.unwrap();
     }
-    for node in 1..=3 {
+    for node in unnamed {
+        cluster.start_node(node).await.unwrap();
+        let reason = cluster.node(node).clone().failed().await;
+        assert!(reason.contains("T3114 apply-unknown"), "{reason}");
+        cluster.stop_node(node).await;
+        mend(&cluster.data(node));
         cluster.start_node(node).await.unwrap();
     }
     let leader = cluster.leader().await;
