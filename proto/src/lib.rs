@@ -2,7 +2,7 @@
 //! numbers are facts of the protocols. There is no logic here, and no type of the domain.
 //!
 //! [`metadata`] names what of ours travels beside the messages, [`code`] what may go wrong;
-//! [`raw`] is for those that pass messages on.
+//! [`raw`] is for those that pass messages on, [`wide`] for ids of two fields.
 
 #![allow(
     missing_docs,
@@ -15,6 +15,7 @@
 pub mod code;
 pub mod metadata;
 pub mod raw;
+pub mod wide;
 
 // Where generated code of other packages looks for messages without one.
 use ray::{

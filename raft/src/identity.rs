@@ -333,6 +333,8 @@ mod tests {
         check_golden("level3/identity.json", 3, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(4)) };
         check_golden("level4/identity.json", 4, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(5)) };
+        check_golden("level5/identity.json", 5, &expected);
     }
 
     #[test]

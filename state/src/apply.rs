@@ -21,14 +21,15 @@ impl State {
             let reply = self.execute(&context, envelope.command, &mut effects);
             return Outcome { reply, effects };
         };
-        let reply = match self.sessions.admit(stamp, self.now_ms) {
+        let (level, now) = (self.level(), self.now_ms);
+        let reply = match self.sessions.admit(level, stamp, &envelope.command, now) {
             Verdict::Reply(Ok(_)) if is_planted(Bug::DoubleApply) => {
                 self.execute(&context, envelope.command, &mut effects)
             }
             Verdict::Reply(reply) => reply,
-            Verdict::Execute => {
+            Verdict::Execute(mark) => {
                 let reply = self.execute(&context, envelope.command, &mut effects);
-                self.sessions.remember(stamp, &reply);
+                self.sessions.remember(stamp, mark, &reply);
                 reply
             }
         };
@@ -56,7 +57,7 @@ impl State {
             Command::Ray(command) => {
                 self.jobs.turn(command.scope(), context, effects, |turn| turn.ray(level, command))
             }
-            Command::Session(command) => self.sessions.apply(context, &command),
+            Command::Session(command) => self.sessions.apply(level, context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
             Command::Level(command) => self.apply_level(&command, effects),
         }

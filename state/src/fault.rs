@@ -136,6 +136,9 @@ pub enum Fault {
 
     /// A scheduler refused.
     Ray(ray::Refusal),
+
+    /// The sequence number was used for another command; this one was not executed.
+    StampReused,
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

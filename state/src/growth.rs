@@ -34,7 +34,9 @@ impl Command {
             Self::Session(command) => match command {
                 session::Command::Open
                 | session::Command::Close { .. }
-                | session::Command::ExpireIdle { .. } => false,
+                | session::Command::ExpireIdle { .. }
+                | session::Command::OpenFor { .. }
+                | session::Command::ExpireOwned { .. } => false,
             },
             Self::Member(command) => match command {
                 member::Command::Announce { .. }

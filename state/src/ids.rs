@@ -2,9 +2,10 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -113,10 +114,6 @@ number! {
     ClientId(u64)
 }
 number! {
-    /// A client's session: the log index of the command that opened it.
-    SessionId(u64)
-}
-number! {
     /// The number of a command within its session, from 1.
     Sequence(u64)
 }
@@ -140,6 +137,68 @@ text! {
 text! {
     /// A normalised key: no empty path parts, no slash at either end, no NUL.
     Key
+}
+
+/// A session. Below feature level 5: the log index of the command that opened it. From there on: random bits, of which the
+/// highest is set in nodes' own sessions. Whoever decodes an id of a client clears it ([`Self::of_client`]), so no wire can
+/// name a node's session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(pub u128);
+
+impl SessionId {
+    const NODE: u128 = 1 << 127;
+
+    /// A node's own.
+    #[must_use]
+    pub const fn of_node(bits: u128) -> Self {
+        Self(bits | Self::NODE)
+    }
+
+    /// A client's.
+    #[must_use]
+    pub const fn of_client(bits: u128) -> Self {
+        Self(bits & !Self::NODE)
+    }
+
+    /// Whether it can be a node's own.
+    #[must_use]
+    pub const fn is_node(self) -> bool {
+        self.0 & Self::NODE != 0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Small ids hash as they did when all were: a state keeps the digest that it has for a build that knows no others.
+impl Hash for SessionId {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        match u64::try_from(self.0) {
+            Ok(small) => small.hash(hasher),
+            Err(_) => self.0.hash(hasher),
+        }
+    }
+}
+
+/// In texts large ids are hexadecimal: numbers of so many digits are read by few programs.
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match u64::try_from(self.0) {
+            Err(_) if serializer.is_human_readable() => {
+                serializer.collect_str(&format_args!("{:032x}", self.0))
+            }
+            _ => serializer.serialize_u128(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u128::deserialize(deserializer).map(Self)
+    }
 }
 
 impl TimeMs {

@@ -47,6 +47,7 @@
 mod apply;
 pub mod barrier;
 mod bounds;
+mod canonical;
 pub mod command;
 pub mod context;
 pub mod fault;

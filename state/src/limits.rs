@@ -40,8 +40,18 @@ pub const JOB_BARRIERS_MAX: usize = 1_000_000;
 pub const REPORT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one task's device descriptions.
 pub const DEVICES_BYTES_MAX: usize = 4 << 20;
-/// Open sessions.
+/// Open sessions, below feature level 5.
 pub const SESSIONS_MAX: usize = 100_000;
+/// Open sessions of clients. Those of nodes, without which no node can write, have room beside them.
+pub const CLIENT_SESSIONS_MAX: u64 = 100_000;
+/// Open sessions of clients at one address: a rack behind one address translation, each of its machines with an agent.
+pub const ADDRESS_SESSIONS_MAX: u64 = 4_096;
+/// Bytes of the replies that all sessions of clients remember, roughly, and of those at one address: whoever has the
+/// replies says so with its next command, so a client that does holds hundreds of bytes.
+pub const CLIENT_SESSION_BYTES_MAX: u64 = 1 << 30;
+pub const ADDRESS_SESSION_BYTES_MAX: u64 = 64 << 20;
+/// Open sessions of one node: of the process that runs, and of those before whose commands may still be on their way.
+pub const NODE_SESSIONS_MAX: u64 = 4;
 /// Commands of one session that may be unacknowledged at a time: the memory of replies is bounded.
 pub const SESSION_WINDOW: u64 = 16_384;
 /// Longest time-out, in milliseconds: a year. Anything longer is a mistake in units.

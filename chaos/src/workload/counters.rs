@@ -153,7 +153,7 @@ impl Client {
     async fn session(&mut self) -> Option<SessionId> {
         if self.session.is_none() {
             let open = |channel: Channel| async move {
-                SessionsClient::new(channel).open(OpenSessionRequest {}).await
+                SessionsClient::new(channel).open(OpenSessionRequest { wide: false }).await
             };
             if let Attempt::Answer(opened) = self.wire.attempt(LIMIT, open).await {
                 self.session = Some(SessionId(opened.session));

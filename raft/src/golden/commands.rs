@@ -1,6 +1,8 @@
 //! One command of every kind, by level. What is here is never changed: what a command of a later level looks like
 //! is added behind.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use tripod_state::barrier::Command as Barrier;
 use tripod_state::ids::{
@@ -12,7 +14,7 @@ use tripod_state::kv::Command as Kv;
 use tripod_state::level::Command as Level;
 use tripod_state::member::{Addresses, Change, Command as Member, Ending};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
-use tripod_state::session::Command as Session;
+use tripod_state::session::{Command as Session, Owner};
 use tripod_state::task::{Command as Task, Protocol};
 use tripod_state::{Command, Envelope, Scope, Stamp};
 
@@ -57,6 +59,27 @@ pub(crate) fn level_2() -> Vec<Sample> {
         ("level/unpin", plain(Command::Level(Level::Unpin { by: "ops@host".into() }))),
         ("job/note", plain(Command::Job(note))),
         ("member/drain", plain(Command::Member(Member::Drain { node: NodeId(2), drained: true }))),
+    ]
+}
+
+/// The kinds of command that came with level 5.
+pub(crate) fn level_5() -> Vec<Sample> {
+    let open = |id, owner| Command::Session(Session::OpenFor { id, owner });
+    let client = SessionId::of_client(u128::MAX);
+    let (near, far) = (IpAddr::from([10, 0, 0, 9]), IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 9]));
+    let (clients_before_ms, nodes_before_ms) = (TimeMs(1_700_000_000_000), TimeMs(1_600_000_000_000));
+    let stamp = Stamp { session: client, sequence: Sequence(1), acknowledged_below: Sequence(1) };
+    let of_node = open(SessionId::of_node(5), Owner::Node(NodeId(300)));
+    vec![
+        ("session/open-for node", plain(of_node.clone())),
+        ("session/open-for client", plain(open(client, Owner::Client(Some(near))))),
+        ("session/open-for client far", plain(open(SessionId(1 << 64), Owner::Client(Some(far))))),
+        ("session/open-for client here", plain(open(SessionId(u128::from(u64::MAX)), Owner::Client(None)))),
+        ("session/open-for stamped", Envelope { stamp: Some(stamp), command: of_node }),
+        (
+            "session/expire-owned",
+            plain(Command::Session(Session::ExpireOwned { clients_before_ms, nodes_before_ms })),
+        ),
     ]
 }
 

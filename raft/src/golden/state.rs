@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -11,6 +12,7 @@ use tripod_state::ids::{
 };
 use tripod_state::member::{Addresses, Change, Command as Member, Listed};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
+use tripod_state::session::Owner;
 use tripod_state::task::Protocol;
 use tripod_state::{ApplyContext, Command, Envelope, Reply, Scope, Stamp, State};
 use tripod_state::{barrier, job, kv, level, session, task};
@@ -108,7 +110,7 @@ fn tasks(log: &mut Log) {
 
 fn keys_and_sessions(log: &mut Log) {
     log.apply(Command::Session(session::Command::Open));
-    let (session, scope) = (SessionId(log.index), TRAIN);
+    let (session, scope) = (SessionId(log.index.into()), TRAIN);
     let mut stamped = |sequence, command| {
         let acknowledged_below = Sequence(1);
         let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below };
@@ -245,6 +247,36 @@ fn a_snapshot_of_level_4_stays_as_it_is() {
     check("level4/state.snap", &header(&log), &log);
 }
 
+/// What the commands of level 5 make of it: sessions of a node and of clients, with replies and without.
+fn level_5() -> Log {
+    let mut log = level_4();
+    log.apply(schedulers::raise(5, 4));
+    let put = |log: &mut Log, session, sequence| {
+        let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) };
+        let value = Bytes::from_static(b"value");
+        let command = kv::Command::Insert { scope: TRAIN, key: "c/d".into(), value, overwrite: true };
+        log.apply_stamped(Some(stamp), Command::Kv(command));
+    };
+    let (node, client, idle) = (SessionId::of_node(5), SessionId::of_client(u128::MAX), SessionId(1 << 64));
+    let here = IpAddr::from([10, 0, 0, 9]);
+    let owners =
+        [(node, Owner::Node(NodeId(2))), (client, Owner::Client(Some(here))), (idle, Owner::Client(None))];
+    for (id, owner) in owners {
+        log.apply(Command::Session(session::Command::OpenFor { id, owner }));
+    }
+    for (session, sequence) in [(node, 1), (node, 2), (client, 1), (client, 3), (client, 1)] {
+        put(&mut log, session, sequence);
+    }
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_5_stays_as_it_is() {
+    let log = level_5();
+    assert_eq!(log.state.level(), FeatureLevel(5));
+    check("level5/state.snap", &header(&log), &log);
+}
+
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
@@ -263,7 +295,11 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 3"), "{told}");
     let told = refusal(&level_4(), 3).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 4"), "{told}");
-    for (log, level_max) in [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4), (level_4(), 4)] {
+    let told = refusal(&level_5(), 4).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 5"), "{told}");
+    let read =
+        [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4), (level_4(), 4), (level_5(), 5)];
+    for (log, level_max) in read {
         assert_eq!(refusal(&log, level_max), None);
     }
 }

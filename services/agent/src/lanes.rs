@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 use tripod_proto::tripod::v1::OpenSessionRequest;
 use tripod_proto::tripod::v1::sessions_client::SessionsClient;
+use tripod_proto::wide;
 
 use crate::upstream::{Upstream, Wire};
 
@@ -23,7 +24,7 @@ pub(crate) const LANES_MAX: usize = 4096;
 
 /// A session of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SessionId(u64);
+struct SessionId(u128);
 
 /// Place of a command in its session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,10 +110,13 @@ impl Lanes {
 
     /// If the answer is lost, another session is opened; the first is found idle by the cluster.
     async fn open_lane(&self) -> Result<Lane, Status> {
-        let open = |wire: Wire| async move { SessionsClient::new(wire).open(OpenSessionRequest {}).await };
+        let open = |wire: Wire| async move {
+            SessionsClient::new(wire).open(OpenSessionRequest { wide: true }).await
+        };
         let opened = self.upstream.ask("session open", open).await?;
         self.open.fetch_add(1, Ordering::Relaxed);
-        Ok(Lane { session: SessionId(opened.session), next: Sequence(1) })
+        let session = SessionId(wide::join(opened.session, opened.session_high));
+        Ok(Lane { session, next: Sequence(1) })
     }
 
     fn put_back(&self, lane: Lane) {
@@ -157,7 +161,7 @@ mod tests {
     use crate::upstream::Reach;
 
     /// Lanes whose sessions need no cluster.
-    fn lanes(sessions: &[u64], max: usize) -> Arc<Lanes> {
+    fn lanes(sessions: &[u128], max: usize) -> Arc<Lanes> {
         let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default(), Reach::default());
         let lanes = Lanes::new(upstream, max);
         for session in sessions {

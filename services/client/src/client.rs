@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tonic::transport::Channel;
 
+use tripod_proto::wide;
+
 use crate::call::{Caller, Repeat};
 use crate::config::Config;
 use crate::endpoint::Connect;
@@ -66,7 +68,8 @@ impl Client {
         let Some(session) = self.inner.session.id() else { return Ok(()) };
         self.inner.session.lost(session);
         let close = move |channel: Channel| async move {
-            let request = wire::CloseSessionRequest { session };
+            let (session, session_high) = wide::split(session);
+            let request = wire::CloseSessionRequest { session, session_high };
             wire::sessions_client::SessionsClient::new(channel).close(request).await
         };
         self.caller().call("session close", Repeat::Freely, close).await.map(|_| ())
@@ -87,16 +90,17 @@ impl Client {
                 continue;
             }
             let open = |channel: Channel| async move {
-                wire::sessions_client::SessionsClient::new(channel).open(wire::OpenSessionRequest {}).await
+                let request = wire::OpenSessionRequest { wide: true };
+                wire::sessions_client::SessionsClient::new(channel).open(request).await
             };
             // A session that was opened by an attempt without an answer is found idle later.
             let opened = self.caller().call("session open", Repeat::Freely, open).await?;
-            self.inner.session.opened(opened.session);
+            self.inner.session.opened(wide::join(opened.session, opened.session_high));
         }
     }
 
     /// Forgets a session that the cluster no longer knows.
-    pub(crate) fn session_lost(&self, session: u64) {
+    pub(crate) fn session_lost(&self, session: u128) {
         self.inner.session.lost(session);
     }
 }

@@ -188,7 +188,7 @@ impl Kv {
             };
             let expired = error.has_reason("session-expired");
             if expired {
-                self.client.session_lost(stamp.session);
+                self.client.session_lost(ticket.session());
             }
             let again = expired || error.has_reason("job-replaced");
             left -= 1;

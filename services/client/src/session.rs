@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
+use tripod_proto::wide;
 
 use crate::wire;
 
@@ -17,7 +18,7 @@ pub(crate) struct Session {
 
 #[derive(Debug, Default)]
 struct Window {
-    session: Option<u64>,
+    session: Option<u128>,
     next: u64,
     outstanding: BTreeSet<u64>,
 }
@@ -26,6 +27,7 @@ struct Window {
 #[derive(Debug)]
 pub(crate) struct Ticket<'a> {
     owner: &'a Session,
+    session: u128,
     stamp: wire::Stamp,
 }
 
@@ -38,7 +40,9 @@ impl Session {
         window.next += 1;
         window.outstanding.insert(sequence);
         let floor = window.outstanding.first().copied().unwrap_or(sequence);
-        Some(Ticket { owner: self, stamp: wire::Stamp { session, sequence, acknowledged_below: floor } })
+        let (low, session_high) = wide::split(session);
+        let stamp = wire::Stamp { session: low, session_high, sequence, acknowledged_below: floor };
+        Some(Ticket { owner: self, session, stamp })
     }
 
     /// Waits for the right to open the session.
@@ -47,17 +51,17 @@ impl Session {
     }
 
     /// The open session's id.
-    pub(crate) fn id(&self) -> Option<u64> {
+    pub(crate) fn id(&self) -> Option<u128> {
         self.window.lock().session
     }
 
     /// Starts numbering for a session that was just opened.
-    pub(crate) fn opened(&self, session: u64) {
+    pub(crate) fn opened(&self, session: u128) {
         *self.window.lock() = Window { session: Some(session), next: 1, outstanding: BTreeSet::new() };
     }
 
     /// Forgets the session if it is still the current one.
-    pub(crate) fn lost(&self, session: u64) {
+    pub(crate) fn lost(&self, session: u128) {
         let mut window = self.window.lock();
         if window.session == Some(session) {
             *window = Window::default();
@@ -69,13 +73,17 @@ impl Ticket<'_> {
     pub(crate) fn stamp(&self) -> wire::Stamp {
         self.stamp
     }
+
+    pub(crate) fn session(&self) -> u128 {
+        self.session
+    }
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let mut window = self.owner.window.lock();
         // A later session numbers from 1 again; its numbers are not ours to finish.
-        if window.session == Some(self.stamp.session) {
+        if window.session == Some(self.session) {
             window.outstanding.remove(&self.stamp.sequence);
         }
     }

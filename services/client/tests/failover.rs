@@ -97,7 +97,7 @@ impl Sessions for Node {
         &self,
         _: Request<wire::OpenSessionRequest>,
     ) -> Result<Response<wire::OpenSessionResponse>, Status> {
-        Ok(Response::new(wire::OpenSessionResponse { session: 7 }))
+        Ok(Response::new(wire::OpenSessionResponse { session: 7, session_high: 0 }))
     }
 
     async fn close(

@@ -1,7 +1,5 @@
 //! What a request says besides its message.
 
-use std::str::FromStr;
-
 use tonic::metadata::MetadataMap;
 use tripod_gateway::{Gateway, Outage};
 use tripod_proto::metadata;
@@ -81,13 +79,10 @@ fn text<'a>(metadata: &'a MetadataMap, key: &str) -> Option<&'a str> {
 /// Three numbers with dots between them. What is none is no stamp: the call is then executed like any
 /// other client's.
 fn stamp(text: &str) -> Option<Stamp> {
-    let mut numbers = text.split('.').map(u64::from_str);
-    let mut next = || numbers.next()?.ok();
-    let stamp = Stamp {
-        session: SessionId(next()?),
-        sequence: Sequence(next()?),
-        acknowledged_below: Sequence(next()?),
-    };
+    let mut numbers = text.split('.');
+    let session = numbers.next()?.parse().ok().map(SessionId::of_client)?;
+    let mut next = || numbers.next()?.parse().ok().map(Sequence);
+    let stamp = Stamp { session, sequence: next()?, acknowledged_below: next()? };
     numbers.next().is_none().then_some(stamp)
 }
 
@@ -108,6 +103,8 @@ mod tests {
         let stamped = caller(&[(metadata::STAMP, "7.12.9")]).stamp.unwrap();
         assert_eq!((stamped.session, stamped.sequence), (SessionId(7), Sequence(12)));
         assert_eq!(stamped.acknowledged_below, Sequence(9));
+        let wide = caller(&[(metadata::STAMP, "36893488147419103241.1.1")]).stamp.unwrap();
+        assert_eq!(wide.session, SessionId((2 << 64) | 9));
         for garbage in ["", "7", "7.12", "7.12.9.1", "7.x.9", "7.-1.9", "7..9", "7.12.9."] {
             assert_eq!(caller(&[(metadata::STAMP, garbage)]).stamp, None, "{garbage:?}");
         }

@@ -158,6 +158,7 @@ fn code(fault: &Fault) -> i32 {
         | Fault::NotAnInteger { .. }
         | Fault::IncrementOverflow { .. }
         | Fault::SessionExpired
+        | Fault::StampReused
         | Fault::ReplyForgotten
         | Fault::Member(_)
         | Fault::Level(_)

@@ -19,6 +19,7 @@ const REPLACED: &str = "Aborted connect attempt as there is a request from a new
 const REPORTER_NOT_CONNECTED: &str = "The task is not connected or already has an error.";
 const REPORT_WITHOUT_CODE: &str = "an error report needs a code other than OK";
 const SESSION_EXPIRED: &str = "the session is unknown or closed; open a new one";
+const STAMP_REUSED: &str = "this sequence number was used for another command";
 const REPLY_FORGOTTEN: &str = "this sequence number was used and its reply is forgotten";
 
 /// The message of a refusal.
@@ -77,6 +78,7 @@ pub(crate) fn of(fault: &Fault, voice: Voice<'_>) -> String {
         Fault::JobSlotsTaken { slots } => format!("all {slots} job ports are taken; delete a job"),
         Fault::Runtime(refusal) => l::status::text(refusal),
         Fault::SessionExpired => SESSION_EXPIRED.to_owned(),
+        Fault::StampReused => STAMP_REUSED.to_owned(),
         Fault::ReplyForgotten => REPLY_FORGOTTEN.to_owned(),
         Fault::SessionWindow { limit } => {
             format!("more than {limit} commands of a session are unacknowledged")

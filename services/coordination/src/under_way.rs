@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
+use tripod_gateway::CallerAddress;
 use tripod_proto::metadata;
 
 use crate::connection::{Handing, Line, Unfinished};
@@ -101,6 +102,12 @@ impl UnderWay {
         let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
         let is_unary = UNARY.iter().any(|service| request.uri().path().starts_with(service));
         Self { manner: Manner::of(request), is_unary, line }
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn address(&self) -> CallerAddress {
+        self.line.address()
     }
 
     /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has

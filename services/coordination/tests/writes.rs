@@ -16,7 +16,7 @@ use tokio_stream::StreamExt as _;
 use tonic::transport::server::Connected;
 use tripod_coordination::connection::Mended;
 use tripod_coordination::{Followed, Stopping, routes, server};
-use tripod_gateway::{JobBinding, Options};
+use tripod_gateway::{CallerAddress, JobBinding, Options};
 use tripod_proto::xla::coordination as pb;
 use tripod_state::ids::JobId;
 use tripod_state::{Command, Scope, job, kv};
@@ -92,7 +92,11 @@ impl Peer {
         let job = served.create(job::Spec::of_tasks(1)).await;
         let (inner, client) = tokio::io::duplex(PIPE_BYTES);
         let writes = Arc::default();
-        let ours = Mended::new(Noted { inner, writes: Arc::clone(&writes) }, Stopping::never());
+        let ours = Mended::new(
+            Noted { inner, writes: Arc::clone(&writes) },
+            CallerAddress::default(),
+            Stopping::never(),
+        );
         let routes = routes(&served.gateway, &JobBinding::Named("job".to_owned()));
         let services = Followed::new(routes, &Stopping::never());
         // The listener has one connection, and waits for others in vain.

@@ -13,10 +13,12 @@ use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
 
 use crate::backend::{Backend, RaftBackend, look};
+use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::contact::Contact;
 use crate::hub::{Hub, Watch};
 use crate::memory::MemoryBackend;
+use crate::opening::IdWidth;
 use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
@@ -90,6 +92,14 @@ impl Gateway {
     /// [`Outage`].
     pub async fn submit(&self, command: Command) -> Result<Reply, Outage> {
         Ok(self.submitter.submit(command).await?.reply)
+    }
+
+    /// Opens a session for a client at this address, and gives [`Answer::Session`]. Holds while there is no leader.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn open_session(&self, from: CallerAddress, width: IdWidth) -> Result<Reply, Outage> {
+        Ok(self.submitter.open_for(from, width).await?.reply)
     }
 
     /// Replicates an envelope that carries its client's own stamp, unchanged, and gives its reply.

@@ -7,14 +7,20 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tripod_raft::{Applied, ProposeError};
+use tripod_state::session::Owner;
 use tripod_state::{Answer, Command, Envelope, Fault, ray, session};
 
 use crate::backend::{Backend, look};
+use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::clock::millis;
 use crate::hold::Hold;
+use crate::opening::{self, IdWidth};
 use crate::outage::Outage;
 use crate::session::{Flight, Session};
+
+/// How often a client's session is tried to be opened: each time but the first is for a reply that was lost.
+const OPENINGS_MAX: usize = 16;
 
 /// What submits the commands of one node.
 pub(crate) struct Submitter {
@@ -50,13 +56,27 @@ impl Submitter {
             let flight = self.begin(&session, hold.deadline()).await?;
             envelope.stamp = Some(flight.stamp());
             let applied = self.send(&envelope, &mut hold, true).await?;
-            if applied.reply != Err(Fault::SessionExpired) {
+            if !matches!(applied.reply, Err(Fault::SessionExpired)) {
                 return Ok(applied);
             }
-            // The session was idle for so long that it was closed: nothing was executed.
+            // The session was idle for so long that it was closed: nothing was executed, in this attempt or in an
+            // earlier one.
             self.forget(&session);
             hold.after(ProposeError::NoLeader("this node's session expired".into())).await?;
         }
+    }
+
+    /// Opens a session for a client.
+    pub(crate) async fn open_for(&self, from: CallerAddress, width: IdWidth) -> Result<Applied, Outage> {
+        for _ in 0..OPENINGS_MAX {
+            let open = opening::command(self.backend.as_ref(), Owner::Client(from.0), width);
+            let applied = self.submit(Command::Session(open)).await?;
+            // The first of two attempts took the id, or the level was raised meanwhile.
+            if applied.reply != Err(Fault::SessionExpired) {
+                return Ok(applied);
+            }
+        }
+        Err(Outage::Overloaded("the cluster takes no session".into()))
     }
 
     /// Submits an envelope as it is: its stamp is the client's own. Without one it is not sent again
@@ -85,7 +105,7 @@ impl Submitter {
         loop {
             let attempt = self.backend.propose(envelope.clone());
             let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {
-                Ok(Ok(applied)) => return certain(applied, hold),
+                Ok(Ok(applied)) => return certain(&envelope.command, applied, hold),
                 Ok(Err(error)) => error,
                 Err(_) => ProposeError::Unknown("no answer for as long as calls are held".into()),
             };
@@ -116,11 +136,13 @@ impl Submitter {
         if let Some(session) = self.current() {
             return Ok(session);
         }
-        // Opening twice is harmless: a session that nobody uses is closed for being idle.
-        let envelope = Envelope { stamp: None, command: Command::Session(session::Command::Open) };
+        let owner = Owner::Node(self.backend.status().node);
         let patience = deadline.saturating_duration_since(Instant::now());
         let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         let session = loop {
+            // Opening twice is harmless: a session that nobody uses is closed for being idle.
+            let open = opening::command(self.backend.as_ref(), owner, IdWidth::Wide);
+            let envelope = Envelope { stamp: None, command: Command::Session(open) };
             let applied = match self.send(&envelope, &mut hold, true).await {
                 // Whether a session was opened says nothing of the command that wanted one.
                 Err(Outage::Unknown(last)) => {
@@ -136,28 +158,34 @@ impl Submitter {
                 }
             }
         };
-        tracing::info!(session = session.id().0, "session opened");
+        tracing::info!("session opened");
         *self.session.lock() = Some(Arc::clone(&session));
         Ok(session)
     }
 
+    /// The open session, unless another one could be named by nobody else.
     fn current(&self) -> Option<Arc<Session>> {
-        self.session.lock().clone()
+        let session = self.session.lock().clone()?;
+        let outdated = !session.id().is_node() && opening::is_owned(self.backend.as_ref());
+        (!outdated).then_some(session)
     }
 
     /// Drops the session unless somebody else has opened a newer one meanwhile.
     fn forget(&self, expired: &Arc<Session>) {
         let mut session = self.session.lock();
         if session.as_ref().is_some_and(|session| session.id() == expired.id()) {
-            tracing::warn!(session = expired.id().0, "session expired");
+            tracing::warn!("session expired");
             *session = None;
         }
     }
 }
 
 /// A refusal for want of a session says that this attempt was not executed. It says nothing of an
-/// earlier one whose outcome is unknown.
-fn certain(applied: Applied, hold: &Hold<'_>) -> Result<Applied, Outage> {
+/// earlier one whose outcome is unknown. If a session is to be opened, it does: the earlier one has opened it, for nobody.
+fn certain(command: &Command, applied: Applied, hold: &Hold<'_>) -> Result<Applied, Outage> {
+    if let Command::Session(session::Command::OpenFor { .. }) = command {
+        return Ok(applied);
+    }
     match (&applied.reply, hold.uncertain()) {
         (Err(Fault::SessionExpired | Fault::ReplyForgotten), Some(unknown)) => Err(unknown),
         _ => Ok(applied),
@@ -169,7 +197,13 @@ fn certain(applied: Applied, hold: &Hold<'_>) -> Result<Applied, Outage> {
 fn is_repeatable(command: &Command) -> bool {
     match command {
         Command::Session(command) => {
-            matches!(command, session::Command::Close { .. } | session::Command::ExpireIdle { .. })
+            matches!(
+                command,
+                session::Command::Close { .. }
+                    | session::Command::ExpireIdle { .. }
+                    | session::Command::ExpireOwned { .. }
+                    | session::Command::OpenFor { .. }
+            )
         }
         // A stamp of the client's own is the scheduler's to remember, and what its leader decides is checked
         // again whenever it is applied.

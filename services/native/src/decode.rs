@@ -6,6 +6,7 @@ use rand::RngExt as _;
 use tonic::Status;
 use tripod_gateway::{Chance, Consistency};
 use tripod_proto::tripod::v1 as wire;
+use tripod_proto::wide;
 use tripod_state::ids::{DurationMs, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId};
 use tripod_state::{Stamp, job, kv};
 
@@ -39,13 +40,18 @@ pub(crate) fn consistency(value: i32) -> Result<Consistency, Status> {
     }
 }
 
+/// A client's own session. No id of a node's can be named.
+pub(crate) const fn session(low: u64, high: u64) -> SessionId {
+    SessionId::of_client(wide::join(low, high))
+}
+
 /// A client's own stamp.
 pub(crate) fn stamp(stamp: wire::Stamp) -> Result<Stamp, Status> {
     if stamp.sequence == 0 {
         return Err(invalid("stamp.sequence", "sequence numbers begin with 1"));
     }
     Ok(Stamp {
-        session: SessionId(stamp.session),
+        session: session(stamp.session, stamp.session_high),
         sequence: Sequence(stamp.sequence),
         acknowledged_below: Sequence(stamp.acknowledged_below),
     })

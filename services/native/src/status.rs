@@ -96,6 +96,7 @@ fn meaning(fault: &Fault) -> (Code, &'static str) {
         Fault::LimitExceeded { .. } => (Code::ResourceExhausted, "limit-exceeded"),
 
         Fault::SessionExpired => (Code::FailedPrecondition, "session-expired"),
+        Fault::StampReused => (Code::FailedPrecondition, "stamp-reused"),
         Fault::ReplyForgotten => (Code::FailedPrecondition, "reply-forgotten"),
         Fault::SessionWindow { .. } => (Code::ResourceExhausted, "session-window"),
 

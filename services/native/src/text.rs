@@ -54,6 +54,11 @@ pub(crate) fn of(fault: &Fault) -> String {
             "the session is unknown or was closed, and the call was not executed; open a new session"
                 .to_owned()
         }
+        Fault::StampReused => {
+            "the sequence number was used for another call of the session, so this one was not executed; number each \
+             call anew"
+                .to_owned()
+        }
         Fault::ReplyForgotten => {
             "the sequence number was acknowledged earlier, so its reply is no longer kept".to_owned()
         }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::net::TcpListener;
 use tonic::Code;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Endpoint, Server};
 use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
-use tripod_gateway::{Gateway, MemoryBackend, Mishap};
+use tripod_gateway::{Backend as _, Gateway, MemoryBackend, Mishap};
 use tripod_state::ids::{BarrierCounter, Incarnation, NodeId, TaskId};
-use tripod_state::{Command, Scope, barrier, kv, member, task};
+use tripod_state::{Command, Envelope, Scope, barrier, kv, level, member, task};
 
 struct Service {
     client: Client,
@@ -208,6 +208,39 @@ async fn a_closed_session_is_replaced_without_the_caller_noticing() {
     kv.put("b", Bytes::from("2"), Condition::Always).await.expect("written");
     let page = kv.list("", "", 0, false).await.expect("listed");
     assert_eq!(page.entries.len(), 2);
+}
+
+#[tokio::test]
+async fn f2_a_session_of_both_halves_is_used_by_its_client_and_a_node_s_by_nobody() {
+    let service = serve().await;
+    let raise = level::Command::Raise { to: level::NEWEST, heard: vec![NodeId(1)] };
+    let raised = service.backend.propose(Envelope { stamp: None, command: Command::Level(raise) }).await;
+    raised.expect("no outage").reply.expect("the only node supports it");
+    let channel =
+        Endpoint::from_shared(format!("http://{}", service.endpoint)).expect("an address").connect_lazy();
+    let mut sessions = wire::sessions_client::SessionsClient::new(channel.clone());
+    let mut kv = wire::kv_client::KvClient::new(channel);
+    let opened = sessions.open(wire::OpenSessionRequest { wide: true }).await.expect("opened").into_inner();
+    assert!(opened.session_high != 0 && opened.session_high >> 63 == 0, "{opened:?}");
+    let stamp =
+        |session, session_high| wire::Stamp { session, session_high, sequence: 1, acknowledged_below: 1 };
+    let mut put = async |value: &'static str, stamp| {
+        let (key, value) = ("k".to_owned(), Bytes::from(value));
+        let put = kv.put(wire::PutRequest { key, value, stamp: Some(stamp), ..Default::default() }).await;
+        put.map(|put| put.into_inner().version).map_err(|status| status.message().to_owned())
+    };
+    let mine = stamp(opened.session, opened.session_high);
+    assert_eq!(put("mine", mine).await, Ok(1));
+    assert_eq!(put("mine", mine).await, Ok(1), "the reply of the first time");
+    let told = put("yours", mine).await.expect_err("another command");
+    assert!(told.contains("used for another call"), "{told}");
+    // A guess of one half, and the id with the node's bit, which is the same session to whoever reads it.
+    let told = put("guessed", stamp(opened.session, 0)).await.expect_err("no such session");
+    assert!(told.contains("unknown or was closed"), "{told}");
+    assert_eq!(put("mine", stamp(opened.session, opened.session_high | 1 << 63)).await, Ok(1));
+    let close = wire::CloseSessionRequest { session: opened.session, session_high: opened.session_high };
+    sessions.close(close).await.expect("closed");
+    assert!(put("mine", mine).await.expect_err("closed").contains("unknown or was closed"));
 }
 
 /// A new cluster's first leader creates it, a moment after it can serve.

@@ -82,6 +82,10 @@ impl State {
                 }
                 self.fits(*to)?;
                 self.levels.level = *to;
+                if !Rule::OwnedSessions.holds_at(*to) {
+                    // Their clients open others, as they do after an idle time.
+                    self.sessions.close_owned();
+                }
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);
                 }

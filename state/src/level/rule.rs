@@ -16,17 +16,22 @@ pub enum Rule {
     RoomBesideWaiting,
     /// Tasks that are not over may be within each other only so deep. Before, as deep as there were slots.
     BoundedNests,
+    /// A session belongs to a node or to a client, and its id cannot be guessed. Before, ids were log indexes; those
+    /// sessions are closed soon, whether they are used or not.
+    OwnedSessions,
 }
 
 impl Rule {
     /// All of them, in no order.
-    pub const ALL: &[Self] = &[Self::LastExports, Self::RoomBesideWaiting, Self::BoundedNests];
+    pub const ALL: &[Self] =
+        &[Self::LastExports, Self::RoomBesideWaiting, Self::BoundedNests, Self::OwnedSessions];
 
     /// The first level at which it holds.
     #[must_use]
     pub const fn since(self) -> FeatureLevel {
         match self {
             Self::LastExports | Self::RoomBesideWaiting | Self::BoundedNests => FeatureLevel(4),
+            Self::OwnedSessions => FeatureLevel(5),
         }
     }
 

@@ -48,6 +48,8 @@ kinds! {
     SESSION_OPEN = 1 "session/open",
     SESSION_CLOSE = 1 "session/close",
     SESSION_EXPIRE_IDLE = 1 "session/expire-idle",
+    SESSION_OPEN_FOR = 5 "session/open-for",
+    SESSION_EXPIRE_OWNED = 5 "session/expire-owned",
     MEMBER_ANNOUNCE = 1 "member/announce",
     MEMBER_BEGIN = 1 "member/begin",
     MEMBER_JOIN = 1 "member/join",
@@ -122,6 +124,8 @@ impl Command {
                 session::Command::Open => Kind::SESSION_OPEN,
                 session::Command::Close { .. } => Kind::SESSION_CLOSE,
                 session::Command::ExpireIdle { .. } => Kind::SESSION_EXPIRE_IDLE,
+                session::Command::OpenFor { .. } => Kind::SESSION_OPEN_FOR,
+                session::Command::ExpireOwned { .. } => Kind::SESSION_EXPIRE_OWNED,
             },
             Self::Member(command) => match command {
                 member::Command::Announce { .. } => Kind::MEMBER_ANNOUNCE,

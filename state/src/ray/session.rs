@@ -39,7 +39,8 @@ impl Sessions {
         }
         let session = self.sessions.get_mut(&stamp.session).expect("it was just opened");
         let before = bytes(session, stamp.acknowledged_below.min(stamp.sequence).0);
-        match session.judge(stamp.sequence, stamp.acknowledged_below, now, SESSION_WINDOW) {
+        session.last_used = now;
+        match session.judge(stamp.sequence, stamp.acknowledged_below, SESSION_WINDOW) {
             Judgement::Known(Ok(answer)) => return Some(Ok(Answer::Replayed(Box::new(answer)))),
             Judgement::Known(Err(refusal)) => return Some(Err(refusal)),
             Judgement::Forgotten => return Some(Err(Refusal::AnswerForgotten)),

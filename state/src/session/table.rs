@@ -1,13 +1,20 @@
 //! The open sessions and the replies they remember.
 
-use imbl::OrdMap;
+use std::hash::{Hash, Hasher};
 
-use crate::command::{Answer, Reply, Stamp};
+use imbl::OrdMap;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::owned::Owned;
+use super::owners::Owners;
+use crate::command::{Answer, Command as AnyCommand, Reply, Stamp};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
-use crate::ids::{Sequence, SessionId, TimeMs};
-use crate::limits::{SESSION_WINDOW, SESSIONS_MAX, within};
-use crate::session::Command;
+use crate::ids::{FeatureLevel, Sequence, SessionId, TimeMs};
+use crate::level::Rule;
+use crate::limits::{NODE_SESSIONS_MAX, SESSION_WINDOW, SESSIONS_MAX, within};
+use crate::session::{Command, Owner};
+use crate::{canonical, job, task};
 
 /// One client's memory of replies of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,68 +38,166 @@ pub(crate) enum Judgement<R> {
 }
 
 /// All sessions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     sessions: OrdMap<SessionId, Session>,
+    /// Of those that were opened from feature level 5 on.
+    owned: OrdMap<SessionId, Owned>,
+    owners: Owners,
+}
+
+/// Without owned sessions a table has the digest that it has for a build that knows none.
+impl Hash for Table {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Self { sessions, owned, owners: _ } = self;
+        sessions.hash(hasher);
+        if !owned.is_empty() {
+            owned.hash(hasher);
+        }
+    }
 }
 
 /// What a stamp says about its command.
 pub(crate) enum Verdict {
-    /// It is new: execute it, then [`Table::remember`] the reply.
-    Execute,
+    /// It is new: execute it, then [`Table::remember`] the reply with this mark.
+    Execute(Option<u64>),
     /// It was executed, or must not be: this is the reply.
     Reply(Reply),
 }
 
 impl Table {
     /// Judges a stamp and forgets what its client has acknowledged.
-    pub(crate) fn admit(&mut self, stamp: Stamp, now: TimeMs) -> Verdict {
-        let Some(session) = self.sessions.get_mut(&stamp.session) else {
+    pub(crate) fn admit(
+        &mut self,
+        level: FeatureLevel,
+        stamp: Stamp,
+        command: &AnyCommand,
+        now: TimeMs,
+    ) -> Verdict {
+        let Self { sessions, owned, owners } = self;
+        let Some(session) = sessions.get_mut(&stamp.session) else {
             return Verdict::Reply(Err(Fault::SessionExpired));
         };
-        match session.judge(stamp.sequence, stamp.acknowledged_below, now, SESSION_WINDOW) {
-            Judgement::New => Verdict::Execute,
-            Judgement::Known(reply) => Verdict::Reply(reply),
-            Judgement::Forgotten => Verdict::Reply(Err(Fault::ReplyForgotten)),
-            Judgement::TooFar => Verdict::Reply(Err(Fault::SessionWindow { limit: SESSION_WINDOW })),
+        let Some(owned) = owned.get_mut(&stamp.session) else {
+            // One whose id can be guessed is not kept by being used: its client will have to open another one.
+            if !Rule::OwnedSessions.holds_at(level) {
+                session.last_used = now;
+            }
+            return verdict(session.judge(stamp.sequence, stamp.acknowledged_below, SESSION_WINDOW), None);
+        };
+        session.last_used = now;
+        if !owned.is_client() {
+            return verdict(session.judge(stamp.sequence, stamp.acknowledged_below, SESSION_WINDOW), None);
+        }
+        let mark = mark_of(command);
+        // Before anything is acknowledged: a stamp that is used twice is somebody's mistake.
+        if owned.mark(stamp.sequence).is_some_and(|before| before != mark) {
+            return Verdict::Reply(Err(Fault::StampReused));
+        }
+        let judgement = session.judge(stamp.sequence, stamp.acknowledged_below, SESSION_WINDOW);
+        let before = owned.bytes();
+        owned.forget_below(session.floor);
+        owners.change_bytes(owned.owner, before, owned.bytes());
+        match owners.check_bytes(owned.owner) {
+            Err(full) if matches!(judgement, Judgement::New) => Verdict::Reply(Err(full)),
+            _ => verdict(judgement, Some(mark)),
         }
     }
 
     /// Keeps the reply of an executed command, unless the command closed its own session.
-    pub(crate) fn remember(&mut self, stamp: Stamp, reply: &Reply) {
-        if let Some(session) = self.sessions.get_mut(&stamp.session) {
-            session.replies.insert(stamp.sequence, reply.clone());
+    pub(crate) fn remember(&mut self, stamp: Stamp, mark: Option<u64>, reply: &Reply) {
+        let Some(session) = self.sessions.get_mut(&stamp.session) else { return };
+        session.replies.insert(stamp.sequence, reply.clone());
+        if let (Some(mark), Some(owned)) = (mark, self.owned.get_mut(&stamp.session)) {
+            let before = owned.bytes();
+            owned.keep(stamp.sequence, mark, reply);
+            self.owners.change_bytes(owned.owner, before, owned.bytes());
         }
     }
 
-    pub(crate) fn apply(&mut self, context: &ApplyContext, command: &Command) -> Reply {
+    pub(crate) fn apply(&mut self, level: FeatureLevel, context: &ApplyContext, command: &Command) -> Reply {
         match command {
+            // Whoever proposed it did so at an earlier level, and proposes another one.
+            Command::Open if Rule::OwnedSessions.holds_at(level) => Err(Fault::SessionExpired),
             Command::Open => {
                 within("open sessions", self.sessions.len() as u64 + 1, SESSIONS_MAX as u64)?;
-                let id = SessionId(context.index.0);
+                let id = SessionId(u128::from(context.index.0));
                 self.sessions.insert(id, Session::new(context.now_ms));
                 Ok(Answer::Session(id))
             }
+            Command::OpenFor { id, owner } => self.open_for(*id, *owner, context.now_ms),
             Command::Close { session } => {
-                self.sessions.remove(session).map(|_| Answer::Done).ok_or(Fault::SessionExpired)
+                self.remove(*session).then_some(Answer::Done).ok_or(Fault::SessionExpired)
             }
             Command::ExpireIdle { before_ms } => {
-                let idle: Vec<SessionId> = self
-                    .sessions
-                    .iter()
-                    .filter(|(_, session)| session.last_used < *before_ms)
-                    .map(|(id, _)| *id)
-                    .collect();
-                for id in idle {
-                    self.sessions.remove(&id);
-                }
+                self.expire(|session, _| session.last_used < *before_ms);
+                Ok(Answer::Done)
+            }
+            Command::ExpireOwned { clients_before_ms, nodes_before_ms } => {
+                self.expire(|session, owned| {
+                    let of_node = owned.is_some_and(|owned| matches!(owned.owner, Owner::Node(_)));
+                    session.last_used < if of_node { *nodes_before_ms } else { *clients_before_ms }
+                });
                 Ok(Answer::Done)
             }
         }
     }
 
+    fn open_for(&mut self, id: SessionId, owner: Owner, now: TimeMs) -> Reply {
+        let fits = id.is_node() == matches!(owner, Owner::Node(_));
+        if !fits || self.sessions.contains_key(&id) {
+            return Err(Fault::SessionExpired);
+        }
+        self.owners.check_session(owner)?;
+        if let Owner::Node(_) = owner {
+            while self.owners.sessions_of(owner) >= NODE_SESSIONS_MAX {
+                self.close_oldest(owner);
+            }
+        }
+        self.sessions.insert(id, Session::new(now));
+        self.owned.insert(id, Owned::new(owner));
+        self.owners.add(owner, 0);
+        Ok(Answer::Session(id))
+    }
+
+    /// Closes the session of an owner that was used least lately.
+    fn close_oldest(&mut self, owner: Owner) {
+        let of_owner = self.owned.iter().filter(|(_, owned)| owned.owner == owner).map(|(id, _)| *id);
+        let oldest = of_owner.min_by_key(|id| (self.sessions[id].last_used, *id));
+        self.remove(oldest.expect("it has so many"));
+    }
+
+    fn expire(&mut self, due: impl Fn(&Session, Option<&Owned>) -> bool) {
+        let sessions = self.sessions.iter();
+        let idle: Vec<SessionId> =
+            sessions.filter(|(id, session)| due(session, self.owned.get(*id))).map(|(id, _)| *id).collect();
+        for id in idle {
+            self.remove(id);
+        }
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, id: SessionId) -> bool {
+        if let Some(owned) = self.owned.remove(&id) {
+            self.owners.take(owned.owner, owned.bytes());
+        }
+        self.sessions.remove(&id).is_some()
+    }
+
+    /// Closes everything that a build below feature level 5 could not read.
+    pub(crate) fn close_owned(&mut self) {
+        let owned: Vec<SessionId> = self.owned.keys().copied().collect();
+        for id in owned {
+            self.remove(id);
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SessionId, &Session)> {
         self.sessions.iter()
+    }
+
+    pub(crate) fn owned(&self) -> impl Iterator<Item = (&SessionId, &Owned)> {
+        self.owned.iter()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -105,6 +210,53 @@ impl Table {
         self.sessions.insert(id, session);
         ascending
     }
+
+    /// Puts back whose a session is, with the marks of its commands; `false` unless that session is there, and comes
+    /// after all others.
+    pub(crate) fn restore_owner(&mut self, id: SessionId, owner: Owner, marks: &[(Sequence, u64)]) -> bool {
+        let ascending = self.owned.get_max().is_none_or(|(last, _)| *last < id);
+        let Some(session) = self.sessions.get(&id) else { return false };
+        let mut owned = Owned::new(owner);
+        for (sequence, mark) in marks {
+            let Some(reply) = session.replies.get(sequence) else { return false };
+            owned.keep(*sequence, *mark, reply);
+        }
+        let fits = owned.marks().eq(marks.iter().copied()) && (marks.is_empty() || owned.is_client());
+        self.owners.add(owner, owned.bytes());
+        self.owned.insert(id, owned);
+        ascending && fits && id.is_node() == matches!(owner, Owner::Node(_))
+    }
+}
+
+/// `mark`: what is to be kept beside the reply.
+fn verdict(judgement: Judgement<Reply>, mark: Option<u64>) -> Verdict {
+    match judgement {
+        Judgement::New => Verdict::Execute(mark),
+        Judgement::Known(reply) => Verdict::Reply(reply),
+        Judgement::Forgotten => Verdict::Reply(Err(Fault::ReplyForgotten)),
+        Judgement::TooFar => Verdict::Reply(Err(Fault::SessionWindow { limit: SESSION_WINDOW })),
+    }
+}
+
+/// What tells a command from every other one that its client may have sent.
+fn mark_of(command: &AnyCommand) -> u64 {
+    // The mark of a retry is the transport's, and is no part of what is asked.
+    let mut command = command;
+    while let AnyCommand::Retried(inner) = command {
+        command = inner;
+    }
+    let mut hasher = Xxh3::new();
+    match command {
+        // What a node puts in of its own is another one in each attempt.
+        AnyCommand::Task(task::Command::Poll { scope, task, wish: _ }) => {
+            canonical::feed(&("poll", scope, task), &mut hasher);
+        }
+        AnyCommand::Job(job::Command::Create { name, spec, service: _ }) => {
+            canonical::feed(&("create", name, spec), &mut hasher);
+        }
+        command => canonical::feed(command, &mut hasher),
+    }
+    hasher.finish()
 }
 
 impl<R: Clone> Session<R> {
@@ -118,10 +270,8 @@ impl<R: Clone> Session<R> {
         &mut self,
         sequence: Sequence,
         acknowledged_below: Sequence,
-        now: TimeMs,
         window: u64,
     ) -> Judgement<R> {
-        self.last_used = now;
         if let Some(reply) = self.replies.get(&sequence) {
             return Judgement::Known(reply.clone());
         }
@@ -138,10 +288,9 @@ impl<R: Clone> Session<R> {
             return;
         }
         self.floor = below;
-        while let Some(oldest) = self.replies.get_min().map(|(sequence, _)| *sequence) {
-            if oldest >= below {
-                break;
-            }
+        while let Some(oldest) =
+            self.replies.get_min().map(|(sequence, _)| *sequence).filter(|oldest| *oldest < below)
+        {
             self.replies.remove(&oldest);
         }
     }

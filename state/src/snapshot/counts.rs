@@ -54,7 +54,8 @@ impl Counts {
             | Piece::Note { .. }
             | Piece::Drained { .. }
             | Piece::Scheduler { .. }
-            | Piece::SchedulerPart(_) => {}
+            | Piece::SchedulerPart(_)
+            | Piece::Owned { .. } => {}
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
 use crate::level;
+use crate::level::Rule;
 use crate::ray::Ray;
 use crate::ray::part::Head;
 use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
@@ -92,6 +93,11 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         }
         for (job, ray) in schedulers {
             state.jobs.restore_scheduler(job, ray);
+        }
+        while let Piece::Owned { id, owner, commands } = last {
+            let known = Rule::OwnedSessions.holds_at(state.level());
+            self.check(known && state.sessions.restore_owner(id, owner, &commands))?;
+            last = self.next()?;
         }
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");

@@ -19,7 +19,7 @@ use crate::runtime::record::Member;
 use crate::task::Protocol;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
-use crate::{barrier, job, member, ray, runtime};
+use crate::{barrier, job, member, ray, runtime, session};
 
 /// One record of a snapshot. Whoever stores it does not look inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Record(pub(crate) Piece);
 ///
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
 /// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
-/// drained nodes; schedulers with their parts; the end. Every head tells how many records follow it.
+/// drained nodes; schedulers with their parts; whose sessions are; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -114,6 +114,13 @@ pub(crate) enum Piece {
         head: Box<ray::part::Head>,
     },
     SchedulerPart(Box<ray::part::Part>),
+    /// Behind the schedulers, one for each session that belongs to somebody, by id. `commands`: the marks of those whose
+    /// replies are remembered, ascending.
+    Owned {
+        id: SessionId,
+        owner: session::Owner,
+        commands: Vec<(Sequence, u64)>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

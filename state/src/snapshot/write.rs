@@ -42,6 +42,11 @@ impl State {
                 replies.map(|(sequence, reply)| Piece::Reply { sequence: *sequence, reply: reply.clone() });
             std::iter::once(head).chain(replies)
         });
+        let owned = self.sessions.owned().map(|(id, owned)| Piece::Owned {
+            id: *id,
+            owner: owned.owner,
+            commands: owned.marks().collect(),
+        });
         let registry = Some(&self.registry).filter(|registry| **registry != Registry::default());
         let registry = registry.map(|registry| Piece::Registry(Box::new(registry.clone())));
         let level = Some(self.level()).filter(|level| *level != level::FIRST).map(Piece::Level);
@@ -55,6 +60,7 @@ impl State {
             .chain(notes)
             .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
             .chain(self.jobs.iter().flat_map(scheduler_records))
+            .chain(owned)
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

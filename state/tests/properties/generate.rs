@@ -1,5 +1,7 @@
 //! Random commands over few names, so that they meet.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -41,9 +43,21 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
+/// Of sessions whose ids are log indexes, of clients and of nodes.
+fn session_id() -> impl Strategy<Value = SessionId> {
+    select(vec![
+        SessionId(3),
+        SessionId(4),
+        SessionId::of_client(7),
+        SessionId::of_client(u128::MAX),
+        SessionId::of_node(7),
+        SessionId::of_node(8),
+    ])
+}
+
 fn stamp() -> impl Strategy<Value = Stamp> {
-    (3_u64..5, 0_u64..12, 0_u64..8).prop_map(|(session, sequence, acknowledged)| Stamp {
-        session: SessionId(session),
+    (session_id(), 0_u64..12, 0_u64..8).prop_map(|(session, sequence, acknowledged)| Stamp {
+        session,
         sequence: Sequence(sequence),
         acknowledged_below: Sequence(acknowledged),
     })
@@ -65,7 +79,7 @@ fn plain_command() -> impl Strategy<Value = Command> {
         4 => keys().prop_map(Command::Kv).boxed(),
         12 => runtimes().prop_map(Command::Runtime).boxed(),
         1 => jobs().boxed(),
-        1 => sessions().prop_map(Command::Session).boxed(),
+        2 => sessions().prop_map(Command::Session).boxed(),
         1 => (1_u64..3, "[ab]").prop_map(|(node, client)| announce(node, client)),
         2 => member_change(),
         1 => levels(),
@@ -75,7 +89,7 @@ fn plain_command() -> impl Strategy<Value = Command> {
 
 fn levels() -> impl Strategy<Value = Command> {
     let by = String::new;
-    (0_u32..4, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
+    (0_u32..6, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
         move |(level, heard, which)| {
             let level = FeatureLevel(level);
             Command::Level(match which {
@@ -259,9 +273,20 @@ fn jobs() -> impl Strategy<Value = Command> {
 fn sessions() -> impl Strategy<Value = session::Command> {
     prop_oneof![
         3 => Just(session::Command::Open),
-        1 => (3_u64..6).prop_map(|session| session::Command::Close { session: SessionId(session) }),
+        6 => (session_id(), owner()).prop_map(|(id, owner)| session::Command::OpenFor { id, owner }),
+        1 => session_id().prop_map(|session| session::Command::Close { session }),
+        1 => (0_u64..20_000, 0_u64..20_000).prop_map(|(clients, nodes)| session::Command::ExpireOwned {
+            clients_before_ms: TimeMs(clients),
+            nodes_before_ms: TimeMs(nodes),
+        }),
         1 => (0_u64..20_000).prop_map(|before| session::Command::ExpireIdle { before_ms: TimeMs(before) }),
     ]
+}
+
+fn owner() -> impl Strategy<Value = session::Owner> {
+    let addresses = [None, Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from([10, 0, 0, 2]))];
+    let clients = addresses.map(session::Owner::Client);
+    select(clients.into_iter().chain([session::Owner::Node(NodeId(1))]).collect::<Vec<_>>())
 }
 
 fn create(name: &str, spec: Spec) -> Command {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod level_4;
+mod level_5;
 mod levels;
 mod members;
 mod restored;

@@ -42,7 +42,7 @@ fn every_key_of_every_job_stays_and_its_tasks_barriers_and_sessions_go() {
 fn whoever_worked_in_a_job_before_is_refused() {
     let mut machine = Machine::with_tasks(2);
     machine.apply(Command::Session(session::Command::Open)).expect("there is room");
-    let session = SessionId(machine.index);
+    let session = SessionId(machine.index.into());
     let service = machine.state.job(JobId(1)).expect("it is there").service;
     let believer = Scope { service: Some(service), ..SCOPE };
     let beat = |state: &State, scope| state.heartbeat(scope, TaskId(0), Incarnation(1), state.now_ms());
@@ -92,8 +92,11 @@ fn kept_jobs_go_on_with_their_sessions() {
 
     let mut machine = Machine::with_tasks(1);
     machine.apply(Command::Session(session::Command::Open)).expect("there is room");
-    let stamp =
-        Stamp { session: SessionId(machine.index), sequence: Sequence(1), acknowledged_below: Sequence(1) };
+    let stamp = Stamp {
+        session: SessionId(machine.index.into()),
+        sequence: Sequence(1),
+        acknowledged_below: Sequence(1),
+    };
     let write = || kv::Command::Increment { scope: SCOPE, key: "n".to_owned(), by: 1, caller: None };
     let first = machine.apply_stamped(Some(stamp), Command::Kv(write()));
     assert!(matches!(first, Ok(Answer::Value { .. })), "{first:?}");

@@ -18,7 +18,7 @@ pub(crate) fn rich() -> Machine {
         machine.apply(Command::Kv(command)).expect("the key is new");
     }
     machine.apply(Command::Session(session::Command::Open)).expect("there is room");
-    let session = SessionId(machine.index);
+    let session = SessionId(machine.index.into());
     for sequence in 1..3 {
         let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) };
         let command = kv::Command::Increment { scope: SCOPE, key: "n".to_owned(), by: 1, caller: None };

@@ -71,7 +71,9 @@ impl World {
             "insert" | "cas" | "increment" | "erase" => Command::Kv(self.kv(line)),
             "arrive" | "cancel" | "deadline" => Command::Barrier(self.barrier(line)),
             "create" | "delete" => Command::Job(self.job(line)),
-            "session" | "close" | "idle" => Command::Session(self.session(line)),
+            "session" | "session-for" | "close" | "idle" | "idle-owned" => {
+                Command::Session(self.session(line))
+            }
             "announce" => Command::Member(announce(line)),
             "level" => Command::Level(self.level(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
@@ -114,11 +116,12 @@ impl World {
     fn apply(&mut self, command: Command, line: &Line<'_>) -> String {
         self.index += 1;
         let stamp = line.option("stamp").map(|stamp| {
-            let numbers: Vec<u64> = stamp.split('/').map(|part| line.number(part)).collect();
+            let (session, numbers) = stamp.split_once('/').expect("SESSION/SEQUENCE/ACKNOWLEDGED");
+            let numbers: Vec<u64> = numbers.split('/').map(|part| line.number(part)).collect();
             Stamp {
-                session: SessionId(numbers[0]),
-                sequence: Sequence(numbers[1]),
-                acknowledged_below: Sequence(numbers[2]),
+                session: session_id(line, session),
+                sequence: Sequence(numbers[0]),
+                acknowledged_below: Sequence(numbers[1]),
             }
         });
         let context = ApplyContext { index: LogIndex(self.index), term: Term(1), now_ms: TimeMs(self.now) };
@@ -258,7 +261,20 @@ impl World {
     fn session(&self, line: &Line<'_>) -> session::Command {
         match line.word(0) {
             "session" => session::Command::Open,
-            "close" => session::Command::Close { session: SessionId(line.number(line.word(1))) },
+            "session-for" => session::Command::OpenFor {
+                id: session_id(line, line.word(1)),
+                owner: match line.option("node") {
+                    Some(node) => session::Owner::Node(NodeId(line.number(node))),
+                    None => session::Owner::Client(
+                        line.option("from").map(|from| from.parse().expect("an address")),
+                    ),
+                },
+            },
+            "close" => session::Command::Close { session: session_id(line, line.word(1)) },
+            "idle-owned" => session::Command::ExpireOwned {
+                clients_before_ms: TimeMs(line.number(line.word(1))),
+                nodes_before_ms: TimeMs(line.number(line.word(2))),
+            },
             _ => session::Command::ExpireIdle { before_ms: TimeMs(line.number(line.word(1))) },
         }
     }
@@ -369,4 +385,12 @@ fn barriers(reports: Result<Vec<barrier::Report>, tripod_state::Fault>) -> Strin
 
 fn keys(entries: Result<Vec<tripod_state::state::Entry>, tripod_state::Fault>) -> String {
     show::plain(&entries.map(|entries| entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()))
+}
+
+/// `n7` is a node's own, `7` a client's, or one of an earlier level.
+fn session_id(line: &Line<'_>, text: &str) -> SessionId {
+    match text.strip_prefix('n') {
+        Some(bits) => SessionId::of_node(line.number(bits)),
+        None => SessionId::of_client(line.number(text)),
+    }
 }

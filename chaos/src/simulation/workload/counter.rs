@@ -51,7 +51,7 @@ fn key(counter: u32) -> Key {
 async fn open(client: &mut Client) -> SessionId {
     loop {
         let mut sessions = SessionsClient::new(client.channel());
-        let opened = client.ask(async move { sessions.open(OpenSessionRequest {}).await }).await;
+        let opened = client.ask(async move { sessions.open(OpenSessionRequest { wide: false }).await }).await;
         match opened {
             Answer::Yes(opened) => return SessionId(opened.session),
             _ => client.pause(200).await,

@@ -49,6 +49,11 @@ fn check(name: &str, samples: &[commands::Sample]) {
 }
 
 #[test]
+fn a_journal_of_level_5_is_read_and_written() {
+    check("level5/journal.segment", &commands::level_5());
+}
+
+#[test]
 fn a_journal_of_level_3_is_read_and_written() {
     check("level3/journal.segment", &schedulers::commands());
 }

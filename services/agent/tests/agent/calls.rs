@@ -263,7 +263,7 @@ async fn services_that_are_not_of_clients_are_refused() {
     let node = Node::start(&cluster, 1);
     let served = Served::of(&[&node]);
     let mut sessions = tripod_proto::tripod::v1::sessions_client::SessionsClient::new(served.channel().await);
-    let request = tripod_proto::tripod::v1::OpenSessionRequest {};
+    let request = tripod_proto::tripod::v1::OpenSessionRequest { wide: true };
     let refused = soon(sessions.open(request)).await.expect_err("refused");
     assert_eq!(refused.code(), Code::Unimplemented);
     assert!(refused.message().contains("/tripod.v1.Sessions/Open"), "{}", refused.message());

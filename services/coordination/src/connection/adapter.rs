@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
+use tripod_gateway::CallerAddress;
 
 use super::line::Line;
 use super::mender::Mender;
@@ -37,10 +38,10 @@ struct Filter {
 }
 
 impl<S> Mended<S> {
-    /// Adapts a connection from which nothing has been read yet, and which ends when `stopping` says so.
-    pub fn new(inner: S, stopping: Stopping) -> Self {
+    /// Adapts a connection from `address` from which nothing has been read yet, and which ends when `stopping` says so.
+    pub fn new(inner: S, address: CallerAddress, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        let parting = Parting::new(stopping);
+        let parting = Parting::new(Line::from(address), stopping);
         let outgoing = Outgoing::new(parting.line().clone());
         Self { inner, outgoing, parting, filter: Some(Box::new(filter)) }
     }

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::Stream;
-use tripod_gateway::Contact;
+use tripod_gateway::{CallerAddress, Contact};
 
 use super::adapter::Mended;
 use crate::stop::Stopping;
@@ -90,6 +90,18 @@ pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
     Line(DuplexStream),
+}
+
+impl Socket {
+    /// Where its connection comes from. What has ended before it could be asked comes from nowhere else than here.
+    fn address(&self) -> CallerAddress {
+        match self {
+            Self::Tcp(stream) => {
+                stream.peer_addr().map_or(CallerAddress::default(), |peer| CallerAddress::at(peer.ip()))
+            }
+            Self::Unix(_) | Self::Line(_) => CallerAddress::default(),
+        }
+    }
 }
 
 impl AsyncRead for Socket {
@@ -189,7 +201,8 @@ impl MendedIncoming {
     }
 
     fn adapt(&self, socket: Socket) -> Mended<Socket> {
-        Mended::new(socket, self.stopping.clone())
+        let address = socket.address();
+        Mended::new(socket, address, self.stopping.clone())
     }
 
     /// Lets a connection wait, unless there is no room for it, which closes it.

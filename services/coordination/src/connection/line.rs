@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use parking_lot::Mutex;
+use tripod_gateway::CallerAddress;
 
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
 #[derive(Debug, Clone, Default)]
 pub struct Line {
     shared: Arc<Shared>,
+    address: CallerAddress,
 }
 
 #[derive(Debug, Default)]
@@ -34,6 +36,16 @@ pub(crate) struct Handing {
 }
 
 impl Line {
+    /// That of a connection from there.
+    pub(crate) fn from(address: CallerAddress) -> Self {
+        Self { address, shared: Arc::default() }
+    }
+
+    /// Where its calls come from.
+    pub(crate) fn address(&self) -> CallerAddress {
+        self.address
+    }
+
     /// Counts a call.
     pub(crate) fn enter(&self) -> Unfinished {
         self.shared.unfinished.fetch_add(1, Ordering::SeqCst);

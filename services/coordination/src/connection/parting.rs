@@ -35,14 +35,8 @@ pub(super) struct Parting {
 }
 
 impl Parting {
-    pub(super) fn new(stopping: Stopping) -> Self {
-        Self {
-            phases: stopping.phases(),
-            phase: Phase::Serving,
-            line: Line::default(),
-            farewell: None,
-            is_shut: false,
-        }
+    pub(super) fn new(line: Line, stopping: Stopping) -> Self {
+        Self { phases: stopping.phases(), phase: Phase::Serving, line, farewell: None, is_shut: false }
     }
 
     pub(super) fn line(&self) -> &Line {

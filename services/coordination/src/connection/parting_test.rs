@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::DuplexStream;
 use tonic::transport::server::Connected;
+use tripod_gateway::CallerAddress;
 
 use super::*;
 use crate::connection::adapter::Mended;
@@ -25,7 +26,7 @@ impl Ends {
     fn new() -> Self {
         let (stop, stopping) = Stop::new();
         let (inner, client) = tokio::io::duplex(PIPE_BYTES);
-        Self { stop, ours: Mended::new(inner, stopping), client }
+        Self { stop, ours: Mended::new(inner, CallerAddress::default(), stopping), client }
     }
 
     /// What h2 does when it has something to write, in this order.

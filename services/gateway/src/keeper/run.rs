@@ -10,6 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tripod_raft::Leadership;
 use tripod_state::ids::{Incarnation, JobId, TaskId, Term, TimeMs};
 use tripod_state::job::Poll;
+use tripod_state::level::Rule;
 use tripod_state::task::Phase;
 use tripod_state::{Command, Envelope, Scope, State, barrier, session, task};
 
@@ -23,9 +24,13 @@ use crate::clock::millis;
 const TICK: Duration = Duration::from_millis(50);
 /// A proposal without an answer by then is made again while its reason holds.
 const PROPOSAL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often idle sessions are looked for, and how long a session may be idle.
-const SESSIONS_EVERY: Duration = Duration::from_secs(600);
+/// How often idle sessions are looked for.
+const SESSIONS_EVERY: Duration = Duration::from_secs(60);
+/// How long a node's session may be idle, and below feature level 5 a client's.
 const SESSION_IDLE_MS: u64 = 24 * 3600 * 1000;
+/// How long a client's session may be idle: longer than any call is tried, and no longer than it takes to notice that a
+/// client has gone.
+const CLIENT_SESSION_IDLE_MS: u64 = 15 * 60 * 1000;
 
 /// Runs until the backend is gone.
 pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Leadership>) {
@@ -179,8 +184,15 @@ impl Keeper {
     }
 
     fn expire_sessions(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
-        let before_ms = TimeMs((self.clock)().0.saturating_sub(SESSION_IDLE_MS));
-        let command = Command::Session(session::Command::ExpireIdle { before_ms });
+        let idle_for = |idle_ms| TimeMs((self.clock)().0.saturating_sub(idle_ms));
+        let nodes_before_ms = idle_for(SESSION_IDLE_MS);
+        let command = if look(backend.as_ref(), |state| Rule::OwnedSessions.holds_at(state.level())) {
+            let clients_before_ms = idle_for(CLIENT_SESSION_IDLE_MS);
+            session::Command::ExpireOwned { clients_before_ms, nodes_before_ms }
+        } else {
+            session::Command::ExpireIdle { before_ms: nodes_before_ms }
+        };
+        let command = Command::Session(command);
         // The next round is soon enough.
         self.propose(backend, reign, command, |_, _| {});
     }

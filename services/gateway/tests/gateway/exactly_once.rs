@@ -232,7 +232,7 @@ async fn closing_an_unknown_session_leaves_ours_alone() {
         Mishap::Success
     });
 
-    let close = Command::Session(session::Command::Close { session: SessionId(u64::MAX) });
+    let close = Command::Session(session::Command::Close { session: SessionId(u128::MAX) });
     let reply = gateway.submit(close).await.unwrap();
     assert!(matches!(reply, Ok(Answer::Done) | Err(Fault::SessionExpired)), "{reply:?}");
     gateway.submit(job.increment_command("n")).await.unwrap().unwrap();

@@ -6,10 +6,10 @@ use crate::common::{HEARTBEAT_MS, Job, alive, job, job_of, life, passed, spec};
 use crate::follower::Follower;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, advance, sleep, timeout};
-use tripod_gateway::{Gateway, MemoryBackend, Mishap, Options, Outage};
+use tripod_gateway::{Backend as _, Gateway, MemoryBackend, Mishap, Options, Outage};
 use tripod_state::ids::{DurationMs, Incarnation, TaskId};
 use tripod_state::task::Phase;
-use tripod_state::{BarrierFault, Command, Envelope, Fault, job, session, task};
+use tripod_state::{BarrierFault, Command, Envelope, Fault, job, level, session, task};
 
 const TIMEOUT: Duration = Duration::from_millis(HEARTBEAT_MS);
 /// Two ticks of the timers.
@@ -348,15 +348,34 @@ async fn idle_sessions_are_proposed_for_expiry_after_a_day() {
     let (_gateway, memory) = Gateway::in_memory();
     let mut proposals = proposals(&memory);
 
-    sleep(Duration::from_secs(600) + TICKS).await;
+    sleep(Duration::from_secs(60) + TICKS).await;
 
     let Command::Session(session::Command::ExpireIdle { before_ms }) =
-        proposals.try_recv().expect("ten minutes have passed").command
+        proposals.try_recv().expect("a minute has passed").command
     else {
         panic!("another command");
     };
     let idle_ms = memory.state().now_ms().0 - before_ms.0;
     assert!((DAY_MS..DAY_MS + 100).contains(&idle_ms), "{idle_ms}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f8_idle_sessions_of_clients_are_proposed_for_expiry_after_a_quarter_of_an_hour() {
+    let (_gateway, memory) = Gateway::in_memory();
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+    memory.propose(Envelope { stamp: None, command: Command::Level(raise) }).await.unwrap().reply.unwrap();
+    let mut proposals = proposals(&memory);
+
+    sleep(Duration::from_secs(60) + TICKS).await;
+
+    let Command::Session(session::Command::ExpireOwned { clients_before_ms, nodes_before_ms }) =
+        proposals.try_recv().expect("a minute has passed").command
+    else {
+        panic!("another command");
+    };
+    let now = memory.state().now_ms().0;
+    assert!((900_000..900_100).contains(&(now - clients_before_ms.0)), "{clients_before_ms}");
+    assert!((86_400_000..86_400_100).contains(&(now - nodes_before_ms.0)), "{nodes_before_ms}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,5 +7,6 @@ mod exactly_once;
 mod follower;
 mod full_disk;
 mod heartbeats;
+mod owned_sessions;
 mod suspicion;
 mod waiting;

@@ -1,15 +1,15 @@
 //! `tripod.v1.Sessions`.
 
 use tonic::{Request, Response, Status};
-use tripod_gateway::Gateway;
+use tripod_gateway::{Gateway, IdWidth};
 use tripod_proto::tripod::v1::sessions_server::Sessions;
 use tripod_proto::tripod::v1::{
     CloseSessionRequest, CloseSessionResponse, OpenSessionRequest, OpenSessionResponse,
 };
-use tripod_state::ids::SessionId;
+use tripod_proto::wide;
 use tripod_state::{Answer, Command, session};
 
-use crate::status;
+use crate::{decode, status};
 
 pub(super) struct Service {
     gateway: Gateway,
@@ -19,17 +19,21 @@ impl Service {
     pub(super) fn new(gateway: Gateway) -> Self {
         Self { gateway }
     }
-
-    async fn submit(&self, command: session::Command) -> Result<Answer, Status> {
-        status::answer(self.gateway.submit(Command::Session(command)).await)
-    }
 }
 
 #[tonic::async_trait]
 impl Sessions for Service {
-    async fn open(&self, _: Request<OpenSessionRequest>) -> Result<Response<OpenSessionResponse>, Status> {
-        match self.submit(session::Command::Open).await? {
-            Answer::Session(session) => Ok(Response::new(OpenSessionResponse { session: session.0 })),
+    async fn open(
+        &self,
+        request: Request<OpenSessionRequest>,
+    ) -> Result<Response<OpenSessionResponse>, Status> {
+        let from = request.extensions().get().copied().unwrap_or_default();
+        let width = if request.get_ref().wide { IdWidth::Wide } else { IdWidth::Narrow };
+        match status::answer(self.gateway.open_session(from, width).await)? {
+            Answer::Session(id) => {
+                let (session, session_high) = wide::split(id.0);
+                Ok(Response::new(OpenSessionResponse { session, session_high }))
+            }
             other => Err(status::unexpected(&other)),
         }
     }
@@ -38,8 +42,10 @@ impl Sessions for Service {
         &self,
         request: Request<CloseSessionRequest>,
     ) -> Result<Response<CloseSessionResponse>, Status> {
-        let session = SessionId(request.into_inner().session);
-        self.submit(session::Command::Close { session }).await?;
+        let CloseSessionRequest { session, session_high } = request.into_inner();
+        let session = decode::session(session, session_high);
+        let command = Command::Session(session::Command::Close { session });
+        status::answer(self.gateway.submit(command).await)?;
         Ok(Response::new(CloseSessionResponse {}))
     }
 }

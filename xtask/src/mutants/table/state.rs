@@ -12,12 +12,12 @@ pub(super) const ROWS: &[Mutant] = &[
         file: "state/src/apply.rs",
         original: &[
             "let reply = self.execute(&context, envelope.command, &mut effects);",
-            "self.sessions.remember(stamp, &reply);",
+            "self.sessions.remember(stamp, mark, &reply);",
         ],
         replacement: &[
             "let reply = self.execute(&context, envelope.command, &mut effects);",
             "if reply.is_ok() {",
-            "self.sessions.remember(stamp, &reply);",
+            "self.sessions.remember(stamp, mark, &reply);",
             "}",
         ],
         tests: STATE,

@@ -83,7 +83,8 @@ impl Sessions for Native {
         &self,
         _: Request<pb::OpenSessionRequest>,
     ) -> Result<Response<pb::OpenSessionResponse>, Status> {
-        Ok(Response::new(pb::OpenSessionResponse { session: self.0.cluster.open_session() }))
+        let session = self.0.cluster.open_session();
+        Ok(Response::new(pb::OpenSessionResponse { session, session_high: 0 }))
     }
 
     async fn close(
