@@ -37,7 +37,7 @@ pub enum Command {
     /// randomness. Answers [`crate::Answer::Session`], or [`crate::Fault::SessionExpired`] if the id is taken. Needs
     /// feature level 5.
     OpenFor { id: SessionId, owner: Owner },
-    /// Proposed by the leader: closes sessions of clients, and those of nodes, that were last used before these log
-    /// times. Needs feature level 5.
+    /// Proposed by the leader: closes sessions of clients, and those of nodes and of calls that wait, that were last used
+    /// before these log times. Needs feature level 5.
     ExpireOwned { clients_before_ms: TimeMs, nodes_before_ms: TimeMs },
 }

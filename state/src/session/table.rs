@@ -135,8 +135,9 @@ impl Table {
             }
             Command::ExpireOwned { clients_before_ms, nodes_before_ms } => {
                 self.expire(|session, owned| {
-                    let of_node = owned.is_some_and(|owned| matches!(owned.owner, Owner::Node(_)));
-                    session.last_used < if of_node { *nodes_before_ms } else { *clients_before_ms }
+                    // A call that waits, for a barrier say, may be sent again after hours: its node may die as late as that.
+                    let stays = owned.is_some_and(|owned| !owned.is_client() || session.waits());
+                    session.last_used < if stays { *nodes_before_ms } else { *clients_before_ms }
                 });
                 Ok(Answer::Done)
             }
@@ -257,6 +258,13 @@ fn mark_of(command: &AnyCommand) -> u64 {
         command => canonical::feed(command, &mut hasher),
     }
     hasher.finish()
+}
+
+impl Session {
+    /// Whether a call of it was answered that it waits, and nobody has said since that it is over.
+    fn waits(&self) -> bool {
+        self.replies.values().any(|reply| matches!(reply, Ok(Answer::Waiting(_))))
+    }
 }
 
 impl<R: Clone> Session<R> {
