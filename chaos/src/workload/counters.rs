@@ -83,8 +83,10 @@ impl Client {
         let pending = self.setting.invoke(self.id, call).by_node(self.wire.node());
         let deadline = Instant::now() + PATIENCE;
         let mut maybe = None;
+        // A stamp is one command's: a call goes on in the dialect that it began in, as an agent's does.
+        let dialect = Dialect::draw(&mut self.random);
         let outcome = loop {
-            match self.increment(&counter, by, Some(stamp)).await {
+            match self.increment(dialect, &counter, by, Some(stamp)).await {
                 Attempt::NotExecuted(why) if why.contains("session") => {
                     self.session = None;
                     break maybe.map_or(Outcome::Fail(why), Outcome::Unknown);
@@ -107,10 +109,12 @@ impl Client {
         let by = self.random.random_range(1..=INCREMENT_MAX);
         let call = Call::Increment { counter: counter.clone(), by, stamp: None };
         let pending = self.setting.invoke(self.id, call).by_node(self.wire.node());
-        let outcome = match self.increment(&counter, by, None).await {
+        let dialect = Dialect::draw(&mut self.random);
+        let outcome = match self.increment(dialect, &counter, by, None).await {
             Attempt::Unknown(why) if self.random.random_range(0..100) < AGAIN_PERCENT => {
                 pending.again();
-                self.increment(&counter, by, None).await;
+                let dialect = Dialect::draw(&mut self.random);
+                self.increment(dialect, &counter, by, None).await;
                 Outcome::Unknown(why)
             }
             attempt => attempt.outcome(number, |_| None),
@@ -126,10 +130,16 @@ impl Client {
         self.setting.complete(pending, outcome);
     }
 
-    /// One attempt in either dialect. Tells the new value.
-    async fn increment(&mut self, counter: &Key, by: i64, stamp: Option<Stamp>) -> Attempt<Option<Bytes>> {
+    /// One attempt. Tells the new value.
+    async fn increment(
+        &mut self,
+        dialect: Dialect,
+        counter: &Key,
+        by: i64,
+        stamp: Option<Stamp>,
+    ) -> Attempt<Option<Bytes>> {
         let key = counter.to_string();
-        match Dialect::draw(&mut self.random) {
+        match dialect {
             Dialect::N => {
                 let incarnations = Some(life(&self.setting));
                 let request =
