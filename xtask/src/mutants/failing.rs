@@ -4,7 +4,9 @@
 pub(super) fn of_nextest(told: &str) -> Vec<String> {
     distinct(told.lines().filter_map(|line| {
         let (label, rest) = line.trim_start().split_once(" [")?;
-        let failed = label.contains("FAIL") || label.starts_with("SIG");
+        // These two are the runner's own: it ends what still runs when the first test has failed.
+        let was_ended = matches!(label, "SIGTERM" | "SIGKILL");
+        let failed = label.contains("FAIL") || label.starts_with("SIG") && !was_ended;
         if !failed && !matches!(label, "ABORT" | "TIMEOUT") {
             return None;
         }
@@ -49,6 +51,7 @@ mod tests {
         SLOW [> 60.000s] (───) tripod-state::ray_model the_original
         FAIL [   0.005s] (1/9) tripod-state::rules members::ids
     SIGABRT [   1.105s] (2/9) tripod-raft journal::tests::crash
+    SIGTERM [   0.300s] (4/9) tripod-state::rules ended_with_the_first_failure
      TIMEOUT [ 300.009s] tripod-gateway::gateway waiting::wakes
         PASS [   0.005s] (3/9) tripod-state::rules members::others
      Summary [   1.2s] 3 tests run
