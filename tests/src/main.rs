@@ -143,8 +143,14 @@ mod tests {
 
     #[test]
     fn the_exit_status_tells_what_failed_and_what_was_missing() {
-        let record =
-            |outcome| Record { name: "test".to_owned(), outcome, seconds: 1.0, attempts: 1, log: None };
+        let record = |outcome| Record {
+            name: "test".to_owned(),
+            outcome,
+            seconds: 1.0,
+            attempts: 1,
+            log: None,
+            error: None,
+        };
         let [passed, flaky, failed] = [Outcome::Passed, Outcome::Flaky, Outcome::Failed].map(record);
         let missing = [Missing { version: "2.12.0".to_owned(), why: "no Python".to_owned() }];
         assert_eq!(status(&[passed.clone(), flaky.clone()], &[]), 0);

@@ -30,6 +30,8 @@ pub(crate) struct Record {
     pub(crate) attempts: usize,
     /// What the last failed attempt wrote, kept.
     pub(crate) log: Option<PathBuf>,
+    /// Why the last failed attempt failed.
+    pub(crate) error: Option<String>,
 }
 
 /// The file, if somebody wants one.
@@ -81,6 +83,7 @@ impl Report {
             "seconds": (record.seconds * 10.0).round() / 10.0,
             "attempts": record.attempts,
             "log": record.log,
+            "error": record.error,
         }))
     }
 
@@ -115,9 +118,10 @@ mod tests {
             seconds: 31.4159,
             attempts: 2,
             log: Some("a/b".into()),
+            error: Some("no".to_owned()),
         };
         report.note(&record).unwrap();
-        let passed = Record { outcome: Outcome::Passed, attempts: 1, log: None, ..record };
+        let passed = Record { outcome: Outcome::Passed, attempts: 1, log: None, error: None, ..record };
         report.note(&passed).unwrap();
         report.miss(&Missing { version: "2.12.0".to_owned(), why: "no Python".to_owned() }).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
@@ -127,8 +131,12 @@ mod tests {
         assert_eq!(
             lines,
             [
-                json!({ "name": name, "outcome": "flaky", "seconds": 31.4, "attempts": 2, "log": "a/b" }),
-                json!({ "name": name, "outcome": "passed", "seconds": 31.4, "attempts": 1, "log": null }),
+                json!({
+                    "name": name, "outcome": "flaky", "seconds": 31.4, "attempts": 2, "log": "a/b", "error": "no",
+                }),
+                json!({
+                    "name": name, "outcome": "passed", "seconds": 31.4, "attempts": 1, "log": null, "error": null,
+                }),
                 json!({ "name": "2.12.0", "outcome": "missing", "why": "no Python" }),
             ]
         );

@@ -128,7 +128,8 @@ impl Runner {
 
     fn first_attempt<T: Trial>(&self, trial: T, attempt: Attempt) -> Option<Failed<T>> {
         let (name, seconds) = (trial.name(), attempt.seconds);
-        let mut record = Record { name, outcome: Outcome::Passed, seconds, attempts: 1, log: None };
+        let mut record =
+            Record { name, outcome: Outcome::Passed, seconds, attempts: 1, log: None, error: None };
         match attempt.outcome {
             Ok(remark) => {
                 self.say(&record, &remark);
@@ -138,6 +139,7 @@ impl Runner {
             Err(error) => {
                 record.outcome = Outcome::Failed;
                 record.log = trial.keep();
+                record.error = Some(format!("{error:#}"));
                 self.progress
                     .say(&format!("failed  {} ({seconds:.1} s), first attempt\n{error:#}", record.name));
                 Some(Failed { trial, record })
@@ -160,6 +162,7 @@ impl Runner {
             }
             Err(error) => {
                 record.log = trial.keep().or(record.log.take());
+                record.error = Some(format!("{error:#}"));
                 self.say(record, &format!("attempt {}\n{error:#}", record.attempts));
             }
         }

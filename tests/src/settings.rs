@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Directory for outcomes and logs, kept. What failed stays there until somebody removes it.
     #[arg(long, value_name = "DIR")]
     results: PathBuf,
-    /// File for a line of JSON about each test: name, outcome (passed, flaky, failed), seconds, attempts, log.
+    /// File for a line of JSON about each test: name, outcome (passed, flaky, failed), seconds, attempts, log, error.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// How many tests that have a cluster of their own run at the same time [default: as many as processors, at most 4].

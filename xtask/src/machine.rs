@@ -8,8 +8,8 @@ use crate::cargo::target_dir;
 use crate::rust_tests;
 use crate::stage::Missing;
 
-/// What builds, environments of clients and kept logs take.
-const DISK_GIB: u64 = 20;
+/// What builds (6.5 GiB), environments of clients (5 GiB) and clusters of tests take together.
+const DISK_GIB: u64 = 14;
 
 /// Says what it is.
 ///
@@ -21,10 +21,11 @@ pub(crate) fn check() -> Result<()> {
     let free = free_gib(&built);
     let shown = free.map_or_else(|| "an unknown size".to_owned(), |gib| format!("{gib} GiB"));
     eprintln!("  {cores} cores, {shown} free for {}", built.display());
-    let mut lacks = Vec::new();
     if free.is_some_and(|gib| gib < DISK_GIB) && !built.join("tests/report.txt").exists() {
-        lacks.push(format!("{shown} are free for {}, and {DISK_GIB} GiB are used", built.display()));
+        // Whatever does not find room fails and says so; what does is as complete as elsewhere.
+        eprintln!("  warning: a run from a fresh clone takes {DISK_GIB} GiB, and may not find room");
     }
+    let mut lacks = Vec::new();
     if !rust_tests::has_nextest() {
         lacks.push("cargo-nextest is not installed: cargo install --locked cargo-nextest".to_owned());
     }

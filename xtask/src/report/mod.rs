@@ -24,6 +24,8 @@ pub(crate) use tried::{Ending, Tried, of_clients, of_nextest};
 const BUILDS: [&str; 3] = ["clippy", "doc", "build"];
 /// How many of the slowest tests are told.
 const SLOWEST: usize = 50;
+/// Lines of a flaky test's log that are printed: often they are all that is kept of the machine that it ran on.
+const FLAKY_LINES: usize = 40;
 /// More flaky tests in a run than this are no accident.
 pub(crate) const FLAKY_MAX: usize = 3;
 
@@ -45,7 +47,10 @@ impl Report<'_> {
         let flaky = self.keep_flaky(folder)?;
         let mut text = self.stages_and_tests();
         for (test, log) in &flaky {
-            let _ = writeln!(text, "flaky: {} (log: {})", test.name, log.display());
+            let _ = writeln!(text, "flaky: {} (log: {}), which ends with", test.name, log.display());
+            for line in end_of(test.log.as_deref().unwrap_or_default()) {
+                let _ = writeln!(text, "    {line}");
+            }
         }
         let file = folder.join("report.txt");
         fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
@@ -113,6 +118,11 @@ impl Report<'_> {
     }
 }
 
+/// The last lines of a log.
+fn end_of(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().skip(log.lines().count().saturating_sub(FLAKY_LINES))
+}
+
 /// The commit that is checked out, in brief; empty where there is none.
 pub(crate) fn commit() -> String {
     said("git", &["rev-parse", "--short=8", "HEAD"])
@@ -170,5 +180,15 @@ mod tests {
         assert_eq!(list.lines().count(), 2 * FLAKY_MAX + 1, "{list}");
         let log = list.lines().next().unwrap().rsplit(' ').next().unwrap();
         assert_eq!(fs::read_to_string(log).unwrap(), "broke here");
+        let told = fs::read_to_string(folder.path().join("report.txt")).unwrap();
+        assert!(told.contains("    broke here\n"), "{told}");
+    }
+
+    #[test]
+    fn a_long_log_is_told_from_its_end() {
+        let log: String = (0..FLAKY_LINES + 5).map(|line| format!("line {line}\n")).collect();
+        let told: Vec<&str> = end_of(&log).collect();
+        assert_eq!((told.len(), told[0]), (FLAKY_LINES, "line 5"));
+        assert_eq!(end_of("one").collect::<Vec<_>>(), ["one"]);
     }
 }

@@ -83,7 +83,9 @@ fn case_of_clients(line: &str) -> Result<Option<Tried>> {
         name: format!("clients {}", value["name"].as_str().context("a case without a name")?),
         ending,
         seconds: value["seconds"].as_f64().unwrap_or_default(),
-        log: value["log"].as_str().map(|log| format!("kept in {log}")),
+        log: value["log"]
+            .as_str()
+            .map(|log| format!("{}\nkept in {log}", value["error"].as_str().unwrap_or("without a reason"))),
     }))
 }
 
@@ -132,13 +134,13 @@ mod tests {
     #[test]
     fn the_drivers_words_are_understood() {
         let case = case_of_clients(
-            r#"{"name":"program 0.12.0.1","outcome":"flaky","seconds":31.5,"attempts":2,"log":"a/b"}"#,
+            r#"{"name":"program 0.12.0.1","outcome":"flaky","seconds":31.5,"attempts":2,"log":"a/b","error":"no"}"#,
         );
         let wanted = Tried {
             name: "clients program 0.12.0.1".to_owned(),
             ending: Ending::Flaky,
             seconds: 31.5,
-            log: Some("kept in a/b".to_owned()),
+            log: Some("no\nkept in a/b".to_owned()),
         };
         assert_eq!(case.unwrap(), Some(wanted));
         assert_eq!(case_of_clients(r#"{"outcome":"missing","why":"no Python"}"#).unwrap(), None);
