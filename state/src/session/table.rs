@@ -135,9 +135,13 @@ impl Table {
             }
             Command::ExpireOwned { clients_before_ms, nodes_before_ms } => {
                 self.expire(|session, owned| {
+                    if owned.is_some_and(|owned| !owned.is_client()) {
+                        return session.last_used < *nodes_before_ms;
+                    }
                     // A call that waits, for a barrier say, may be sent again after hours: its node may die as late as that.
-                    let stays = owned.is_some_and(|owned| !owned.is_client() || session.waits());
-                    session.last_used < if stays { *nodes_before_ms } else { *clients_before_ms }
+                    // Looked for only in those that rest: a session remembers many replies.
+                    let may_stay = owned.is_some() && session.last_used >= *nodes_before_ms;
+                    session.last_used < *clients_before_ms && !(may_stay && session.waits())
                 });
                 Ok(Answer::Done)
             }
