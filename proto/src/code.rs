@@ -98,6 +98,7 @@ catalogue! {
     PeerNonsense = 3116, "peer-nonsense", "a peer said what no node can mean";
     VoteAbsurd = 3117, "vote-absurd", "a node's vote is of a term that no election can have reached";
     ApplyPanicked = 3118, "apply-panicked", "a committed command cannot be applied by this build";
+    FilesExhausted = 3119, "files-exhausted", "a node has no open file to spare";
     DiskFull = 3201, "disk-full", "a disk is nearly full, and nothing that grows is accepted";
     LeaderStalled = 3202, "leader-stalled", "the leader's disk did not answer, and it gave up leading";
     LeaderUnheard = 3203, "leader-unheard", "no quorum answered the leader, and it gave up leading";

@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::spare_file;
+
 /// One directory of files. A change of names is durable after the next [`Files::sync_dir`].
 pub(crate) trait Files: Send + Sync {
     /// Creates an empty file, in place of one of this name.
@@ -59,7 +61,7 @@ impl RealFiles {
         if !directory.is_dir() {
             fs::create_dir(directory)?;
             let parent = directory.parent().expect("the journal lies in the data directory");
-            fs::File::open(parent)?.sync_all()?;
+            spare_file::wait_for(parent, || fs::File::open(parent))?.sync_all()?;
         }
         Ok(Self { directory: directory.to_owned(), place: directory.display().to_string() })
     }
@@ -71,17 +73,16 @@ impl RealFiles {
 
 impl Files for RealFiles {
     fn create(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(self.path(name))?;
+        let path = self.path(name);
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        let file = spare_file::wait_for(&path, || options.open(&path))?;
         Ok(Arc::new(RealBlob { file }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
-        let file = fs::OpenOptions::new().read(true).write(true).open(self.path(name))?;
+        let path = self.path(name);
+        let file = spare_file::wait_for(&path, || fs::OpenOptions::new().read(true).write(true).open(&path))?;
         Ok(Arc::new(RealBlob { file }))
     }
 
@@ -94,12 +95,12 @@ impl Files for RealFiles {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        fs::File::open(&self.directory)?.sync_all()
+        spare_file::wait_for(&self.directory, || fs::File::open(&self.directory))?.sync_all()
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for file in fs::read_dir(&self.directory)? {
+        for file in spare_file::wait_for(&self.directory, || fs::read_dir(&self.directory))? {
             // A name that is not text is none of ours.
             names.extend(file?.file_name().into_string());
         }

@@ -35,6 +35,7 @@ mod replay;
 mod scan;
 mod simulated;
 mod space;
+mod spare_file;
 mod staging;
 mod state;
 
