@@ -79,6 +79,7 @@ catalogue! {
     CallUnknown = 2203, "call-unknown", "the node does not know this call";
     LeaderUnaddressed = 2204, "leader-unaddressed", "the leader's address is not known";
     LeaderStayed = 2205, "leader-stayed", "leadership was not handed over";
+    ConnectionsFull = 2206, "connections-full", "a node has as many connections as it may have";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";

@@ -53,6 +53,7 @@ pub mod backup;
 mod chance;
 mod codec;
 mod config;
+mod connections;
 mod divergence;
 pub mod doctor;
 mod failure;
@@ -95,6 +96,7 @@ mod types;
 mod world;
 
 pub use chance::{Chance, SeededChance};
+pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
 pub use divergence::Comparisons;
 pub use handle::{
     Applied, AskHandler, DiskStatus, EffectsHook, GivenUp, Handle, Hooks, Leadership, MemberStatus,

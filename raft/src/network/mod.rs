@@ -3,10 +3,11 @@
 //! [`channels`] holds the connections, one per peer and class, so that a large append or a snapshot
 //! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
 //! calls that were meant for somebody else. [`sanity`] refuses what no peer can mean. [`client`] sends, no further ahead than [`window`] allows,
-//! [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
+//! [`arrivals`] bounds the connections that come, [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
 //! the leader. [`line`](mod@line) is what holds back a leader that cannot lead, [`heard`] tells whose
 //! appends come in.
 
+mod arrivals;
 pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod client;

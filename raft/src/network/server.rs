@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
@@ -19,6 +18,7 @@ use tripod_proto::tripod::peer::v1::{
     SnapshotOffer,
 };
 
+use super::arrivals::arrivals;
 use super::auth::Guard;
 use super::heard::Heard;
 use super::leader_service::LeaderService;
@@ -81,8 +81,7 @@ pub(crate) fn serve(
     tokio::spawn(async move {
         let served = match door {
             Door::Tcp(listener) => {
-                let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-                router.serve_with_incoming_shutdown(incoming, stopping(stop)).await
+                router.serve_with_incoming_shutdown(arrivals(listener), stopping(stop)).await
             }
             Door::Brought(listener) => {
                 router.serve_with_incoming_shutdown(world::incoming(listener), stopping(stop)).await

@@ -25,6 +25,8 @@
 //! | `outgoing` | what h2 has written, gathered to whole answers |
 //! | `boundary` | where the frames of what we write end |
 //! | `line` | the calls of a connection that may not be cut, and those being answered |
+//! | `doorway` | what new connections of a port depend on |
+//! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
 //! | `adapter` | the adapter around a socket |
 //! | `incoming` | listeners that yield adapted connections |
@@ -32,14 +34,17 @@
 mod adapter;
 mod block;
 mod boundary;
+mod doorway;
 mod frame;
 mod incoming;
 mod line;
 mod mender;
+mod opening;
 mod outgoing;
 mod parting;
 
 pub use adapter::Mended;
+pub use doorway::Doorway;
 pub use incoming::{Listener, MendedIncoming, Socket};
 pub use line::Line;
 pub(crate) use line::{Handing, Unfinished};

@@ -80,6 +80,6 @@ pub use deadline::given as given_time;
 pub use followed::Followed;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
-pub use server::{routes, serve, serve_in_contact, server};
+pub use server::{routes, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
 pub use under_way::{Answer, Cut, UnderWay};

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::{Contact, Gateway, JobBinding};
+use tripod_gateway::{Gateway, JobBinding};
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
 use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
 use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
@@ -17,7 +17,7 @@ use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
 
-use crate::connection::{Listener, MendedIncoming};
+use crate::connection::{Doorway, Listener, MendedIncoming};
 use crate::dialect::Dialect;
 use crate::followed::Followed;
 use crate::front::Front;
@@ -93,28 +93,31 @@ pub async fn serve(
     routes: Routes,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    serve_in_contact(listener, routes, Contact::never_lost(), shutdown).await
+    serve_through(listener, routes, Doorway::open(), shutdown).await
 }
 
-/// [`serve`], and whenever `contact` is lost, connections end as if the port stopped, except that polls are given
+/// [`serve`], and whenever contact is lost, connections end as if the port stopped, except that polls are given
 /// back with the other calls that wait. The port stays open, but new connections wait a moment in that
-/// time: clients who know other nodes go to those, and others come back.
+/// time: clients who know other nodes go to those, and others come back. Connections are counted among those of the
+/// process, and closed at once if there is no place for them.
 ///
 /// # Errors
 /// The transport's, which end the serving of this listener.
-pub async fn serve_in_contact(
+pub async fn serve_through(
     listener: impl Into<Listener>,
     routes: Routes,
-    mut contact: Contact,
+    doorway: Doorway,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
     let listener = Arc::new(listener.into());
+    let mut contact = doorway.contact.clone();
     let mut left = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
         let (stop, stopping) = Stop::new();
-        let incoming = MendedIncoming::in_contact(Arc::clone(&listener), stopping.clone(), contact.clone());
-        let mut serving = Box::pin(connections(incoming, Followed::new(routes.clone(), &stopping), stopping));
+        let incoming = MendedIncoming::through(Arc::clone(&listener), stopping.clone(), doorway.clone());
+        let mut serving =
+            Box::pin(serve_connections(incoming, Followed::new(routes.clone(), &stopping), stopping));
         tokio::select! {
             biased;
             () = &mut shutdown => {
@@ -142,7 +145,7 @@ pub async fn serve_in_contact(
 }
 
 /// Serves connections until their stop begins, and then until the last of them has ended.
-async fn connections(
+async fn serve_connections(
     incoming: MendedIncoming,
     services: Followed,
     stopping: Stopping,

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_raft::backup::Saving;
 use tripod_raft::{
-    Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
-    MembersRequest, ProposeError, Status,
+    Applied, ChangeError, Connections, Handle, Leadership, LevelError, LevelRequest, Levels, Measures,
+    MembersAnswer, MembersRequest, ProposeError, Status,
 };
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
@@ -44,6 +44,7 @@ pub struct Gateway {
     submitter: Arc<Submitter>,
     pulse: Arc<Pulse>,
     peers: Arc<Peers>,
+    connections: Connections,
 }
 
 impl Gateway {
@@ -66,7 +67,8 @@ impl Gateway {
         let submitter = Arc::new(submitter);
         let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
         let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
-        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers }
+        let connections = Connections::new(options.connections);
+        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -266,6 +268,12 @@ impl Gateway {
     #[must_use]
     pub fn waiting_calls(&self) -> u64 {
         self.calls.waiting()
+    }
+
+    /// The connections of clients, which ports count here.
+    #[must_use]
+    pub fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     /// Of [those](Self::waiting_calls), how many wait for a leader.

@@ -35,6 +35,7 @@ mod hold;
 mod hub;
 mod job;
 mod keeper;
+mod lost;
 mod memory;
 mod opening;
 mod options;
@@ -55,6 +56,7 @@ pub use contact::{Contact, ContactSwitch};
 pub use gateway::{Consistency, Gateway};
 pub use hub::Watch;
 pub use job::JobBinding;
+pub use lost::end_when_lost;
 pub use memory::{MemoryBackend, Mishap};
 pub use opening::IdWidth;
 pub use options::Options;
@@ -65,8 +67,8 @@ pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::Saving;
 pub use tripod_raft::{
-    Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
-    Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberSight,
-    MemberStatus, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
-    Status, Unwise, Votes,
+    Chance, ChangeError, Comparisons, ConnectionLimits, Connections, DiskStatus, ElectionCounts,
+    FILES_RESERVED, FlushTimes, Full, GivenUp, HistogramView, Leadership, LevelError, LevelRequest, Levels,
+    Measures, MemberLevel, MemberList, MemberSight, MemberStatus, MembersAnswer, MembersRequest, Place,
+    Planned, ProposeError, Role, SnapshotCounts, StageTimes, Status, Unwise, Votes,
 };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tripod_raft::ConnectionLimits;
 use tripod_state::ids::DurationMs;
 
 /// The gateway's own patience and bounds. What a job decides (heartbeat and barrier time-outs) is in
@@ -15,10 +16,17 @@ pub struct Options {
     pub grace: DurationMs,
     /// Calls that may wait on this node at a time; a call costs a few hundred bytes.
     pub waiting_max: u64,
+    /// Connections of clients, on all ports together.
+    pub connections: ConnectionLimits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { hold: Duration::from_secs(120), grace: DurationMs(2000), waiting_max: 1_000_000 }
+        Self {
+            hold: Duration::from_secs(120),
+            grace: DurationMs(2000),
+            waiting_max: 1_000_000,
+            connections: ConnectionLimits::none(),
+        }
     }
 }

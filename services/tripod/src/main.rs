@@ -39,6 +39,7 @@ mod failure;
 mod launch;
 mod logging;
 mod node;
+mod open_files;
 mod output;
 mod pages;
 mod preflight;

@@ -15,13 +15,15 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `router` | the paths and the server |
+//! | `serve` | the server, and how many connections it has and for how long |
+//! | `router` | the paths and their answers |
 //! | `view` | the JSON |
 //! | `metrics` | the page `/metrics` |
 
 mod metrics;
 mod router;
+mod serve;
 mod view;
 
 pub use metrics::{Kind as MetricKind, METRICS, Metric};
-pub use router::serve;
+pub use serve::serve;

@@ -1,7 +1,4 @@
-//! The paths and the server.
-
-use std::future::Future;
-use std::io;
+//! The paths and their answers.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -9,25 +6,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use tokio::net::TcpListener;
 use tripod_gateway::{Check, Gateway, Readiness};
 
 use crate::metrics;
 use crate::view::View;
 
-/// Serves the http port until `shutdown` resolves.
-///
-/// # Errors
-/// The listener failed.
-pub async fn serve(
-    listener: TcpListener,
-    gateway: Gateway,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    axum::serve(listener, router(gateway)).with_graceful_shutdown(shutdown).await
-}
-
-fn router(gateway: Gateway) -> Router {
+pub(crate) fn router(gateway: Gateway) -> Router {
     Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))

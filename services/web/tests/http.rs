@@ -94,3 +94,45 @@ async fn what_to_alarm_on_is_told_as_metrics() {
     }
     assert!(body.ends_with("# EOF\n"), "the page is whole");
 }
+
+#[tokio::test]
+async fn f15_a_head_that_does_not_come_ends_its_connection_before_and_between_requests() {
+    let address = serve(Gateway::in_memory().0).await;
+    let mut lines = Vec::new();
+    for said in ["", "GET /livez HT", "GET /livez HTTP/1.1\r\nHost: node\r\n\r\n"] {
+        let mut line = TcpStream::connect(&address).await.expect("connected");
+        line.write_all(said.as_bytes()).await.expect("sent");
+        lines.push((said, line));
+    }
+    // The third one's answer is there before its next head is waited for.
+    let (_, answered) = &mut lines[2];
+    let mut answer = [0; 12];
+    answered.read_exact(&mut answer).await.expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    tokio::time::pause();
+    for (said, mut line) in lines {
+        let mut heard = Vec::new();
+        let end = line.read_to_end(&mut heard);
+        // A reset is an end, too.
+        let ended = tokio::time::timeout(Duration::from_secs(60), end).await;
+        assert!(ended.is_ok(), "after {said:?}");
+    }
+}
+
+#[tokio::test]
+async fn f6_one_address_leaves_places_for_others_at_the_http_port() {
+    let address = serve(Gateway::in_memory().0).await;
+    let mut kept = Vec::new();
+    for _ in 0..16 {
+        kept.push(TcpStream::connect(&address).await.expect("connected"));
+    }
+    // Connections are taken in the order in which they came.
+    assert_eq!(get(&address, "/livez").await.0, "HTTP/1.1 503 Service Unavailable");
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind("127.0.0.9:0".parse().expect("an address")).expect("an address of this machine");
+    let mut other = socket.connect(address.parse().expect("an address")).await.expect("connected");
+    other.write_all(b"GET /livez HTTP/1.0\r\n\r\n").await.expect("sent");
+    let mut text = String::new();
+    other.read_to_string(&mut text).await.expect("answered");
+    assert!(text.starts_with("HTTP/1.0 200"), "{text}");
+}

@@ -8,10 +8,11 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
-use tripod_gateway::CallerAddress;
+use tripod_gateway::{CallerAddress, Place};
 
 use super::line::Line;
 use super::mender::Mender;
+use super::opening::{Opening, Overdue};
 use super::outgoing::Outgoing;
 use super::parting::Parting;
 use crate::stop::Stopping;
@@ -27,6 +28,9 @@ pub struct Mended<S> {
     parting: Parting,
     /// Gone as soon as the connection has turned out to be an ordinary one.
     filter: Option<Box<Filter>>,
+    /// Gone when the first call has come.
+    opening: Option<Opening>,
+    _place: Option<Place>,
 }
 
 struct Filter {
@@ -43,7 +47,21 @@ impl<S> Mended<S> {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
         let parting = Parting::new(Line::from(address), stopping);
         let outgoing = Outgoing::new(parting.line().clone());
-        Self { inner, outgoing, parting, filter: Some(Box::new(filter)) }
+        Self {
+            inner,
+            outgoing,
+            parting,
+            filter: Some(Box::new(filter)),
+            opening: Some(Opening::new()),
+            _place: None,
+        }
+    }
+}
+
+impl<S> Mended<S> {
+    /// Counted for as long as it is open.
+    pub(super) fn counted(self, place: Place) -> Self {
+        Self { _place: Some(place), ..self }
     }
 }
 
@@ -76,22 +94,50 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Mended<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { inner, parting, filter, .. } = &mut *self;
+        let Self { inner, parting, filter, opening, .. } = &mut *self;
         if let Some(read) = parting.read_instead(inner, context) {
-            return read;
+            // Who was told to go for saying nothing, and stays, is left.
+            let is_left = opening.as_mut().is_some_and(|opening| opening.poll(true, context).is_ready());
+            return if is_left { Poll::Ready(Ok(())) } else { read };
         }
         let Some(active) = filter else {
             return Pin::new(inner).poll_read(context, buffer);
         };
         if active.output.is_empty() && active.mender.is_passing() {
             *filter = None;
+            *opening = None;
             return Pin::new(inner).poll_read(context, buffer);
         }
-        ready!(active.fill(inner, context))?;
+        match active.fill(inner, context)? {
+            Poll::Ready(()) => {}
+            Poll::Pending => return overdue(opening, active, parting, context),
+        }
+        if active.mender.has_call() {
+            *opening = None;
+        }
         let given = active.output.len().min(buffer.remaining());
         buffer.put_slice(&active.output[..given]);
         active.output.advance(given);
         Poll::Ready(Ok(()))
+    }
+}
+
+/// Nothing is there to be read. If that has been so for too long since the connection began, it ends.
+fn overdue(
+    opening: &mut Option<Opening>,
+    active: &Filter,
+    parting: &mut Parting,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    let Some(waited) = opening else { return Poll::Pending };
+    match ready!(waited.poll(active.mender.has_preface(), context)) {
+        Overdue::Part => {
+            parting.part();
+            Poll::Pending
+        }
+        Overdue::Close => {
+            Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client began nothing")))
+        }
     }
 }
 

@@ -19,6 +19,19 @@ pub(super) const CONTINUATION: u8 = 0x9;
 /// the error's code, all of them zero.
 pub(super) const LAST_GOAWAY: [u8; HEAD_BYTES + 8] = [0, 0, 8, GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
+/// The code of errors for peers that ask for too much.
+const ENHANCE_YOUR_CALM: u32 = 0xb;
+
+/// A GOAWAY frame that covers no stream, for a client that asks for too much, with a text for people.
+pub(super) fn calm(why: &str) -> BytesMut {
+    let mut frame = BytesMut::with_capacity(HEAD_BYTES + 8 + why.len());
+    Head { payload_bytes: 8 + why.len(), kind: GOAWAY, flags: 0, stream: 0 }.put(&mut frame);
+    frame.put_u32(0);
+    frame.put_u32(ENHANCE_YOUR_CALM);
+    frame.put_slice(why.as_bytes());
+    frame
+}
+
 pub(super) const END_STREAM: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;

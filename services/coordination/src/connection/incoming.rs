@@ -14,14 +14,20 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::Stream;
-use tripod_gateway::{CallerAddress, Contact};
+use tripod_gateway::{CallerAddress, Place};
+use tripod_proto::code::Code;
 
 use super::adapter::Mended;
+use super::doorway::Doorway;
+use super::frame;
 use crate::stop::Stopping;
 
 /// How long to wait after a failed accept: without open file descriptors to spare, the next one
 /// fails too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Bytes that are taken of what a client without a place has said.
+const TURNED_AWAY_BYTES: usize = 4 << 10;
 
 /// Connections that are made within the process.
 type Lines = Pin<Box<dyn Stream<Item = io::Result<DuplexStream>> + Send>>;
@@ -46,6 +52,7 @@ impl fmt::Debug for Listener {
 
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
+        tripod_gateway::end_when_lost(&listener);
         Self::Tcp(listener)
     }
 }
@@ -101,6 +108,21 @@ impl Socket {
             }
             Self::Unix(_) | Self::Line(_) => CallerAddress::default(),
         }
+    }
+
+    /// Tells the client why, as far as that can be done without waiting, and closes the connection. Without the settings
+    /// that begin a connection the attempt to connect has failed, and clients who know other nodes try the next.
+    fn turn_away(self, why: &str) {
+        let (goaway, mut said) = (frame::calm(why), [0; TURNED_AWAY_BYTES]);
+        // What has come is taken, or its being there would turn the end of the connection into a reset, which overtakes
+        // what is written. It may be gone already, or its buffer too small: it is closed all the same.
+        let _ = match &self {
+            Self::Tcp(stream) => stream.try_read(&mut said).or(Ok(0)).and_then(|_| stream.try_write(&goaway)),
+            Self::Unix(stream) => {
+                stream.try_read(&mut said).or(Ok(0)).and_then(|_| stream.try_write(&goaway))
+            }
+            Self::Line(_) => Ok(0),
+        };
     }
 }
 
@@ -164,6 +186,9 @@ impl AsyncWrite for Socket {
     }
 }
 
+/// A connection that has a place.
+type Guest = (Socket, Place);
+
 /// For this long a new connection waits while its node is cut off. gRPC tries another node after 250 ms, and
 /// takes the one that answers first; if no other answers, this one is better than none.
 const CUT_OFF_PAUSE: Duration = Duration::from_secs(1);
@@ -175,9 +200,9 @@ const WAITING_MAX: usize = 1024;
 pub struct MendedIncoming {
     listener: Arc<Listener>,
     stopping: Stopping,
-    contact: Contact,
+    doorway: Doorway,
     /// Those that have waited long enough, and the place of those that wait.
-    waited: (mpsc::Sender<Socket>, mpsc::Receiver<Socket>),
+    waited: (mpsc::Sender<Guest>, mpsc::Receiver<Guest>),
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -191,28 +216,41 @@ impl MendedIncoming {
     /// [`Self::new`], and the connections end when `stopping` says so.
     #[must_use]
     pub fn until(listener: Listener, stopping: Stopping) -> Self {
-        Self::in_contact(Arc::new(listener), stopping, Contact::never_lost())
+        Self::through(Arc::new(listener), stopping, Doorway::open())
     }
 
-    /// [`Self::until`], and while `contact` is lost new connections wait a moment, so that clients who know
-    /// other nodes prefer those.
-    pub(crate) fn in_contact(listener: Arc<Listener>, stopping: Stopping, contact: Contact) -> Self {
-        Self { listener, stopping, contact, waited: mpsc::channel(WAITING_MAX), pause: None }
+    /// [`Self::until`], and while contact is lost new connections wait a moment, so that clients who know other nodes
+    /// prefer those. Each is counted, and closed if there is no place for it.
+    pub(crate) fn through(listener: Arc<Listener>, stopping: Stopping, doorway: Doorway) -> Self {
+        Self { listener, stopping, doorway, waited: mpsc::channel(WAITING_MAX), pause: None }
     }
 
-    fn adapt(&self, socket: Socket) -> Mended<Socket> {
+    fn adapt(&self, (socket, place): Guest) -> Mended<Socket> {
         let address = socket.address();
-        Mended::new(socket, address, self.stopping.clone())
+        Mended::new(socket, address, self.stopping.clone()).counted(place)
+    }
+
+    /// Counts a connection, or turns it away.
+    fn admit(&self, socket: Socket) -> Option<Guest> {
+        match self.doorway.connections.admit(socket.address().0) {
+            Ok(place) => Some((socket, place)),
+            Err(full) => {
+                let code = Code::ConnectionsFull;
+                socket.turn_away(&format!("{code}: {full}; connect to another node"));
+                self.doorway.tell(full);
+                None
+            }
+        }
     }
 
     /// Lets a connection wait, unless there is no room for it, which closes it.
-    fn put_off(&self, socket: Socket) {
+    fn put_off(&self, guest: Guest) {
         let Ok(place) = self.waited.0.clone().try_reserve_owned() else { return };
-        let mut contact = self.contact.clone();
+        let mut contact = self.doorway.contact.clone();
         tokio::spawn(async move {
             // Either is good.
             let _ = tokio::time::timeout(CUT_OFF_PAUSE, contact.found()).await;
-            place.send(socket);
+            place.send(guest);
         });
     }
 }
@@ -227,16 +265,19 @@ impl Stream for MendedIncoming {
             return Poll::Pending;
         }
         loop {
-            if let Poll::Ready(Some(socket)) = this.waited.1.poll_recv(context) {
-                return Poll::Ready(Some(Ok(this.adapt(socket))));
+            if let Poll::Ready(Some(guest)) = this.waited.1.poll_recv(context) {
+                return Poll::Ready(Some(Ok(this.adapt(guest))));
             }
             if let Some(pause) = &mut this.pause {
                 ready!(pause.as_mut().poll(context));
                 this.pause = None;
             }
             match ready!(this.listener.poll_accept(context)) {
-                Ok(socket) if this.contact.is_lost() => this.put_off(socket),
-                Ok(socket) => return Poll::Ready(Some(Ok(this.adapt(socket)))),
+                Ok(socket) => match this.admit(socket) {
+                    Some(guest) if this.doorway.contact.is_lost() => this.put_off(guest),
+                    Some(guest) => return Poll::Ready(Some(Ok(this.adapt(guest)))),
+                    None => {}
+                },
                 Err(error) => {
                     tracing::warn!(%error, "accept failed");
                     this.pause = Some(Box::pin(tokio::time::sleep(ACCEPT_PAUSE)));

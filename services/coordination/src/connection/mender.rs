@@ -53,6 +53,16 @@ impl Mender {
         self.stage == Stage::Passing
     }
 
+    /// Whether the client has begun to speak.
+    pub(super) fn has_preface(&self) -> bool {
+        self.stage != Stage::Preface
+    }
+
+    /// Whether its first call has come.
+    pub(super) fn has_call(&self) -> bool {
+        self.is_passing() || self.rewriter.is_some()
+    }
+
     /// Moves as much of `input` to `out` as can be judged.
     pub(super) fn feed(&mut self, input: &mut BytesMut, out: &mut BytesMut) -> Result<(), Malformed> {
         loop {

@@ -28,6 +28,8 @@ pub(super) struct Parting {
     phases: WatchStream<Phase>,
     phase: Phase,
     line: Line,
+    /// It ends, whatever its port does.
+    is_due: bool,
     /// What is still to be written of the last GOAWAY, if it is under way.
     farewell: Option<&'static [u8]>,
     /// Our side of the connection has ended.
@@ -36,11 +38,23 @@ pub(super) struct Parting {
 
 impl Parting {
     pub(super) fn new(line: Line, stopping: Stopping) -> Self {
-        Self { phases: stopping.phases(), phase: Phase::Serving, line, farewell: None, is_shut: false }
+        Self {
+            phases: stopping.phases(),
+            phase: Phase::Serving,
+            line,
+            is_due: false,
+            farewell: None,
+            is_shut: false,
+        }
     }
 
     pub(super) fn line(&self) -> &Line {
         &self.line
+    }
+
+    /// Has the connection end: no call has come on it.
+    pub(super) fn part(&mut self) {
+        self.is_due = true;
     }
 
     /// Whether the last GOAWAY was begun: what h2 writes from then on is for nobody.
@@ -120,13 +134,14 @@ impl Parting {
     }
 
     fn is_due(&self, outgoing: &Outgoing, context: &Context<'_>) -> bool {
-        let may = match self.phase {
-            Phase::Serving | Phase::Leaving => false,
-            Phase::Parting | Phase::Overdue => {
-                self.line.is_quiet(context) && outgoing.goaways() >= GOAWAYS_MIN
-            }
-            Phase::Cutting | Phase::Closing => true,
-        };
+        let may = self.is_due
+            || match self.phase {
+                Phase::Serving | Phase::Leaving => false,
+                Phase::Parting | Phase::Overdue => {
+                    self.line.is_quiet(context) && outgoing.goaways() >= GOAWAYS_MIN
+                }
+                Phase::Cutting | Phase::Closing => true,
+            };
         may && outgoing.is_between_frames()
     }
 }

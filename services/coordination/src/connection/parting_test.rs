@@ -4,6 +4,7 @@ use bytes::{BufMut, BytesMut};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::DuplexStream;
+use tokio::runtime::{Builder, Runtime};
 use tonic::transport::server::Connected;
 use tripod_gateway::CallerAddress;
 
@@ -20,13 +21,19 @@ struct Ends {
     stop: Stop,
     ours: Mended<DuplexStream>,
     client: DuplexStream,
+    /// What a connection counts its time by.
+    _runtime: Runtime,
 }
 
 impl Ends {
     fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let entered = runtime.enter();
         let (stop, stopping) = Stop::new();
         let (inner, client) = tokio::io::duplex(PIPE_BYTES);
-        Self { stop, ours: Mended::new(inner, CallerAddress::default(), stopping), client }
+        let ours = Mended::new(inner, CallerAddress::default(), stopping);
+        drop(entered);
+        Self { stop, ours, client, _runtime: runtime }
     }
 
     /// What h2 does when it has something to write, in this order.
@@ -96,7 +103,7 @@ proptest! {
             ends.push(bytes.len());
         }
         // Begins of answers wait for their rest for some time.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
         let _within = runtime.enter();
         let mut connection = Ends::new();
         let mut written = 0;

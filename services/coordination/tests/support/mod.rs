@@ -21,9 +21,12 @@ use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
+use tripod_coordination::connection::Doorway;
 use tripod_coordination::connection::Listener;
-use tripod_coordination::{routes, serve_in_contact};
-use tripod_gateway::{Contact, ContactSwitch, Gateway, JobBinding, MemoryBackend, Options};
+use tripod_coordination::{routes, serve_through};
+use tripod_gateway::{
+    ConnectionLimits, Connections, Contact, ContactSwitch, Gateway, JobBinding, MemoryBackend, Options,
+};
 use tripod_lines::Lines;
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job};
@@ -61,7 +64,14 @@ impl Served {
         let (at_port, contact) = Contact::by_hand();
         let serving = tokio::spawn(async move {
             let shutdown = async { drop(stopped.await) };
-            serve_in_contact(listener, routes, at_port, shutdown).await.expect("serving");
+            serve_through(
+                listener,
+                routes,
+                Doorway::new(at_port, Connections::new(ConnectionLimits::none())),
+                shutdown,
+            )
+            .await
+            .expect("serving");
         });
         Self { gateway, backend, lines: lines.clone(), place, contact, stop: Some(stop), serving }
     }

@@ -11,6 +11,7 @@ use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::node::Stop;
+use crate::open_files;
 use crate::output::{self, Format};
 
 const EXAMPLES: &str = "\
@@ -83,6 +84,8 @@ struct ListensLine<'a> {
 /// Runs the agent until it is told to stop.
 pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure> {
     let mut stop = Stop::listen(args.exit_with_parent)?;
+    // Each client is one, and a machine may have a thousand of them.
+    open_files::raise();
     let job = args.job.clone();
     let agent = Agent::open(config(args, global)?).await?;
     let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::pin::pin;
 
 use clap::Args;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use tripod_objstore::{Config, Store};
 use tripod_proto::code::Code;
@@ -15,6 +14,7 @@ use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::node::{DEFAULT_JOB, Stop};
+use crate::open_files;
 use crate::output::{self, Format};
 
 const EXAMPLES: &str = "\
@@ -94,18 +94,16 @@ pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failu
     Ok(store.run_until(stopped).await?)
 }
 
-/// Every object in shared memory is an open file. As many as the system lets this process have without asking for
-/// more rights.
+/// Every object in shared memory is an open file.
 fn raise_open_files() {
-    let raised = getrlimit(Resource::RLIMIT_NOFILE)
-        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map(|()| hard));
-    match raised {
-        Ok(files) if files >= FILES_GOOD => tracing::debug!(files, "open files"),
-        Ok(files) => tracing::warn!(
+    let files = open_files::raise();
+    if files >= FILES_GOOD {
+        tracing::debug!(files, "open files");
+    } else {
+        tracing::warn!(
             files,
             "few objects fit into this store, as each is an open file; next: `ulimit -Hn {FILES_GOOD}`, or LimitNOFILE= in the unit of systemd"
-        ),
-        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+        );
     }
 }
 

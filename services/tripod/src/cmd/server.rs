@@ -100,6 +100,15 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "PATH")]
     client_socket: Option<PathBuf>,
 
+    /// Connections of clients at a time, on all ports together [default: as many as open files allow, less 256 for the
+    /// disk and the other nodes, and less the job ports; the limit of open files is raised as far as the system lets it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    client_connections: Option<u32>,
+
+    /// Of these, connections at one address [default: three quarters]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    client_connections_per_address: Option<u32>,
+
     /// Number of tasks of job `default`, which lives on the client port [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
@@ -291,6 +300,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         timing,
         snapshot_every_entries: args.snapshot_every_entries,
         backups,
+        connections: (args.client_connections, args.client_connections_per_address),
         level_max: level_max(args.feature_level_max),
     })
 }

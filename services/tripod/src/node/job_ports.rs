@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tripod_gateway::{Consistency, Contact, Gateway, JobBinding};
+use tripod_coordination::connection::Doorway;
+use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_native::{ClosedPort, JobPorts as Told};
 use tripod_proto::code::Code;
 use tripod_ray::Scheduler;
@@ -30,7 +31,7 @@ pub(crate) struct Place {
 struct JobPorts {
     gateway: Gateway,
     scheduler: Scheduler,
-    contact: Contact,
+    doorway: Doorway,
     place: Place,
     open: BTreeMap<JobSlot, OpenPort>,
     /// Ports that could not be opened. Each was logged once, not five times a second.
@@ -51,14 +52,14 @@ struct OpenPort {
 pub(crate) async fn run(
     gateway: Gateway,
     scheduler: Scheduler,
-    contact: Contact,
+    doorway: Doorway,
     place: Place,
     told: watch::Sender<Told>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
     let mut ports =
-        JobPorts { gateway, scheduler, contact, place, open: BTreeMap::new(), closed: BTreeMap::new(), told };
+        JobPorts { gateway, scheduler, doorway, place, open: BTreeMap::new(), closed: BTreeMap::new(), told };
     loop {
         let complete = ports.reconcile().await;
         ports.tell();
@@ -142,15 +143,13 @@ impl JobPorts {
         let binding = JobBinding::Fixed(job);
         let routes = tripod_coordination::routes(&self.gateway, &binding);
         let routes = self.scheduler.add_to(routes, &binding);
-        let contact = self.contact.clone();
+        let doorway = self.doorway.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {
                 // The sender is never used, only dropped.
                 let _ = stopped.await;
             };
-            if let Err(error) =
-                tripod_coordination::serve_in_contact(listener, routes, contact, stopped).await
-            {
+            if let Err(error) = tripod_coordination::serve_through(listener, routes, doorway, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });

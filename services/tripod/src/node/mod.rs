@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tripod_coordination::connection::Listener;
-use tripod_gateway::{Contact, Gateway, JobBinding};
+use tripod_coordination::connection::{Doorway, Listener};
+use tripod_gateway::{ConnectionLimits, Gateway, JobBinding};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, Timing, World};
@@ -30,9 +30,11 @@ use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::backups;
 use crate::failure::Failure;
+use crate::logging::number;
 pub(crate) use crate::node::announce::is_unspecified;
 use crate::node::announce::{Addresses, host_of};
 pub(crate) use crate::node::stop::Stop;
+use crate::open_files;
 
 /// The job on the client port.
 pub(crate) const DEFAULT_JOB: &str = "default";
@@ -68,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) timing: Timing,
     pub(crate) snapshot_every_entries: u64,
     pub(crate) backups: Option<backups::Plan>,
+    /// How many clients may connect, and of these from one address, if that was said.
+    pub(crate) connections: (Option<u32>, Option<u32>),
     /// The highest feature level that this node is to support.
     pub(crate) level_max: FeatureLevel,
 }
@@ -96,9 +100,10 @@ struct Tasks {
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
+    let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
-    let (gateway, handle) = replicate(&config).await?;
+    let (gateway, handle) = replicate(&config, connections).await?;
     joining::done(&config.data);
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
@@ -107,7 +112,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let (backups, backups_told) = watch::channel(None);
     let scheduler = Scheduler::new(&gateway);
     let told = Told { job_ports: job_ports_told, backups: backups_told };
-    tasks.serve(listeners, &gateway, &scheduler, &contact, &told);
+    let doorway = Doorway::new(contact, gateway.connections().clone());
+    tasks.serve(listeners, &gateway, &scheduler, &doorway, &told);
     tasks.background.spawn(scheduler.clone().run());
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups));
@@ -117,7 +123,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
     let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
-    tasks.serving.spawn(job_ports::run(gateway, scheduler, contact, place, job_ports, stopping));
+    tasks.serving.spawn(job_ports::run(gateway, scheduler, doorway, place, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -142,8 +148,31 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     }
 }
 
+/// How many connections of clients there may be.
+fn connection_limits(config: &Config) -> ConnectionLimits {
+    let (all, at_one_address) = config.connections;
+    let count = |asked: u32| usize::try_from(asked).unwrap_or(usize::MAX);
+    let files = open_files::raise();
+    // Each job port is an open file as long as its job lives.
+    let possible = ConnectionLimits::of_files(files.saturating_sub(config.job_ports.count().into()));
+    let limits = all.map_or(possible, |all| ConnectionLimits::of(count(all)));
+    if limits.all > possible.all {
+        tracing::warn!(
+            code = number(Code::ConnectionsFull),
+            files,
+            asked = limits.all,
+            possible = possible.all,
+            "more connections of clients are asked for than open files allow; next: raise LimitNOFILE= or `ulimit -Hn`"
+        );
+    }
+    let limits = ConnectionLimits { all: limits.all.min(possible.all), ..limits };
+    let at_one_address = at_one_address.map_or(limits.at_one_address, count).min(limits.all);
+    tracing::info!(files, connections = limits.all, at_one_address, "connections of clients");
+    ConnectionLimits { at_one_address, ..limits }
+}
+
 /// Starts replication and what front ends stand on.
-async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
+async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Gateway, Handle), Failure> {
     let options = Options {
         node: config.node,
         cluster_id: config.cluster_id.clone(),
@@ -154,7 +183,7 @@ async fn replicate(config: &Config) -> Result<(Gateway, Handle), Failure> {
         snapshot_every_entries: config.snapshot_every_entries,
         keep_entries: config.snapshot_every_entries.min(KEEP_ENTRIES_MAX),
     };
-    let parts = tripod_gateway::Parts::new(tripod_gateway::Options::default());
+    let parts = tripod_gateway::Parts::new(tripod_gateway::Options { connections, ..Default::default() });
     let world = World::real().limited_to(config.level_max);
     let handle = Handle::start_in(world, options, parts.hooks()).await.map_err(|error| {
         Failure::told(Code::NodeEnded, format!("node {} did not start: {error}", config.node))
@@ -204,7 +233,7 @@ impl Tasks {
         listeners: Listeners,
         gateway: &Gateway,
         scheduler: &Scheduler,
-        contact: &Contact,
+        doorway: &Doorway,
         told: &Told,
     ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
@@ -215,7 +244,7 @@ impl Tasks {
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {
             let stopped = stopped(stopping.clone());
-            tripod_coordination::serve_in_contact(listener, routes.clone(), contact.clone(), stopped)
+            tripod_coordination::serve_through(listener, routes.clone(), doorway.clone(), stopped)
         };
         let client = serve(listeners.client.into());
         self.serving.spawn(async move { report("client", client.await) });
@@ -224,7 +253,7 @@ impl Tasks {
             self.serving.spawn(async move { report("socket", socket.await) });
         }
         let http = tripod_web::serve(listeners.http, gateway.clone(), self.stopped());
-        self.serving.spawn(async move { report("http", http.await) });
+        self.serving.spawn(http);
     }
 
     /// Resolves when the node stops.

@@ -19,9 +19,10 @@ pub(super) fn open_files(plan: &Plan) -> Check {
 }
 
 fn judge(soft: u64, hard: u64, ports: u64) -> Check {
-    let verdict = match soft {
-        soft if soft < FILES_LEAST + ports => Verdict::Fail,
-        soft if soft < FILES_GOOD + ports => Verdict::Warn,
+    // A node raises its own limit as far as it may.
+    let verdict = match hard {
+        hard if hard < FILES_LEAST + ports => Verdict::Fail,
+        hard if hard < FILES_GOOD + ports => Verdict::Warn,
         _ => Verdict::Ok,
     };
     let check = Check::new("open-files", verdict, format!("limit {soft}, can be raised to {hard}"))
@@ -30,7 +31,7 @@ fn judge(soft: u64, hard: u64, ports: u64) -> Check {
     if verdict == Verdict::Ok {
         return check;
     }
-    check.next(format!("`ulimit -n {}`, or LimitNOFILE= in the unit of systemd", FILES_GOOD + ports))
+    check.next(format!("`ulimit -Hn {}`, or LimitNOFILE= in the unit of systemd", FILES_GOOD + ports))
 }
 
 #[cfg(test)]
@@ -42,7 +43,8 @@ mod tests {
         assert_eq!(judge(1 << 20, 1 << 20, 100).verdict, Verdict::Ok);
         let low = judge(1024, 4096, 100);
         assert_eq!((low.verdict, low.figures["limit"].as_u64()), (Verdict::Warn, Some(1024)));
-        assert!(low.next.is_some_and(|next| next.contains("ulimit -n 8292")));
+        assert!(low.next.is_some_and(|next| next.contains("ulimit -Hn 8292")));
+        assert_eq!(judge(1024, 1 << 20, 100).verdict, Verdict::Ok, "a node raises it");
         assert_eq!(judge(300, 300, 100).verdict, Verdict::Fail, "the job ports alone need a third of it");
     }
 }

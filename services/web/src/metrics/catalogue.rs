@@ -124,6 +124,10 @@ catalogue! {
     WAITING = gauge("tripod_waiting_calls", "calls that wait on this node");
     HELD = gauge("tripod_held_calls", "of those, calls that wait for a leader");
     HELD_TOTAL = counter("tripod_calls_held_total", "calls that have had to wait for a leader");
+    CONNECTIONS = gauge("tripod_client_connections", "connections of clients, on all ports");
+    CONNECTIONS_MAX = gauge("tripod_client_connections_max", "how many there may be");
+    CONNECTIONS_REFUSED =
+        counter("tripod_client_connections_refused_total", "connections that were closed because there was no place");
     SESSIONS = gauge("tripod_sessions", "open sessions of clients and of nodes");
     JOBS = gauge("tripod_jobs", "jobs in the state");
     TASKS = by("state", gauge("tripod_tasks", "tasks of all jobs that are connected or in error"));

@@ -7,7 +7,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
-use tripod_gateway::{HistogramView, Measures, Role, Status};
+use tripod_gateway::{Connections, HistogramView, Measures, Role, Status};
 
 use super::catalogue::{self as all, Kind, Metric};
 use super::census::Census;
@@ -22,6 +22,7 @@ pub(super) struct Figures {
     pub(super) waiting_calls: u64,
     pub(super) held_calls: u64,
     pub(super) held_calls_total: u64,
+    pub(super) connections: Connections,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -113,6 +114,9 @@ impl Figures {
         page.gauge(&all::WAITING, self.waiting_calls)?;
         page.gauge(&all::HELD, self.held_calls)?;
         page.counter(&all::HELD_TOTAL, self.held_calls_total)?;
+        page.gauge(&all::CONNECTIONS, self.connections.count() as u64)?;
+        page.gauge(&all::CONNECTIONS_MAX, self.connections.limits().all as u64)?;
+        page.counter(&all::CONNECTIONS_REFUSED, self.connections.refused())?;
         page.gauge(&all::SESSIONS, census.sessions)?;
         page.gauge(&all::JOBS, census.jobs)?;
         let tasks = [("connected", census.tasks_connected), ("error", census.tasks_in_error)];

@@ -1,0 +1,6 @@
+//! Clients that are broken or mean no good, against real processes. Each test is named after the finding of the audit that
+//! it keeps closed.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
+
+mod connections;
