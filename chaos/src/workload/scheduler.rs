@@ -163,7 +163,7 @@ impl Client {
                 Outcome::Ok(Reply::Value(Some(Found { value: Value(number), version: None, index: None })))
             }
             Err(GetError::Failed(error)) => {
-                let reason = if error.reason == "exception" { NotMade::Failed } else { NotMade::Lost };
+                let reason = if error.is_exception() { NotMade::Failed } else { NotMade::Lost };
                 let text = format!("{}: {}", error.reason, error.text);
                 Outcome::Ok(Reply::NotMade { reason, text })
             }

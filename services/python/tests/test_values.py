@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 from tripod_ray import layout, values
-from tripod_ray.errors import ObjectLostError, TaskError
+from tripod_ray.errors import DependencyFailedError, ObjectLostError, TaskError
 from tripod_ray.reference import ObjectRef
 from tripod_ray.wire import Obj
 
@@ -259,6 +259,24 @@ class Failures(unittest.TestCase):
         self.assertEqual(caught.exception.reason, "RETRIES_EXHAUSTED")
         self.assertEqual(caught.exception.history, ["worker 1 died"])
         self.assertIn("m.f", str(caught.exception))
+
+    def test_a_task_whose_argument_was_lost_fails_as_if_it_had_not_been_given_out(self):
+        lost = ObjectLostError("PUT_OBJECT", "", "its last copy is lost")
+        packed = layout.pack_error(DependencyFailedError(7, "m.f", lost, "argument 0 of function m.f"))
+        with self.assertRaises(ObjectLostError) as caught:
+            layout.unpack(packed.whole(), packed.metadata_offset, ref)
+        self.assertEqual((caught.exception.reason, caught.exception.function), ("DEPENDENCY_FAILED(7)", "m.f"))
+        self.assertIn("argument 0", str(caught.exception))
+
+    def test_errors_of_workers_in_rust_are_task_errors(self):
+        for word in ("EXCEPTION", "exception"):
+            obj = Obj()
+            for key, value in {"tripod.error": word, "function": "add", "text": "overflow"}.items():
+                entry = obj.dict_data.elem.add()
+                values.write(entry.key, key, [])
+                values.write(entry.value, value, [])
+            with self.assertRaisesRegex(TaskError, "(?s)add.*overflow"):
+                layout.unpack(obj.SerializeToString(), 0, ref)
 
     def test_damaged_objects_are_refused(self):
         packed = layout.pack(np.arange(1000.0))

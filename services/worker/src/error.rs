@@ -46,11 +46,19 @@ pub enum GetError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{function}: {text}")]
 pub struct TaskError {
-    /// `exception`, or the reason for which the scheduler gave up (`RETRIES_EXHAUSTED`, ...).
+    /// `EXCEPTION`, or the reason for which the scheduler gave up (`RETRIES_EXHAUSTED`, ...).
     pub reason: String,
     pub function: String,
     /// For people: the panic or exception, and where it came from.
     pub text: String,
     /// How earlier attempts ended.
     pub history: Vec<String>,
+}
+
+impl TaskError {
+    /// Whether the function itself failed, and not what it was to be made from, or by.
+    #[must_use]
+    pub fn is_exception(&self) -> bool {
+        self.reason == crate::failed::EXCEPTION
+    }
 }

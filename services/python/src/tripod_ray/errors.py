@@ -76,6 +76,9 @@ class TaskError(TripodError):
     """A task raised an exception, or one of its arguments was made by a task that did. `cause` is the
     exception itself if it could be serialised, and `traceback_text` what the worker would have printed."""
 
+    # The word by which its results tell why there are none.
+    reason = "EXCEPTION"
+
     def __init__(self, function_name, cause=None, traceback_text=""):
         self.function_name = function_name
         self.cause = cause
@@ -84,3 +87,21 @@ class TaskError(TripodError):
 
     def __reduce__(self):
         return TaskError, (self.function_name, self.cause, self.traceback_text)
+
+
+class DependencyFailedError(TaskError):
+    """An argument of a task was lost when a worker had the task already. Where its results are read this is an
+    `ObjectLostError`, as if the argument had been lost before."""
+
+    def __init__(self, objectid, function_name, cause, traceback_text):
+        super().__init__(function_name, cause, traceback_text)
+        self.objectid = objectid
+        self.reason = f"DEPENDENCY_FAILED({objectid})"
+
+    def __reduce__(self):
+        return DependencyFailedError, (
+            self.objectid,
+            self.function_name,
+            self.cause,
+            self.traceback_text,
+        )

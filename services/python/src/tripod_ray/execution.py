@@ -9,7 +9,7 @@ import cloudpickle
 
 from . import calls, layout, values, wire
 from .context import TaskContext
-from .errors import ObjectLostError, StoreError, TaskError
+from .errors import DependencyFailedError, ObjectLostError, StoreError, TaskError
 from .reference import ObjectRef
 from .remote import FUNCTION_MAGIC
 from .store import Gets
@@ -237,11 +237,10 @@ class _Call:
             maker, text = error.function_name, error.traceback_text
         else:
             maker, text = error.function.rpartition(":")[0] or error.function or "put", str(error)
-        return TaskError(
-            self._name,
-            error,
-            f"argument {place} of function {self._name} was produced by failed {maker}:\n{text}",
-        )
+        told = f"argument {place} of function {self._name} was produced by failed {maker}:\n{text}"
+        if isinstance(error, ObjectLostError) and place in self._refs:
+            return DependencyFailedError(self._refs[place].id, self._name, error, told)
+        return TaskError(self._name, error, told)
 
     def _split(self, returned, results):
         if results == 1:

@@ -17,8 +17,10 @@ from .reference import ObjectRef, collecting
 PICKLE_MARK = "tripod.pickle"
 ERROR_MARK = "tripod.error"
 CALL_MARK = "tripod.call"
-# The word for an exception that a task raised; other words are the scheduler's.
-EXCEPTION = "EXCEPTION"
+# The word for an exception that a task raised; other words are the scheduler's. Workers in Rust wrote it in
+# small letters.
+EXCEPTION = TaskError.reason
+_EXCEPTIONS = frozenset((EXCEPTION, EXCEPTION.lower()))
 
 # Larger structures are pickled: building messages takes longer than pickling from here on.
 NODES_MOST = 500
@@ -96,7 +98,7 @@ def loads(data, refs, buffers=()):
 def write_error(obj, error):
     """Writes why a task failed, as it is stored in place of its results."""
     entries = {
-        ERROR_MARK: EXCEPTION,
+        ERROR_MARK: error.reason,
         "function": error.function_name,
         "text": error.traceback_text,
         "history": [],
@@ -256,7 +258,7 @@ def _read_dict(message, handle):
 def _error(entries):
     reason, function = entries[ERROR_MARK], entries.get("function") or ""
     text, history = entries.get("text") or "", entries.get("history") or ()
-    if reason == EXCEPTION:
+    if reason in _EXCEPTIONS:
         return TaskError(function, entries.get("cause"), text)
     return ObjectLostError(reason, function, text, history)
 

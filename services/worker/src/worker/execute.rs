@@ -31,7 +31,7 @@ pub(crate) struct Executed {
     pub(super) run: Option<RayRun>,
     /// Whether the results are to be stored, by their places. None: all of them.
     pub(super) wanted: Vec<bool>,
-    pub(super) outcome: Result<Vec<Output>, String>,
+    pub(super) outcome: Result<Vec<Output>, TaskError>,
 }
 
 /// A task that was given to this worker.
@@ -97,7 +97,7 @@ impl Executor {
                     Some(outcome) => outcome,
                     None => continue,
                 },
-                None => Err(format!("this worker has no function `{name}`")),
+                None => Err(failed::exception(&name, format!("this worker has no function `{name}`"))),
             };
             let uses = context.into_uses();
             if uses.is_empty() {
@@ -137,23 +137,21 @@ impl Executor {
         task: &Task,
         given: Given,
         context: &Context,
-    ) -> Result<Option<Result<Vec<Output>, String>>, Lost> {
+    ) -> Result<Option<Result<Vec<Output>, TaskError>>, Lost> {
         let mut arguments = Vec::with_capacity(task.arg.len());
         for (place, argument) in task.arg.iter().enumerate() {
+            let object = argument.id;
             let Some(argument) = self.argument(given, argument)? else { return Ok(None) };
             match argument {
                 Ok(value) => match failed::read(&value) {
-                    Some(TaskError { function: origin, text, .. }) => {
-                        return Ok(Some(Err(format!(
-                            "argument {place} of function {} was produced by failed {origin}: {text}",
-                            function.name
-                        ))));
+                    Some(error) => {
+                        return Ok(Some(Err(failed::by_argument(&function.name, place, object, error))));
                     }
                     None => arguments.push(value),
                 },
                 Err(error) => {
                     let text = format!("argument {place} of function {}: {error}", function.name);
-                    return Ok(Some(Err(text)));
+                    return Ok(Some(Err(failed::exception(&function.name, text))));
                 }
             }
         }
@@ -163,13 +161,14 @@ impl Executor {
             return Err(store::gone_for_thread(text));
         }
         let results = task.result.len();
-        Ok(Some(outputs.and_then(|outputs| match outputs.len() {
+        let outputs = outputs.and_then(|outputs| match outputs.len() {
             given if given == results => Ok(outputs),
             given => Err(format!(
                 "function {} was declared with {results} return values and gave {given}",
                 function.name
             )),
-        })))
+        });
+        Ok(Some(outputs.map_err(|text| failed::exception(&function.name, text))))
     }
 
     /// The value of an argument, or why there is none. `None`: it does not come, or cannot, and the task was given back.

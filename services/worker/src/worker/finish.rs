@@ -6,7 +6,7 @@ use tripod_client::wire::{RayCall, RayRun, ray_call::Call};
 use tripod_proto::ray::ready_for_new_task_request::PreviousTaskInfo;
 use tripod_proto::ray::{AliasObjectIDsRequest, ReadyForNewTaskRequest, Task, Value};
 
-use crate::error::{CallError, Lost, TaskError};
+use crate::error::{CallError, Lost};
 use crate::failed;
 use crate::function::Output;
 use crate::outbox::{call, decrement};
@@ -51,22 +51,20 @@ async fn finish(process: Process, executed: Executed) -> Result<(), Lost> {
     let wanted = |place: usize| wanted.get(place).copied().unwrap_or(true);
     let mut calls = Vec::new();
     let mut outcome = match outcome {
-        Ok(outputs) => write(&process, &task, outputs, run, &wanted, &mut calls).await?,
-        Err(text) => Err(text),
+        Ok(outputs) => write(&process, &task, outputs, run, &wanted, &mut calls)
+            .await?
+            .map_err(|text| failed::exception(&name, text)),
+        Err(error) => Err(error),
     };
-    if let Err(text) = outcome.clone() {
-        let error = TaskError {
-            reason: failed::EXCEPTION.to_owned(),
-            function: name,
-            text: text.clone(),
-            history: Vec::new(),
-        };
-        let object = failed::write(&error);
+    if let Err(error) = &mut outcome {
+        let object = failed::write(error);
         calls.clear();
         for (place, result) in task.result.iter().enumerate().filter(|(place, _)| wanted(*place)) {
             match lost(process.write(*result, &object, run).await).await? {
                 Ok(_) => calls.extend(run.map(|run| process.ready(*result, run))),
-                Err(error) => outcome = Err(format!("{text}; result {place} could not be written: {error}")),
+                Err(unwritten) => {
+                    error.text = format!("{}; result {place} could not be written: {unwritten}", error.text);
+                }
             }
         }
     }
@@ -74,7 +72,7 @@ async fn finish(process: Process, executed: Executed) -> Result<(), Lost> {
     calls.retain(|call| !matches!(&call.call, Some(Call::Decrement(none)) if none.objectid.is_empty()));
     let previous = PreviousTaskInfo {
         task_succeeded: outcome.is_ok(),
-        error_message: outcome.err().unwrap_or_default().into_bytes().into(),
+        error_message: outcome.err().map(|error| error.text).unwrap_or_default().into_bytes().into(),
     };
     let idle = ReadyForNewTaskRequest { workerid: process.id, previous_task_info: Some(previous) };
     calls.push(RayCall { run, ..call(Call::Idle(idle)) });
