@@ -7,7 +7,7 @@ use tripod_raft::{Handle, InitialMember, Options, StartError};
 use tripod_state::ids::NodeId;
 
 use crate::common::cluster::options;
-use crate::common::{Cluster, Ground, barrier, create_job, each_seed, hooks, once, write};
+use crate::common::{Cluster, Ground, barrier, create_job, each_seed_once, hooks, once, write};
 
 async fn refusal(ground: &Ground, options: Options) -> StartError {
     let (world, hooks) = (ground.world(&options), hooks(options.node, &Arc::default()));
@@ -49,7 +49,7 @@ fn a_list_of_members_that_is_wrong() {
 /// A node that has the addresses of another cluster's nodes must neither disturb nor join it.
 #[test]
 fn a_stranger_with_the_right_addresses() {
-    each_seed(0..5, async || {
+    each_seed_once(0..5, async || {
         let cluster = Cluster::start(3).await;
         let leader = cluster.leader().await;
         let term = cluster.node(leader).status().term;

@@ -33,7 +33,7 @@ use tripod_wait::{until, until_async};
 pub(crate) use cluster::Cluster;
 pub(crate) use ground::Ground;
 pub(crate) use network::Wire;
-pub(crate) use simulation::{each_seed, once};
+pub(crate) use simulation::{each_seed, each_seed_once, once};
 
 /// What a node's hooks were told.
 #[derive(Default)]
