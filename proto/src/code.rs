@@ -80,6 +80,7 @@ catalogue! {
     LeaderUnaddressed = 2204, "leader-unaddressed", "the leader's address is not known";
     LeaderStayed = 2205, "leader-stayed", "leadership was not handed over";
     ConnectionsFull = 2206, "connections-full", "a node has as many connections as it may have";
+    SavesFull = 2207, "saves-full", "a node sends as many snapshots as it may";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Effect, Envelope, Reply, State};
 
-use crate::backup::Saving;
+use crate::backup::{SaveError, Saving};
 use crate::divergence::Comparisons;
 pub use crate::fitness::GivenUp;
 use crate::level::{LevelError, LevelRequest, Levels};
@@ -185,12 +185,21 @@ impl Handle {
         self.node.read(look)
     }
 
-    /// Begins to write a snapshot of this node's state as it is now, while the node goes on. Needs no leader.
+    /// Begins to write a snapshot of this node's state as it is now for a client, while the node goes on. Needs no
+    /// leader.
     ///
     /// # Errors
-    /// [`ProposeError::Stopped`].
-    pub fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+    /// [`SaveError`].
+    pub fn save_snapshot(&self) -> Result<Saving, SaveError> {
         self.node.save_snapshot()
+    }
+
+    /// [`Self::save_snapshot`] for this node itself: it is none of those that clients are sent, and not bounded by them.
+    ///
+    /// # Errors
+    /// [`SaveError::Stopped`].
+    pub fn save_own_snapshot(&self) -> Result<Saving, SaveError> {
+        self.node.save_own_snapshot()
     }
 
     /// The last index applied to the state that [`Self::read`] shows.

@@ -9,6 +9,9 @@ pub const KEY_BYTES_MAX: usize = 64 << 10;
 pub const VALUE_BYTES_MAX: usize = 62 << 20;
 /// Bytes of all keys and values of one job: one job must not take a node's memory.
 pub const JOB_BYTES_MAX: u64 = 4 << 30;
+/// Bytes of the keys and values of one answer that cannot be had in pages: two values of the largest size, and what
+/// stands around them.
+pub const ANSWER_BYTES_MAX: u64 = 128 << 20;
 /// Keys of one job.
 pub const JOB_KEYS_MAX: u64 = 10_000_000;
 /// Tasks of one job: ten times the largest job we have heard of.

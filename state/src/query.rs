@@ -6,6 +6,7 @@ use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, TaskId, TimeMs};
 use crate::kv::store;
+use crate::limits::{ANSWER_BYTES_MAX, within};
 use crate::state::{Entry, State};
 use crate::task::Phase;
 use crate::{job, kv, member, ray, task};
@@ -54,10 +55,19 @@ impl State {
     /// Every key under `normalized(asked) + "/"`, in byte order; upstream's directory listing.
     ///
     /// # Errors
-    /// The scope's faults.
+    /// The scope's faults, or that they are more bytes than one answer holds.
     pub fn directory(&self, scope: Scope, asked: &str) -> Result<Vec<Entry>, Fault> {
         let job = self.jobs.scoped(scope)?;
-        Ok(job.store.under(&kv::normalize(asked)).map(entry).collect())
+        let under = kv::normalize(asked);
+        let bytes = job.store.under(&under).map(|(key, found)| key.as_str().len() + found.value.len());
+        within("bytes of all keys under one directory", bytes.sum::<usize>() as u64, ANSWER_BYTES_MAX)?;
+        Ok(job.store.under(&under).map(entry).collect())
+    }
+
+    /// How many keys a job has, and of how many tasks it is: what a look at all of them costs. O(1).
+    #[must_use]
+    pub fn sizes(&self, job: JobId) -> (u64, u64) {
+        self.jobs.get(job).map_or((0, 0), |job| (job.store.keys(), u64::from(job.spec.tasks)))
     }
 
     /// At most `limit` keys whose text begins with `prefix`, after `after`, in byte order.

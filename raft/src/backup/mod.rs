@@ -26,7 +26,7 @@ mod verify;
 
 pub(crate) use file::ReadOnlyFile;
 pub(crate) use note::RestoredNote;
-pub(crate) use save::save;
+pub(crate) use save::{Saves, SavesFull, save};
 
 pub use pace::{Pace, Walk};
 pub use plan::Plan;
@@ -37,6 +37,17 @@ pub use verify::{Contents, verify, verify_at};
 /// Header and state of a whole file, for those who build on them. Blocks.
 pub(crate) fn read(file: &std::path::Path) -> Result<(crate::snapshot::Header, tripod_state::State), Error> {
     verify::read(file, Pace::unlimited()).map(|(_, header, state)| (header, state))
+}
+
+/// Why a snapshot is not begun.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SaveError {
+    /// So many are sent to clients already.
+    #[error("it sends {max} snapshots already")]
+    Full { max: usize },
+    /// The node is stopping, or has stopped.
+    #[error("{0}")]
+    Stopped(String),
 }
 
 /// Why a backup could not be checked or restored. Nothing was changed. The texts are for operators.

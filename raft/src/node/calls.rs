@@ -9,7 +9,7 @@ use tripod_state::planted::{Bug, is_planted};
 use tripod_state::{Envelope, State, level};
 
 use super::Node;
-use crate::backup::{self, Saving};
+use crate::backup::{self, SaveError, SavesFull, Saving};
 use crate::codec;
 use crate::handle::{Applied, ProposeError, Status};
 use crate::inspect::COMMAND_BYTES_MAX;
@@ -104,13 +104,26 @@ impl Node {
         self.machine.read(look)
     }
 
-    /// Begins to write a snapshot of the state as it is now.
-    pub(crate) fn save_snapshot(&self) -> Result<Saving, ProposeError> {
-        self.check_running()?;
+    /// Begins to write a snapshot of the state as it is now, for a client.
+    pub(crate) fn save_snapshot(&self) -> Result<Saving, SaveError> {
+        self.check_saves()?;
+        self.saves
+            .begin(|| self.machine.freeze())
+            .map_err(|SavesFull| SaveError::Full { max: SavesFull::MAX })
+    }
+
+    /// The same for this node itself, which no client can keep from it.
+    pub(crate) fn save_own_snapshot(&self) -> Result<Saving, SaveError> {
+        self.check_saves()?;
+        Ok(backup::save(self.machine.freeze(), None))
+    }
+
+    fn check_saves(&self) -> Result<(), SaveError> {
+        self.check_running().map_err(|error| SaveError::Stopped(error.to_string()))?;
         if self.work.is_inline() {
-            return Err(ProposeError::Stopped("a simulated node saves no snapshots".into()));
+            return Err(SaveError::Stopped("a simulated node saves no snapshots".into()));
         }
-        Ok(backup::save(self.machine.freeze()))
+        Ok(())
     }
 
     pub(crate) fn applied_index(&self) -> LogIndex {

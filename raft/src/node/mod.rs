@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::backup::Saves;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
 use crate::fitness::Fitness;
@@ -75,6 +76,8 @@ pub(crate) struct Node {
     hand_over: HandOver,
     members: Members,
     desk: Desk,
+    /// Snapshots that clients are being sent.
+    saves: Saves,
     /// What to tell the operator once this node was removed.
     removed: watch::Sender<Option<String>>,
     work: Work,

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tripod_state::ids::FeatureLevel;
 
 use super::{HandOver, Node};
+use crate::backup::Saves;
 use crate::config;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
@@ -98,6 +99,7 @@ impl Node {
             hand_over: members.hand_over.clone(),
             members,
             desk,
+            saves: Saves::default(),
             removed: watch::Sender::new(None),
             work,
             gate: Gate::closed(),

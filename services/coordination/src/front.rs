@@ -27,6 +27,9 @@ use crate::stop::Stopping;
 /// heartbeat timeout of seconds that went before.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
+/// Keys of a job that are looked through while apply waits: more take longer than it may.
+const KEYS_AT_ONCE: u64 = 4_096;
+
 /// How long the last attempt of a poll waits for the cluster to say whether there is an error.
 const LAST_POLL_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -111,6 +114,31 @@ impl Front {
         let asked = request.into_inner();
         match self.gateway.read(Consistency::Linearizable, |state| look(state, caller, &asked)).await {
             Ok(Ok(found)) => Ok(Response::new(encode(asked, found))),
+            Ok(Err(fault)) => Err(self.refuse(&fault)),
+            Err(outage) => Err(status::of_outage(&outage)),
+        }
+    }
+
+    /// [`Self::read`] of all keys of a job, which may be many.
+    pub(crate) async fn read_keys<M, T, R>(
+        &self,
+        request: Request<M>,
+        look: impl FnOnce(&State, Caller, &M) -> Result<T, Fault> + Send + 'static,
+        encode: impl FnOnce(T) -> R + Send,
+    ) -> Outcome<R>
+    where
+        M: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let caller = self.caller(&request).await?;
+        let keys = self.gateway.read(Consistency::Local, |state| state.sizes(caller.job).0).await;
+        if keys.is_ok_and(|keys| keys <= KEYS_AT_ONCE) {
+            return self.read(request, look, |_, found| encode(found)).await;
+        }
+        let asked = request.into_inner();
+        let look = move |_, state: &State| look(state, caller, &asked);
+        match self.gateway.read_aside(Consistency::Linearizable, look).await {
+            Ok(Ok(found)) => Ok(Response::new(encode(found))),
             Ok(Err(fault)) => Err(self.refuse(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),
         }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tripod_raft::backup::Saving;
+use tripod_raft::backup::{SaveError, Saving};
 use tripod_raft::{
     Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
     MembersRequest, ProposeError, Status,
@@ -38,8 +38,8 @@ pub trait Backend: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(LevelError::Unavailable(why))))
     }
     /// A backend that is not a node has no snapshots.
-    fn save_snapshot(&self) -> Result<Saving, ProposeError> {
-        Err(ProposeError::Stopped("there is no node here whose state could be saved".into()))
+    fn save_snapshot(&self) -> Result<Saving, SaveError> {
+        Err(SaveError::Stopped("there is no node here whose state could be saved".into()))
     }
 }
 
@@ -119,7 +119,7 @@ impl Backend for RaftBackend {
         Box::pin(async move { handle.levels(request).await })
     }
 
-    fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+    fn save_snapshot(&self) -> Result<Saving, SaveError> {
         self.handle.save_snapshot()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tripod_raft::backup::Saving;
+use tripod_raft::backup::{SaveError, Saving};
 use tripod_raft::{
     Applied, ChangeError, Connections, Handle, Leadership, LevelError, LevelRequest, Levels, Measures,
     MembersAnswer, MembersRequest, ProposeError, Status,
@@ -16,6 +16,7 @@ use crate::backend::{Backend, RaftBackend, look};
 use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::contact::Contact;
+use crate::forks::Forks;
 use crate::hub::{Hub, Watch};
 use crate::memory::MemoryBackend;
 use crate::opening::IdWidth;
@@ -45,6 +46,7 @@ pub struct Gateway {
     pulse: Arc<Pulse>,
     peers: Arc<Peers>,
     connections: Connections,
+    forks: Arc<Forks>,
 }
 
 impl Gateway {
@@ -68,7 +70,8 @@ impl Gateway {
         let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
         let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
         let connections = Connections::new(options.connections);
-        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections }
+        let forks = Arc::new(Forks::new());
+        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections, forks }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -162,6 +165,22 @@ impl Gateway {
             self.barrier().await?;
         }
         Ok(self.look(look))
+    }
+
+    /// Looks at a fork of the state, on a thread: for what takes long, as apply does not wait. A bounded number of such
+    /// looks is taken at a time, and a bounded number waits. The look is told the last log index in its state.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn read_aside<T: Send + 'static>(
+        &self,
+        consistency: Consistency,
+        look: impl FnOnce(LogIndex, &State) -> T + Send + 'static,
+    ) -> Result<T, Outage> {
+        if consistency == Consistency::Linearizable {
+            self.barrier().await?;
+        }
+        self.forks.look(self.backend.as_ref(), look).await
     }
 
     /// A heartbeat: told to the leader, or held while there is none or while another task of the job
@@ -259,8 +278,8 @@ impl Gateway {
     /// Begins to write a snapshot of this node's state as it is now, while the node goes on.
     ///
     /// # Errors
-    /// The node is stopping.
-    pub fn save_snapshot(&self) -> Result<Saving, ProposeError> {
+    /// [`SaveError`]: the node is stopping, or sends as many as it may.
+    pub fn save_snapshot(&self) -> Result<Saving, SaveError> {
         self.backend.save_snapshot()
     }
 

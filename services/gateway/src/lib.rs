@@ -18,7 +18,7 @@
 //!   of them off.
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
-//! and `memory` its double; `aside` is where long work goes, `awake` the time that this process lived. `submit`, `session` and `hold` send
+//! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
 //! `readiness` whether it can serve. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
@@ -30,6 +30,7 @@ mod caller_address;
 mod calls;
 mod clock;
 mod contact;
+mod forks;
 mod gateway;
 mod hold;
 mod hub;
@@ -47,7 +48,6 @@ mod readiness;
 mod session;
 mod submit;
 
-pub use aside::aside;
 pub use awake::{Awake, Moment};
 pub use backend::{Backend, Future, RaftBackend};
 pub use caller_address::CallerAddress;
@@ -65,7 +65,7 @@ pub use parts::Parts;
 pub use peers::PeersHandler;
 pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
-pub use tripod_raft::backup::Saving;
+pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{
     Chance, ChangeError, Comparisons, ConnectionLimits, Connections, DiskStatus, ElectionCounts,
     FILES_RESERVED, FlushTimes, Full, GivenUp, HistogramView, Leadership, LevelError, LevelRequest, Levels,

@@ -5,7 +5,7 @@ pub(crate) mod member;
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
-use tripod_gateway::Outage;
+use tripod_gateway::{Outage, SaveError};
 use tripod_state::runtime::Refusal;
 use tripod_state::{Answer, BarrierFault, Fault, Reply};
 
@@ -49,6 +49,20 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
         Outage::Level(why) => with_reason(Code::FailedPrecondition, "level-too-low", why.clone()),
         Outage::Stopping => {
             with_reason(Code::Unavailable, "stopping", "this node is stopping; ask another node".to_owned())
+        }
+    }
+}
+
+/// Why a snapshot is not sent.
+pub(crate) fn of_save(error: &SaveError) -> Status {
+    match error {
+        SaveError::Full { .. } => with_reason(
+            Code::ResourceExhausted,
+            "saves-full",
+            format!("this node {error}; try again when one has ended, or ask another node"),
+        ),
+        SaveError::Stopped(why) => {
+            Status::unavailable(format!("this node saves no snapshot: {why}; ask another node"))
         }
     }
 }

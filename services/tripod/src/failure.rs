@@ -140,6 +140,7 @@ fn refused(reason: &str) -> Code {
         "limit-exceeded" => Code::LimitExceeded,
         "session-expired" | "reply-forgotten" | "session-window" => Code::SessionEnded,
         "overloaded" => Code::Overloaded,
+        "saves-full" => Code::SavesFull,
         "disk-full" => Code::DiskFull,
         "not-leader" => Code::NoLeader,
         "change-in-progress" => Code::ChangeInProgress,
@@ -240,8 +241,17 @@ mod tests {
 
     #[test]
     fn every_reason_that_the_command_line_may_meet_has_a_code() {
-        let met =
-            ["job-", "key-", "version-mismatch", "limit-", "session-", "reply-", "overloaded", "disk-full"];
+        let met = [
+            "job-",
+            "key-",
+            "version-mismatch",
+            "limit-",
+            "session-",
+            "reply-",
+            "overloaded",
+            "saves-",
+            "disk-full",
+        ];
         let of_calls = reasons(OF_CALLS).filter(|word| met.iter().any(|met| word.starts_with(met)));
         // Answers to these are told by how far the call came.
         let phases = ["no-leader", "outcome-unknown"];

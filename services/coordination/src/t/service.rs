@@ -137,7 +137,7 @@ impl CoordinationService for Service {
         let look = |state: &State, caller, asked: &pb::GetKeyValueDirRequest| {
             state.directory(decode::scope(caller), &asked.directory_key)
         };
-        self.front.read(request, look, |_, entries| encode::directory(entries)).await
+        self.front.read_keys(request, look, encode::directory).await
     }
 
     async fn delete_key_value(

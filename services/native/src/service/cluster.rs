@@ -31,19 +31,11 @@ impl Service {
     }
 
     /// The index of this node's state and the digest of exactly that state, a pair that can be compared with
-    /// other nodes': the state is forked in no time, and hashed where it disturbs nobody.
+    /// other nodes'.
     async fn digest(&self) -> Result<(u64, u64), Status> {
-        loop {
-            let before = self.gateway.applied_index();
-            let fork = self.local(State::clone).await?;
-            if self.gateway.applied_index() == before {
-                let digest = tripod_gateway::aside(move || fork.digest()).await;
-                return digest
-                    .map(|digest| (before.0, digest))
-                    .ok_or_else(|| Status::internal("digest was cut"));
-            }
-            tokio::task::yield_now().await;
-        }
+        let hashed =
+            self.gateway.read_aside(Consistency::Local, |index, state| (index.0, state.digest())).await;
+        hashed.map_err(|outage| status::of_outage(&outage))
     }
 
     async fn local<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T, Status> {

@@ -7,13 +7,16 @@ use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, GetJobRequest, Job, ListJobsRequest,
     ListJobsResponse, NoteJobRequest, NoteJobResponse,
 };
-use tripod_state::{Answer, Command, State, job};
+use tripod_state::{Answer, Command, Fault, State, job};
 
 use crate::{decode, encode, resolve, status};
 
 /// Open barriers of a job that are shown: each one costs as much time as it has members, while the state is
 /// locked, and nobody reads more.
 const BARRIERS_SHOWN: usize = 32;
+
+/// Tasks of a job that is looked at while apply waits: more take longer than it may.
+const TASKS_AT_ONCE: u64 = 1_024;
 
 pub(super) struct Service {
     gateway: Gateway,
@@ -45,18 +48,15 @@ impl Jobs for Service {
 
     async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
         let name = request.into_inner().name;
-        let found = self.read(|state| {
-            let id = resolve::in_state(state, &name)?;
-            let scope = resolve::scope(id);
-            let (tasks, barriers) = (state.tasks(scope, &[])?, state.barriers(scope, BARRIERS_SHOWN)?);
-            let note = state.job_note(id).unwrap_or_default().to_owned();
-            Ok((state.job(id), tasks, barriers, state.members(), note))
-        });
-        let (summary, tasks, barriers, members, note) =
-            found.await?.map_err(|fault| status::of_fault(&fault))?;
-        let summary = summary.ok_or_else(|| status::of_fault(&resolve::unknown(&name)))?;
-        let job = encode::job_in_full(&summary, &members, &tasks, &barriers);
-        Ok(Response::new(Job { note, ..job }))
+        let tasks = |state: &State| state.job_named(&name).map_or(0, |job| state.sizes(job).1);
+        let found = if self.read(tasks).await? <= TASKS_AT_ONCE {
+            self.read(|state| in_full(state, &name)).await?
+        } else {
+            let look = move |_, state: &State| in_full(state, &name);
+            let read = self.gateway.read_aside(Consistency::Linearizable, look).await;
+            read.map_err(|outage| status::of_outage(&outage))?
+        };
+        found.map(Response::new).map_err(|fault| status::of_fault(&fault))
     }
 
     async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
@@ -78,4 +78,14 @@ impl Jobs for Service {
         self.submit(job::Command::Note { name, note }).await?;
         Ok(Response::new(NoteJobResponse {}))
     }
+}
+
+/// Everything about the job of that name.
+fn in_full(state: &State, name: &str) -> Result<Job, Fault> {
+    let id = resolve::in_state(state, name)?;
+    let summary = state.job(id).ok_or_else(|| resolve::unknown(name))?;
+    let scope = resolve::scope(id);
+    let (tasks, barriers) = (state.tasks(scope, &[])?, state.barriers(scope, BARRIERS_SHOWN)?);
+    let note = state.job_note(id).unwrap_or_default().to_owned();
+    Ok(Job { note, ..encode::job_in_full(&summary, &state.members(), &tasks, &barriers) })
 }

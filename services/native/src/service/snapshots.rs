@@ -31,9 +31,7 @@ impl Snapshots for Service {
             if request.into_inner().local { Consistency::Local } else { Consistency::Linearizable };
         let read = self.gateway.read(freshness, |_| ()).await;
         read.map_err(|outage| status::of_outage(&outage))?;
-        let saving = self.gateway.save_snapshot().map_err(|error| {
-            Status::unavailable(format!("this node saves no snapshot: {error}; ask another node"))
-        })?;
+        let saving = self.gateway.save_snapshot().map_err(|error| status::of_save(&error))?;
         let begin = SaveBegin {
             cluster_id: saving.cluster_id,
             node_id: self.gateway.status().node.0,

@@ -92,7 +92,7 @@ impl Keeper {
     async fn make(&self) -> Result<(), Failure> {
         // What it brings is told by the index in the file.
         let _ = tokio::time::timeout(BARRIER_TIMEOUT, self.handle.read_barrier()).await;
-        let saving = self.handle.save_snapshot().map_err(failed)?;
+        let saving = self.handle.save_own_snapshot().map_err(failed)?;
         let (folder, cluster_id, keep) = (self.folder.clone(), self.cluster_id.clone(), self.plan.keep);
         let (found, contents) = aside(move || {
             folder.prepare()?;
