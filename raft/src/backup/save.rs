@@ -156,7 +156,7 @@ mod tests {
             let value = (0..PART_BYTES).map(|byte| (byte * index as usize % 251) as u8).collect::<Vec<_>>();
             let insert = kv::Command::Insert {
                 scope,
-                key: format!("key {index}").into(),
+                key: format!("key {index}"),
                 value: value.into(),
                 overwrite: true,
             };

@@ -53,8 +53,7 @@ impl Node {
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped);
         let machine = with_levels(machine, level_max, pin)?;
-        let started = Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await;
-        let raft = match started {
+        let raft = match Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await {
             Ok(raft) => raft,
             Err(fatal) => {
                 space.close();

@@ -31,7 +31,7 @@ pub(crate) fn exception(function: &str, text: String) -> TaskError {
 
 /// The error of a task whose argument in that place is a failed object. If that was lost, so is what the task was to
 /// make: its driver is told the same whether the argument was lost before a worker had the task or after.
-pub(crate) fn by_argument(function: &str, place: usize, object: u64, argument: TaskError) -> TaskError {
+pub(crate) fn by_argument(function: &str, place: usize, object: u64, argument: &TaskError) -> TaskError {
     let text = format!(
         "argument {place} of function {function} was produced by failed {}: {}",
         argument.function, argument.text
@@ -71,10 +71,10 @@ mod tests {
     #[test]
     fn a_task_whose_argument_was_lost_fails_as_if_it_had_not_been_given_out() {
         let of = |reason: &str| TaskError { reason: reason.into(), ..exception("add", "gone".into()) };
-        let lost = by_argument("sum", 2, 133, of("PUT_OBJECT"));
+        let lost = by_argument("sum", 2, 133, &of("PUT_OBJECT"));
         assert_eq!(lost.reason, "DEPENDENCY_FAILED(133)");
         assert_eq!(lost.to_string(), "sum: argument 2 of function sum was produced by failed add: gone");
-        assert_eq!(by_argument("sum", 2, 133, of(EXCEPTION)).reason, EXCEPTION);
+        assert_eq!(by_argument("sum", 2, 133, &of(EXCEPTION)).reason, EXCEPTION);
     }
 
     #[test]

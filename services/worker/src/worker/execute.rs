@@ -145,7 +145,7 @@ impl Executor {
             match argument {
                 Ok(value) => match failed::read(&value) {
                     Some(error) => {
-                        return Ok(Some(Err(failed::by_argument(&function.name, place, object, error))));
+                        return Ok(Some(Err(failed::by_argument(&function.name, place, object, &error))));
                     }
                     None => arguments.push(value),
                 },
