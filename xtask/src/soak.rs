@@ -96,7 +96,12 @@ fn once(options: &Options, built: &Path, log: &Path) -> Result<Vec<String>> {
         (_, tests) => tests?,
     };
     let bad = tests.into_iter().filter(|test| test.ending != Ending::Passed);
-    Ok(bad.map(|test| test.name).collect())
+    let failed: Vec<String> = bad.map(|test| test.name).collect();
+    // Where no test failed it was the runner: what it never began has not passed.
+    if failed.is_empty() {
+        outcome?;
+    }
+    Ok(failed)
 }
 
 /// How many of the last runs passed, all with this key.
