@@ -17,7 +17,7 @@ use crate::snapshot::{self, Frozen};
 /// memory as is written meanwhile.
 const SAVES_MAX: usize = 2;
 /// How long nobody may take a part before the stream is cut: the fork of a reader that has gone, or never reads, must
-/// end. Slow readers take one each second, at 256 KiB a second.
+/// end. A link of a few KiB a second is quick enough.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// Bytes of a part of the stream: far below what one message between client and node may hold.
 const PART_BYTES: usize = 256 << 10;

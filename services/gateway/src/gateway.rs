@@ -70,7 +70,7 @@ impl Gateway {
         let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
         let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
         let connections = Connections::new(options.connections);
-        let forks = Arc::new(Forks::new());
+        let forks = Arc::new(Forks::new(Arc::clone(&calls)));
         Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections, forks }
     }
 

@@ -159,6 +159,15 @@ async fn a_job_shows_who_was_lost_and_which_barrier_waited_for_whom() {
 }
 
 #[tokio::test]
+async fn a_job_of_many_tasks_is_shown_whole_and_a_missing_one_is_told() {
+    let service = serve().await;
+    service.client.jobs().create("large", &spec(2_000)).await.expect("created");
+    let job = service.client.jobs().get("large").await.expect("answered").expect("there");
+    assert_eq!((job.name.as_str(), job.tasks.len()), ("large", 2_000));
+    assert_eq!(service.client.jobs().get("larger").await.expect("answered"), None);
+}
+
+#[tokio::test]
 async fn bad_jobs_are_refused_and_change_nothing() {
     let service = serve().await;
     let jobs = service.client.jobs();

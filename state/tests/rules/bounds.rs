@@ -5,8 +5,8 @@ use tripod_state::barrier::REGISTER_BARRIER;
 use tripod_state::ids::{BarrierCounter, Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId};
 use tripod_state::job::Command as JobCommand;
 use tripod_state::limits::{
-    BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, GROUPS_MAX, JOB_SLOTS_MAX, JOB_TASKS_MAX, LISTED_ANYWAY,
-    SESSION_WINDOW, SESSIONS_MAX,
+    ANSWER_BYTES_MAX, BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, GROUPS_MAX, JOB_SLOTS_MAX, JOB_TASKS_MAX,
+    LISTED_ANYWAY, SESSION_WINDOW, SESSIONS_MAX, VALUE_BYTES_MAX,
 };
 use tripod_state::runtime::BarrierId;
 use tripod_state::{Answer, Command, Fault, Scope, Stamp, barrier, job, kv, ray, runtime, session, task};
@@ -27,6 +27,20 @@ fn job_slots_are_used_again_from_the_lowest() {
     let Ok(Answer::Job(job)) = machine.create("one-more", 1) else { panic!("there are free slots") };
     assert_eq!(job.slot, Some(JobSlot(7)));
     assert_eq!(machine.state.job_slots().len(), usize::from(JOB_SLOTS_MAX) - 1);
+}
+
+#[test]
+fn f14_a_directory_of_more_bytes_than_an_answer_may_have_is_refused() {
+    let mut machine = Machine::with_tasks(1);
+    let value = Bytes::from(vec![0; VALUE_BYTES_MAX]);
+    for key in ["dir/1", "dir/2", "dir/3", "dir/sub/4"] {
+        let (key, value) = (key.to_owned(), value.clone());
+        let insert = kv::Command::Insert { scope: SCOPE, key, value, overwrite: true };
+        machine.apply(Command::Kv(insert)).expect("there is room");
+    }
+    let refused = machine.state.directory(SCOPE, "dir");
+    assert!(matches!(refused, Err(Fault::LimitExceeded { limit: ANSWER_BYTES_MAX, .. })), "too large");
+    assert_eq!(machine.state.directory(SCOPE, "dir/sub").expect("it is one value").len(), 1);
 }
 
 #[test]
