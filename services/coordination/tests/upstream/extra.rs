@@ -168,3 +168,16 @@ async fn every_port_tells_the_same_service_incarnation() {
         assert_eq!(service.expect("alive"), SERVICE);
     }
 }
+
+/// More keys than are looked through while apply waits.
+#[tokio::test(start_paused = true)]
+async fn a_directory_of_a_job_of_many_keys_is_whole() {
+    let (_stage, [task]) = Stage::connected().await;
+    for number in 0..4_100 {
+        task.insert(&format!("dir/{number:04}"), "value").await.expect("new");
+    }
+    task.insert("other/0000", "value").await.expect("new");
+    let found = task.directory("dir").await.expect("a list");
+    let keys: Vec<&str> = found.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!((keys.len(), keys[0], keys[4_099]), (4_100, "dir/0000", "dir/4099"));
+}

@@ -94,19 +94,6 @@ async fn get_key_value_dir_multiple_values_in_directory() {
     assert_eq!(pairs(&found), inside);
 }
 
-/// More keys than are looked through while apply waits; this one is ours.
-#[tokio::test(start_paused = true)]
-async fn get_key_value_dir_of_a_job_of_many_keys_is_whole() {
-    let (_stage, [task]) = Stage::connected().await;
-    for number in 0..4_100 {
-        task.insert(&format!("dir/{number:04}"), "value").await.expect("new");
-    }
-    task.insert("other/0000", "value").await.expect("new");
-    let found = task.directory("dir").await.expect("a list");
-    let keys: Vec<&str> = pairs(&found).into_iter().map(|(key, _)| key).collect();
-    assert_eq!((keys.len(), keys[0], keys[4_099]), (4_100, "dir/0000", "dir/4099"));
-}
-
 /// Asks for a directory that has nothing in it, where `keys` are there.
 async fn finds_nothing(keys: &[&str], directory: &str) {
     let (_stage, [task]) = Stage::connected().await;
