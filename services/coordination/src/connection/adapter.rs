@@ -20,6 +20,10 @@ use crate::stop::Stopping;
 /// Bytes to make room for before a read.
 const READ_BYTES: usize = 16 << 10;
 
+/// Bytes that are given to h2 before the tasks of other connections run: with a small call a hundred bytes, more would
+/// begin hundreds of calls of one client before anybody else's next.
+const SPELL_BYTES: usize = READ_BYTES;
+
 /// A connection whose authority values h2 can parse, on which every answer leaves at once, and which ends
 /// well when its node stops.
 pub struct Mended<S> {
@@ -30,6 +34,8 @@ pub struct Mended<S> {
     filter: Option<Box<Filter>>,
     /// Gone when the first call has come.
     opening: Option<Opening>,
+    /// Bytes that were given since the tasks of others could run.
+    spell_bytes: usize,
     _place: Option<Place>,
 }
 
@@ -53,6 +59,7 @@ impl<S> Mended<S> {
             parting,
             filter: Some(Box::new(filter)),
             opening: Some(Opening::new()),
+            spell_bytes: 0,
             _place: None,
         }
     }
@@ -94,7 +101,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Mended<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { inner, parting, filter, opening, .. } = &mut *self;
+        if self.spell_bytes >= SPELL_BYTES {
+            // h2 reads until there is nothing, and tokio alone would let it go on for a megabyte.
+            self.spell_bytes = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let read = self.poll_give(context, buffer);
+        match read {
+            Poll::Ready(_) => self.spell_bytes += buffer.filled().len() - before,
+            Poll::Pending => self.spell_bytes = 0,
+        }
+        read
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Mended<S> {
+    /// Gives h2 what there is.
+    fn poll_give(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Self { inner, parting, filter, opening, .. } = self;
         if let Some(read) = parting.read_instead(inner, context) {
             // Who was told to go for saying nothing, and stays, is left.
             let is_left = opening.as_mut().is_some_and(|opening| opening.poll(true, context).is_ready());
@@ -179,5 +205,60 @@ impl<S> Connected for Mended<S> {
 
     fn connect_info(&self) -> Line {
         self.parting.line().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    /// Far more than a connection may give in one go.
+    const SAID_BYTES: usize = 1 << 20;
+    /// What it may give, with the last read.
+    const GIVEN_BYTES_MAX: usize = 32 << 10;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_has_much_to_give_lets_others_run_in_between() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let (inner, mut client) = tokio::io::duplex(SAID_BYTES);
+        // What is no HTTP/2 is given to h2 as it is.
+        runtime.block_on(client.write_all(&vec![0; SAID_BYTES])).expect("there is room");
+        let _entered = runtime.enter();
+        let mut ours = Mended::new(inner, CallerAddress::default(), Stopping::never());
+        let woken = Arc::new(Woken::default());
+        let waker = Arc::clone(&woken).into();
+        let (mut given, mut spell, mut spells) = (0, 0, 0);
+        while given < SAID_BYTES {
+            let mut bytes = [0; 8 << 10];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut ours).poll_read(&mut Context::from_waker(&waker), &mut buffer) {
+                Poll::Ready(read) => {
+                    read.expect("a connection");
+                    spell += buffer.filled().len();
+                    given += buffer.filled().len();
+                    assert!(spell <= GIVEN_BYTES_MAX, "{spell} bytes in one go");
+                }
+                Poll::Pending => {
+                    spells += 1;
+                    assert_eq!(woken.0.load(Ordering::Relaxed), spells, "it would rest for ever");
+                    spell = 0;
+                }
+            }
+        }
     }
 }
