@@ -1,8 +1,11 @@
 //! The only place that calls bincode. Everything it writes begins with a version byte, so that a
 //! later encoding can be told from this one; everything it reads is bounded and never panics.
 
+use std::io::Write;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tripod_state::Command;
 
 /// The encoding that [`encode`] writes.
 const VERSION: u8 = 1;
@@ -55,6 +58,29 @@ pub(crate) fn encode_onto<T: Serialize>(out: &mut Vec<u8>, value: &T) {
         .expect("writing to memory cannot fail, and our types have no value that cannot be encoded");
 }
 
+/// How many bytes [`encode`] would write of a command. Its values are not copied for that.
+#[must_use]
+pub fn command_bytes(command: &Command) -> u64 {
+    let mut count = Count(1);
+    bincode::serde::encode_into_std_write(command, &mut count, bincode::config::standard())
+        .expect("counting cannot fail, and our types have no value that cannot be encoded");
+    count.0
+}
+
+/// Counts what it is given.
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Decodes what [`encode`] wrote.
 ///
 /// # Errors
@@ -85,7 +111,7 @@ mod tests {
     use bytes::Bytes;
     use proptest::prelude::*;
     use tripod_state::ids::{BarrierCounter, JobId, TaskId};
-    use tripod_state::{Command, Envelope, Scope, barrier};
+    use tripod_state::{Envelope, Scope, barrier, kv};
 
     use super::*;
     use crate::types::{Entry, LogCommand};
@@ -94,6 +120,15 @@ mod tests {
     fn a_value_survives_the_round_trip() {
         let command = LogCommand { now_ms: 7, payload: Bytes::from_static(b"payload") };
         assert_eq!(decode::<LogCommand>(&encode(&command)).unwrap(), command);
+    }
+
+    #[test]
+    fn the_bytes_of_a_command_are_counted_as_they_are_encoded() {
+        let value = Bytes::from(vec![b'v'; 70_000]);
+        let scope = Scope { job: JobId(1), service: None };
+        let insert = kv::Command::Insert { scope, key: "key".into(), value, overwrite: false };
+        let command = Command::Retried(Box::new(Command::Kv(insert)));
+        assert_eq!(command_bytes(&command), encode(&command).len() as u64);
     }
 
     #[test]

@@ -96,6 +96,7 @@ mod types;
 mod world;
 
 pub use chance::{Chance, SeededChance};
+pub use codec::command_bytes;
 pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
 pub use divergence::Comparisons;
 pub use handle::{

@@ -16,7 +16,8 @@ use crate::stop::Stopping;
 use crate::under_way::{Answer, Cut, UnderWay};
 
 /// Routes whose answers are noted with their connection while they are written. The services find [`Stopping`]
-/// and [`tripod_gateway::CallerAddress`] among a request's extensions.
+/// and [`tripod_gateway::CallerAddress`] among a request's extensions, and
+/// the gateway knows by which [`tripod_gateway::CallerConnection`] it came.
 ///
 /// Every call of every client passes here, so this is a plain service: a layer of the router would box the call, its
 /// body and its answer several times each.
@@ -47,7 +48,8 @@ impl Service<Request<Body>> for Followed {
         let under_way = UnderWay::of(&request);
         let stopping = self.stopping.clone();
         request.extensions_mut().insert(self.stopping.clone());
-        request.extensions_mut().insert(under_way.address());
+        let connection = under_way.connection();
+        request.extensions_mut().insert(connection.address());
         // Nothing runs before the first poll, which comes when the call is counted.
         let answer = self.routes.call(request);
         Box::pin(async move {
@@ -57,7 +59,7 @@ impl Service<Request<Body>> for Followed {
                     Err(never) => match never {},
                 }
             };
-            Ok(under_way.answered(&stopping, answer, ended).await)
+            Ok(connection.scope(under_way.answered(&stopping, answer, ended)).await)
         })
     }
 }

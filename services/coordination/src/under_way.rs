@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use tripod_gateway::CallerAddress;
+use tripod_gateway::CallerConnection;
 use tripod_proto::metadata;
 
 use crate::connection::{Handing, Line, Unfinished};
@@ -104,10 +104,10 @@ impl UnderWay {
         Self { manner: Manner::of(request), is_unary, line }
     }
 
-    /// Where it comes from.
+    /// By which connection it came, and from where.
     #[must_use]
-    pub fn address(&self) -> CallerAddress {
-        self.line.address()
+    pub fn connection(&self) -> CallerConnection {
+        self.line.connection()
     }
 
     /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 /// The address of a call's client, among the extensions of its request; `None` if it is on this machine and came by a
 /// unix socket.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerAddress(pub Option<IpAddr>);
 
 impl CallerAddress {

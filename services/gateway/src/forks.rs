@@ -2,30 +2,34 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use tripod_state::State;
 use tripod_state::ids::LogIndex;
 
 use crate::aside::aside;
 use crate::backend::{Backend, look};
+use crate::caller_connection::CallerConnection;
 use crate::calls::Calls;
+use crate::fairness::{self, TurnCounts, Turns};
 use crate::outage::Outage;
 
-/// Long looks at a time: each takes a processor, and keeps what is replaced meanwhile in memory.
-const FORKS_MAX: usize = 2;
 /// How often the state is forked until no command is applied in between.
 const FORK_TRIES_MAX: usize = 1_000;
 
 /// The long looks of one node.
 pub(crate) struct Forks {
-    places: Arc<Semaphore>,
+    turns: Turns,
     calls: Arc<Calls>,
 }
 
 impl Forks {
     /// Who waits for a turn is one of the `calls` that wait on this node.
     pub(crate) fn new(calls: Arc<Calls>) -> Self {
-        Self { places: Arc::new(Semaphore::new(FORKS_MAX)), calls }
+        Self { turns: Turns::new(fairness::FORKS), calls }
+    }
+
+    /// What has become of those who had to wait.
+    pub(crate) fn turns(&self) -> TurnCounts {
+        self.turns.counts()
     }
 
     /// Looks at the state as it is when the turn comes, and at the last index in it.
@@ -38,14 +42,18 @@ impl Forks {
         at: impl FnOnce(LogIndex, &State) -> T + Send + 'static,
     ) -> Result<T, Outage> {
         let waiting = self.calls.enter()?;
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Outage::Stopping)?;
+        let turn = match self.turns.at_once(0) {
+            Some(turn) => turn,
+            // This node's own looks are those of one more caller.
+            None => self.turns.wait(CallerConnection::current().unwrap_or_default(), 0).await,
+        };
         drop(waiting);
         let (index, fork) = fork(backend).await?;
         let look = move || {
             let seen = at(index, &fork);
             // Here, and not by the caller: one that has gone must not make room for the next while its look goes on. And
             // to free what only the fork holds takes long as well.
-            drop((fork, place));
+            drop((fork, turn));
             seen
         };
         aside(look).await.ok_or(Outage::Stopping)
@@ -92,7 +100,7 @@ mod tests {
                 forks.look(backend.as_ref(), look).await
             })
         };
-        for _ in 0..FORKS_MAX {
+        for _ in 0..fairness::FORKS.count {
             let gone = begin();
             tripod_wait::until("a look begins", || seen.try_recv().ok()).await;
             gone.abort();

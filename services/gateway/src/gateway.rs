@@ -16,6 +16,7 @@ use crate::backend::{Backend, RaftBackend, look};
 use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::contact::Contact;
+use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
 use crate::hub::{Hub, Watch};
 use crate::memory::MemoryBackend;
@@ -47,6 +48,8 @@ pub struct Gateway {
     peers: Arc<Peers>,
     connections: Connections,
     forks: Arc<Forks>,
+    /// Those of clients' linearizable reads.
+    reads: Turns,
 }
 
 impl Gateway {
@@ -71,7 +74,8 @@ impl Gateway {
         let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
         let connections = Connections::new(options.connections);
         let forks = Arc::new(Forks::new(Arc::clone(&calls)));
-        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections, forks }
+        let reads = Turns::new(fairness::READS);
+        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections, forks, reads }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -307,9 +311,16 @@ impl Gateway {
         self.calls.held_total()
     }
 
+    /// What has become of clients' calls that had to wait for their turn: to write, to read, or to look for long.
+    #[must_use]
+    pub fn turns(&self) -> TurnCounts {
+        self.submitter.turns().counts().and(self.reads.counts()).and(self.forks.turns())
+    }
+
     /// Waits until this node's state holds every write that was acknowledged before the call.
     async fn barrier(&self) -> Result<(), Outage> {
         let mut hold = self.submitter.hold();
+        let _turn = hold.turn(&self.reads, || 0).await?;
         loop {
             let attempt = self.backend.read_barrier();
             let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {

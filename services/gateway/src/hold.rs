@@ -9,8 +9,10 @@ use tokio::time::Instant;
 use tripod_raft::ProposeError;
 
 use crate::backend::Backend;
+use crate::caller_connection::CallerConnection;
 use crate::calls::{Calls, Waiting};
 use crate::clock::millis;
+use crate::fairness::{Turn, Turns};
 use crate::outage::Outage;
 
 /// Between attempts while there is a leader that does not answer; doubles from the first to the last.
@@ -56,6 +58,35 @@ impl<'a> Hold<'a> {
     /// Notes that an attempt may have taken effect.
     pub(crate) fn doubt(&mut self, why: String) {
         self.uncertain = Some(why);
+    }
+
+    /// Waits for the turn of a client's call with so many bytes; what this node asks by itself needs none.
+    ///
+    /// # Errors
+    /// It did not come before patience was at its end, or too many calls wait.
+    pub(crate) async fn turn(
+        &mut self,
+        turns: &Turns,
+        bytes: impl FnOnce() -> u64,
+    ) -> Result<Option<Turn>, Outage> {
+        let Some(caller) = CallerConnection::current() else { return Ok(None) };
+        let bytes = bytes();
+        if let Some(turn) = turns.at_once(bytes) {
+            return Ok(Some(turn));
+        }
+        let leaderless = self.backend.leadership().borrow().leader.is_none();
+        if leaderless && self.waiting.is_none() {
+            self.waiting = Some(self.calls.hold()?);
+        }
+        let _waiting = if self.waiting.is_none() { Some(self.calls.enter()?) } else { None };
+        if let Ok(turn) = tokio::time::timeout_at(self.deadline, turns.wait(caller, bytes)).await {
+            return Ok(Some(turn));
+        }
+        turns.refuse();
+        let last = "its turn did not come on this node".to_owned();
+        let waited_ms = millis(self.began.elapsed());
+        let leaderless = self.backend.leadership().borrow().leader.is_none();
+        Err(if leaderless { Outage::NoLeader { waited_ms, last } } else { Outage::Overloaded(last) })
     }
 
     /// Waits until another attempt is worth making.

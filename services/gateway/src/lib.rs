@@ -11,6 +11,7 @@
 //!   certainly had no effect.
 //! * A waiter listens before it looks, so no wake-up is lost; what it waits for is resolved from the
 //!   replicated state, so a change of leaders does not end a wait.
+//! * No connection and no address keeps the calls of others waiting for longer than its turn takes.
 //! * A heartbeat is never answered with an error for a reason of the cluster's own.
 //! * A beat is answered before its client gives up on it, whatever is suspected of other tasks; held
 //!   or not, it does not bring its own task nearer to its deadline.
@@ -19,7 +20,7 @@
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
-//! commands; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
+//! commands; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
 //! `readiness` whether it can serve. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
 
@@ -27,9 +28,11 @@ mod aside;
 mod awake;
 mod backend;
 mod caller_address;
+mod caller_connection;
 mod calls;
 mod clock;
 mod contact;
+mod fairness;
 mod forks;
 mod gateway;
 mod hold;
@@ -51,8 +54,10 @@ mod submit;
 pub use awake::{Awake, Moment};
 pub use backend::{Backend, Future, RaftBackend};
 pub use caller_address::CallerAddress;
+pub use caller_connection::CallerConnection;
 pub use clock::Clock;
 pub use contact::{Contact, ContactSwitch};
+pub use fairness::TurnCounts;
 pub use gateway::{Consistency, Gateway};
 pub use hub::Watch;
 pub use job::JobBinding;

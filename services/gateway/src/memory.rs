@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -34,6 +35,8 @@ pub enum Mishap {
     Overloaded,
     /// It is refused for full disks.
     DiskFull,
+    /// It is applied after so long, and after all before it that are slow, too.
+    Slow(Duration),
     /// It never gets an answer, and is lost.
     Silence,
 }
@@ -53,6 +56,8 @@ struct Inner {
     hooks: OnceLock<Hooks>,
     clock: Clock,
     mishaps: Mutex<Mishaps>,
+    /// Whose turn it is of those that are slow, which are taken in the order in which they came.
+    slow: tokio::sync::Mutex<()>,
     measures: Mutex<Measures>,
 }
 
@@ -74,6 +79,7 @@ impl MemoryBackend {
             hooks: OnceLock::new(),
             clock: Arc::new(clock),
             mishaps: Mutex::new(Box::new(|_| Mishap::Success)),
+            slow: tokio::sync::Mutex::default(),
             measures: Mutex::default(),
         };
         Arc::new(Self { inner: Arc::new(inner) })
@@ -150,6 +156,11 @@ impl Inner {
             Mishap::NoLeader => Err(ProposeError::NoLeader("mishap".into())),
             Mishap::Overloaded => Err(ProposeError::Overloaded("mishap".into())),
             Mishap::DiskFull => Err(ProposeError::DiskFull("mishap".into())),
+            Mishap::Slow(takes) => {
+                let _alone = self.slow.lock().await;
+                tokio::time::sleep(takes).await;
+                Ok(self.apply(envelope))
+            }
             Mishap::Silence => std::future::pending().await,
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tripod_raft::{Applied, ProposeError};
+use tripod_raft::{Applied, ProposeError, command_bytes};
 use tripod_state::session::Owner;
 use tripod_state::{Answer, Command, Envelope, Fault, ray, session};
 
@@ -14,6 +14,7 @@ use crate::backend::{Backend, look};
 use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::clock::millis;
+use crate::fairness::{self, Turns};
 use crate::hold::Hold;
 use crate::opening::{self, IdWidth};
 use crate::outage::Outage;
@@ -27,6 +28,7 @@ pub(crate) struct Submitter {
     backend: Arc<dyn Backend>,
     calls: Arc<Calls>,
     patience: Duration,
+    turns: Turns,
     session: Mutex<Option<Arc<Session>>>,
     /// Held while a session is being opened, so that a crowd opens one.
     opening: tokio::sync::Mutex<()>,
@@ -34,11 +36,23 @@ pub(crate) struct Submitter {
 
 impl Submitter {
     pub(crate) fn new(backend: Arc<dyn Backend>, calls: Arc<Calls>, patience: Duration) -> Self {
-        Self { backend, calls, patience, session: Mutex::default(), opening: tokio::sync::Mutex::default() }
+        Self {
+            backend,
+            calls,
+            patience,
+            turns: Turns::new(fairness::PROPOSALS),
+            session: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+        }
     }
 
     pub(crate) fn hold(&self) -> Hold<'_> {
         Hold::new(self.backend.as_ref(), &self.calls, self.patience)
+    }
+
+    /// The turns of clients' commands.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Submits a command in this gateway's session.
@@ -49,10 +63,14 @@ impl Submitter {
         let mut envelope = Envelope { stamp: None, command };
         let mut hold = self.hold();
         if is_repeatable(&envelope.command) {
+            let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
             return self.send(&envelope, &mut hold, true).await;
         }
         loop {
             let session = self.session(hold.deadline()).await?;
+            // Before the place in the session: those who wait must not hold up the oldest number there. And for as long
+            // as the call is sent, also again: what waits for a leader here would come all at once when there is one.
+            let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
             let flight = self.begin(&session, hold.deadline()).await?;
             envelope.stamp = Some(flight.stamp());
             let applied = self.send(&envelope, &mut hold, true).await?;
@@ -85,7 +103,9 @@ impl Submitter {
         if let Some(refused) = self.too_long(&envelope.command) {
             return Ok(refused);
         }
-        self.send(envelope, &mut self.hold(), envelope.stamp.is_some()).await
+        let mut hold = self.hold();
+        let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
+        self.send(envelope, &mut hold, envelope.stamp.is_some()).await
     }
 
     /// The refusal of a command whose lists are too long to be sent to anybody.

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use parking_lot::Mutex;
-use tripod_gateway::CallerAddress;
+use tripod_gateway::{CallerAddress, CallerConnection};
 
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
 #[derive(Debug, Clone, Default)]
 pub struct Line {
     shared: Arc<Shared>,
-    address: CallerAddress,
+    connection: CallerConnection,
 }
 
 #[derive(Debug, Default)]
@@ -38,12 +38,12 @@ pub(crate) struct Handing {
 impl Line {
     /// That of a connection from there.
     pub(crate) fn from(address: CallerAddress) -> Self {
-        Self { address, shared: Arc::default() }
+        Self { connection: CallerConnection::from(address), shared: Arc::default() }
     }
 
-    /// Where its calls come from.
-    pub(crate) fn address(&self) -> CallerAddress {
-        self.address
+    /// What tells its calls from those of other connections.
+    pub(crate) fn connection(&self) -> CallerConnection {
+        self.connection
     }
 
     /// Counts a call.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
-use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_gateway::{CallerConnection, Consistency, Gateway, Outage};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
 
 use crate::caller::Caller;
@@ -43,7 +43,8 @@ impl Held {
         match self.over {
             // A task that nobody aborts is lost only with the whole process.
             Over::Command(_) => {
-                tokio::spawn(self.run(caller, gateway)).await.unwrap_or(Err(Outage::Stopping))
+                let run = CallerConnection::carried(self.run(caller, gateway));
+                tokio::spawn(run).await.unwrap_or(Err(Outage::Stopping))
             }
             Over::Fault(_) => self.run(caller, gateway).await,
         }

@@ -9,4 +9,5 @@ mod full_disk;
 mod heartbeats;
 mod owned_sessions;
 mod suspicion;
+mod turns;
 mod waiting;

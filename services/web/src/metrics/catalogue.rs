@@ -124,6 +124,10 @@ catalogue! {
     WAITING = gauge("tripod_waiting_calls", "calls that wait on this node");
     HELD = gauge("tripod_held_calls", "of those, calls that wait for a leader");
     HELD_TOTAL = counter("tripod_calls_held_total", "calls that have had to wait for a leader");
+    TURNS_WAITING = gauge("tripod_turns_waiting", "calls of clients that wait for their turn");
+    TURNS_WAITED = counter("tripod_turns_waited_total", "calls of clients that have had to wait for their turn");
+    TURNS_REFUSED =
+        counter("tripod_turns_refused_total", "calls that were given up because their turn did not come; alarm on it");
     CONNECTIONS = gauge("tripod_client_connections", "connections of clients, on all ports");
     CONNECTIONS_MAX = gauge("tripod_client_connections_max", "how many there may be");
     CONNECTIONS_REFUSED =

@@ -7,7 +7,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
-use tripod_gateway::{Connections, HistogramView, Measures, Role, Status};
+use tripod_gateway::{Connections, HistogramView, Measures, Role, Status, TurnCounts};
 
 use super::catalogue::{self as all, Kind, Metric};
 use super::census::Census;
@@ -22,6 +22,7 @@ pub(super) struct Figures {
     pub(super) waiting_calls: u64,
     pub(super) held_calls: u64,
     pub(super) held_calls_total: u64,
+    pub(super) turns: TurnCounts,
     pub(super) connections: Connections,
     pub(super) census: Census,
     pub(super) process: Process,
@@ -114,6 +115,9 @@ impl Figures {
         page.gauge(&all::WAITING, self.waiting_calls)?;
         page.gauge(&all::HELD, self.held_calls)?;
         page.counter(&all::HELD_TOTAL, self.held_calls_total)?;
+        page.gauge(&all::TURNS_WAITING, self.turns.waiting)?;
+        page.counter(&all::TURNS_WAITED, self.turns.waited_total)?;
+        page.counter(&all::TURNS_REFUSED, self.turns.refused_total)?;
         page.gauge(&all::CONNECTIONS, self.connections.count() as u64)?;
         page.gauge(&all::CONNECTIONS_MAX, self.connections.limits().all as u64)?;
         page.counter(&all::CONNECTIONS_REFUSED, self.connections.refused())?;

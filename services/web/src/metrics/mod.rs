@@ -37,6 +37,7 @@ pub(crate) async fn page(gateway: &Gateway) -> String {
         waiting_calls: gateway.waiting_calls(),
         held_calls: gateway.held_calls(),
         held_calls_total: gateway.held_calls_total(),
+        turns: gateway.turns(),
         connections: gateway.connections().clone(),
         census: Census::take(gateway).await,
         process: Process::look(),

@@ -48,6 +48,15 @@ pub(super) const ROWS: &[Mutant] = &[
         tests: GATEWAY,
     },
     Mutant {
+        name: "turns-in-arrears",
+        promise: "INV-38: who comes when others have had many turns has one of two from then on, and not as many as they \
+                  had before.",
+        file: "services/gateway/src/fairness/order.rs",
+        original: &["None => self.now,"],
+        replacement: &["None => 0,"],
+        tests: GATEWAY,
+    },
+    Mutant {
         name: "watched-anew",
         promise: "A worker or a store that is silent is given up: that its leader compares whom it watches with the \
                   state gives nobody more time.",

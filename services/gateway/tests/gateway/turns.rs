@@ -1,0 +1,44 @@
+//! The calls of clients take turns.
+
+use tripod_gateway::{CallerAddress, CallerConnection, Gateway, Mishap};
+use tripod_state::{Command, Envelope, kv};
+
+use crate::common::job;
+
+/// Writes of clients that are under way on a node at a time.
+const UNDER_WAY_MAX: usize = 512;
+
+fn is_of(key: &str, envelope: &Envelope) -> bool {
+    matches!(&envelope.command, Command::Kv(kv::Command::Insert { key: of, .. }) if of == key)
+}
+
+async fn until_wait(gateway: &Gateway, calls: u64) {
+    let waiting = || (gateway.turns().waiting == calls).then_some(());
+    tripod_wait::until(format!("{calls} calls wait for their turn"), waiting).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_node_does_by_itself_waits_for_no_turn_and_clients_wait_until_others_have_gone() {
+    let (gateway, backend) = Gateway::in_memory();
+    let job = job(&gateway, 1).await;
+    backend.set_mishaps(|envelope| if is_of("stuck", envelope) { Mishap::Silence } else { Mishap::Success });
+    let write = |at: u8, key: &str| {
+        let caller = CallerConnection::from(CallerAddress::at([10, 0, 0, at].into()));
+        let (gateway, command) = (gateway.clone(), job.insert_command(key, "value"));
+        tokio::spawn(caller.scope(async move { gateway.submit(command).await }))
+    };
+    let stuck: Vec<_> = (0..=UNDER_WAY_MAX).map(|_| write(1, "stuck")).collect();
+    until_wait(&gateway, 1).await;
+    assert_eq!(gateway.waiting_calls(), 1, "only who waits is counted as waiting");
+
+    gateway.submit(job.insert_command("own", "value")).await.unwrap().unwrap();
+
+    let other = write(2, "other");
+    until_wait(&gateway, 2).await;
+    stuck[0].abort();
+    until_wait(&gateway, 1).await;
+    assert!(!other.is_finished(), "the room was for who came first");
+    stuck[1].abort();
+    other.await.unwrap().unwrap().unwrap();
+    assert_eq!(gateway.turns().waited_total, 2);
+}
