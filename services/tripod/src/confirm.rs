@@ -6,6 +6,7 @@ use clap::Args;
 use tripod_proto::code::Code;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// The word that means yes; a key pressed too early does not.
 const YES: &str = "yes";
@@ -49,7 +50,8 @@ impl Consent {
 
 fn ask(what: &str, answers: &mut impl BufRead, questions: &mut impl Write) -> Result<(), Failure> {
     let no = |why: &str| Failure::new(Code::NotConfirmed, format!("{why}; nothing was done"));
-    write!(questions, "About to {what}.\nType `{YES}` to go on: ").and_then(|()| questions.flush())?;
+    write!(questions, "About to {}.\nType `{YES}` to go on: ", output::text(what))
+        .and_then(|()| questions.flush())?;
     let mut answer = String::new();
     answers.read_line(&mut answer).map_err(|error| no(&format!("the answer cannot be read: {error}")))?;
     match answer.trim() {

@@ -11,6 +11,7 @@ use tripod_gateway::Outage;
 use tripod_proto::code::Code;
 
 use crate::logging;
+use crate::output;
 
 /// A failure as one clear line, which begins with its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +109,8 @@ impl fmt::Display for Failure {
 impl From<tripod_client::Error> for Failure {
     fn from(error: tripod_client::Error) -> Self {
         use tripod_client::Error;
-        let text = error.to_string();
+        // What a node says may be made of what clients said: it stays one line.
+        let text = output::text(&error.to_string()).into_owned();
         let code = match &error {
             Error::Config(_) => Code::ValueIllegal,
             Error::OutcomeUnknown { .. } => Code::OutcomeUnknown,

@@ -26,6 +26,9 @@
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
 //! | `pages` | what error codes mean, `docs/errors` |
 
+// Whatever reaches a terminal goes through `output`.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod args;
 mod backups;
 mod child;
@@ -74,7 +77,7 @@ fn main() -> ExitCode {
     match run(std::env::args_os().collect()) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            output::note(&format!("error: {failure}"));
             failure.exit_code()
         }
     }
@@ -95,7 +98,7 @@ fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
 fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
     let environment = Environment::of_this_process();
     for warning in environment.warnings() {
-        eprintln!("warning: {warning}");
+        output::note(&format!("warning: {warning}"));
     }
     let line = config_file::complete(line, &environment)?;
     let cli = match Cli::try_parse_from(line) {

@@ -1,9 +1,17 @@
-//! Data goes to standard output, as JSON or as a table; everything else goes to standard error.
+//! Data goes to standard output, as JSON or as a table; everything else goes to standard error. Nothing leaves in another
+//! way, so that what comes from clients reaches no terminal as an order: see `plain`.
 
-use std::io::{self, Write};
+mod plain;
+
+use std::io::{self, IsTerminal as _, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
+
+pub(crate) use plain::{lines, text};
+
+/// Has a terminal begin at its top, with nothing below.
+const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -15,14 +23,42 @@ pub(crate) enum Format {
 /// Prints one value as one line of JSON, at once.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
-    line(&text)
+    line(&plain::json(&text))
 }
 
-/// Prints one line, at once: a reader of a pipe waits for it.
+/// Prints one line, or several, at once: a reader of a pipe waits for it.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
+    writeln!(out, "{}", lines(text))?;
     out.flush()
+}
+
+/// The same in the place of everything that a terminal shows.
+pub(crate) fn screen(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        out.write_all(CLEAR)?;
+    }
+    drop(out);
+    line(text)
+}
+
+/// Writes bytes for whom they are: as they are to a file or a pipe. A terminal is shown what they are made of, and its
+/// prompt gets a line of its own.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        writeln!(out, "{}", lines(&String::from_utf8_lossy(bytes)))?;
+    } else {
+        out.write_all(bytes)?;
+    }
+    out.flush()
+}
+
+/// Tells whoever looks on, by a line on standard error. Nobody need.
+pub(crate) fn note(text: &str) {
+    // Where standard error is closed nobody looks on.
+    _ = writeln!(io::stderr().lock(), "{}", lines(text));
 }
 
 /// Columns, as wide as their widest cell.
@@ -35,8 +71,9 @@ impl Table {
         Self { rows: vec![head.iter().map(|cell| (*cell).to_owned()).collect()] }
     }
 
+    /// A row is one line, whatever its cells are made of.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| text(cell).into_owned()).collect());
     }
 
     pub(crate) fn render(&self) -> String {
@@ -66,5 +103,12 @@ mod tests {
         table.row(vec!["1".into(), "ok".into()]);
         table.row(vec!["12345".into(), String::new()]);
         assert_eq!(table.render(), "ID     STATE\n1      ok\n12345");
+    }
+
+    #[test]
+    fn a_cell_stays_in_its_row_and_columns_are_as_wide_as_what_is_shown() {
+        let mut table = Table::new(&["ERROR", "ID"]);
+        table.row(vec!["a\x1b[2J\nb".into(), "1".into()]);
+        assert_eq!(table.render(), "ERROR          ID\na\\u{1b}[2J\\nb  1");
     }
 }

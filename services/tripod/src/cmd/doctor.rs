@@ -84,7 +84,7 @@ fn look(args: &DoctorArgs, format: Format) -> Result<(), Failure> {
         (None, Format::Table) => output::line(&view::doctor::render(&report))?,
     }
     for problem in &report.problems {
-        eprintln!("problem: {}", Failure::told(Code::DoctorFound, problem));
+        output::note(&format!("problem: {}", Failure::told(Code::DoctorFound, problem)));
     }
     match report.problems.len() {
         0 => Ok(()),

@@ -116,7 +116,9 @@ async fn created_after_all(client: &Client, args: &CreateArgs) -> Result<wire::J
     let name = &args.name;
     match client.jobs().get(name).await? {
         Some(job) => {
-            eprintln!("the answer was lost, but there is a job `{name}` now; it may be somebody else's");
+            output::note(&format!(
+                "the answer was lost, but there is a job `{name}` now; it may be somebody else's"
+            ));
             Ok(job)
         }
         None => Err(Failure::new(
@@ -139,7 +141,7 @@ async fn leave_out_closed(job: &mut wire::Job, patience: Duration, global: &Glob
         tokio::time::sleep(PAUSE).await;
     };
     for warning in ports.warnings(&job.name) {
-        eprintln!("warning: {warning}");
+        output::note(&format!("warning: {warning}"));
     }
     ports.leave_out_closed(job);
     Ok(())
@@ -176,7 +178,7 @@ async fn bootstrap(client: &Client, name: &str, global: &Global) -> Result<(), F
     let nodes = if nodes.is_empty() { &global.endpoints } else { &nodes };
     output::line(&tripod_xds::bootstrap(&job.name, nodes))?;
     if global.format() == Format::Table {
-        eprintln!("{}", job::xds_exports(&job.name));
+        output::note(&job::xds_exports(&job.name));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `tripod kv`: keys of a job.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read as _};
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
@@ -115,20 +115,10 @@ async fn get(client: &Client, args: &GetArgs, format: Format) -> Result<(), Fail
     })?;
     match format {
         Format::Json => output::json(&KeyView::of(&entry))?,
-        Format::Table => raw(&entry)?,
+        // The value and nothing else, so that it can be written to a file.
+        Format::Table => output::bytes(&entry.value)?,
     }
     Ok(())
-}
-
-/// The value and nothing else, so that it can be written to a file; on a terminal the prompt gets a line
-/// of its own.
-fn raw(entry: &Entry) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(&entry.value)?;
-    if out.is_terminal() {
-        out.write_all(b"\n")?;
-    }
-    out.flush()
 }
 
 async fn put(client: &Client, args: PutArgs, format: Format) -> Result<(), Failure> {

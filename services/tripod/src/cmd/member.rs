@@ -180,7 +180,7 @@ impl Operator<'_> {
         {
             if how.consent.will_ask() {
                 let planned = self.begin(change.clone(), How { plan: true, ..how }).await?;
-                eprintln!("{}", votes(&planned));
+                output::note(&votes(&planned));
             }
             how.consent.to(what).await?;
         }
@@ -239,7 +239,7 @@ impl Operator<'_> {
                     _ => {}
                 }
                 if Instant::now() >= tell {
-                    eprintln!("in progress: {}", progress(&list, begun.node_id));
+                    output::note(&format!("in progress: {}", output::text(&progress(&list, begun.node_id))));
                     tell = Instant::now() + TELL_EVERY;
                 }
             }

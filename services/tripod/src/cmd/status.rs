@@ -1,6 +1,6 @@
 //! `tripod status`: answers within two seconds, whatever is dead.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
@@ -19,8 +19,6 @@ use crate::view::cluster::{ClusterView, not_asked};
 /// which a node that is cut off from the others lets new connections wait (decision 016): without a leader
 /// that is every node.
 const ASK_TIMEOUT: Duration = Duration::from_millis(1800);
-/// Puts the cursor into the upper left corner and clears what is below it.
-const CLEAR: &str = "\x1b[H\x1b[J";
 
 const EXAMPLES: &str = "\
 Each row tells who told it and when: `now` is the node itself. For a node that does not answer, the leader
@@ -54,7 +52,7 @@ pub(crate) async fn run(args: &StatusArgs, global: &Global) -> Result<(), Failur
         };
     }
     let view = look(args, global).await?;
-    print(&view, global.format(), "")?;
+    print(&view, global.format(), output::line)?;
     if view.anybody_answered() {
         return Ok(());
     }
@@ -66,10 +64,9 @@ pub(crate) async fn run(args: &StatusArgs, global: &Global) -> Result<(), Failur
 
 /// Nobody answering is no end: it may be what the operator waits to see the end of.
 async fn watch(args: &StatusArgs, global: &Global, pause: Duration) -> Result<(), Failure> {
-    let before = if io::stdout().is_terminal() { CLEAR } else { "" };
     loop {
         let view = look(args, global).await?;
-        print(&view, global.format(), before)?;
+        print(&view, global.format(), output::screen)?;
         tokio::time::sleep(pause).await;
     }
 }
@@ -78,10 +75,10 @@ async fn look(args: &StatusArgs, global: &Global) -> Result<ClusterView, Failure
     Ok(ClusterView::of(&ask_all(&global.endpoints, args.digest).await?, args.digest))
 }
 
-fn print(view: &ClusterView, format: Format, before: &str) -> io::Result<()> {
+fn print(view: &ClusterView, format: Format, print: fn(&str) -> io::Result<()>) -> io::Result<()> {
     match format {
         Format::Json => output::json(view),
-        Format::Table => output::line(&format!("{before}{}", view.render())),
+        Format::Table => print(&view.render()),
     }
 }
 

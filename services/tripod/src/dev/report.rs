@@ -34,7 +34,7 @@ fn say(printed: std::io::Result<()>) {
 pub(crate) fn started(format: Format, node: &NodePlan, pid: u32) {
     match format {
         Format::Json => say(output::json(&started_line(node, pid))),
-        Format::Table => eprintln!("node {} started, process {pid}", node.id),
+        Format::Table => output::note(&format!("node {} started, process {pid}", node.id)),
     }
 }
 
@@ -46,7 +46,7 @@ fn started_line(node: &NodePlan, pid: u32) -> StartedLine<'_> {
 pub(crate) fn ended(node: &NodePlan, how: &str, restart: bool) {
     let next =
         if restart { "it is started again" } else { "it stays dead; with --restart it would come back" };
-    eprintln!("node {} ended ({how}); {next}", node.id);
+    output::note(&format!("node {} ended ({how}); {next}", node.id));
 }
 
 /// The cluster may be used.

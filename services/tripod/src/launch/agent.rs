@@ -15,6 +15,7 @@ use crate::child::{Child, Outputs};
 use crate::failure::Failure;
 use crate::launch::log_tail::LogTail;
 use crate::logging::number;
+use crate::output;
 
 /// How long an agent may take to listen; it waits for nobody.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -163,7 +164,7 @@ impl Keeper {
             if begun.elapsed() >= LASTED {
                 pause = PAUSE_MIN;
             }
-            eprintln!("tripod run: the agent ended ({how}) and is started again");
+            output::note(&format!("tripod run: the agent ended ({how}) and is started again"));
             life = tokio::select! {
                 life = self.begin_again(&mut pause) => life,
                 _ = &mut stopped => return,
@@ -177,7 +178,7 @@ impl Keeper {
             *pause = (*pause * 2).min(PAUSE_MAX);
             match self.begin().await {
                 Ok(life) => return life,
-                Err(why) => eprintln!("tripod run: the agent could not be started again: {why}"),
+                Err(why) => output::note(&format!("tripod run: the agent could not be started again: {why}")),
             }
         }
     }

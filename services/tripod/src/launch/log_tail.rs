@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
+use crate::output;
+
 /// Lines that are kept: what fits on a screen beside the rest.
 const LINES_MAX: usize = 8;
 /// How the log begins to tell of an outage.
@@ -29,7 +31,7 @@ impl LogTail {
         // A log that cannot be read is as good as its end: there is nothing to show.
         while let Ok(Some(line)) = lines.next_line().await {
             if all || line.contains(" WARN ") || line.contains("ERROR ") {
-                eprintln!("tripod run: agent: {line}");
+                output::note(&format!("tripod run: agent: {line}"));
             }
             self.push(line);
         }

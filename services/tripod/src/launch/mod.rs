@@ -28,6 +28,7 @@ use crate::launch::signals::Signals;
 use crate::launch::tf_config::TfConfig;
 use crate::launch::variables::Told;
 use crate::launch::why::Question;
+use crate::output;
 
 /// What a program is started with.
 pub(crate) struct Config {
@@ -65,7 +66,7 @@ pub(crate) async fn run(config: Config) -> Result<ExitCode, Failure> {
     if !ended.is_plain() {
         let (job, task) = (&ready.numbers.job, ready.numbers.task);
         let question = Question { job, task, how: ended.to_string(), log: &log };
-        eprint!("{}", question.answer(&config.client).await);
+        output::note(question.answer(&config.client).await.trim_end());
     }
     Ok(ended.exit_code())
 }
@@ -81,7 +82,7 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
     }
     let job = job::settle(&config.client, &numbers.job, numbers.tasks, &flags).await?;
     for note in numbers.notes.iter().chain(&job.note) {
-        eprintln!("tripod run: {note}");
+        output::note(&format!("tripod run: {note}"));
     }
     let tasks = job.tasks;
     if numbers.task >= tasks {
@@ -119,6 +120,12 @@ impl Ready {
         };
         program::run(&config.line, told.variables()?, signals).await
     }
+}
+
+/// What is told of a job when a program of it failed.
+#[cfg(test)]
+pub(crate) fn screen_of(job: tripod_client::wire::Job, now_ms: u64) -> String {
+    why::screen_of(job, now_ms)
 }
 
 /// A variable of this process's environment; one that is empty, or no text, says nothing.

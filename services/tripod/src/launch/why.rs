@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use tripod_client::{Client, Error, wire};
 
 use crate::launch::log_tail::LogTail;
+use crate::output;
 use crate::view::time;
 
 /// What ended, and who could know more.
@@ -50,8 +51,15 @@ struct Screen {
 
 impl Screen {
     fn line(&mut self, about: &str, what: &str) {
-        writeln!(self.text, "  {about:<10} {what}").expect("a text can be written to");
+        writeln!(self.text, "  {about:<10} {}", output::text(what)).expect("a text can be written to");
     }
+}
+
+#[cfg(test)]
+pub(super) fn screen_of(job: wire::Job, now_ms: u64) -> String {
+    let log = LogTail::default();
+    Question { job: "train", task: 1, how: "ended with exit status 1".into(), log: &log }
+        .screen(Ok(Some(job)), now_ms)
 }
 
 #[cfg(test)]

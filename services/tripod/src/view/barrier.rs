@@ -4,6 +4,7 @@ use serde::Serialize;
 use tripod_client::wire;
 use tripod_client::wire::BarrierKind;
 
+use crate::output;
 use crate::view::{tasks, time};
 
 /// A barrier of `job show`. A contract, as all of it.
@@ -97,7 +98,7 @@ impl BarrierView {
     /// What became of it, if it is over: `failed 3 s ago: cancelled by task 1`.
     pub(crate) fn failed(&self, now_ms: u64) -> Option<String> {
         let failure = self.failure.as_ref()?;
-        Some(format!("failed {} ago: {}", time::since(failure.at_ms, now_ms), failure.text))
+        Some(format!("failed {} ago: {}", time::since(failure.at_ms, now_ms), output::text(&failure.text)))
     }
 
     /// All of it in one line.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use tripod_client::wire;
 
-use crate::output::Table;
+use crate::output::{self, Table};
 use crate::view::barrier::BarrierView;
 
 /// What `job create` prints. A contract: fields may be added, never renamed.
@@ -98,7 +98,7 @@ impl JobView {
     }
 
     pub(crate) fn render(&self, now_ms: u64) -> String {
-        let mut text = format!("job {}\ntarget {}", self.job, self.target);
+        let mut text = format!("job {}\ntarget {}", output::text(&self.job), output::text(&self.target));
         if let Some(state) = &self.state {
             text.push_str(&state.render(now_ms));
         }
@@ -156,13 +156,14 @@ impl JobState {
         );
         if !self.members.is_empty() {
             let members = self.members.iter().map(|group| format!("{}:{}", group.name, group.tasks));
-            text.push_str(&format!("\nmembers {}", members.collect::<Vec<_>>().join(",")));
+            text.push_str(&format!("\nmembers {}", output::text(&members.collect::<Vec<_>>().join(","))));
         }
         for at in &self.listeners {
-            text.push_str(&format!("\ntask {} is told of errors at {}", at.task, at.address));
+            text.push_str(&format!("\ntask {} is told of errors at {}", at.task, output::text(&at.address)));
         }
         if self.protocols.len() > 1 {
             let all = self.protocols.join(", ");
+            let all = output::text(&all);
             text.push_str(&format!("\nprotocols {all}: its tasks are of releases that do not go together"));
         }
         for barrier in &self.barriers {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tripod_client::wire;
 
-use crate::output::Table;
+use crate::output::{self, Table};
 
 /// What `member list` prints. A contract: fields may be added, never renamed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -84,7 +84,7 @@ impl MembersView {
         }
         let mut text = format!(
             "cluster {}  leader {leader}  {}\n{}",
-            self.cluster_id,
+            output::text(&self.cluster_id),
             self.votes.render(),
             table.render()
         );
@@ -166,7 +166,7 @@ impl ChangeView {
     fn render(&self) -> String {
         let Self { id, what, by, .. } = self;
         let ending = self.ending.as_ref().map_or_else(String::new, |ending| format!(": {ending}"));
-        format!("{what} (change {id}, by {by}){ending}")
+        output::text(&format!("{what} (change {id}, by {by}){ending}")).into_owned()
     }
 }
 

@@ -4,6 +4,8 @@ pub(crate) mod backup;
 pub(crate) mod barrier;
 pub(crate) mod cluster;
 pub(crate) mod doctor;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod job;
 pub(crate) mod job_ports;
 pub(crate) mod key;

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::output;
+
 /// Work that takes less says nothing.
 const EVERY: Duration = Duration::from_secs(1);
 /// The same where a line is kept.
@@ -35,7 +37,7 @@ impl Progress {
         self.done_bytes += bytes;
         if self.said.elapsed() >= self.every {
             self.said = Instant::now();
-            eprintln!("{}", self.line());
+            output::note(&self.line());
         }
     }
 
@@ -58,7 +60,7 @@ impl Ticker {
         let (every, begun) = (every(), Instant::now());
         tokio::spawn(async move {
             while tokio::time::timeout(every, &mut ended).await.is_err() {
-                eprintln!("{}", reading(what, bytes, begun.elapsed()));
+                output::note(&reading(what, bytes, begun.elapsed()));
             }
         });
         Self { _end: end }

@@ -11,7 +11,7 @@ mod trouble;
 use serde::Serialize;
 use tripod_client::{NodeAnswer, wire};
 
-use crate::output::Table;
+use crate::output::{self, Table};
 use node::NodeView;
 use trouble::Trouble;
 
@@ -103,7 +103,7 @@ impl ClusterView {
     }
 
     fn headline(&self) -> String {
-        let name = self.cluster_id.as_deref().unwrap_or("unknown");
+        let name = output::text(self.cluster_id.as_deref().unwrap_or("unknown"));
         let leader = self.leader.map_or_else(|| "none known".to_owned(), |leader| format!("node {leader}"));
         let QuorumView { voters, learners, needed, answering } = self.quorum;
         let listeners = match learners {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::ClusterView;
 use super::node::{NodeView, grouped};
+use crate::output;
 use crate::view::time::{now_ms, seconds};
 
 /// A flush that takes longer is no flush, but a disk that does not answer.
@@ -29,9 +30,10 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn render(&self) -> String {
+        let what = output::text(&self.what);
         match &self.next {
-            Some(next) => format!("{}\nnext: {next}", self.what),
-            None => self.what.clone(),
+            Some(next) => format!("{what}\nnext: {}", output::text(next)),
+            None => what.into_owned(),
         }
     }
 }
