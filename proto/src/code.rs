@@ -63,6 +63,7 @@ catalogue! {
     ProcessLimits = 1303, "process-limits", "the operating system refused threads or signals";
     Defect = 1304, "defect", "the program itself is at fault";
     ListenFailed = 1401, "listen-failed", "an address cannot be listened on";
+    NotPrivate = 1402, "not-private", "other users of the machine could read, enter or replace it";
     DevDirectory = 1501, "dev-directory", "the directory of a local cluster cannot be used";
     DevNotReady = 1502, "dev-not-ready", "a local cluster did not become ready";
     DevNodeEnded = 1503, "dev-node-ended", "nodes of a local cluster ended";

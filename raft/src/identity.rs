@@ -7,6 +7,7 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tripod_local::files;
 use tripod_state::ids::{FeatureLevel, NodeId};
 
 use crate::StartError;
@@ -211,7 +212,7 @@ fn create_directory(data: &Path) -> Result<(), StartError> {
     if data.is_dir() {
         return Ok(());
     }
-    let created = fs::create_dir(data).and_then(|()| sync_parent(data));
+    let created = files::create_dir(data).and_then(|()| sync_parent(data));
     created.map_err(|error| {
         StartError::Storage(match error.kind() {
             ErrorKind::NotFound => format!(
@@ -240,7 +241,7 @@ fn sync_parent(data: &Path) -> std::io::Result<()> {
 /// Finds a directory that takes nothing before sled does, whose text would not say what to do.
 fn probe_writable(data: &Path) -> Result<(), StartError> {
     let probe = data.join(".probe");
-    let written = File::create(&probe).and_then(|mut file| file.write_all(b"probe"));
+    let written = files::create(&probe).and_then(|mut file| file.write_all(b"probe"));
     // A full disk may have room for the name.
     let removed = fs::remove_file(&probe);
     written.and(removed).map_err(|error| unwritable(data, &error))
@@ -298,7 +299,7 @@ fn write_file(data: &Path, identity: &OnFile) -> std::io::Result<()> {
     let temporary: PathBuf = data.join("identity.json.tmp");
     let mut text = serde_json::to_vec_pretty(identity).expect("an identity is plain strings and numbers");
     text.push(b'\n');
-    let mut file = File::create(&temporary)?;
+    let mut file = files::create(&temporary)?;
     file.write_all(&text)?;
     file.sync_all()?;
     fs::rename(&temporary, data.join(FILE))?;

@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use tripod_local::files;
+
 const FILE: &str = "restored";
 const TEXT: &[u8] =
     b"This directory was restored from a snapshot. Its node has not joined its cluster yet.\n";
@@ -30,7 +32,7 @@ impl RestoredNote {
 
     /// Writes the note durably. Blocks.
     pub(crate) fn set(&self) -> io::Result<()> {
-        let mut file = File::create(self.data.join(FILE))?;
+        let mut file = files::create(&self.data.join(FILE))?;
         file.write_all(TEXT)?;
         file.sync_all()?;
         File::open(&self.data)?.sync_all()

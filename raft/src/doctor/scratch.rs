@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tripod_local::files;
+
 use super::{Error, unreadable};
 
 /// The copy. It goes with this value.
@@ -22,7 +24,7 @@ impl Scratch {
         let lock = lock(data)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let copy = place.join(format!("tripod-doctor-{}-{number}", std::process::id()));
-        fs::create_dir(&copy).map_err(|error| no_room(&copy, &error))?;
+        files::create_dir(&copy).map_err(|error| no_room(&copy, &error))?;
         let scratch = Self { data: data.to_owned(), copy, _lock: lock };
         for part in ["log", "journal"] {
             copy_tree(&data.join(part), &scratch.copy.join(part))?;
@@ -79,7 +81,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unreadable(from, &error)),
     };
-    fs::create_dir(to).map_err(|error| no_room(to, &error))?;
+    files::create_dir(to).map_err(|error| no_room(to, &error))?;
     for entry in entries {
         let entry = entry.map_err(|error| unreadable(from, &error))?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
@@ -96,7 +98,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
 /// Not with the rights of the source: what only may be read there is written here.
 fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
     let mut source = File::open(from).map_err(|error| unreadable(from, &error))?;
-    let mut target = File::create(to).map_err(|error| no_room(to, &error))?;
+    let mut target = files::create(to).map_err(|error| no_room(to, &error))?;
     io::copy(&mut source, &mut target).map(|_| ()).map_err(|error| no_room(to, &error))
 }
 

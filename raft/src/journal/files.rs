@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tripod_local::files;
+
 use super::spare_file;
 
 /// One directory of files. A change of names is durable after the next [`Files::sync_dir`].
@@ -59,7 +61,7 @@ impl RealFiles {
     /// The files in `directory`, which is created, and made durable, if it does not exist.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         if !directory.is_dir() {
-            fs::create_dir(directory)?;
+            files::create_dir(directory)?;
             let parent = directory.parent().expect("the journal lies in the data directory");
             spare_file::wait_for(parent, || fs::File::open(parent))?.sync_all()?;
         }
@@ -74,7 +76,7 @@ impl RealFiles {
 impl Files for RealFiles {
     fn create(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.path(name);
-        let mut options = fs::OpenOptions::new();
+        let mut options = files::options();
         options.read(true).write(true).create(true).truncate(true);
         let file = spare_file::wait_for(&path, || options.open(&path))?;
         Ok(Arc::new(RealBlob { file }))

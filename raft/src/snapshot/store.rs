@@ -1,7 +1,7 @@
 //! The directory of snapshots: what is there, what is current, what may go.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tripod_local::files;
 use tripod_state::ids::FeatureLevel;
 use tripod_state::{State, level};
 
@@ -53,7 +54,7 @@ impl SnapshotStore {
 
     /// The same for a build that reads snapshots up to this level. Blocks.
     pub(crate) fn open_directory_for(directory: &Path, level_max: FeatureLevel) -> io::Result<Self> {
-        fs::create_dir_all(directory)?;
+        files::create_dir_all(directory)?;
         File::open(directory.parent().expect("snapshots lie in the data directory"))?.sync_all()?;
         Self::open_for(Arc::new(RealFiles::open(directory)?), Work::Threads, level_max)
     }

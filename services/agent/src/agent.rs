@@ -41,7 +41,7 @@ impl Agent {
         config.check()?;
         let mut opened = Vec::with_capacity(config.listen.len());
         for place in &config.listen {
-            opened.push(listen::open(place, config.allow_remote).await?);
+            opened.push(listen::open(place, config.allow_remote, &config.socket_uids).await?);
         }
         Ok(Self::of(config, opened, Reach::default()))
     }

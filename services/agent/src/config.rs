@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tripod_local::UIDS_MAX;
 use tripod_proto::tripod::v1::JobSpec;
 
 use crate::error::Error;
@@ -16,6 +17,9 @@ pub struct AgentConfig {
     /// Lets [`Listen::Tcp`] be an address that other machines can reach. Everyone who reaches the agent
     /// can act for the job.
     pub allow_remote: bool,
+    /// Users whose processes [`Listen::Unix`] serves, besides those of this process and root; at most
+    /// [`UIDS_MAX`](tripod_local::UIDS_MAX).
+    pub socket_uids: Vec<u32>,
     /// `HOST:PORT` of client ports of the cluster's nodes, in the order of preference.
     pub cluster: Vec<String>,
     /// The job of all clients of this agent.
@@ -110,6 +114,12 @@ impl AgentConfig {
         if self.listen.is_empty() {
             return Err(Error::Config("--listen is missing; give HOST:PORT or unix:PATH".into()));
         }
+        if self.socket_uids.len() > UIDS_MAX {
+            return Err(Error::Config(format!(
+                "--socket-uids names {} users, and {UIDS_MAX} is the most; have some share a user",
+                self.socket_uids.len()
+            )));
+        }
         if self.cluster.is_empty() {
             return Err(Error::Config(
                 "--cluster is missing; give the client address of at least one node, as HOST:PORT".into(),
@@ -150,6 +160,7 @@ mod tests {
         AgentConfig {
             listen: vec![Listen::Tcp("127.0.0.1:0".into())],
             allow_remote: false,
+            socket_uids: Vec::new(),
             cluster: vec!["127.0.0.1:7700".into(), "[::1]:7701".into(), "node-3:7702".into()],
             job: "train".into(),
             spec: None,

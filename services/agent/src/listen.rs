@@ -1,9 +1,9 @@
 //! Opening the places where clients find the agent.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener, lookup_host};
 use tokio::time::Instant;
 use tripod_coordination::connection::Listener;
+use tripod_local::{NotPrivate, Peers, check_place};
 
 use crate::config::Listen;
 use crate::error::Error;
@@ -31,12 +32,13 @@ pub(crate) struct Opened {
 ///
 /// # Errors
 /// [`Error::Listen`].
-pub(crate) async fn open(place: &Listen, allow_remote: bool) -> Result<Opened, Error> {
+pub(crate) async fn open(place: &Listen, allow_remote: bool, socket_uids: &[u32]) -> Result<Opened, Error> {
     match place {
         Listen::Tcp(address) => tcp(address, allow_remote).await,
         Listen::Unix(path) => {
             let _alone = alone(path).await;
-            let listener = Listener::Unix(unix(path)?);
+            let peers = Peers::with(socket_uids, ", or name it with --socket-uids");
+            let listener = Listener::Unix(unix(path, &peers)?, peers);
             Ok(Opened { listener, place: place.clone() })
         }
     }
@@ -84,8 +86,16 @@ async fn alone(path: &Path) -> Option<File> {
 
 /// Opens a unix socket. A socket file that a killed agent left behind is replaced; anything else at that
 /// path is not.
-fn unix(path: &Path) -> Result<UnixListener, Error> {
+fn unix(path: &Path, peers: &Peers) -> Result<UnixListener, Error> {
     let name = format!("unix:{}", path.display());
+    match check_place(path) {
+        // Whoever could replace the socket could be taken for the agent.
+        Err(error @ NotPrivate::Refused { .. }) => {
+            return Err(Error::Listen(format!("cannot listen on --listen {name}: {error}")));
+        }
+        // What is wrong is told when it cannot be made.
+        Ok(()) | Err(NotPrivate::Io { .. }) => {}
+    }
     if let Ok(meta) = std::fs::symlink_metadata(path) {
         if !meta.file_type().is_socket() {
             return Err(refuse(&name, &"a file that is no socket is there", "choose another path"));
@@ -100,7 +110,11 @@ fn unix(path: &Path) -> Result<UnixListener, Error> {
         std::fs::remove_file(path).map_err(|error| refuse(&name, &error, "remove the file"))?;
         tracing::info!(path = %path.display(), "socket left by an earlier process replaced");
     }
-    UnixListener::bind(path).map_err(|error| {
+    let made = UnixListener::bind(path).and_then(|listener| {
+        std::fs::set_permissions(path, Permissions::from_mode(peers.socket_mode()))?;
+        Ok(listener)
+    });
+    made.map_err(|error| {
         refuse(&name, &error, "check that the directory exists, may be written, and that the path is short")
     })
 }
@@ -119,8 +133,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_in_use_is_named_with_its_flag() {
-        let first = open(&local(), false).await.expect("a free port");
-        let text = open(&first.place, false).await.expect_err("in use").to_string();
+        let first = open(&local(), false, &[]).await.expect("a free port");
+        let text = open(&first.place, false, &[]).await.expect_err("in use").to_string();
         assert!(text.starts_with(&format!("cannot listen on --listen {}: ", first.place)), "{text}");
         assert!(text.ends_with("end it or choose another port"), "{text}");
     }
@@ -128,24 +142,24 @@ mod tests {
     #[tokio::test]
     async fn only_loopback_is_opened_unless_more_is_allowed() {
         let everywhere = Listen::Tcp("0.0.0.0:0".into());
-        let text = open(&everywhere, false).await.expect_err("refused").to_string();
+        let text = open(&everywhere, false, &[]).await.expect_err("refused").to_string();
         assert!(text.contains("other machines could reach it"), "{text}");
-        open(&everywhere, true).await.expect("allowed");
+        open(&everywhere, true, &[]).await.expect("allowed");
     }
 
     #[tokio::test]
     async fn a_socket_left_behind_is_replaced_but_a_live_one_or_a_file_is_not() {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = Listen::Unix(directory.path().join("agent.sock"));
-        drop(open(&socket, false).await.expect("free"));
-        let alive = open(&socket, false).await.expect("nobody listens any more");
-        let text = open(&socket, false).await.expect_err("in use").to_string();
+        drop(open(&socket, false, &[]).await.expect("free"));
+        let alive = open(&socket, false, &[]).await.expect("nobody listens any more");
+        let text = open(&socket, false, &[]).await.expect_err("in use").to_string();
         assert!(text.starts_with(&format!("cannot listen on --listen {socket}: another process")), "{text}");
         drop(alive);
 
         let file = directory.path().join("notes");
         std::fs::write(&file, "mine").expect("written");
-        let text = open(&Listen::Unix(file.clone()), false).await.expect_err("a file").to_string();
+        let text = open(&Listen::Unix(file.clone()), false, &[]).await.expect_err("a file").to_string();
         assert!(text.contains("no socket"), "{text}");
         assert!(file.exists());
     }
@@ -156,7 +170,7 @@ mod tests {
         let socket = Listen::Unix(directory.path().join("agent.sock"));
         let first = File::open(directory.path()).expect("there");
         first.lock().expect("nobody else has it");
-        let second = tokio::spawn(async move { open(&socket, false).await });
+        let second = tokio::spawn(async move { open(&socket, false, &[]).await });
         tokio::time::sleep(ALONE_LIMIT / 2).await;
         assert!(!second.is_finished(), "the first one is not ready yet");
         drop(first);
@@ -169,7 +183,7 @@ mod tests {
         let kept = File::open(directory.path()).expect("there");
         kept.lock().expect("nobody else has it");
         let begun = Instant::now();
-        open(&Listen::Unix(directory.path().join("agent.sock")), false).await.expect("free");
+        open(&Listen::Unix(directory.path().join("agent.sock")), false, &[]).await.expect("free");
         assert_eq!(begun.elapsed(), ALONE_LIMIT);
     }
 }

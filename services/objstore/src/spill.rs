@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
+use tripod_local::{Loose, PrivateDirectory, files};
 
 use crate::error::Error;
 
@@ -66,9 +67,16 @@ impl Directory {
     /// [`Error::SpillDirectory`], [`Error::SpillDirectoryTaken`].
     pub(crate) fn open(path: &Path, bytes_max: u64) -> Result<Self, Error> {
         let failed = |cause| Error::SpillDirectory { path: path.to_owned(), cause };
-        fs::create_dir_all(path).map_err(failed)?;
-        let lock =
-            File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(failed)?;
+        // What is read back is believed. Builds before this one let others enter it, in a directory that they did not.
+        let directory =
+            PrivateDirectory::open(path, Loose::Tighten).map_err(|refused| failed(refused.into()))?;
+        let path = directory.path();
+        let lock = files::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join(LOCK))
+            .map_err(failed)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -112,7 +120,7 @@ impl Directory {
     pub(crate) fn write(&self, bytes: &[u8], metadata_offset: u64, room: Room) -> io::Result<Spilled> {
         let name = format!("{PREFIX}{:08x}-{}", self.tag, self.files.fetch_add(1, Ordering::Relaxed));
         let path = self.path.join(name);
-        let mut file = File::options().create_new(true).write(true).open(&path)?;
+        let mut file = files::options().create_new(true).write(true).open(&path)?;
         let size_bytes = bytes.len() as u64;
         // From here on the file is removed whatever happens.
         let spilled =

@@ -56,9 +56,9 @@ impl Store {
     pub async fn start(config: Config) -> Result<Self, Error> {
         config.check()?;
         let endpoints = Endpoints::new(&config)?;
+        let local = Listener::bind(&config.socket_directory)?;
         let directory = config.spill_directory.as_deref();
         let directory = directory.map(|path| Directory::open(path, config.spill_bytes_max)).transpose()?;
-        let local = Listener::bind(&config.socket_directory)?;
         let socket = local.path().to_owned();
         let failed = |cause| Error::Listen { address: config.listen.to_string(), cause };
         let tcp = TcpListener::bind(config.listen).await.map_err(failed)?;

@@ -178,6 +178,16 @@ impl Command {
         matches!(self, Self::Dev(_) | Self::Server(_) | Self::Agent(_) | Self::Objstore(_) | Self::Worker(_))
     }
 
+    /// Whether whatever it makes, processes included, is for its user only. (What the program of `run` makes is its own
+    /// affair; manual pages are for everybody.)
+    pub(crate) fn keeps_what_it_writes_private(&self) -> bool {
+        self.is_a_service()
+            || matches!(
+                self,
+                Self::Snapshot(_) | Self::Recover(_) | Self::Repair(_) | Self::Doctor(_) | Self::Preflight(_)
+            )
+    }
+
     /// Whether its log tells what it ends with, since something collects it and starts the process again. (In front of
     /// `dev` sits whoever reads the error itself.)
     pub(crate) fn logs_its_end(&self) -> bool {

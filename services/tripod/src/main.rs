@@ -105,6 +105,10 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
         Ok(cli) => cli,
         Err(error) => return told(&error),
     };
+    if cli.command.keeps_what_it_writes_private() {
+        // Before there are threads, and before anything is made.
+        tripod_local::files::close();
+    }
     logging::start(cli.command.is_a_service(), cli.global.log_format);
     let logs_its_end = cli.command.logs_its_end();
     // An agent passes small messages on, from one connection to another: a second thread would only have

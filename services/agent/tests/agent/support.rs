@@ -46,6 +46,7 @@ pub(crate) fn config(nodes: &[&Node]) -> AgentConfig {
     }
     let port = AGENTS.replace(AGENTS.get() + 1);
     AgentConfig {
+        socket_uids: Vec::new(),
         listen: vec![Listen::Tcp(format!("agent:{port}"))],
         allow_remote: false,
         cluster: nodes.iter().map(|node| node.address.clone()).collect(),

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::Stream;
 use tripod_gateway::{CallerAddress, Place};
+use tripod_local::Peers;
 use tripod_proto::code::Code;
 
 use super::adapter::Mended;
@@ -35,7 +36,8 @@ type Lines = Pin<Box<dyn Stream<Item = io::Result<DuplexStream>> + Send>>;
 /// A bound socket, or what stands for one.
 pub enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    /// With the users whom it serves.
+    Unix(UnixListener, Peers),
     /// For simulations, whose clock stands still while a socket is waited for.
     Within(Mutex<Lines>),
 }
@@ -44,7 +46,7 @@ impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(listener) => listener.fmt(f),
-            Self::Unix(listener) => listener.fmt(f),
+            Self::Unix(listener, _) => listener.fmt(f),
             Self::Within(_) => f.write_str("Within"),
         }
     }
@@ -57,9 +59,10 @@ impl From<TcpListener> for Listener {
     }
 }
 
+/// For this user and root.
 impl From<UnixListener> for Listener {
     fn from(listener: UnixListener) -> Self {
-        Self::Unix(listener)
+        Self::Unix(listener, Peers::own(""))
     }
 }
 
@@ -78,10 +81,13 @@ impl Listener {
                 stream.set_nodelay(true)?;
                 Poll::Ready(Ok(Socket::Tcp(stream)))
             }
-            Self::Unix(listener) => {
+            Self::Unix(listener, peers) => loop {
                 let (stream, _) = ready!(listener.poll_accept(context))?;
-                Poll::Ready(Ok(Socket::Unix(stream)))
-            }
+                match peers.admit(&stream) {
+                    Ok(()) => return Poll::Ready(Ok(Socket::Unix(stream))),
+                    Err(stranger) => Socket::Unix(stream).turn_away(&stranger.to_string()),
+                }
+            },
             Self::Within(lines) => match ready!(lines.lock().as_mut().poll_next(context)) {
                 Some(line) => Poll::Ready(line.map(Socket::Line)),
                 // A listener has no end.

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Code;
+use tripod_local::{check_listener, check_socket};
 use tripod_proto::tripod::v1::local_reply::Told;
 use tripod_proto::tripod::v1::local_request::Ask;
 use tripod_proto::tripod::v1::{
@@ -146,7 +147,10 @@ impl Connection {
     pub async fn open(socket: &Path, worker: Option<u64>) -> Result<Self, LocalError> {
         let disconnected =
             |error: io::Error| LocalError::Disconnected(format!("{}: {error}", socket.display()));
+        // Who listens there is believed about every object. The path was told by whoever serves the store's address.
+        check_socket(socket).map_err(|refused| disconnected(refused.into()))?;
         let stream = UnixStream::connect(socket).await.map_err(disconnected)?;
+        check_listener(&stream).map_err(disconnected)?;
         let (requests, queue) = mpsc::unbounded_channel();
         let pending = Arc::new(Mutex::new(Some(HashMap::new())));
         let sender = Sender { pending: Arc::clone(&pending), requests, tags: Arc::default() };

@@ -1,14 +1,14 @@
 //! The socket for processes of this machine.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::UnixListener;
 use tokio::task::JoinSet;
+use tripod_local::{Loose, Peers, PrivateDirectory};
 
 use super::session;
 use crate::error::Error;
@@ -23,6 +23,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
+    /// Whose processes it serves.
+    peers: Peers,
     /// Where messages of those processes go.
     nodes: Arc<Nodes>,
 }
@@ -40,13 +42,16 @@ impl Listener {
     /// # Errors
     /// [`Error::Socket`].
     pub(crate) fn bind(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(format!("objstore-{:08x}.sock", rand::random::<u32>()));
+        let name = format!("objstore-{:08x}.sock", rand::random::<u32>());
+        // Whoever can open the socket can read every object, and what is in its place is believed.
+        let directory = PrivateDirectory::open(directory, Loose::Refuse)
+            .map_err(|refused| Error::Socket { path: directory.join(&name), cause: refused.into() })?;
+        let path = directory.path().join(name);
         let failed = |cause| Error::Socket { path: path.clone(), cause };
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
-        check_private(directory).map_err(failed)?;
         let listener = UnixListener::bind(&path).map_err(failed)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, path, nodes: Arc::default() })
+        let peers = Peers::own("");
+        fs::set_permissions(&path, Permissions::from_mode(peers.socket_mode())).map_err(failed)?;
+        Ok(Self { listener, path, peers, nodes: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -73,6 +78,8 @@ impl Listener {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
+                    // Who is refused is told to the log.
+                    Ok((stream, _)) if self.peers.admit(&stream).is_err() => {}
                     Ok((stream, _)) => {
                         let nodes = Arc::clone(&self.nodes);
                         let incarnation = Arc::clone(incarnation);
@@ -87,14 +94,4 @@ impl Listener {
             }
         }
     }
-}
-
-/// Refuses a directory that others may enter: whoever can open the socket can read every object.
-fn check_private(directory: &Path) -> io::Result<()> {
-    let mode = fs::metadata(directory)?.permissions().mode() & 0o777;
-    if mode & 0o077 == 0 {
-        return Ok(());
-    }
-    let text = format!("others may enter the directory (mode {mode:o}); `chmod 700` it, or name another");
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }

@@ -165,6 +165,20 @@ async fn settings_that_cannot_work_are_refused_with_what_to_do() {
     let refused = Store::start(config).await.expect_err("others may enter").to_string();
     assert!(refused.contains("chmod 700") && refused.contains("--directory"), "{refused}");
     let mut config = scene.config();
+    std::os::unix::fs::symlink(&config.socket_directory, scene.path("link")).expect("linked");
+    config.socket_directory = scene.path("link");
+    let refused = Store::start(config).await.expect_err("a link").to_string();
+    assert!(refused.contains("T1402 not-private: ") && refused.contains("is a link"), "{refused}");
+    // Also for root, and whatever its mode is.
+    if std::os::unix::fs::chown(scene.path("open"), Some(12_345), None).is_ok() {
+        std::fs::set_permissions(scene.path("open"), std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .expect("set");
+        let mut config = scene.config();
+        config.socket_directory = scene.path("open");
+        let refused = Store::start(config).await.expect_err("of another user").to_string();
+        assert!(refused.contains("belongs to user 12345"), "{refused}");
+    }
+    let mut config = scene.config();
     config.listen = scene.listening.address;
     let refused = Store::start(config).await.expect_err("the address is taken").to_string();
     assert!(refused.contains("pick a free address with --listen"), "{refused}");

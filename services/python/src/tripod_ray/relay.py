@@ -6,8 +6,8 @@ import threading
 
 import grpc
 
-from . import wire
-from .errors import TripodError
+from . import private, wire
+from .errors import StoreError, TripodError
 
 _LENGTH = struct.Struct("<I")
 _RECEIVE_BYTES = 64 * 1024
@@ -44,7 +44,7 @@ class Relay:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._data = bytearray()
         try:
-            self._socket.connect(path)
+            private.connect(self._socket, path)
             hello = wire.LocalRequest(tag=1)
             hello.hello.version = 1
             hello.hello.workerid = workerid
@@ -52,7 +52,7 @@ class Relay:
             self._check(self.receive())
         except BaseException as error:
             self._socket.close()
-            if isinstance(error, OSError):
+            if isinstance(error, (OSError, StoreError)):
                 raise RelayEnded(f"{path}: {error}") from None
             raise
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 
-from . import wire
+from . import private, wire
 from .errors import StoreError
 from .interrupts import Held
 
@@ -42,7 +42,11 @@ class StoreConnection:
         """With `direct` threads that wait for objects read by themselves, which saves them a change of threads."""
         self.direct = direct
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(path)
+        try:
+            private.connect(self._socket, path)
+        except BaseException:
+            self._socket.close()
+            raise
         self._writing = threading.Lock()
         self._tags = itertools.count(1)
         self._asked = {}

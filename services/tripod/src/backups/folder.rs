@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use tripod_local::files;
 use tripod_proto::code::Code;
 use tripod_raft::backup;
 use tripod_state::ids::{LogIndex, NodeId};
@@ -48,7 +49,7 @@ impl Folder {
 
     /// Makes the directory, and takes away what a killed node left unfinished.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
-        fs::create_dir_all(&self.directory).map_err(|error| self.failed(&error))?;
+        files::create_dir_all(&self.directory).map_err(|error| self.failed(&error))?;
         for path in self.names()? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(&self.prefix) && name.ends_with(UNFINISHED) {

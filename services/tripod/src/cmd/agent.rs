@@ -35,8 +35,10 @@ is harmed: polls end, what must not be made twice is finished (2 s at most), and
 again by gRPC at the next agent at the same place. With --poll release they survive even a `kill -9` of the
 agent.
 
-Whoever reaches the agent acts for its job. So it listens on this machine only, unless --allow-remote is
-given; who may use a unix socket is decided by the directory in which it lies.";
+Whoever reaches the agent acts for its job. A unix socket serves processes of the agent's own user, of root,
+and of those whom --socket-uids names (a directory that they may enter is needed, too). A port serves every
+user of this machine, and no other machine unless --allow-remote is given: where users do not trust each
+other, take the socket.";
 
 /// Flags of `agent`.
 #[derive(Debug, Args)]
@@ -68,6 +70,10 @@ pub(crate) struct AgentArgs {
     /// Let --listen be an address that other machines can reach
     #[arg(long)]
     allow_remote: bool,
+
+    /// Users whose processes a unix socket serves, by their numbers, besides the agent's own user and root
+    #[arg(long, value_name = "UID,...", value_delimiter = ',')]
+    socket_uids: Vec<u32>,
 
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
@@ -113,6 +119,7 @@ fn config(args: AgentArgs, global: &Global) -> Result<AgentConfig, Failure> {
     Ok(AgentConfig {
         listen: args.listen,
         allow_remote: args.allow_remote,
+        socket_uids: args.socket_uids,
         cluster: global.nodes_or(args.cluster),
         job: args.job,
         spec: tasks.map(|tasks| args.flags.to_wire(tasks)).transpose()?,

@@ -1,14 +1,12 @@
 //! `tripod objstore`: the object store of a machine.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::pin::pin;
 
 use clap::Args;
 use serde::Serialize;
 use tripod_objstore::{Config, Store};
-use tripod_proto::code::Code;
 
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
@@ -123,12 +121,6 @@ async fn tell(store: &Store, format: Format) -> Result<(), Failure> {
 fn config(args: ObjStoreArgs, global: &Global) -> Result<Config, Failure> {
     let own = || std::env::temp_dir().join(format!("tripod-objstore-{}", nix::unistd::geteuid()));
     let directory = args.directory.unwrap_or_else(own);
-    // Whoever enters it reads the objects.
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.map_err(|error| {
-        let text = format!("--directory {}: cannot be made: {error}", directory.display());
-        Failure::new(Code::ValueIllegal, text)
-    })?;
     let mut config = Config::new(global.endpoints.clone(), directory.clone());
     config.listen = args.listen;
     config.advertise = args.advertise;

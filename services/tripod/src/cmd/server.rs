@@ -100,6 +100,10 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "PATH")]
     client_socket: Option<PathBuf>,
 
+    /// Users whose processes the unix socket serves, by their numbers, besides the node's own user and root
+    #[arg(long, value_name = "UID,...", value_delimiter = ',')]
+    socket_uids: Vec<u32>,
+
     /// Connections of clients at a time, on all ports together [default: as many as open files allow, less 256 for the
     /// disk and the other nodes, and less the job ports; the limit of open files is raised as far as the system lets it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -284,6 +288,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         election_max: args.election_max_ms.map_or(pace.election_max, DurationMs),
     };
     check_timing(timing)?;
+    check_uids(&args)?;
     let backups = backups(&args)?;
     Ok(node::Config {
         node,
@@ -296,6 +301,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         advertise: args.advertise,
         job_ports: args.job_ports,
         client_socket: args.client_socket,
+        socket_uids: args.socket_uids,
         default_job: args.job.to_spec(args.job.tasks(args.tasks)?.unwrap_or(1))?,
         timing,
         snapshot_every_entries: args.snapshot_every_entries,
@@ -320,6 +326,21 @@ fn backups(args: &ServerArgs) -> Result<Option<Plan>, Failure> {
         )),
         None => Ok(None),
     }
+}
+
+fn check_uids(args: &ServerArgs) -> Result<(), Failure> {
+    let uids = &args.socket_uids;
+    if !uids.is_empty() && args.client_socket.is_none() {
+        let text =
+            "--socket-uids says who may use the unix socket, and --client-socket where it is: give that, too";
+        return Err(Failure::new(Code::FlagsConflict, text));
+    }
+    if uids.len() <= tripod_local::UIDS_MAX {
+        return Ok(());
+    }
+    let text =
+        format!("--socket-uids names {} users, and {} is the most", uids.len(), tripod_local::UIDS_MAX);
+    Err(Failure::new(Code::ValueIllegal, text))
 }
 
 fn check_timing(timing: Timing) -> Result<(), Failure> {

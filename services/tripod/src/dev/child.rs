@@ -1,8 +1,9 @@
 //! One node's process.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::process::Stdio;
+
+use tripod_local::files;
 
 use crate::child::{Child, Outputs};
 use crate::dev::plan::NodePlan;
@@ -13,7 +14,7 @@ pub(crate) fn start(config: &Config, data: &Data, node: &NodePlan) -> io::Result
     let stderr = if config.verbose {
         Stdio::inherit()
     } else {
-        OpenOptions::new().create(true).append(true).open(data.log(node.id))?.into()
+        files::options().create(true).append(true).open(data.log(node.id))?.into()
     };
     Child::start(&arguments(config, data, node), Outputs { stdout: Stdio::null(), stderr })
 }

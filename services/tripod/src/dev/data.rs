@@ -1,11 +1,12 @@
 //! The directory of a cluster: one directory a node, and what must not change between two starts.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
+use tripod_local::files;
 use tripod_proto::code::Code;
 
 use crate::dev::Plan;
@@ -49,7 +50,11 @@ impl Data {
                 format!("cannot use --data {path}: {error}; choose a directory that can be written"),
             )
         };
-        fs::create_dir_all(&root).map_err(in_root)?;
+        files::create_dir_all(&root).map_err(in_root)?;
+        // One that somebody names by mistake is left as it is.
+        if root.join(CLUSTER_ID).exists() {
+            tripod_local::tighten(&root).map_err(in_root)?;
+        }
         let cluster_id = cluster_id(&root).map_err(in_root)?;
         let wanted = Layout { nodes: plan.nodes.len(), port: plan.port };
         let known = layout(&root, &wanted).map_err(in_root)?;
@@ -68,7 +73,7 @@ impl Data {
             ));
         }
         for node in &plan.nodes {
-            fs::create_dir_all(root.join(format!("node-{}", node.id))).map_err(in_root)?;
+            files::create_dir_all(&root.join(format!("node-{}", node.id))).map_err(in_root)?;
         }
         Ok(Self { root, cluster_id, _temporary: temporary })
     }
@@ -124,8 +129,9 @@ fn layout(root: &Path, first: &Layout) -> io::Result<Layout> {
 /// Writes a file so that it is there with all of its text or not at all.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
-    fs::write(&part, text)?;
-    fs::File::open(&part)?.sync_all()?;
+    let mut file = files::create(&part)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
     fs::rename(&part, path)
 }
 

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tripod_client::{Client, Config, Error, wire};
+use tripod_local::files;
 use tripod_proto::code::Code;
 use tripod_raft::{InitialMember, Owner};
 use tripod_state::ids::{FeatureLevel, NodeId};
@@ -155,7 +156,7 @@ fn note(data: &Path) -> io::Result<u64> {
         Err(_) => {}
     }
     if !data.is_dir() {
-        fs::create_dir(data)?;
+        files::create_dir(data)?;
     }
     let token: u64 = rand::random_range(1..=u64::MAX);
     write(data, NOTE, &format!("{token:016x}"))?;
@@ -165,7 +166,7 @@ fn note(data: &Path) -> io::Result<u64> {
 /// Writes a line durably, whole or not at all.
 fn write(data: &Path, name: &str, line: &str) -> io::Result<()> {
     let temporary = data.join(format!("{name}.tmp"));
-    let mut file = File::create(&temporary)?;
+    let mut file = files::create(&temporary)?;
     writeln!(file, "{line}")?;
     file.sync_all()?;
     fs::rename(&temporary, data.join(name))?;

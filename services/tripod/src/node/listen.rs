@@ -1,10 +1,13 @@
 //! Opening ports, with errors that name the flag, the address and the next step.
 
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use tokio::net::{TcpListener, UnixListener};
+use tripod_coordination::connection::Listener;
+use tripod_local::{NotPrivate, Peers, check_place};
 use tripod_proto::code::Code;
 
 use crate::failure::Failure;
@@ -23,15 +26,21 @@ pub(crate) async fn tcp(flag: &str, address: &str) -> Result<TcpListener, Failur
     })
 }
 
-/// Opens a unix socket. A socket file that a killed process left behind is replaced; anything else at
-/// that path is not.
-pub(crate) fn unix(path: &Path) -> Result<UnixListener, Failure> {
+/// Opens a unix socket for processes of this user, of root, and of the users `uids`. A socket file that a killed process
+/// left behind is replaced; anything else at that path is not.
+pub(crate) fn unix(path: &Path, uids: &[u32]) -> Result<Listener, Failure> {
     let fail = |why: &dyn std::fmt::Display| {
-        Failure::new(
+        Failure::told(
             Code::ListenFailed,
             format!("cannot listen on --client-socket {}: {why}", path.display()),
         )
     };
+    match check_place(path) {
+        // Whoever could replace the socket could be taken for this node.
+        Err(error @ NotPrivate::Refused { .. }) => return Err(fail(&error)),
+        // What is wrong is told when it cannot be made.
+        Ok(()) | Err(NotPrivate::Io { .. }) => {}
+    }
     if let Ok(meta) = std::fs::symlink_metadata(path) {
         if !meta.file_type().is_socket() {
             return Err(fail(&"a file that is no socket is there; choose another path"));
@@ -41,7 +50,11 @@ pub(crate) fn unix(path: &Path) -> Result<UnixListener, Failure> {
         }
         std::fs::remove_file(path).map_err(|error| fail(&error))?;
     }
-    UnixListener::bind(path).map_err(|error| fail(&error))
+    let peers = Peers::with(uids, ", or name it with --socket-uids");
+    let listener = UnixListener::bind(path).map_err(|error| fail(&error))?;
+    std::fs::set_permissions(path, Permissions::from_mode(peers.socket_mode()))
+        .map_err(|error| fail(&error))?;
+    Ok(Listener::Unix(listener, peers))
 }
 
 #[cfg(test)]
@@ -64,13 +77,28 @@ mod tests {
     async fn a_socket_left_behind_is_replaced_but_a_file_is_not() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("tripod.sock");
-        drop(unix(&path).expect("free"));
-        let open = unix(&path).expect("nobody listens any more");
-        assert!(unix(&path).expect_err("in use").to_string().contains("another process listens there"));
+        drop(unix(&path, &[]).expect("free"));
+        let open = unix(&path, &[]).expect("nobody listens any more");
+        assert!(unix(&path, &[]).expect_err("in use").to_string().contains("another process listens there"));
         drop(open);
         let file = directory.path().join("notes");
         std::fs::write(&file, "mine").expect("written");
-        assert!(unix(&file).expect_err("a file").to_string().contains("no socket"));
+        assert!(unix(&file, &[]).expect_err("a file").to_string().contains("no socket"));
         assert!(file.exists());
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_for_its_owner_and_where_others_could_replace_it_there_is_none() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("s");
+        let mode = || std::fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+        drop(unix(&path, &[]).expect("free"));
+        assert_eq!(mode(), 0o600);
+        drop(unix(&path, &[12_345]).expect("free again"));
+        assert_eq!(mode(), 0o666, "who connects is looked at");
+        std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).expect("set");
+        let refused = unix(&path, &[]).expect_err("refused");
+        assert_eq!(refused.code(), Code::NotPrivate);
+        assert!(refused.to_string().contains("cannot listen on --client-socket"), "{refused}");
     }
 }

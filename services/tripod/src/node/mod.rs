@@ -11,10 +11,10 @@ mod retry;
 mod stop;
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_coordination::connection::{Doorway, Listener};
@@ -66,6 +66,8 @@ pub(crate) struct Config {
     pub(crate) advertise: Option<String>,
     pub(crate) job_ports: PortRange,
     pub(crate) client_socket: Option<PathBuf>,
+    /// Users whose processes that socket serves, besides this one and root.
+    pub(crate) socket_uids: Vec<u32>,
     pub(crate) default_job: job::Spec,
     pub(crate) timing: Timing,
     pub(crate) snapshot_every_entries: u64,
@@ -80,7 +82,7 @@ pub(crate) struct Config {
 struct Listeners {
     client: TcpListener,
     http: TcpListener,
-    socket: Option<UnixListener>,
+    socket: Option<Listener>,
 }
 
 /// What the tasks of a node tell of it.
@@ -100,6 +102,7 @@ struct Tasks {
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
+    keep_private(&config.data);
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
@@ -145,6 +148,18 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         reason = handle.failed() => {
             Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
+    }
+}
+
+/// Takes the rights of others from the data directory of an earlier build.
+fn keep_private(data: &Path) {
+    match tripod_local::tighten(data) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            // Whether this node can live there is found out next.
+            let code = number(Code::NotPrivate);
+            tracing::warn!(code, data = %data.display(), %error, "whether other users may enter the data directory is not known");
+        }
+        Ok(_) | Err(_) => {}
     }
 }
 
@@ -214,10 +229,11 @@ async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
 
 impl Listeners {
     async fn open(config: &Config) -> Result<Self, Failure> {
+        let socket = config.client_socket.as_deref();
         Ok(Self {
             client: listen::tcp("--client", &config.client).await?,
             http: listen::tcp("--http", &config.http).await?,
-            socket: config.client_socket.as_deref().map(listen::unix).transpose()?,
+            socket: socket.map(|path| listen::unix(path, &config.socket_uids)).transpose()?,
         })
     }
 }
@@ -249,7 +265,7 @@ impl Tasks {
         let client = serve(listeners.client.into());
         self.serving.spawn(async move { report("client", client.await) });
         if let Some(socket) = listeners.socket {
-            let socket = serve(socket.into());
+            let socket = serve(socket);
             self.serving.spawn(async move { report("socket", socket.await) });
         }
         let http = tripod_web::serve(listeners.http, gateway.clone(), self.stopped());

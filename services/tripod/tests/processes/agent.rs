@@ -1,9 +1,13 @@
 //! `tripod agent`, with real processes.
 
-use std::io::{BufRead, BufReader};
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tripod_wait::until_blocking;
@@ -50,6 +54,56 @@ impl Drop for Agent {
     }
 }
 
+/// Everything below a directory is for its owner only.
+fn check_private(directory: &Path) {
+    for entry in fs::read_dir(directory).expect("readable") {
+        let path = entry.expect("an entry").path();
+        let found = fs::symlink_metadata(&path).expect("there");
+        assert_eq!(found.mode() & 0o077, 0, "{} has mode {:o}", path.display(), found.mode() & 0o7777);
+        if found.is_dir() {
+            check_private(&path);
+        }
+    }
+}
+
+#[test]
+fn a_process_of_another_user_is_turned_away_at_the_socket_and_told_why() {
+    const SOCKET: &str = "TRIPOD_TEST_SOCKET";
+    const NAMED: u32 = 12_344;
+    const STRANGER: u32 = 12_345;
+    if let Some(socket) = std::env::var_os(SOCKET) {
+        let mut stream = UnixStream::connect(socket).expect("anybody may connect");
+        let mut said = vec![];
+        // A client is greeted at once; a stranger is told and left.
+        _ = stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+        _ = stream.take(64).read_to_end(&mut said);
+        println!("\nheard {}", String::from_utf8_lossy(&said).escape_debug());
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).expect("set");
+    if directory.path().metadata().expect("there").uid() != 0 {
+        eprintln!("not root: there can be no process of another user");
+        return;
+    }
+    let socket = directory.path().join("agent.sock");
+    let (listen, named) = (format!("--listen=unix:{}", socket.display()), format!("--socket-uids={NAMED}"));
+    let _agent = Agent::start(&[&listen, &named, "--cluster=127.0.0.1:1", "--job=train"]);
+    // The other user need not reach the directory of the build.
+    let program = directory.path().join("program");
+    fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+    let heard = |uid: u32| {
+        let name = "agent::a_process_of_another_user_is_turned_away_at_the_socket_and_told_why";
+        let mut as_user = Command::new(&program);
+        as_user.args(["--exact", name, "--nocapture"]).env(SOCKET, &socket).current_dir("/").uid(uid);
+        String::from_utf8(as_user.output().expect("ran").stdout).expect("text")
+    };
+    let stranger = heard(STRANGER);
+    assert!(stranger.contains("T1402 not-private: this socket serves user 0"), "{stranger}");
+    let served = heard(NAMED);
+    assert!(served.contains("heard ") && !served.contains("T1402"), "{served}");
+}
+
 #[test]
 fn an_agent_says_where_it_listens_creates_its_job_and_stops_when_told() {
     let ports = reserve_ports();
@@ -76,6 +130,8 @@ fn an_agent_says_where_it_listens_creates_its_job_and_stops_when_told() {
     end_by(agent.process.id());
     assert_eq!(agent.exit_code(), Some(0));
     TcpStream::connect(&address).expect_err("the port is closed");
+    // Whatever three nodes and an agent made, sled's own files among it.
+    check_private(data.path());
     dev.end();
 }
 
