@@ -49,7 +49,7 @@ pub(super) const ROWS: &[Mutant] = &[
     },
     Mutant {
         name: "turns-in-arrears",
-        promise: "INV-38: who comes when others have had many turns has one of two from then on, and not as many as they \
+        promise: "INV-41: who comes when others have had many turns has one of two from then on, and not as many as they \
                   had before.",
         file: "services/gateway/src/fairness/order.rs",
         original: &["None => self.now,"],
