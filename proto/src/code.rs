@@ -178,6 +178,7 @@ catalogue! {
     ProgramFailed = 6302, "program-failed", "a program cannot be started or waited for";
     WorkerFailed = 6303, "worker-failed", "a worker cannot execute tasks";
     StoreFailed = 6304, "objstore-failed", "an object store cannot serve";
+    DialRefused = 6305, "dial-refused", "an address is not connected to, or its orders are not taken";
 }
 
 impl Code {

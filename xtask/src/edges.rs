@@ -35,6 +35,12 @@ const OURS: &[Ours] = &[
         because: "raft carries the state",
     },
     Ours {
+        package: "tripod-dial",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "whom one connects to is judged alike by nodes and stores",
+    },
+    Ours {
         package: "tripod-gateway",
         may: &["tripod-proto", "tripod-raft", "tripod-state"],
         dev: &[],
@@ -64,10 +70,15 @@ const OURS: &[Ours] = &[
         dev: &["tripod-gateway", "tripod-native", "tripod-state"],
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
     },
-    Ours { package: "tripod-ray", may: FRONT_END, dev: &[], because: "front ends never see raft" },
+    Ours {
+        package: "tripod-ray",
+        may: &["tripod-dial", "tripod-gateway", "tripod-proto", "tripod-state"],
+        dev: &[],
+        because: "front ends never see raft",
+    },
     Ours {
         package: "tripod-objstore",
-        may: &["tripod-client", "tripod-local", "tripod-proto"],
+        may: &["tripod-client", "tripod-dial", "tripod-local", "tripod-proto"],
         dev: &[],
         because: "a store is a client: it keeps no decision",
     },
@@ -96,6 +107,7 @@ const OURS: &[Ours] = &[
             "tripod-agent",
             "tripod-client",
             "tripod-coordination",
+            "tripod-dial",
             "tripod-gateway",
             "tripod-load",
             "tripod-local",

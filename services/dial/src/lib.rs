@@ -1,0 +1,32 @@
+//! Connections to addresses that others name: workers, object stores, tasks that listen.
+//!
+//! Whoever names an address makes a node or a store connect to it, from within the cluster's network. So an address is
+//! resolved here, judged by a [`Rule`], and what was judged is what is connected to: a name is not looked up again in
+//! between. Connections are made a few at a time, and fewer to each host, so that dead addresses hold up only their own.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `place` | a host and a port, as they are written |
+//! | `network` | addresses that begin alike |
+//! | `allow` | which addresses may be named by anybody: a flag |
+//! | `rule` | whether an address is connected to, and on whose word |
+//! | `refused` | why not |
+//! | `names` | the addresses of names |
+//! | `turns` | how much is under way at a time, in all and for each |
+//! | `dialler` | all of this together |
+
+mod allow;
+mod dialler;
+mod names;
+mod network;
+mod place;
+mod refused;
+mod rule;
+mod turns;
+
+pub use allow::Allow;
+pub use dialler::Dialler;
+pub use names::LookUp;
+pub use network::{Illegal, Network};
+pub use refused::Refused;
+pub use rule::{Named, Rule};
