@@ -10,7 +10,6 @@ mod job;
 mod message;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use tripod_gateway::{Consistency, Gateway};
@@ -19,13 +18,8 @@ use tripod_state::{State, Topic};
 
 pub use call::{Connect, Connecting};
 
-/// Tells the tasks of all jobs for as long as it is polled. One for each node; those that do not lead are
-/// silent.
-pub async fn run(gateway: Gateway) {
-    run_over(gateway, Arc::new(|endpoint| Box::pin(async move { endpoint.connect().await }))).await;
-}
-
-/// [`run`], with another way to tasks: for simulations.
+/// Tells the tasks of all jobs for as long as it is polled, over connections that `connect` makes, which also decides
+/// whether there are any. One for each node; those that do not lead are silent.
 pub async fn run_over(gateway: Gateway, connect: Connect) {
     let mut changes = gateway.watch(Topic::Jobs);
     // They end with their jobs, or with this function.

@@ -2,6 +2,7 @@
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
+use tripod_dial::Dialler;
 use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::RayBatchRequest;
@@ -22,6 +23,7 @@ pub(crate) struct Front {
     pub(crate) binding: JobBinding,
     pub(crate) pulse: Pulse,
     pub(crate) leader: Known,
+    pub(crate) dialler: Dialler,
 }
 
 /// What a call was answered, and what goes beside it.

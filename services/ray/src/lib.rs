@@ -32,6 +32,7 @@
 //! | `native`, `line`, `membership` | `tripod.v1.Ray`, `RayLine` and `Membership` |
 //! | `front` | the way from a call to the gateway and back |
 //! | `caller` | what a call's headers say |
+//! | `admit` | whether a worker or a store may be where it says that it is |
 //! | `decode`, `batch`, `values` | requests to the domain's |
 //! | `graph`, `shown`, `failed` | what is shown: to clients of 2016, to people, in the place of a failed object |
 //! | `status` | the one table from refusals and outages to codes, texts and reasons |
@@ -40,6 +41,7 @@
 //! | `pulse` | signs of life, from any node to the leader |
 //! | `engine` | what the leader does; see its page |
 
+mod admit;
 mod batch;
 mod caller;
 mod decode;

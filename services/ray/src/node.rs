@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tonic::service::Routes;
+use tripod_dial::{Dialler, Named, Rule};
 use tripod_gateway::{Gateway, JobBinding};
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::ray::scheduler_server::SchedulerServer;
@@ -30,16 +31,23 @@ pub struct Scheduler {
     leader: Known,
     patience: Patience,
     links: Links,
+    dialler: Dialler,
 }
 
 impl Scheduler {
-    /// The scheduler of a node. Must be called once for a gateway, within a tokio runtime.
+    /// The scheduler of a node, which connects to workers and stores as the dialler does. Must be called once for a
+    /// gateway, within a tokio runtime.
     #[must_use]
-    pub fn new(gateway: &Gateway) -> Self {
-        Self::with_patience(gateway, Patience::default())
+    pub fn new(gateway: &Gateway, dialler: Dialler) -> Self {
+        let links = dialler.clone();
+        let connect: Connect = Arc::new(move |endpoint| {
+            let links = links.clone();
+            Box::pin(async move { links.connect(endpoint, Named::Noted).await })
+        });
+        Self { dialler, ..Self::with_patience(gateway, Patience::default()).connecting(connect) }
     }
 
-    /// [`Self::new`], with other rules about silence: for tests.
+    /// One with other rules about silence, which connects to whatever is registered: for tests.
     #[must_use]
     pub fn with_patience(gateway: &Gateway, patience: Patience) -> Self {
         let heard = Arc::<Heard>::default();
@@ -52,6 +60,7 @@ impl Scheduler {
             leader: leader::keep(gateway.clone()),
             patience,
             links: Links::default(),
+            dialler: Dialler::new(Rule::any()),
         }
     }
 
@@ -69,6 +78,7 @@ impl Scheduler {
             binding: binding.clone(),
             pulse: self.pulse.clone(),
             leader: self.leader.clone(),
+            dialler: self.dialler.clone(),
         };
         let scheduler = SchedulerServer::new(scheduler::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)

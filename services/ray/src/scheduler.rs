@@ -15,7 +15,7 @@ use tripod_state::ray::{Answer, Ray};
 
 use crate::caller::Caller;
 use crate::front::{Answered, Front};
-use crate::{decode, graph, status};
+use crate::{admit, decode, graph, status};
 
 /// How long a registration waits for an object store of its host, as long as upstream waited before it gave up.
 const STORE_PATIENCE: Duration = Duration::from_secs(3);
@@ -43,8 +43,9 @@ impl Service {
 
     /// Registers a worker, and again whenever something changed while it has no store.
     async fn register(&self, request: Request<pb::RegisterWorkerRequest>) -> Result<Answered, Status> {
-        let (metadata, _, message) = request.into_parts();
+        let (metadata, extensions, message) = request.into_parts();
         let caller = Caller::of(&metadata)?;
+        let message = admit::worker(&self.front.dialler, &extensions, message).await?;
         let asked = decode::register_worker(&caller, message);
         let job = self.front.job(&metadata).await?;
         let mut changes = self.front.gateway.watch(Topic::Ray(job));
@@ -113,6 +114,7 @@ impl Scheduler for Service {
         &self,
         request: Request<pb::RegisterObjStoreRequest>,
     ) -> Outcome<pb::RegisterObjStoreReply> {
+        let request = admit::store(&self.front.dialler, request).await?;
         let answered = self
             .front
             .ask(request, |_, message| {

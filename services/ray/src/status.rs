@@ -2,6 +2,7 @@
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
+use tripod_dial::Refused;
 use tripod_gateway::Outage;
 use tripod_proto::metadata;
 use tripod_state::ray::Refusal;
@@ -21,6 +22,16 @@ pub(crate) struct Told {
 /// A request that cannot be read.
 pub(crate) fn invalid(text: &str) -> Status {
     with_reason(Status::invalid_argument(text), "invalid")
+}
+
+/// An address that is not connected to. Nothing was executed.
+pub(crate) fn not_dialled(refused: &Refused) -> Status {
+    let text = refused.to_string();
+    let status = match refused {
+        Refused::Malformed(_) => return invalid(&text),
+        _ => Status::permission_denied(text),
+    };
+    with_reason(status, "dial-refused")
 }
 
 /// An answer of another kind than the request's.

@@ -38,6 +38,7 @@ pub(super) async fn tell(gateway: Gateway, job: JobId, connect: Connect) {
     let polls = gateway.watch(Topic::Polls(job));
     let mut bell = Bell { polls, leadership: gateway.leadership() };
     let mut pause = PAUSE;
+    let mut unreached = BTreeSet::new();
     loop {
         let leads = bell.leadership.borrow_and_update().ready_here;
         let look = |state: &State| Round::of(state, job);
@@ -45,7 +46,7 @@ pub(super) async fn tell(gateway: Gateway, job: JobId, connect: Connect) {
         if !leads || round.untold.is_empty() {
             pause = PAUSE;
             bell.rings().await;
-        } else if !round.tell(&gateway, job, &connect).await {
+        } else if !round.tell(&gateway, job, &connect, &mut unreached).await {
             tokio::time::sleep(pause).await;
             pause = PAUSE_MAX.min(pause * 2);
         }
@@ -74,8 +75,15 @@ impl Round {
         Some(Self { untold, names })
     }
 
-    /// Calls everybody once. Whether all were told, and the cluster knows it.
-    async fn tell(self, gateway: &Gateway, job: JobId, connect: &Connect) -> bool {
+    /// Calls everybody once. Whether all were told, and the cluster knows it. Those who were not are noted, so that the
+    /// log has one line about each.
+    async fn tell(
+        self,
+        gateway: &Gateway,
+        job: JobId,
+        connect: &Connect,
+        unreached: &mut BTreeSet<TaskId>,
+    ) -> bool {
         let mut left: BTreeSet<TaskId> = self.untold.iter().map(|untold| untold.listener.task).collect();
         let permits = Arc::new(Semaphore::new(CALLS_MAX));
         let mut calls = JoinSet::new();
@@ -89,8 +97,10 @@ impl Round {
         }
         while let Some(first) = calls.join_next().await {
             let more = std::iter::from_fn(|| calls.try_join_next());
-            let told: Vec<TaskId> =
-                std::iter::once(first).chain(more).filter_map(|ended| ended.ok()?.told(job)).collect();
+            let told: Vec<TaskId> = std::iter::once(first)
+                .chain(more)
+                .filter_map(|ended| ended.ok()?.told(job, unreached))
+                .collect();
             if told.is_empty() {
                 continue;
             }
@@ -108,16 +118,21 @@ impl Round {
 
 impl Told {
     /// The task, if it was told.
-    fn told(self, job: JobId) -> Option<TaskId> {
+    fn told(self, job: JobId, unreached: &mut BTreeSet<TaskId>) -> Option<TaskId> {
         let task = self.listener.task;
         match self.outcome {
             Ok(()) => {
                 tracing::debug!(job = job.0, task = task.0, "task told of an error");
+                unreached.remove(&task);
                 Some(task)
             }
             Err(error) => {
                 let address = self.listener.address;
-                tracing::info!(job = job.0, task = task.0, address, error, "task not told of an error");
+                if unreached.insert(task) {
+                    tracing::info!(job = job.0, task = task.0, address, error, "task not told of an error");
+                } else {
+                    tracing::debug!(job = job.0, task = task.0, address, error, "task not told of an error");
+                }
                 None
             }
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tripod_dial::Allow;
 
 use crate::args::job_flags::JobFlags;
 use crate::args::timing::Pace;
@@ -48,6 +49,10 @@ pub(crate) struct DevArgs {
     #[command(flatten)]
     job: JobFlags,
 
+    /// Networks that the nodes also connect to when a client names an address there; see `tripod server --help`
+    #[arg(long, value_name = "NETWORK,...")]
+    dial_allow: Option<Allow>,
+
     /// How fast a dead leader is replaced
     #[arg(long, value_enum, value_name = "PACE", default_value_t)]
     timing: Pace,
@@ -77,6 +82,7 @@ pub(crate) async fn run(args: DevArgs, global: &Global) -> Result<(), Failure> {
         tasks: args.job.tasks(args.tasks)?,
         job: args.job,
         timing: args.timing,
+        dial_allow: args.dial_allow,
         restart: args.restart,
         verbose: args.verbose,
         feature_level_max: args.feature_level_max,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use tripod_dial::Allow;
 use tripod_proto::code::Code;
 use tripod_raft::{Owner, Timing};
 use tripod_state::ids::{DurationMs, FeatureLevel, NodeId};
@@ -112,6 +113,12 @@ pub(crate) struct ServerArgs {
     /// Of these, connections at one address [default: three quarters]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     client_connections_per_address: Option<u32>,
+
+    /// Networks that this node also connects to when a client names an address there as that of its worker, object store or
+    /// listening task: 10.0.0.0/8,fd00::/8, or `any`; the same on every node [default: only the address that the client
+    /// comes from, and loopback for clients on loopback]
+    #[arg(long, value_name = "NETWORK,...")]
+    dial_allow: Option<Allow>,
 
     /// Number of tasks of job `default`, which lives on the client port [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -307,6 +314,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         snapshot_every_entries: args.snapshot_every_entries,
         backups,
         connections: (args.client_connections, args.client_connections_per_address),
+        dial_allow: args.dial_allow.unwrap_or_default(),
         level_max: level_max(args.feature_level_max),
     })
 }

@@ -34,6 +34,7 @@ fn arguments(config: &Config, data: &Data, node: &NodePlan) -> Vec<String> {
         format!("--timing={}", config.timing),
     ];
     arguments.extend(config.tasks.map(|tasks| format!("--tasks={tasks}")));
+    arguments.extend(config.dial_allow.iter().map(|allow| format!("--dial-allow={allow}")));
     arguments.extend(config.feature_level_max.map(|level| format!("--feature-level-max={level}")));
     arguments.extend(config.job.to_flags());
     arguments

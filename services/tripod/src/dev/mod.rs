@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 pub(crate) use data::Data;
 pub(crate) use plan::Plan;
+use tripod_dial::Allow;
 
 use crate::args::job_flags::JobFlags;
 use crate::args::timing::Pace;
@@ -32,6 +33,7 @@ pub(crate) struct Config {
     /// The nodes' logs go to standard error and not to files.
     pub(crate) verbose: bool,
     /// Absent: what is released.
+    pub(crate) dial_allow: Option<Allow>,
     pub(crate) feature_level_max: Option<u32>,
     pub(crate) exit_with_parent: bool,
     pub(crate) format: Format,

@@ -3,6 +3,7 @@
 
 mod announce;
 mod default_job;
+mod dialling;
 mod drain;
 mod job_ports;
 pub(crate) mod joining;
@@ -18,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_coordination::connection::{Doorway, Listener};
+use tripod_dial::Allow;
 use tripod_gateway::{ConnectionLimits, Gateway, JobBinding};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
@@ -74,6 +76,8 @@ pub(crate) struct Config {
     pub(crate) backups: Option<backups::Plan>,
     /// How many clients may connect, and of these from one address, if that was said.
     pub(crate) connections: (Option<u32>, Option<u32>),
+    /// What clients may name beyond their own addresses.
+    pub(crate) dial_allow: Allow,
     /// The highest feature level that this node is to support.
     pub(crate) level_max: FeatureLevel,
 }
@@ -113,7 +117,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let (contact, drained) = drain::contact(&gateway, config.node);
     tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
-    let scheduler = Scheduler::new(&gateway);
+    let dialler = dialling::dialler(&config);
+    let scheduler = Scheduler::new(&gateway, dialler.clone());
     let told = Told { job_ports: job_ports_told, backups: backups_told };
     let doorway = Doorway::new(contact, gateway.connections().clone());
     tasks.serve(listeners, &gateway, &scheduler, &doorway, &told);
@@ -122,7 +127,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups));
     }
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
-    tasks.background.spawn(tripod_coordination::push::run(gateway.clone()));
+    let to_tasks = dialling::to_tasks(dialler, &config.default_job);
+    tasks.background.spawn(tripod_coordination::push::run_over(gateway.clone(), to_tasks));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
     let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
