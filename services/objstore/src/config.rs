@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tonic::metadata::{Ascii, MetadataValue};
+use tripod_dial::Allow;
 
 use crate::delivery::ROUNDS_MAX;
 use crate::error::Error;
@@ -41,6 +42,9 @@ pub struct Config {
     /// How long a process waits for an object that was deallocated here, in case it is made anew and the order to
     /// fetch it is still on its way; afterwards it is refused.
     pub anew: Duration,
+    /// Whose orders are taken, and to whom objects are given, beside nodes and stores of the cluster; and to which special
+    /// addresses this store connects.
+    pub order_allow: Allow,
     /// How long one node may take to answer before another is asked.
     pub attempt: Duration,
 }
@@ -66,6 +70,7 @@ impl Config {
             stall: Duration::from_secs(10),
             patience: Duration::from_secs(60),
             anew: Duration::from_secs(10),
+            order_allow: Allow::Own,
             attempt: Duration::from_secs(3),
         }
     }

@@ -26,11 +26,13 @@
 //! | `made` | what a writer says of an object besides its bytes |
 //! | `value`, `memory`, `mapping`, `spill` | bytes on the heap, in sealed memory, mapped, on disk |
 //! | `service`, `tell`, `chunks` | `/ObjStore/*`, many of its calls in one, and objects as streams |
+//! | `callers` | whose orders are taken, and who gets objects |
 //! | `delivery`, `fetch`, `peers`, `rounds` | objects on their way here, and when they are given up |
 //! | `local` | the protocol for processes of this machine, both sides |
 //! | `relay` | messages between those processes and the cluster |
 //! | `scheduler` | registration, heartbeats, reports |
 
+mod callers;
 mod chunks;
 mod config;
 mod delivery;

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
+use tripod_dial::{Allow, Dialler, Named, Rule};
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 
+use crate::callers::FLAG;
 use crate::chunks::CHUNK_BYTES_MAX;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -21,12 +23,19 @@ pub(crate) const FRAME_BYTES_MAX: u32 = 1 << 20;
 const MESSAGE_BYTES_MAX: usize = CHUNK_BYTES_MAX as usize + 4096;
 
 /// Connections to other stores, kept until one fails.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Peers {
+    dialler: Dialler,
     channels: Mutex<HashMap<String, Channel>>,
 }
 
 impl Peers {
+    /// `allow` has those addresses that stores are at and that are connected to nowhere else.
+    pub(crate) fn new(allow: Allow) -> Self {
+        let rule = Rule { allow, flag: FLAG, here_only: false };
+        Self { dialler: Dialler::new(rule), channels: Mutex::default() }
+    }
+
     /// # Errors
     /// Why there is no connection, for people.
     pub(crate) async fn client(&self, address: &str) -> Result<ObjStoreClient<Channel>, String> {
@@ -51,7 +60,8 @@ impl Peers {
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX);
-        let channel = endpoint.connect().await.map_err(|error| root_cause(&error))?;
+        let channel =
+            self.dialler.connect(endpoint, Named::Ordered).await.map_err(|error| root_cause(&error))?;
         let mut channels = self.channels.lock();
         if channels.len() >= CONNECTIONS_MAX {
             channels.clear();

@@ -13,6 +13,7 @@ use tripod_proto::ray::{
     StartDeliveryRequest, StreamObjToRequest,
 };
 
+use crate::callers::{Callers, Wish};
 use crate::chunks::Chunks;
 use crate::ids::ObjectId;
 use crate::incarnation::{Current, Incarnation};
@@ -30,11 +31,12 @@ pub(crate) struct Service {
     current: Current,
     /// Where processes of this machine connect, if the path can be told.
     socket: Arc<PathBuf>,
+    pub(crate) callers: Arc<Callers>,
 }
 
 impl Service {
-    pub(crate) fn new(current: Current, socket: PathBuf) -> Self {
-        Self { current, socket: Arc::new(socket) }
+    pub(crate) fn new(current: Current, socket: PathBuf, callers: Arc<Callers>) -> Self {
+        Self { current, socket: Arc::new(socket), callers }
     }
 
     fn any(&self) -> Result<Arc<Incarnation>, Status> {
@@ -70,6 +72,7 @@ impl ObjStore for Service {
         &self,
         request: Request<StartDeliveryRequest>,
     ) -> Result<Response<AckReply>, Status> {
+        self.callers.check(request.extensions(), Wish::Order).await?;
         let request = request.into_inner();
         let current = self.meant(request.objstoreid)?;
         if request.objstore_address.is_empty() {
@@ -87,6 +90,7 @@ impl ObjStore for Service {
         &self,
         request: Request<StreamObjToRequest>,
     ) -> Result<Response<Self::StreamObjToStream>, Status> {
+        self.callers.check(request.extensions(), Wish::Object).await?;
         let request = request.into_inner();
         let current = self.any()?;
         let id = ObjectId(request.objectid);
@@ -96,6 +100,7 @@ impl ObjStore for Service {
     }
 
     async fn notify_alias(&self, request: Request<NotifyAliasRequest>) -> Result<Response<AckReply>, Status> {
+        self.callers.check(request.extensions(), Wish::Order).await?;
         let request = request.into_inner();
         let current = self.meant(request.objstoreid)?;
         let (alias, canonical) = (ObjectId(request.alias_objectid), ObjectId(request.canonical_objectid));
@@ -108,6 +113,7 @@ impl ObjStore for Service {
         &self,
         request: Request<DeallocateObjectRequest>,
     ) -> Result<Response<AckReply>, Status> {
+        self.callers.check(request.extensions(), Wish::Order).await?;
         let request = request.into_inner();
         let current = self.meant(request.objstoreid)?;
         let id = ObjectId(request.canonical_objectid);

@@ -12,6 +12,7 @@ use tonic::transport::Server;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
 
+use crate::callers::Callers;
 use crate::config::Config;
 use crate::delivery::{Deliveries, Rules};
 use crate::error::Error;
@@ -55,7 +56,7 @@ impl Store {
     /// [`Error`] of settings, addresses and directories.
     pub async fn start(config: Config) -> Result<Self, Error> {
         config.check()?;
-        let endpoints = Endpoints::new(&config)?;
+        let endpoints = Arc::new(Endpoints::new(&config)?);
         let local = Listener::bind(&config.socket_directory)?;
         let directory = config.spill_directory.as_deref();
         let directory = directory.map(|path| Directory::open(path, config.spill_bytes_max)).transpose()?;
@@ -74,13 +75,14 @@ impl Store {
         let rules =
             Rules { transfers_max: config.transfers_max, stall: config.stall, patience: config.patience };
         let running = Running {
+            callers: Arc::new(Callers::new(config.order_allow.clone(), Arc::clone(&endpoints))),
             endpoints,
             address: Arc::clone(&address),
             limits,
             rules,
             directory: directory.map(Arc::new),
             gauge: Arc::default(),
-            peers: Arc::default(),
+            peers: Arc::new(Peers::new(config.order_allow)),
             registered,
             current: watch::Sender::new(None),
         };
@@ -149,7 +151,8 @@ impl Drop for Store {
 
 /// What outlives a registration.
 struct Running {
-    endpoints: Endpoints,
+    callers: Arc<Callers>,
+    endpoints: Arc<Endpoints>,
     address: Arc<str>,
     limits: Limits,
     rules: Rules,
@@ -178,8 +181,8 @@ impl Running {
         socket: PathBuf,
         stopped: oneshot::Receiver<()>,
     ) -> Result<(), Error> {
-        let service = Service::new(self.current.subscribe(), socket);
-        let orders = OrdersServer::new(self.current.subscribe());
+        let service = Service::new(self.current.subscribe(), socket, Arc::clone(&self.callers));
+        let orders = OrdersServer::new(self.current.subscribe(), Arc::clone(&self.callers));
         let address = Arc::clone(&self.address);
         let server = async {
             let served = serve(tcp, service, orders).await;

@@ -6,11 +6,13 @@ use tripod_proto::tripod::v1::ray_order::Order;
 use tripod_proto::tripod::v1::ray_peer_server::RayPeer;
 use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, RayTold};
 
+use crate::callers::Wish;
 use crate::service::Service;
 
 #[tonic::async_trait]
 impl RayPeer for Service {
     async fn tell(&self, request: Request<RayTellRequest>) -> Result<Response<RayTellResponse>, Status> {
+        self.callers.check(request.extensions(), Wish::Order).await?;
         let mut told = Vec::new();
         for order in request.into_inner().orders {
             let done = one(self, order).await;
@@ -40,14 +42,22 @@ async fn one(service: &Service, order: RayOrder) -> Result<(), Status> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tripod_dial::Allow;
     use tripod_proto::ray::{DeallocateObjectRequest, DieRequest};
 
     use super::*;
+    use crate::callers::Callers;
+    use crate::config::Config;
+    use crate::scheduler::Endpoints;
 
     #[tokio::test]
     async fn orders_after_one_that_is_not_taken_are_not_looked_at() {
         let (_registered, nobody) = tokio::sync::watch::channel(None);
-        let service = Service::new(nobody, "/nowhere".into());
+        let config = Config::new(vec!["127.0.0.1:1".to_owned()], "/nowhere".into());
+        let callers = Callers::new(Allow::Own, Arc::new(Endpoints::new(&config).unwrap()));
+        let service = Service::new(nobody, "/nowhere".into(), Arc::new(callers));
         let free = || RayOrder { order: Some(Order::Deallocate(DeallocateObjectRequest::default())) };
         let die = RayOrder { order: Some(Order::Die(DieRequest {})) };
         let request = RayTellRequest { orders: vec![die, free()] };

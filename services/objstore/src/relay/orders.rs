@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use tripod_proto::metadata::RAY_WORKER;
 use tripod_proto::raw::RawCodec;
 
 use super::followers::Told;
+use crate::callers::{Callers, Wish};
 use crate::incarnation::Current;
 
 const PATH: &str = "/tripod.v1.RayPeerLine/Orders";
@@ -23,11 +25,12 @@ const PATH: &str = "/tripod.v1.RayPeerLine/Orders";
 #[derive(Debug, Clone)]
 pub(crate) struct OrdersServer {
     current: Current,
+    callers: Arc<Callers>,
 }
 
 impl OrdersServer {
-    pub(crate) fn new(current: Current) -> Self {
-        Self { current }
+    pub(crate) fn new(current: Current, callers: Arc<Callers>) -> Self {
+        Self { current, callers }
     }
 
     /// The way to the worker that a call names.
@@ -50,14 +53,16 @@ type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 impl StreamingService<Bytes> for OrdersServer {
     type Response = Bytes;
     type ResponseStream = Answers;
-    type Future = std::future::Ready<Result<Response<Answers>, Status>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answers>, Status>> + Send>>;
 
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
-        let answered = self.worker(&request).map(|worker| {
+        let service = self.clone();
+        Box::pin(async move {
+            service.callers.check(request.extensions(), Wish::Order).await?;
+            let worker = service.worker(&request)?;
             let answers = request.into_inner().then(move |orders| told(worker.clone(), orders));
-            Response::new(Box::pin(answers) as Answers)
-        });
-        std::future::ready(answered)
+            Ok(Response::new(Box::pin(answers) as Answers))
+        })
     }
 }
 

@@ -48,6 +48,11 @@ impl Endpoints {
         Ok(Self { nodes, job: config.job_header()?, attempt: config.attempt })
     }
 
+    /// Where the nodes are that it was told of.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
+        (0..self.nodes.count()).map(|place| self.nodes.address(place))
+    }
+
     /// Sends a call to one node after the other until one answers, yes or no. Only for calls that may be sent more
     /// than once. Goes on for ever: who has no use for the answer any more drops it.
     ///

@@ -2,6 +2,7 @@
 //! that does as it is told.
 
 mod bench;
+mod callers;
 mod delivery;
 mod hostile;
 mod local;

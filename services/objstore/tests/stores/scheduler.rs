@@ -30,7 +30,8 @@ use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_server::{Ray, RayServer};
 use tripod_proto::tripod::v1::{
     HeartbeatRequest, HeartbeatResponse, RayBatchRequest, RayBatchResponse, RayFetchFailedRequest, RayResult,
-    RayStatusRequest, RayStatusResponse, RayTasksRequest, RayTasksResponse, RayWaitRequest, RayWaitResponse,
+    RayStatusRequest, RayStatusResponse, RayStore, RayTasksRequest, RayTasksResponse, RayWaitRequest,
+    RayWaitResponse,
 };
 
 /// The session, place and acknowledged place of a call.
@@ -73,6 +74,8 @@ pub(crate) struct Facts {
     /// What becomes of the next reports; then they are executed.
     pub(crate) moods: VecDeque<Mood>,
     pub(crate) order: Option<Order>,
+    /// Where other stores of the cluster are.
+    pub(crate) stores: Vec<String>,
     /// Answers to registrations wait for it.
     pub(crate) gate: Option<Arc<Semaphore>>,
     executed: Vec<Stamp>,
@@ -328,7 +331,9 @@ impl Ray for Node {
         Err(Status::unimplemented(""))
     }
     async fn status(&self, _: Request<RayStatusRequest>) -> Result<Response<RayStatusResponse>, Status> {
-        Err(Status::unimplemented(""))
+        let stores = self.facts.lock().expect("not poisoned").stores.clone().into_iter();
+        let alive = |address| RayStore { address, state: "alive".to_owned(), ..RayStore::default() };
+        Ok(Response::new(RayStatusResponse { stores: stores.map(alive).collect(), ..Default::default() }))
     }
     async fn tasks(&self, _: Request<RayTasksRequest>) -> Result<Response<RayTasksResponse>, Status> {
         Err(Status::unimplemented(""))

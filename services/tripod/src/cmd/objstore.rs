@@ -6,6 +6,7 @@ use std::pin::pin;
 
 use clap::Args;
 use serde::Serialize;
+use tripod_dial::Allow;
 use tripod_objstore::{Config, Store};
 
 use crate::args::seconds::Seconds;
@@ -57,6 +58,11 @@ pub(crate) struct ObjStoreArgs {
     /// those who wait for it are told so after this long
     #[arg(long, value_name = "SECONDS", default_value = "180")]
     give_up_after: Seconds,
+
+    /// Networks from which orders are taken and to which objects are given, beside the nodes and stores of the cluster:
+    /// 10.0.0.0/8,fd00::/8, or `any` [default: none but processes of this machine]
+    #[arg(long, value_name = "NETWORK,...")]
+    order_allow: Option<Allow>,
 
     /// Where the socket for processes of this machine and the objects on disk go [default: tripod-objstore-UID in
     /// the directory for temporary files]
@@ -125,6 +131,7 @@ fn config(args: ObjStoreArgs, global: &Global) -> Result<Config, Failure> {
     config.listen = args.listen;
     config.advertise = args.advertise;
     config.job = Some(args.job);
+    config.order_allow = args.order_allow.unwrap_or_default();
     config.capacity_bytes = args.capacity_mib << 20;
     config.give_up_after(args.give_up_after.duration());
     if args.spill_mib > 0 {
