@@ -73,7 +73,7 @@ impl Table {
 
     /// A row is one line, whatever its cells are made of.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells.iter().map(|cell| text(cell).into_owned()).collect());
+        self.rows.push(cells.into_iter().map(|cell| text(&cell).into_owned()).collect());
     }
 
     pub(crate) fn render(&self) -> String {

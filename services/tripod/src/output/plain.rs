@@ -27,7 +27,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 /// mean the same there in this form.
 pub(super) fn json(text: &str) -> Cow<'_, str> {
     escaped(text, is_order, |out, c| {
-        write!(out, "\\u{:04x}", u32::from(c)).expect("a text can be written to")
+        write!(out, "\\u{:04x}", u32::from(c)).expect("a text can be written to");
     })
 }
 
