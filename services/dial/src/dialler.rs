@@ -131,9 +131,9 @@ impl Dialler {
 
     async fn dial(&self, uri: &Uri, word: Named) -> io::Result<TcpStream> {
         let dialling = async {
-            let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
-            let malformed = || refused(Refused::Malformed(authority.to_owned()));
-            let place = Place::of(authority).ok_or_else(malformed)?;
+            let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+            let malformed = || refused(Refused::Malformed(authority.clone()));
+            let place = Place::of(&authority).ok_or_else(malformed)?;
             let addresses = self.addresses(place.host, word).await.map_err(refused)?;
             let mut failed = None;
             for address in addresses {

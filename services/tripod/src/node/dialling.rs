@@ -32,8 +32,8 @@ pub(super) fn to_tasks(dialler: Dialler, default_job: &job::Spec) -> push::Conne
     let known: BTreeSet<String> =
         default_job.listeners.iter().map(|listener| listener.address.clone()).collect();
     Arc::new(move |endpoint| {
-        let at = endpoint.uri().authority().map(|authority| authority.as_str()).unwrap_or_default();
-        let word = if known.contains(at) { Named::Ordered } else { Named::Unproven };
+        let at = endpoint.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let word = if known.contains(&at) { Named::Ordered } else { Named::Unproven };
         let dialler = dialler.clone();
         Box::pin(async move { dialler.connect(endpoint, word).await })
     })
