@@ -1,4 +1,4 @@
-//! Everything that is hard on a cluster: faults, workloads, checkers, a simulation, and benchmarks against
+//! Everything that is hard on a cluster: faults, attacks, workloads, checkers, a simulation, and benchmarks against
 //! peers. A library for tests, and the `tripod-chaos` binary.
 //!
 //! # What this crate does not know
@@ -17,6 +17,7 @@
 //! | [`cluster`] | start, kill, restart and pause nodes; also for tests of other crates |
 //! | [`proxy`] | a network between processes that can be made bad |
 //! | [`fault`] | what is done to a cluster while clients use it |
+//! | [`attack`] | what hostile and broken clients do, and a well-behaved one beside them |
 //! | [`workload`] | clients that use it meanwhile, and write down what they were told |
 //! | [`scenario`] | named runs: faults, then recovery, then judgement |
 //! | [`simulation`] | whole clusters in one thread, from one seed |
@@ -25,6 +26,7 @@
 //! | [`check`] | whether a history keeps every promise |
 //! | [`report`] | what a run did and found, for people and for programs |
 
+pub mod attack;
 pub mod bench;
 pub mod check;
 pub mod cluster;

@@ -140,9 +140,25 @@ impl NodeProcess {
     /// # Errors
     /// The process has ended, or the kernel does not tell (not Linux).
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let path = format!("/proc/{}/status", self.pid());
-        let status = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        parse_resident_kib(&status).map(|kib| kib * 1024).with_context(|| format!("no VmRSS in {path}"))
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory that it has had since it started or since [`Self::forget_resident_max`], in bytes.
+    ///
+    /// # Errors
+    /// The process has ended, or the kernel does not tell (not Linux).
+    pub fn resident_max_bytes(&self) -> anyhow::Result<u64> {
+        self.memory("VmHWM:")
+    }
+
+    /// Begins anew to look for the most resident memory.
+    ///
+    /// # Errors
+    /// The process has ended, or the kernel cannot (not Linux).
+    pub fn forget_resident_max(&self) -> anyhow::Result<()> {
+        let path = format!("/proc/{}/clear_refs", self.pid());
+        // The kernel's number for that and nothing else: proc_pid_clear_refs(5).
+        std::fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
     }
 
     /// Bytes that the process has caused to be written to disks so far, those in the system's memory included.
@@ -177,6 +193,13 @@ impl NodeProcess {
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }
 
+    /// A figure of the kernel, in bytes.
+    fn memory(&self, name: &str) -> anyhow::Result<u64> {
+        let path = format!("/proc/{}/status", self.pid());
+        let status = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        parse_kib(&status, name).map(|kib| kib * 1024).with_context(|| format!("no {name} in {path}"))
+    }
+
     fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         // The child has not been waited for, or try_wait would have said so: the id is still its own.
         kill(self.nix_pid()?, signal).with_context(|| format!("cannot send {signal} to {}", self.name))
@@ -199,8 +222,8 @@ fn open_log(path: &Path) -> anyhow::Result<File> {
     opened.with_context(|| format!("cannot open the log {}", path.display()))
 }
 
-fn parse_resident_kib(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+fn parse_kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
@@ -274,8 +297,9 @@ mod tests {
 
     #[test]
     fn resident_memory_is_read_from_the_kernels_text() {
-        assert_eq!(parse_resident_kib("Name:\tx\nVmRSS:\t    1232 kB\nThreads: 1\n"), Some(1232));
-        assert_eq!(parse_resident_kib("Name:\tx\n"), None);
+        let status = "Name:\tx\nVmHWM:\t    2464 kB\nVmRSS:\t    1232 kB\nThreads: 1\n";
+        assert_eq!((parse_kib(status, "VmRSS:"), parse_kib(status, "VmHWM:")), (Some(1232), Some(2464)));
+        assert_eq!(parse_kib("Name:\tx\n", "VmRSS:"), None);
     }
 
     #[test]
