@@ -87,6 +87,7 @@ short_runs! {
     a_short_run_of_power_cuts: "power-cuts", "18";
     a_short_run_of_bit_rot: "bit-rot", "3";
     a_short_run_of_disks: "disks", "36";
+    a_short_run_of_hostile: "hostile", "1";
 }
 
 /// The other scenarios, and where their faults are met in every change.

@@ -46,6 +46,8 @@ pub struct Arena<'a> {
     pub peers: Option<&'a mut Peers>,
     /// Parts of the nodes' logs, in bytes, in which a node said with a code that its disk is damaged.
     pub excused: BTreeMap<u64, Vec<Range<usize>>>,
+    /// The most memory that each node was seen to take, in bytes, over all its lives.
+    pub resident_max_bytes: BTreeMap<u64, u64>,
 }
 
 impl<'a> Arena<'a> {
@@ -64,6 +66,7 @@ impl<'a> Arena<'a> {
             members_change: false,
             peers: None,
             excused: BTreeMap::new(),
+            resident_max_bytes: BTreeMap::new(),
         }
     }
 
@@ -96,6 +99,7 @@ impl<'a> Arena<'a> {
     /// # Errors
     /// A node cannot be started.
     pub fn look_for_the_dead(&mut self) -> anyhow::Result<()> {
+        self.look_at_memory();
         if let Some(peers) = &mut self.peers {
             peers.look_for_the_dead()?;
         }
@@ -124,6 +128,16 @@ impl<'a> Arena<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A node that ends meanwhile is not asked.
+    fn look_at_memory(&mut self) {
+        for node in self.cluster.ids() {
+            let Ok(process) = self.cluster.process(node) else { continue };
+            let Ok(bytes) = process.resident_max_bytes() else { continue };
+            let known = self.resident_max_bytes.entry(node).or_default();
+            *known = bytes.max(*known);
+        }
     }
 
     /// A machine without a node, which gets one now.

@@ -13,6 +13,7 @@ impl Report {
         self.about(&mut text);
         self.faults(&mut text);
         self.operations(&mut text);
+        self.figures(&mut text);
         self.checks(&mut text);
         text
     }
@@ -57,6 +58,16 @@ impl Report {
         put(text, "\n| Operation | ok | failed | unknown |\n|---|---:|---:|---:|\n");
         for (kind, count) in &self.operations {
             put(text, &format!("| {kind} | {} | {} | {} |\n", count.ok, count.fail, count.unknown));
+        }
+    }
+
+    fn figures(&self, text: &mut String) {
+        if self.figures.is_empty() {
+            return;
+        }
+        put(text, "\n| Figure | |\n|---|---|\n");
+        for (what, figure) in &self.figures {
+            put(text, &format!("| {what} | {} |\n", cell(figure)));
         }
     }
 

@@ -32,6 +32,9 @@ pub struct Report {
     /// The longest time without an acknowledged write while clients asked for one.
     pub outage: Option<Outage>,
     pub checks: Vec<Checked>,
+    /// What was measured and is judged by nobody, in words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, String>,
     pub verdict: Verdict,
     /// The command that does the same again.
     pub reproduce: String,
@@ -56,6 +59,7 @@ pub struct About {
     pub wall: Micros,
     pub reproduce: String,
     pub frozen: Vec<String>,
+    pub figures: BTreeMap<String, String>,
 }
 
 /// The format that this code writes.
@@ -86,6 +90,7 @@ impl Report {
             operations,
             outage: Outage::longest(history),
             checks,
+            figures: about.figures,
             verdict,
             reproduce: about.reproduce,
             frozen: about.frozen,

@@ -22,6 +22,7 @@ fn about() -> About {
         wall: Micros(36_000_000),
         reproduce: "tripod-chaos run kills --seed 7".into(),
         frozen: vec!["out/kills-7/node-1".into()],
+        figures: [("p99".into(), "7 ms".into())].into(),
     }
 }
 
@@ -75,6 +76,7 @@ fn a_failed_run_says_what_happened_and_how_to_see_it_again() {
         "**Violated: one rule was broken**",
         "\n    tripod-chaos run kills --seed 7\n",
         "* `out/kills-7/node-1`",
+        "| p99 | 7 ms |",
         "| linear | 3 | **violated once** |",
         "## stale-read: r\n\nit was old\n\n* operation 0 of client 1",
     ] {

@@ -20,10 +20,12 @@ harness itself failed; 4 a checker ran out of its budget.";
 const RUN_HELP: &str = "\
 Examples:
   tripod-chaos run mixed --seed 7 --minutes 3
+  tripod-chaos run hostile --minutes 1
   TRIPOD_BIN=target/release/tripod tripod-chaos run partitions --minutes 10 --nodes 5 --out /var/tmp/run
 
 The nodes are real processes of the `tripod` beside this program, or of TRIPOD_BIN. A seed decides which faults
 come when; how the cluster answers is up to its processes, so a run that fails once need not fail each time.
+`hostile` attacks the nodes that the run started, on loopback, and nothing else.
 The report, the history of all calls, and after a failure the nodes' data and logs are left in --out.";
 
 /// Flags of `run`.

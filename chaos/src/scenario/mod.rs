@@ -7,6 +7,7 @@
 //! | `nemesis` | carries the plan out |
 //! | `members` | who the members were, as the nodes' logs tell |
 //! | `recovery` | the deadlines after the last fault |
+//! | `hostile`, `memory` | what is judged beside attackers |
 //! | `logs` | what nodes must never write |
 //! | `run` | one run from beginning to end, and what it leaves |
 //! | `stage` | the cluster of a run, and what its faults need |
@@ -15,8 +16,10 @@
 //! | `total` | `totals` of the command line: many runs together |
 
 mod command;
+mod hostile;
 mod logs;
 mod members;
+mod memory;
 mod nemesis;
 mod plan;
 mod recovery;
@@ -199,6 +202,12 @@ pub const SCENARIOS: &[Scenario] = &[
         ],
         workloads: &[Workload::Registers, Workload::Scheduler],
     },
+    Scenario {
+        name: "hostile",
+        about: "Clients that mean no good, of every kind, beside the others; and nodes are killed.",
+        kinds: &[Kind::KillLeader, Kind::KillFollower],
+        workloads: &Workload::WITH_ATTACKERS,
+    },
 ];
 
 impl Scenario {
@@ -210,6 +219,11 @@ impl Scenario {
     /// Whether it needs the scheduler's workers and stores.
     fn has_scheduler(&self) -> bool {
         self.workloads.contains(&Workload::Scheduler)
+    }
+
+    /// Whether somebody attacks its nodes.
+    fn has_attackers(&self) -> bool {
+        self.workloads.contains(&Workload::Attackers)
     }
 
     /// Whether its members change.

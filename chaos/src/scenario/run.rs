@@ -12,12 +12,14 @@ use tokio::task::JoinSet;
 use tripod_client::{Client, Config};
 use tripod_wait::scaled;
 
+use super::hostile::Hostile;
 use super::logs::Scanned;
 use super::members::Told;
 use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
 use super::{Scenario, nemesis, recovery};
+use crate::attack::Aim;
 use crate::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
 use crate::cluster::Cluster;
 use crate::fault::{Arena, settle, stands_back};
@@ -105,6 +107,9 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     if scenario.has_scheduler() {
         setting.driver_host = stage.start_peers()?.host(0);
     }
+    if scenario.has_attackers() {
+        setting.aim = Some(Aim::at(&stage.cluster).await?);
+    }
 
     let timers = Timers::watch(&stage.cluster, recorder.clone(), setting.clock);
     let mut own = Own::default();
@@ -124,6 +129,7 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     })
     .await
     .context("the checkers panicked")?;
+    let figures = own.hostile.figures(&setting);
     let checks = own.checks(checks);
     let failed = Verdict::of(&checks, checked.void.as_deref()) != Verdict::Passed;
     let data = stage.data.display().to_string();
@@ -134,6 +140,7 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
         wall: Micros(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)),
         reproduce: options.reproduce(),
         frozen: if failed { vec![data] } else { Vec::new() },
+        figures,
     };
     let report = Report::new(&checked, checks, about);
     report.save(out)?;
@@ -169,6 +176,7 @@ struct Own {
     injected: usize,
     logs: Scanned,
     members: Told,
+    hostile: Hostile,
     /// Parts of the nodes' logs that are no findings.
     excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
@@ -209,6 +217,7 @@ impl Own {
         checks.push(Checked::told("processes", self.injected, self.processes));
         let (lists, broken) = self.members.judge();
         checks.push(Checked::told("membership", lists, broken));
+        checks.extend(self.hostile.checks());
         checks.push(Checked::told("logs", self.logs.lines, self.logs.violations));
         checks
     }
@@ -223,6 +232,7 @@ async fn phases(
     stop: watch::Sender<bool>,
     own: &mut Own,
 ) -> anyhow::Result<()> {
+    own.hostile = Hostile::begin(setting)?;
     let mut clients = JoinSet::new();
     for workload in scenario.workloads {
         workload.start(setting, &mut clients);
@@ -251,6 +261,7 @@ async fn phases(
     }
     stop.send_replace(true);
     join(clients, own).await?;
+    own.hostile.end(arena).await;
     let patience = if own.is_well() { scaled(READ_PATIENCE) } else { Duration::ZERO };
     match read_all(setting, patience).await {
         Ok(things) => eprintln!("{things} registers, lists and counters were read once more"),

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 
 use super::Scenario;
 use super::run::Options;
+use crate::attack;
 use crate::cluster::{Cluster, ClusterOptions, Kind, Peers, find_tripod};
 use crate::fault::Arena;
 use crate::fault::storage::{Disks, FileSystem, Shim};
@@ -42,6 +43,9 @@ impl Stage {
         };
         if let Some(shim) = &shim {
             nodes.kind = Kind::Tripod { binary: shim.program().to_owned() };
+        }
+        if scenario.has_attackers() {
+            nodes = nodes.with_args(attack::NODE_ARGS);
         }
         let data = out.join("cluster");
         // Data of an earlier run would be another cluster's.

@@ -10,11 +10,13 @@
 //! | `counters` | increments over dialects N and T, repeated with their stamp until answered, and without |
 //! | `locks` | take a lock, write what it protects with their token, and are late |
 //! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, fall silent, or come again |
+//! | `attackers` | one attack after the other, of all kinds |
 //! | `scheduler` | drivers of a scheduler: tasks, chains and trees of tasks, what they put, what comes of it |
 //! | `finals` | what everything holds when all is over |
 //! | `dialect` | the dialects that they speak |
 //! | `wire` | one attempt at one node, and what its end means |
 
+mod attackers;
 mod counters;
 mod dialect;
 mod finals;
@@ -44,11 +46,17 @@ pub enum Workload {
     Gangs,
     /// Needs workers and stores.
     Scheduler,
+    /// Means no good.
+    Attackers,
 }
 
 impl Workload {
     /// Those that need nothing but nodes.
     pub const USUAL: [Self; 5] = [Self::Registers, Self::Lists, Self::Counters, Self::Locks, Self::Gangs];
+
+    /// The same, with those that mean no good.
+    pub const WITH_ATTACKERS: [Self; 6] =
+        [Self::Registers, Self::Lists, Self::Counters, Self::Locks, Self::Gangs, Self::Attackers];
 
     /// Starts its clients. Each ends soon after it is told to stop.
     pub fn start(self, setting: &Setting, clients: &mut JoinSet<()>) {
@@ -59,6 +67,7 @@ impl Workload {
             Self::Locks => locks::start(setting, clients),
             Self::Gangs => gangs::start(setting, clients),
             Self::Scheduler => scheduler::start(setting, clients),
+            Self::Attackers => attackers::start(setting, clients),
         }
     }
 }

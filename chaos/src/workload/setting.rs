@@ -1,15 +1,18 @@
 //! What all clients of a run share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_client::{Client, Config};
 
+use crate::attack::{Aim, Tally};
 use crate::history::{Call, ClientId, Micros, NodeId, Outcome, Pending, Recorder};
 
 /// How long a call of the client library may take, all attempts together.
@@ -40,6 +43,9 @@ pub struct Setting {
     pub stop: watch::Receiver<bool>,
     /// The address of the machine that the drivers of the scheduler are on, if there is one.
     pub driver_host: String,
+    /// What attackers go for, if there are some.
+    pub aim: Option<Aim>,
+    attacks: Arc<Mutex<BTreeMap<&'static str, Tally>>>,
     clients: Arc<AtomicU32>,
     values: Arc<AtomicU64>,
 }
@@ -76,6 +82,8 @@ impl Setting {
             service,
             stop,
             driver_host: String::new(),
+            aim: None,
+            attacks: Arc::default(),
             clients: Arc::default(),
             values: Arc::new(AtomicU64::new(1)),
         }
@@ -97,6 +105,17 @@ impl Setting {
     #[must_use]
     pub fn random(&self, client: ClientId) -> StdRng {
         StdRng::seed_from_u64(self.seed ^ u64::from(client.0).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// Counts what came of an attack.
+    pub(super) fn attacked(&self, name: &'static str, tally: &Tally) {
+        self.attacks.lock().entry(name).or_default().merge(tally);
+    }
+
+    /// What came of all attacks so far, by name.
+    #[must_use]
+    pub fn attacks(&self) -> BTreeMap<&'static str, Tally> {
+        self.attacks.lock().clone()
     }
 
     /// Whether clients are to go on.

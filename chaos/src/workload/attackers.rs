@@ -1,0 +1,141 @@
+//! Attackers: every kind of attack one after the other, in an order that the seed decides, each small enough that the others
+//! of a short run still have a machine to run on.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use tokio::task::JoinSet;
+
+use super::setting::Setting;
+use crate::attack::calls::{self, List};
+use crate::attack::wire::{self, Half, PREFACE};
+use crate::attack::{Aim, Bounds, Tally, flood, peers, sessions, state};
+
+const ATTACKERS: usize = 2;
+const REST_MAX_MS: u64 = 1_000;
+/// How long one attack lasts at most.
+const TIME: Duration = Duration::from_secs(2);
+/// The largest message that a node takes.
+const ANNOUNCED_BYTES: u32 = 66 << 20;
+/// Of these the directory is that is asked for and not read.
+const DIRECTORY: &str = "attack/state";
+const DIRECTORY_KEYS: usize = 64;
+const VALUE_BYTES: usize = 64 << 10;
+/// Beyond the sessions that the nodes opened before the level of their cluster had risen: nobody uses those any more, but they
+/// are there for another quarter of an hour, and whoever guesses one is answered what the node was.
+const GUESSED_FROM: u64 = 1_000;
+/// Elements of an absurd list.
+const ELEMENTS: usize = 2_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attack {
+    Silent,
+    HalfPrefaces,
+    HalfMessages,
+    Announcements,
+    UnreadDirectories,
+    UnreadBackups,
+    WaitingGets,
+    Lists,
+    OpenSessions,
+    GuessSessions,
+    Keys,
+    Barriers,
+    Flood,
+    Votes,
+    Garbage,
+}
+
+pub(super) fn start(setting: &Setting, clients: &mut JoinSet<()>) {
+    let Some(aim) = &setting.aim else { return };
+    for _ in 0..ATTACKERS {
+        let random = setting.random(setting.client_id());
+        clients.spawn(run(setting.clone(), aim.clone(), random));
+    }
+}
+
+async fn run(mut setting: Setting, aim: Aim, mut random: StdRng) {
+    let mut attacks = Attack::ALL;
+    loop {
+        attacks.shuffle(&mut random);
+        for attack in attacks {
+            if !setting.goes_on() {
+                return;
+            }
+            setting.attacked(attack.name(), &attack.make(&aim).await);
+            setting.rest(&mut random, REST_MAX_MS).await;
+        }
+    }
+}
+
+impl Attack {
+    const ALL: [Self; 15] = [
+        Self::Silent,
+        Self::HalfPrefaces,
+        Self::HalfMessages,
+        Self::Announcements,
+        Self::UnreadDirectories,
+        Self::UnreadBackups,
+        Self::WaitingGets,
+        Self::Lists,
+        Self::OpenSessions,
+        Self::GuessSessions,
+        Self::Keys,
+        Self::Barriers,
+        Self::Flood,
+        Self::Votes,
+        Self::Garbage,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Silent => "silent connections",
+            Self::HalfPrefaces => "half prefaces",
+            Self::HalfMessages => "half messages",
+            Self::Announcements => "messages that are only announced",
+            Self::UnreadDirectories => "unread directories",
+            Self::UnreadBackups => "unread backups",
+            Self::WaitingGets => "gets that wait",
+            Self::Lists => "absurd lists",
+            Self::OpenSessions => "sessions without end",
+            Self::GuessSessions => "sessions of others",
+            Self::Keys => "large keys",
+            Self::Barriers => "barriers without end",
+            Self::Flood => "cheap writes without end",
+            Self::Votes => "votes of the last term",
+            Self::Garbage => "garbage at the peer port",
+        }
+    }
+
+    async fn make(self, aim: &Aim) -> Tally {
+        let upto = |count| Bounds { count, time: TIME };
+        let half = |sent_bytes| Half { announced_bytes: ANNOUNCED_BYTES, sent_bytes };
+        match self {
+            Self::Silent => wire::silent(aim, upto(200), b"").await,
+            Self::HalfPrefaces => wire::silent(aim, upto(200), &PREFACE[..PREFACE.len() / 2]).await,
+            Self::HalfMessages => wire::half_messages(aim, upto(8), 2, half(16 << 20)).await,
+            Self::Announcements => wire::half_messages(aim, upto(1_000), 2, half(0)).await,
+            Self::UnreadDirectories => calls::unread_directories(aim, upto(16), 2, DIRECTORY).await,
+            Self::UnreadBackups => calls::unread_backups(aim, upto(100), 1).await,
+            Self::WaitingGets => calls::waiting_gets(aim, upto(2_000), 4).await,
+            Self::Lists => {
+                let mut tally = Tally::default();
+                for list in List::ALL {
+                    tally.merge(&calls::absurd_lists(aim, upto(1), list, ELEMENTS).await);
+                }
+                tally
+            }
+            Self::OpenSessions => sessions::open(aim, upto(5_000)).await,
+            Self::GuessSessions => sessions::guess(aim, upto(2_000), GUESSED_FROM).await,
+            Self::Keys => {
+                let prefix = format!("{DIRECTORY}/");
+                state::keys(aim, upto(DIRECTORY_KEYS), &prefix, VALUE_BYTES).await
+            }
+            Self::Barriers => state::barriers(aim, upto(500), 1_000).await,
+            Self::Flood => flood::writes(aim, 16, 32, TIME).await,
+            Self::Votes => peers::votes_of_the_last_term(aim).await,
+            Self::Garbage => peers::garbage(aim).await,
+        }
+    }
+}
