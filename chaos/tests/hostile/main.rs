@@ -6,6 +6,7 @@
 mod connections;
 mod fairness;
 mod lists;
+mod memory;
 mod peers;
 mod scene;
 mod sessions;
