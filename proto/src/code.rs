@@ -82,6 +82,9 @@ catalogue! {
     LeaderStayed = 2205, "leader-stayed", "leadership was not handed over";
     ConnectionsFull = 2206, "connections-full", "a node has as many connections as it may have";
     SavesFull = 2207, "saves-full", "a node sends as many snapshots as it may";
+    ClientMemoryFull = 2208, "client-memory-full", "a node holds as many bytes for its clients as it may";
+    ConnectionMemoryFull = 2209, "connection-memory-full", "a node holds as many bytes for a connection as it may";
+    LeftUnfinished = 2210, "left-unfinished", "a client left an answer unread or a request unfinished";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";

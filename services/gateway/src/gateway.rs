@@ -13,6 +13,7 @@ use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
 
 use crate::backend::{Backend, RaftBackend, look};
+use crate::bytes_held::Budget;
 use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::contact::Contact;
@@ -50,6 +51,7 @@ pub struct Gateway {
     forks: Arc<Forks>,
     /// Those of clients' linearizable reads.
     reads: Turns,
+    memory: Budget,
 }
 
 impl Gateway {
@@ -75,7 +77,9 @@ impl Gateway {
         let connections = Connections::new(options.connections);
         let forks = Arc::new(Forks::new(Arc::clone(&calls)));
         let reads = Turns::new(fairness::READS);
-        Self { backend, hub, calls, submitter, pulse: Arc::new(pulse), peers, connections, forks, reads }
+        let memory = Budget::new(options.memory);
+        let pulse = Arc::new(pulse);
+        Self { backend, hub, calls, submitter, pulse, peers, connections, forks, reads, memory }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -297,6 +301,12 @@ impl Gateway {
     #[must_use]
     pub fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    /// The bytes that are held for clients, which ports count here.
+    #[must_use]
+    pub fn memory(&self) -> &Budget {
+        &self.memory
     }
 
     /// Of [those](Self::waiting_calls), how many wait for a leader.

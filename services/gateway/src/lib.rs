@@ -22,11 +22,12 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
-//! `readiness` whether it can serve. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
+//! `readiness` whether it can serve. `bytes_held` counts what is held for clients. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
 
 mod aside;
 mod awake;
 mod backend;
+mod bytes_held;
 mod caller_address;
 mod caller_connection;
 mod calls;
@@ -53,6 +54,10 @@ mod submit;
 
 pub use awake::{Awake, Moment};
 pub use backend::{Backend, Future, RaftBackend};
+pub use bytes_held::{
+    Account, Budget, CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, CallBytes, Charge,
+    Direction, Making, MemoryLimits, Reserved, Short, Turn,
+};
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
 pub use clock::Clock;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tripod_raft::ConnectionLimits;
 use tripod_state::ids::DurationMs;
 
+use crate::bytes_held::MemoryLimits;
+
 /// The gateway's own patience and bounds. What a job decides (heartbeat and barrier time-outs) is in
 /// the replicated state instead.
 #[derive(Debug, Clone, Copy)]
@@ -14,10 +16,12 @@ pub struct Options {
     /// What a new leader adds to every task's heartbeat timeout: clients of a node that died must
     /// find another one first.
     pub grace: DurationMs,
-    /// Calls that may wait on this node at a time; a call costs a few hundred bytes.
+    /// Calls that may wait on this node at a time; their bytes are counted, too.
     pub waiting_max: u64,
     /// Connections of clients, on all ports together.
     pub connections: ConnectionLimits,
+    /// Bytes that are held for clients.
+    pub memory: MemoryLimits,
 }
 
 impl Default for Options {
@@ -27,6 +31,7 @@ impl Default for Options {
             grace: DurationMs(2000),
             waiting_max: 1_000_000,
             connections: ConnectionLimits::none(),
+            memory: MemoryLimits::none(),
         }
     }
 }

@@ -1,0 +1,84 @@
+//! The bytes of one call's request.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use parking_lot::Mutex;
+
+use super::account::{Account, Direction};
+use super::charge::Charge;
+use super::reserved::Making;
+use super::short::Short;
+use super::turn::Turn;
+
+/// What a call holds beside its answer, among the extensions of its request. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct CallBytes {
+    account: Account,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    charge: Charge,
+    /// What it weighs without a message.
+    base: u64,
+    /// Whoever has the right of way keeps it until the call has ended: until then its message is held.
+    turn: Turn,
+    is_ended: bool,
+}
+
+impl CallBytes {
+    /// Those of a call that begins.
+    #[must_use]
+    pub fn of(charge: Charge) -> Self {
+        let (account, base) = (charge.account().clone(), charge.bytes());
+        let turn = account.turn(Direction::Requests);
+        Self { account, held: Arc::new(Mutex::new(Held { charge, base, turn, is_ended: false })) }
+    }
+
+    /// Ready when more of its message may be read.
+    ///
+    /// # Errors
+    /// [`Short::Node`]: there is not even room for what lies unread while it waits.
+    pub fn poll_turn(&self, context: &mut Context<'_>) -> Poll<Result<(), Short>> {
+        self.held.lock().turn.poll(context)
+    }
+
+    /// The account of its connection.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Its message takes so many bytes, as far as it has come.
+    ///
+    /// # Errors
+    /// [`Short::Node`].
+    pub fn message(&self, bytes: u64) -> Result<(), Short> {
+        let mut held = self.held.lock();
+        if held.is_ended {
+            return Ok(());
+        }
+        let bytes = held.base + bytes;
+        held.charge.set(bytes)
+    }
+
+    /// Waits until an answer may be made that costs as much before it is sent.
+    ///
+    /// # Errors
+    /// [`Short`].
+    pub async fn making(&self) -> Result<Making, Short> {
+        let place = self.account.making().acquire_owned().await.ok();
+        self.account.turn(Direction::Answers).come().await?;
+        Ok(Making::new(self.account.clone(), place))
+    }
+
+    /// It has ended.
+    pub fn end(&self) {
+        let mut held = self.held.lock();
+        held.is_ended = true;
+        held.turn = self.account.turn(Direction::Requests);
+        held.charge.end();
+    }
+}

@@ -1,0 +1,39 @@
+//! Bytes that are held for clients: requests that come and run, calls that wait, answers that nobody has read yet.
+//!
+//! Each connection has an [`Account`] of the node's [`Budget`]. What is held is a [`Charge`], which gives its bytes back
+//! when it is dropped, however that comes about. Requests and answers have a [`Lane`](lane) each, so that answers never
+//! wait for requests that wait for answers.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `limits` | how much there may be |
+//! | `budget` | what the node holds |
+//! | `account` | what it holds for one connection |
+//! | `lane` | one direction of a connection: its bytes, and who waits for room |
+//! | `turn` | one who waits |
+//! | `charge` | bytes that are held |
+//! | `call` | those of one call's request |
+//! | `reserved` | answers that cost as much before they are sent |
+//! | `short` | what is told when there is no room |
+
+mod account;
+mod budget;
+mod call;
+mod charge;
+mod lane;
+mod limits;
+mod reserved;
+mod short;
+mod turn;
+
+pub use account::{Account, Direction};
+pub use budget::Budget;
+pub use call::CallBytes;
+pub use charge::Charge;
+pub use limits::{CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits};
+pub use reserved::{Making, Reserved};
+pub use short::Short;
+pub use turn::Turn;
+
+#[cfg(test)]
+mod tests;

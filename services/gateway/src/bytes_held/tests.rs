@@ -1,0 +1,152 @@
+use futures::FutureExt as _;
+
+use super::*;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+fn budget(all: u64, one_connection: u64) -> Budget {
+    Budget::new(MemoryLimits { all, one_connection })
+}
+
+#[test]
+fn what_is_held_comes_back_however_it_ends() {
+    let budget = budget(64 * MIB, 32 * MIB);
+    let account = budget.account();
+    let mut request = account.call(CALL_BYTES).unwrap();
+    request.set(MIB).unwrap();
+    let mut answer = account.answer(3 * MIB).unwrap();
+    let piece = answer.split(MIB);
+    answer.renew();
+    assert_eq!((budget.held(), account.held(), account.untaken()), (4 * MIB, 4 * MIB, 3 * MIB));
+    request.set(10).unwrap();
+    drop(answer);
+    assert_eq!((budget.held(), account.untaken()), (MIB + 10, MIB));
+    drop((request, piece));
+    assert_eq!((budget.held(), account.held()), (0, 0));
+
+    // A call that ended without anybody writing its answer goes with its connection.
+    let call = CallBytes::of(account.call(CALL_BYTES).unwrap());
+    call.end();
+    assert!(call.message(MIB).is_ok(), "it holds nothing any more");
+    drop(call);
+    assert_eq!(budget.held(), CALL_BYTES);
+    drop(account);
+    assert_eq!(budget.held(), 0);
+}
+
+#[test]
+fn ended_calls_weigh_until_their_answers_are_written() {
+    let account = budget(64 * MIB, 32 * MIB).account();
+    let end = |calls: u64| (0..calls).for_each(|_| CallBytes::of(account.call(CALL_BYTES).unwrap()).end());
+    end(2);
+    assert!(account.written(false), "few are not worth a second look");
+    assert_eq!(account.held(), 0);
+    end(100);
+    assert!(!account.written(false));
+    assert_eq!(account.held(), 100 * CALL_BYTES);
+    assert!(account.written(true));
+    assert_eq!(account.held(), 0);
+}
+
+#[test]
+fn nobody_is_shut_out_by_others() {
+    let budget = budget(MIB, MIB);
+    let greedy = budget.account();
+    let _held = greedy.call(MIB).unwrap();
+    assert_eq!(greedy.call(1).unwrap_err(), Short::Connection { limit: MIB });
+    let modest = budget.account();
+    let calls: Vec<_> =
+        (0..CONNECTION_BYTES_FREE / CALL_BYTES).map(|_| modest.call(CALL_BYTES).unwrap()).collect();
+    assert_eq!(modest.call(CALL_BYTES).unwrap_err(), Short::Node { limit: MIB });
+    assert_eq!(budget.refused(), 2);
+    // Heartbeats pass beside them, in small numbers and if they are small.
+    let mut beat = modest.beat(CALL_BYTES).unwrap();
+    beat.set(CALL_BYTES + 100).unwrap();
+    assert!(beat.set(MIB).is_err());
+    drop(calls);
+    assert!(modest.call(CALL_BYTES).is_ok());
+    drop(beat);
+    let beats: Vec<_> = std::iter::from_fn(|| greedy.beat(CALL_BYTES).ok()).collect();
+    assert_eq!(beats.len() as u64, 256 * KIB / CALL_BYTES);
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limit_go_on_in_the_order_in_which_they_came_and_one_always_does() {
+    let account = budget(64 * MIB, MIB).account();
+    let mut big = account.call(MIB).unwrap();
+    let mut turns: Vec<_> = (0..4).map(|_| account.turn(Direction::Requests)).collect();
+    // One may go on beyond the limit, or messages that have all come in part would wait for each other.
+    assert!(turns[0].come().now_or_never().is_some());
+    big.set(2 * MIB).unwrap();
+    assert!(turns[0].come().now_or_never().is_some(), "it is still its turn");
+    let mut waiting = Vec::new();
+    let (sender, mut went) = tokio::sync::mpsc::unbounded_channel();
+    for (place, mut turn) in turns.drain(1..).enumerate() {
+        let sender = sender.clone();
+        assert!(turn.come().now_or_never().is_none());
+        waiting.push(tokio::spawn(async move {
+            turn.come().await.unwrap();
+            sender.send(place).unwrap();
+        }));
+    }
+    tokio::task::yield_now().await;
+    assert!(went.try_recv().is_err());
+    assert_eq!(
+        account.budget().held(),
+        2 * MIB + u64::from(CONNECTION_WINDOW_BYTES),
+        "what lies unread counts"
+    );
+    // The second gives up; the others go on in order when there is room.
+    waiting[0].abort();
+    tokio::task::yield_now().await;
+    drop(big);
+    assert_eq!((went.recv().await, went.recv().await), (Some(1), Some(2)));
+    tripod_wait::until("nothing lies unread", || (account.budget().held() == 0).then_some(())).await;
+}
+
+#[tokio::test]
+async fn answers_wait_for_answers_and_not_for_requests() {
+    let account = budget(64 * MIB, MIB).account();
+    let _request = account.call(MIB).unwrap();
+    let call = CallBytes::of(account.beat(1).unwrap());
+    let making = call.making().await.unwrap();
+    let mut second = Box::pin(call.making());
+    assert!((&mut second).now_or_never().is_none(), "one is made at a time");
+    let first = making.made(2 * MIB).unwrap();
+    assert!((&mut second).now_or_never().is_none(), "the first is not read");
+    let mut third = account.turn(Direction::Answers);
+    assert!(third.come().now_or_never().is_none());
+    drop(first.take());
+    // Not the third, although there is room: it came later.
+    assert!(third.come().now_or_never().is_none());
+    drop(second.await.unwrap());
+    third.come().await.unwrap();
+}
+
+#[test]
+fn a_node_without_room_refuses_the_answer_and_the_request_that_would_wait() {
+    let budget = budget(2 * MIB, MIB);
+    let account = budget.account();
+    let _held = account.call(MIB).unwrap();
+    assert_eq!(account.answer(2 * MIB).unwrap_err(), Short::Node { limit: 2 * MIB });
+    let mut turns = [account.turn(Direction::Requests), account.turn(Direction::Requests)];
+    assert_eq!(turns[0].come().now_or_never(), Some(Ok(())));
+    assert_eq!(turns[1].come().now_or_never(), Some(Err(Short::Node { limit: 2 * MIB })));
+}
+
+#[test]
+fn answers_of_which_nothing_is_taken_for_a_period_are_known() {
+    let account = budget(64 * MIB, 64 * MIB).account();
+    let mut read = account.answer(2 * MIB).unwrap();
+    let unread = account.answer(MIB).unwrap();
+    assert_eq!(account.next_period(), 0);
+    let piece = read.split(MIB);
+    read.renew();
+    drop(piece);
+    assert_eq!(account.next_period(), MIB, "of the other something was taken");
+    drop(unread);
+    assert_eq!(account.next_period(), MIB);
+    drop(read);
+    assert_eq!(account.next_period(), 0);
+}
