@@ -28,6 +28,7 @@
 //! | `doorway` | what new connections of a port depend on |
 //! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
+//! | `untaken` | what h2 has not been able to write |
 //! | `adapter` | the adapter around a socket |
 //! | `incoming` | listeners that yield adapted connections |
 
@@ -42,6 +43,7 @@ mod mender;
 mod opening;
 mod outgoing;
 mod parting;
+mod untaken;
 
 pub use adapter::Mended;
 pub use doorway::Doorway;

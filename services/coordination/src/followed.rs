@@ -9,11 +9,15 @@ use http::{Request, Response};
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
-use tripod_gateway::Outage;
+use tripod_gateway::{CallBytes, Outage, Short};
 
+use crate::holding::{self, Content, Received};
 use crate::status;
 use crate::stop::Stopping;
 use crate::under_way::{Answer, Cut, UnderWay};
+
+/// What a refused call holds until its refusal is written.
+const REFUSAL_BYTES: u64 = 2 << 10;
 
 /// Routes whose answers are noted with their connection while they are written. The services find [`Stopping`]
 /// and [`tripod_gateway::CallerAddress`] among a request's extensions, and
@@ -36,7 +40,7 @@ impl Followed {
 }
 
 impl Service<Request<Body>> for Followed {
-    type Response = Response<Answer<Body>>;
+    type Response = Response<Answer<Content<Body>>>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
@@ -50,18 +54,38 @@ impl Service<Request<Body>> for Followed {
         request.extensions_mut().insert(self.stopping.clone());
         let connection = under_way.connection();
         request.extensions_mut().insert(connection.address());
+        let call = match holding::enter(under_way.account(), &request) {
+            Ok(call) => call,
+            Err(short) => return Box::pin(refused(under_way, stopping, short)),
+        };
+        request.extensions_mut().insert(call.clone());
         // Nothing runs before the first poll, which comes when the call is counted.
-        let answer = self.routes.call(request);
+        let answer = self.routes.call(Received::of(request, &call).map(Body::new));
         Box::pin(async move {
+            let ended = |cut| Content::of(ended(cut), call.clone());
             let answer = async {
                 match answer.await {
-                    Ok(answer) => answer,
+                    Ok(answer) => Content::of(answer, call.clone()),
                     Err(never) => match never {},
                 }
             };
             Ok(connection.scope(under_way.answered(&stopping, answer, ended)).await)
         })
     }
+}
+
+/// What a call is told for which there is no room. Its answer is small and held nowhere else.
+async fn refused(
+    under_way: UnderWay,
+    stopping: Stopping,
+    short: Short,
+) -> Result<Response<Answer<Content<Body>>>, Infallible> {
+    let call = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
+    let status =
+        if under_way.is_poll() { status::of_released_poll(&short.into()) } else { status::of_short(short) };
+    let answer = Content::of(status.into_http(), call.clone());
+    let never_cut = |_| Content::of(Response::new(Body::empty()), call.clone());
+    Ok(under_way.answered(&stopping, std::future::ready(answer), never_cut).await)
 }
 
 /// What a call is told that ends before its answer.

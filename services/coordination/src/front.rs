@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use prost::Message;
 use tonic::{Code, Request, Response, Status};
-use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
+use tripod_gateway::{CallBytes, Consistency, Gateway, JobBinding, Outage};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
@@ -30,8 +31,14 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 /// Keys of a job that are looked through while apply waits: more take longer than it may.
 const KEYS_AT_ONCE: u64 = 4_096;
 
+/// Bytes of a job's keys of which many listings may be made at the same time.
+const MADE_AT_ONCE: u64 = 1 << 20;
+
 /// How long the last attempt of a poll waits for the cluster to say whether there is an error.
 const LAST_POLL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Names the compression of a request's message.
+const COMPRESSION: &str = "grpc-encoding";
 
 /// The outcome of a call.
 pub(crate) type Outcome<T> = Result<Response<T>, Status>;
@@ -64,7 +71,7 @@ impl Front {
         encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where
-        M: Send + Sync,
+        M: Message,
     {
         let caller = self.caller(&request).await?;
         let command = decode(caller, request.get_ref());
@@ -79,7 +86,7 @@ impl Front {
         encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where
-        M: Send + Sync,
+        M: Message,
     {
         let ticket = decode(self.caller(&request).await?, request.get_ref());
         self.answer(self.gateway.wait(ticket).await, encode)
@@ -93,7 +100,7 @@ impl Front {
         encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where
-        M: Send + Sync,
+        M: Message,
     {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
         self.answer(self.gateway.heartbeat(scope, task, incarnation).await, encode)
@@ -107,7 +114,7 @@ impl Front {
         encode: impl FnOnce(M, T) -> R + Send,
     ) -> Outcome<R>
     where
-        M: Send + Sync,
+        M: Message,
         T: Send,
     {
         let caller = self.caller(&request).await?;
@@ -127,21 +134,37 @@ impl Front {
         encode: impl FnOnce(T) -> R + Send,
     ) -> Outcome<R>
     where
-        M: Send + Sync + 'static,
+        R: Message,
+        M: Message + 'static,
         T: Send + 'static,
     {
         let caller = self.caller(&request).await?;
-        let keys = self.gateway.read(Consistency::Local, |state| state.sizes(caller.job).0).await;
-        if keys.is_ok_and(|keys| keys <= KEYS_AT_ONCE) {
-            return self.read(request, look, |_, found| encode(found)).await;
+        let sizes =
+            |state: &State| (state.sizes(caller.job).0, state.job(caller.job).map(|job| job.key_bytes));
+        let sizes = self.gateway.read(Consistency::Local, sizes).await;
+        let (keys, bytes) = sizes.map_err(|outage| status::of_outage(&outage))?;
+        let making = match request.extensions().get::<CallBytes>() {
+            Some(call) if bytes.unwrap_or_default() > MADE_AT_ONCE => {
+                Some(call.making().await.map_err(status::of_short)?)
+            }
+            _ => None,
+        };
+        let mut answer = if keys <= KEYS_AT_ONCE {
+            self.read(request, look, |_, found| encode(found)).await?
+        } else {
+            let asked = request.into_inner();
+            let look = move |_, state: &State| look(state, caller, &asked);
+            match self.gateway.read_aside(Consistency::Linearizable, look).await {
+                Ok(Ok(found)) => Response::new(encode(found)),
+                Ok(Err(fault)) => return Err(self.refuse(&fault)),
+                Err(outage) => return Err(status::of_outage(&outage)),
+            }
+        };
+        if let Some(making) = making {
+            let made = making.made(answer.get_ref().encoded_len() as u64).map_err(status::of_short)?;
+            answer.extensions_mut().insert(made);
         }
-        let asked = request.into_inner();
-        let look = move |_, state: &State| look(state, caller, &asked);
-        match self.gateway.read_aside(Consistency::Linearizable, look).await {
-            Ok(Ok(found)) => Ok(Response::new(encode(found))),
-            Ok(Err(fault)) => Err(self.refuse(&fault)),
-            Err(outage) => Err(status::of_outage(&outage)),
-        }
+        Ok(answer)
     }
 
     /// A poll for errors; there is no good outcome. Clients end their process on every answer to a
@@ -152,7 +175,7 @@ impl Front {
         decode: impl Fn(Caller, &M) -> Command + Send,
     ) -> Status
     where
-        M: Send + Sync,
+        M: Message,
     {
         let mut lasting = false;
         let reply = match self.find_caller(&request).await {
@@ -191,7 +214,7 @@ impl Front {
         decode: impl Fn(Caller, &M) -> Command + Send,
     ) -> Option<Result<Reply, Outage>>
     where
-        M: Send + Sync,
+        M: Message,
     {
         let ask = |caller: Caller| caller.call(&self.gateway, decode(caller, request.get_ref()));
         if caller.lasting {
@@ -240,7 +263,7 @@ impl Front {
 
     pub(crate) async fn caller<M>(&self, request: &Request<M>) -> Result<Caller, Status>
     where
-        M: Sync,
+        M: Message,
     {
         match self.find_caller(request).await {
             Ok(Ok(caller)) => Ok(caller),
@@ -251,8 +274,9 @@ impl Front {
 
     async fn find_caller<M>(&self, request: &Request<M>) -> Result<Result<Caller, Fault>, Outage>
     where
-        M: Sync,
+        M: Message,
     {
+        weigh(request)?;
         let found = self.find_job(request).await?;
         Ok(found.map(|job| Caller::of(request.metadata(), job)))
     }
@@ -290,4 +314,14 @@ impl Front {
     fn refuse(&self, fault: &Fault) -> Status {
         status::of_fault(fault, self.voice())
     }
+}
+
+/// Counts a message as it was unpacked: until then it counts as the largest that it can be.
+fn weigh<M: Message>(request: &Request<M>) -> Result<(), Outage> {
+    if request.metadata().contains_key(COMPRESSION)
+        && let Some(call) = request.extensions().get::<CallBytes>()
+    {
+        call.message(request.get_ref().encoded_len() as u64)?;
+    }
+    Ok(())
 }

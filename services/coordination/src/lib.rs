@@ -48,6 +48,7 @@
 //! | [`connection`] | frames between socket and h2: mends `:authority` values, ends connections |
 //! | `stop` | the phases of a planned stop |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
+//! | `holding` | around all services: how many bytes each call holds |
 //! | `overlong` | middleware: the answer to messages beyond the decode limit |
 //! | `deadline` | middleware: the answer to calls whose time is over |
 //! | `server` | routes, transport settings, serving a listener |
@@ -62,6 +63,7 @@ mod dialect;
 mod followed;
 mod foreign;
 mod front;
+mod holding;
 mod l;
 mod label;
 mod n;
@@ -78,6 +80,7 @@ mod under_way;
 
 pub use deadline::given as given_time;
 pub use followed::Followed;
+pub use holding::Content;
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
 pub use server::{routes, serve, serve_through, server};

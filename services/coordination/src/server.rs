@@ -9,13 +9,14 @@ use tokio::task::JoinSet;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::{Gateway, JobBinding};
+use tripod_gateway::{CONNECTION_WINDOW_BYTES, Gateway, JobBinding};
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
 use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
 use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
 use tripod_proto::tripod::v1::agents_server::AgentsServer;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
+use tripod_state::limits::ANSWER_BYTES_MAX;
 
 use crate::connection::{Doorway, Listener, MendedIncoming};
 use crate::dialect::Dialect;
@@ -27,8 +28,11 @@ use crate::{agents, deadline, foreign, l, label, n, overlong, t};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
-/// Bytes that a peer may send on one connection before we grant more.
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// Calls of one connection at a time. A client that gives up waiting for a key leaves its call open, so there may be
+/// many; as many bytes as they take are counted, and this many of them never fit.
+const STREAMS_MAX: u32 = 1 << 18;
+/// Bytes of an answer, which is refused beyond [`ANSWER_BYTES_MAX`] before it is made: what frames its keys comes on top.
+const ENCODED_BYTES_MAX: usize = 2 * ANSWER_BYTES_MAX as usize;
 /// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
 const FINISH_TIME: Duration = Duration::from_secs(1);
 /// The same when a node is cut off. It may only be an election that takes long, so it goes on holding them, as if
@@ -44,18 +48,18 @@ pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let n = ServerN::new(n::Service::new(front(Dialect::N)))
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(usize::MAX);
+        .max_encoding_message_size(ENCODED_BYTES_MAX);
     let t = ServerT::new(t::Service::new(front(Dialect::T)))
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(usize::MAX);
+        .max_encoding_message_size(ENCODED_BYTES_MAX);
     let l = ServerL::new(l::Service::new(front(Dialect::L)))
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(usize::MAX);
+        .max_encoding_message_size(ENCODED_BYTES_MAX);
     let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(usize::MAX);
+        .max_encoding_message_size(ENCODED_BYTES_MAX);
     let foreign = Arc::new(foreign::Service::new());
     let worker = WorkerServiceServer::from_arc(Arc::clone(&foreign));
     let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);
@@ -70,13 +74,16 @@ pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
 
 /// A server with the bounds that these clients need.
 ///
-/// There is no cap on concurrent streams: a client that gives up waiting for a key leaves its call
-/// open, and once such calls fill a cap its heartbeats starve and its process ends. There is no
-/// idle or age limit either: a poll or a get may be held for the life of a job.
+/// The cap on concurrent streams is one that nobody meets: once calls that were left open fill it, the heartbeats of their
+/// client starve and its process ends. What bounds them is the bytes that they hold. There is no idle or age limit: a
+/// poll or a get may be held for the life of a job.
+///
+/// h2 takes half of the connection's window for small DATA frames that were not read yet, and ends a connection that has
+/// more: with a smaller window a client with thousands of calls is cut.
 #[must_use]
 pub fn server() -> Server {
     Server::builder()
-        .max_concurrent_streams(u32::MAX)
+        .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
 }

@@ -7,7 +7,7 @@
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
-use tripod_gateway::Outage;
+use tripod_gateway::{Outage, Short};
 use tripod_proto::metadata;
 use tripod_state::{BarrierFault, Fault};
 
@@ -95,6 +95,11 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
         Outage::Stopping => metadata::OUTAGE_STOPPING,
     };
     with_pushback(with_outage(Status::new(code, outage.to_string()), word), PUSHBACK_OUTAGE_MS)
+}
+
+/// What the caller is answered when there is no room for the call or its answer.
+pub(crate) fn of_short(short: Short) -> Status {
+    of_outage(&short.into())
 }
 
 /// Says that the status is not the domain's word.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use tripod_gateway::CallerConnection;
+use tripod_gateway::{Account, CallerConnection};
 use tripod_proto::metadata;
 
 use crate::connection::{Handing, Line, Unfinished};
@@ -108,6 +108,16 @@ impl UnderWay {
     #[must_use]
     pub fn connection(&self) -> CallerConnection {
         self.line.connection()
+    }
+
+    /// Where its bytes are counted.
+    pub(crate) fn account(&self) -> &Account {
+        self.line.account()
+    }
+
+    /// Whether every answer but one ends its client.
+    pub(crate) fn is_poll(&self) -> bool {
+        self.manner == Manner::Poll
     }
 
     /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has

@@ -8,13 +8,14 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
-use tripod_gateway::{CallerAddress, Place};
+use tripod_gateway::{Account, CallerAddress, Place};
 
 use super::line::Line;
 use super::mender::Mender;
 use super::opening::{Opening, Overdue};
 use super::outgoing::Outgoing;
 use super::parting::Parting;
+use super::untaken::Untaken;
 use crate::stop::Stopping;
 
 /// Bytes to make room for before a read.
@@ -30,6 +31,7 @@ pub struct Mended<S> {
     inner: S,
     outgoing: Outgoing,
     parting: Parting,
+    untaken: Untaken,
     /// Gone as soon as the connection has turned out to be an ordinary one.
     filter: Option<Box<Filter>>,
     /// Gone when the first call has come.
@@ -49,14 +51,21 @@ struct Filter {
 
 impl<S> Mended<S> {
     /// Adapts a connection from `address` from which nothing has been read yet, and which ends when `stopping` says so.
+    /// Bytes are counted, and not bounded.
     pub fn new(inner: S, address: CallerAddress, stopping: Stopping) -> Self {
+        Self::charged(inner, address, Account::default(), stopping)
+    }
+
+    /// [`Self::new`] with bytes counted in this account.
+    pub(super) fn charged(inner: S, address: CallerAddress, account: Account, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        let parting = Parting::new(Line::from(address), stopping);
+        let parting = Parting::new(Line::from(address, account.clone()), stopping);
         let outgoing = Outgoing::new(parting.line().clone());
         Self {
             inner,
             outgoing,
             parting,
+            untaken: Untaken::of(account),
             filter: Some(Box::new(filter)),
             opening: Some(Opening::new()),
             spell_bytes: 0,
@@ -120,7 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Mended<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Mended<S> {
     /// Gives h2 what there is.
     fn poll_give(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let Self { inner, parting, filter, opening, .. } = self;
+        let Self { inner, parting, untaken, filter, opening, .. } = self;
+        if untaken.poll_stalled(context).is_ready() {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes no answers")));
+        }
         if let Some(read) = parting.read_instead(inner, context) {
             // Who was told to go for saying nothing, and stays, is left.
             let is_left = opening.as_mut().is_some_and(|opening| opening.poll(true, context).is_ready());
@@ -174,7 +186,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Self { inner, outgoing, parting, .. } = &mut *self;
+        let Self { inner, outgoing, parting, untaken, .. } = &mut *self;
+        untaken.note_write();
         if parting.is_begun() {
             return Poll::Ready(Ok(bytes.len()));
         }
@@ -187,9 +200,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
 
     /// h2 calls it when it has nothing more to write, and in between.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { inner, outgoing, parting, .. } = &mut *self;
+        let Self { inner, outgoing, parting, untaken, .. } = &mut *self;
         ready!(parting.poll_farewell(outgoing, inner, context))?;
-        Pin::new(inner).poll_flush(context)
+        ready!(Pin::new(inner).poll_flush(context))?;
+        untaken.note_flush(context);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tripod_gateway::{ConnectionLimits, Connections, Contact, Full};
+use tripod_gateway::{Budget, ConnectionLimits, Connections, Contact, Full, MemoryLimits};
 use tripod_proto::code::Code;
 
 /// What the ports of a process share.
@@ -15,6 +15,8 @@ pub struct Doorway {
     pub contact: Contact,
     /// Counts connections, on all ports together.
     pub connections: Connections,
+    /// Counts the bytes that are held for clients, on all ports together.
+    pub memory: Budget,
     /// When it was last said that there is no place.
     told: Arc<Mutex<Option<Instant>>>,
 }
@@ -29,10 +31,16 @@ impl Doorway {
         Self::new(Contact::never_lost(), Connections::new(ConnectionLimits::none()))
     }
 
-    /// One with these.
+    /// One with these, and without a limit of bytes.
     #[must_use]
     pub fn new(contact: Contact, connections: Connections) -> Self {
-        Self { contact, connections, told: Arc::default() }
+        Self { contact, connections, memory: Budget::new(MemoryLimits::none()), told: Arc::default() }
+    }
+
+    /// The same with bytes counted there.
+    #[must_use]
+    pub fn charging(self, memory: Budget) -> Self {
+        Self { memory, ..self }
     }
 
     /// Says that there was no place, unless it was said a moment ago.

@@ -233,7 +233,8 @@ impl MendedIncoming {
 
     fn adapt(&self, (socket, place): Guest) -> Mended<Socket> {
         let address = socket.address();
-        Mended::new(socket, address, self.stopping.clone()).counted(place)
+        let account = self.doorway.memory.account();
+        Mended::charged(socket, address, account, self.stopping.clone()).counted(place)
     }
 
     /// Counts a connection, or turns it away.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use parking_lot::Mutex;
-use tripod_gateway::{CallerAddress, CallerConnection};
+use tripod_gateway::{Account, CallerAddress, CallerConnection};
 
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
@@ -13,6 +13,7 @@ use tripod_gateway::{CallerAddress, CallerConnection};
 pub struct Line {
     shared: Arc<Shared>,
     connection: CallerConnection,
+    account: Account,
 }
 
 #[derive(Debug, Default)]
@@ -36,9 +37,14 @@ pub(crate) struct Handing {
 }
 
 impl Line {
-    /// That of a connection from there.
-    pub(crate) fn from(address: CallerAddress) -> Self {
-        Self { connection: CallerConnection::from(address), shared: Arc::default() }
+    /// That of a connection from there, whose bytes are counted in this account.
+    pub(crate) fn from(address: CallerAddress, account: Account) -> Self {
+        Self { connection: CallerConnection::from(address), account, shared: Arc::default() }
+    }
+
+    /// Where its bytes are counted.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// What tells its calls from those of other connections.

@@ -32,7 +32,7 @@ impl Service {
         encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where
-        M: Send + Sync,
+        M: prost::Message,
     {
         let caller = self.front.caller(&request).await?;
         let gateway = self.front.gateway();

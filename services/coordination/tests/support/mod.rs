@@ -62,16 +62,11 @@ impl Served {
         let routes = routes(&gateway, &JobBinding::Named("job".to_owned()));
         let (stop, stopped) = oneshot::channel();
         let (at_port, contact) = Contact::by_hand();
+        let doorway = Doorway::new(at_port, Connections::new(ConnectionLimits::none()));
+        let doorway = doorway.charging(gateway.memory().clone());
         let serving = tokio::spawn(async move {
             let shutdown = async { drop(stopped.await) };
-            serve_through(
-                listener,
-                routes,
-                Doorway::new(at_port, Connections::new(ConnectionLimits::none())),
-                shutdown,
-            )
-            .await
-            .expect("serving");
+            serve_through(listener, routes, doorway, shutdown).await.expect("serving");
         });
         Self { gateway, backend, lines: lines.clone(), place, contact, stop: Some(stop), serving }
     }

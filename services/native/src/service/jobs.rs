@@ -1,7 +1,8 @@
 //! `tripod.v1.Jobs`.
 
+use prost::Message as _;
 use tonic::{Request, Response, Status};
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{CallBytes, Consistency, Gateway, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, GetJobRequest, Job, ListJobsRequest,
@@ -47,16 +48,27 @@ impl Jobs for Service {
     }
 
     async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
+        let call = request.extensions().get::<CallBytes>().cloned();
         let name = request.into_inner().name;
         let tasks = |state: &State| state.job_named(&name).map_or(0, |job| state.sizes(job).1);
-        let found = if self.read(tasks).await? <= TASKS_AT_ONCE {
-            self.read(|state| in_full(state, &name)).await?
-        } else {
-            let look = move |_, state: &State| in_full(state, &name);
-            let read = self.gateway.read_aside(Consistency::Linearizable, look).await;
-            read.map_err(|outage| status::of_outage(&outage))?
+        if self.read(tasks).await? <= TASKS_AT_ONCE {
+            let found = self.read(|state| in_full(state, &name)).await?;
+            return found.map(Response::new).map_err(|fault| status::of_fault(&fault));
+        }
+        let no_room = |short: Short| status::of_outage(&short.into());
+        let making = match &call {
+            Some(call) => Some(call.making().await.map_err(no_room)?),
+            None => None,
         };
-        found.map(Response::new).map_err(|fault| status::of_fault(&fault))
+        let look = move |_, state: &State| in_full(state, &name);
+        let read = self.gateway.read_aside(Consistency::Linearizable, look).await;
+        let found = read.map_err(|outage| status::of_outage(&outage))?;
+        let mut answer = found.map(Response::new).map_err(|fault| status::of_fault(&fault))?;
+        if let Some(making) = making {
+            let made = making.made(answer.get_ref().encoded_len() as u64).map_err(no_room)?;
+            answer.extensions_mut().insert(made);
+        }
+        Ok(answer)
     }
 
     async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {

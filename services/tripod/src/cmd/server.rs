@@ -13,6 +13,7 @@ use tripod_state::level;
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
+use crate::args::memory_flags::MemoryFlags;
 use crate::args::port_range::PortRange;
 use crate::args::seconds::Seconds;
 use crate::args::timing::Pace;
@@ -119,6 +120,9 @@ pub(crate) struct ServerArgs {
     /// comes from, and loopback for clients on loopback]
     #[arg(long, value_name = "NETWORK,...")]
     dial_allow: Option<Allow>,
+
+    #[command(flatten)]
+    memory: MemoryFlags,
 
     /// Number of tasks of job `default`, which lives on the client port [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -315,6 +319,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         backups,
         connections: (args.client_connections, args.client_connections_per_address),
         dial_allow: args.dial_allow.unwrap_or_default(),
+        memory: args.memory.limits(),
         level_max: level_max(args.feature_level_max),
     })
 }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use tripod_local::files;
 
+use crate::args::memory_flags::MemoryFlags;
 use crate::child::{Child, Outputs};
 use crate::dev::plan::NodePlan;
 use crate::dev::{Config, Data};
@@ -36,6 +37,7 @@ fn arguments(config: &Config, data: &Data, node: &NodePlan) -> Vec<String> {
     arguments.extend(config.tasks.map(|tasks| format!("--tasks={tasks}")));
     arguments.extend(config.dial_allow.iter().map(|allow| format!("--dial-allow={allow}")));
     arguments.extend(config.feature_level_max.map(|level| format!("--feature-level-max={level}")));
+    arguments.extend(MemoryFlags::of_share(config.plan.nodes.len()));
     arguments.extend(config.job.to_flags());
     arguments
 }

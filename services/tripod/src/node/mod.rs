@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_coordination::connection::{Doorway, Listener};
 use tripod_dial::Allow;
-use tripod_gateway::{ConnectionLimits, Gateway, JobBinding};
+use tripod_gateway::{ConnectionLimits, Gateway, JobBinding, MemoryLimits};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, Timing, World};
@@ -78,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) connections: (Option<u32>, Option<u32>),
     /// What clients may name beyond their own addresses.
     pub(crate) dial_allow: Allow,
+    /// How many bytes may be held for clients.
+    pub(crate) memory: MemoryLimits,
     /// The highest feature level that this node is to support.
     pub(crate) level_max: FeatureLevel,
 }
@@ -120,7 +122,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let dialler = dialling::dialler(&config);
     let scheduler = Scheduler::new(&gateway, dialler.clone());
     let told = Told { job_ports: job_ports_told, backups: backups_told };
-    let doorway = Doorway::new(contact, gateway.connections().clone());
+    let doorway = Doorway::new(contact, gateway.connections().clone()).charging(gateway.memory().clone());
     tasks.serve(listeners, &gateway, &scheduler, &doorway, &told);
     tasks.background.spawn(scheduler.clone().run());
     if let Some(plan) = config.backups {
@@ -188,6 +190,9 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
     }
     let limits = ConnectionLimits { all: limits.all.min(possible.all), ..limits };
     let at_one_address = at_one_address.map_or(limits.at_one_address, count).min(limits.all);
+    let mib = |bytes: u64| bytes >> 20;
+    let (all, one) = (mib(config.memory.all), mib(config.memory.one_connection));
+    tracing::info!(all_mib = all, one_connection_mib = one, "memory for clients");
     tracing::info!(files, connections = limits.all, at_one_address, "connections of clients");
     ConnectionLimits { at_one_address, ..limits }
 }
@@ -204,7 +209,11 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
         snapshot_every_entries: config.snapshot_every_entries,
         keep_entries: config.snapshot_every_entries.min(KEEP_ENTRIES_MAX),
     };
-    let parts = tripod_gateway::Parts::new(tripod_gateway::Options { connections, ..Default::default() });
+    let parts = tripod_gateway::Parts::new(tripod_gateway::Options {
+        connections,
+        memory: config.memory,
+        ..Default::default()
+    });
     let world = World::real().limited_to(config.level_max);
     let handle = Handle::start_in(world, options, parts.hooks()).await.map_err(|error| {
         Failure::told(Code::NodeEnded, format!("node {} did not start: {error}", config.node))

@@ -132,6 +132,10 @@ catalogue! {
     CONNECTIONS_MAX = gauge("tripod_client_connections_max", "how many there may be");
     CONNECTIONS_REFUSED =
         counter("tripod_client_connections_refused_total", "connections that were closed because there was no place");
+    CLIENT_BYTES = gauge("tripod_client_bytes", "bytes of requests, waiting calls and answers held for clients");
+    CLIENT_LIMIT = gauge("tripod_client_limit_bytes", "how many there may be");
+    CLIENT_BYTES_REFUSED =
+        counter("tripod_client_bytes_refused_total", "calls and answers for which there was no room");
     SESSIONS = gauge("tripod_sessions", "open sessions of clients and of nodes");
     JOBS = gauge("tripod_jobs", "jobs in the state");
     TASKS = by("state", gauge("tripod_tasks", "tasks of all jobs that are connected or in error"));

@@ -7,7 +7,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
-use tripod_gateway::{Connections, HistogramView, Measures, Role, Status, TurnCounts};
+use tripod_gateway::{Budget, Connections, HistogramView, Measures, Role, Status, TurnCounts};
 
 use super::catalogue::{self as all, Kind, Metric};
 use super::census::Census;
@@ -24,6 +24,7 @@ pub(super) struct Figures {
     pub(super) held_calls_total: u64,
     pub(super) turns: TurnCounts,
     pub(super) connections: Connections,
+    pub(super) memory: Budget,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -121,6 +122,9 @@ impl Figures {
         page.gauge(&all::CONNECTIONS, self.connections.count() as u64)?;
         page.gauge(&all::CONNECTIONS_MAX, self.connections.limits().all as u64)?;
         page.counter(&all::CONNECTIONS_REFUSED, self.connections.refused())?;
+        page.gauge(&all::CLIENT_BYTES, self.memory.held())?;
+        page.gauge(&all::CLIENT_LIMIT, self.memory.limits().all)?;
+        page.counter(&all::CLIENT_BYTES_REFUSED, self.memory.refused())?;
         page.gauge(&all::SESSIONS, census.sessions)?;
         page.gauge(&all::JOBS, census.jobs)?;
         let tasks = [("connected", census.tasks_connected), ("error", census.tasks_in_error)];

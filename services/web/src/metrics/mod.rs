@@ -39,6 +39,7 @@ pub(crate) async fn page(gateway: &Gateway) -> String {
         held_calls_total: gateway.held_calls_total(),
         turns: gateway.turns(),
         connections: gateway.connections().clone(),
+        memory: gateway.memory().clone(),
         census: Census::take(gateway).await,
         process: Process::look(),
     };
