@@ -43,6 +43,7 @@
 //! | `level` | which feature level all members support, and what is refused for its sake |
 //! | `rejoin` | a node whose data is gone comes back without doing harm |
 //! | `leadership`, `status`, `failure` | what is told to the rest of the process |
+//! | `fuzzing` | what reads bytes of others, as it is fuzzed |
 //! | `stages`, `measures` | how long a write takes, stage by stage, and other figures |
 
 // The clusters of the integration tests serve some unit tests, too.
@@ -59,6 +60,8 @@ pub mod doctor;
 mod failure;
 mod fitness;
 mod forward;
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(test)]
 mod golden;
 mod handle;

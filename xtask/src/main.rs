@@ -9,6 +9,7 @@
 //! | `machine` | what the machine is, and lacks |
 //! | `rust_tests` | the tests that cargo builds |
 //! | `report` | where the time went, what was flaky |
+//! | `fuzz` | hostile bytes for everything that reads bytes of others |
 //! | `soak` | the Rust tests again and again on a busy machine |
 //! | `planted` | builds that break a promise, and whether that is noticed |
 //! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
@@ -18,6 +19,7 @@
 mod cargo;
 mod clients;
 mod edges;
+mod fuzz;
 mod machine;
 mod mutants;
 mod planted;
@@ -55,6 +57,8 @@ enum Task {
     Test(test::Options),
     /// Run the Rust tests 20 times in a row on a machine that is made busy.
     Soak(soak::Options),
+    /// Feed hostile bytes to everything that reads bytes of others.
+    Fuzz(fuzz::Options),
     /// Format, and apply what clippy can repair by itself.
     Fix,
     /// Build nodes that break a promise, run each of them under faults, and see it caught.
@@ -85,6 +89,7 @@ fn run(task: Task) -> Result<()> {
         Task::Verify { only } => stage::run_all("verify", only.as_deref(), verify::stages()),
         Task::Test(options) => test::run(&options),
         Task::Soak(options) => soak::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options, test::turn().into()),
         Task::Fix => fix(),
         Task::Planted(options) => planted::run(&options),
         Task::Mutants(options) => mutants::run(&options),

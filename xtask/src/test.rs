@@ -12,7 +12,7 @@ use crate::clients::{Picked, SKIP_VARIABLE};
 use crate::report::{self, Report};
 use crate::rust_tests::{self, Which};
 use crate::stage::{self, Missing, Stage};
-use crate::{machine, verify};
+use crate::{fuzz, machine, verify};
 
 /// Seeds of the simulation, which take two or three minutes on two cores.
 const SEEDS: &str = "200";
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     /// Leave the verify stages out.
     #[arg(long)]
     skip_verify: bool,
-    /// Run only this stage: one of machine, verify's, build, environments, rust, doctest, clients, simulation, chaos.
+    /// Run only this stage: one of machine, verify's, build, environments, rust, doctest, fuzz, clients, simulation, chaos.
     #[arg(long)]
     only: Option<String>,
     /// Run only client tests whose name contains this text, or one of several.
@@ -101,6 +101,9 @@ fn stages(options: &Options) -> Result<Vec<Stage>> {
         stages
             .push(Stage::new("doctest", || cargo::run(cargo(&["test", "--quiet", "--workspace", "--doc"]))));
     }
+    if !options.quick {
+        stages.push(Stage::new("fuzz", || fuzz::fuzz(fuzz::SECONDS, turn().into(), &[])).needs(&["build"]));
+    }
     let seeds = if options.quick { SEEDS_QUICK } else { SEEDS };
     stages.push(Stage::new("simulation", || simulation(seeds)).needs(&["build"]).beside());
     let clients = options.clone();
@@ -114,7 +117,7 @@ fn stages(options: &Options) -> Result<Vec<Stage>> {
 }
 
 /// A number that the commit decides, and 0 where there is none.
-fn turn() -> u32 {
+pub(crate) fn turn() -> u32 {
     u32::from_str_radix(&report::commit(), 16).unwrap_or_default()
 }
 

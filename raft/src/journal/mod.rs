@@ -14,12 +14,14 @@
 //! | `inspect` | what the files hold, for people |
 //! | `frame`, `record`, `state` | the bytes |
 //! | `files`, `helper` | the seams to the file system and to threads |
+//! | `fuzzing` | a start on hostile files |
 //! | `simulated` | what stands behind these seams in a simulation |
 
 mod disk;
 mod engine;
 mod files;
 mod frame;
+mod fuzzing;
 mod helper;
 mod home;
 mod home_check;
@@ -54,9 +56,12 @@ use helper::Hands;
 
 pub(crate) use disk::JournalDisk;
 pub(crate) use files::{Blob, Files, RealFiles, read_up_to};
+pub(crate) use fuzzing::recover_from;
 pub(crate) use home::Home;
 pub(crate) use inspect::inspect;
+pub(crate) use record::Checkpoint as JournalCheckpoint;
 pub(crate) use space::Space;
+pub(crate) use state::LogValues as JournalValues;
 
 pub use inspect::SegmentFacts;
 pub use simulated::SimulatedDisk;

@@ -27,11 +27,11 @@ pub(crate) struct Sanity {
     refusals: Seldom,
 }
 
-/// Where this node's log ends.
+/// Where a node's log ends, and so what can come to it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Reach {
-    term: u64,
-    index: u64,
+pub(crate) struct Reach {
+    pub(crate) term: u64,
+    pub(crate) index: u64,
 }
 
 impl Sanity {
@@ -96,12 +96,12 @@ impl Reach {
         }
     }
 
-    fn vote(self, vote: &Vote) -> Result<(), String> {
+    pub(crate) fn vote(self, vote: &Vote) -> Result<(), String> {
         self.term("the vote", vote.leader_id.term)
     }
 
     /// The place of an entry, if any.
-    fn end(self, id: Option<&LogId>) -> Result<(), String> {
+    pub(crate) fn end(self, id: Option<&LogId>) -> Result<(), String> {
         let Some(id) = id else { return Ok(()) };
         self.term("an entry", id.leader_id.term)?;
         let most = self.index.saturating_add(ENTRIES_AHEAD_MAX);
@@ -111,7 +111,7 @@ impl Reach {
         Ok(())
     }
 
-    fn append(self, request: &AppendEntriesRequest<Types>) -> Result<(), String> {
+    pub(crate) fn append(self, request: &AppendEntriesRequest<Types>) -> Result<(), String> {
         self.vote(&request.vote)?;
         self.end(request.prev_log_id.as_ref())?;
         self.end(request.leader_commit.as_ref())?;

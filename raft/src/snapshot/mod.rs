@@ -67,6 +67,11 @@ pub(crate) fn write_to<W: Write>(out: W, header: &Header, state: &State) -> io::
     write::write_frames(out, header, state)
 }
 
+/// [`write_to`] with these bodies of records in the place of a state's.
+pub(crate) fn write_bodies<W: Write>(out: W, header: &Header, bodies: &[&[u8]]) -> io::Result<W> {
+    write::write_bodies(out, header, bodies)
+}
+
 /// Checks a whole file and builds its state; gives every record to `each`. Blocks.
 pub(crate) fn examine(
     file: Arc<dyn Blob>,

@@ -53,6 +53,16 @@ pub(super) fn write_frames<W: Write>(out: W, header: &Header, state: &State) -> 
     out.finish()
 }
 
+/// [`write_frames`] with these bodies of records in the place of a state's.
+pub(super) fn write_bodies<W: Write>(out: W, header: &Header, bodies: &[&[u8]]) -> io::Result<W> {
+    let mut out = FrameWriter::new(BufWriter::with_capacity(FRAME_BYTES, out));
+    out.raw(MAGIC)?;
+    out.raw(&header.layout().to_le_bytes())?;
+    out.frame(KIND_HEADER, &header.encode())?;
+    bodies.iter().try_for_each(|body| out.frame(KIND_RECORDS, body))?;
+    out.finish()
+}
+
 /// Gives a complete, synced file its final name, durably.
 pub(super) fn put_in_place(files: &dyn Files, from: &str, to: &str) -> io::Result<()> {
     files.rename(from, to)?;

@@ -9,7 +9,7 @@ use tripod_raft::{
     Applied, ChangeError, Connections, Handle, Leadership, LevelError, LevelRequest, Levels, Measures,
     MembersAnswer, MembersRequest, ProposeError, Status,
 };
-use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
+use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId, TimeMs};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
 
 use crate::backend::{Backend, RaftBackend, look};
@@ -92,7 +92,16 @@ impl Gateway {
     /// [`Self::in_memory`] with other patience.
     #[must_use]
     pub fn in_memory_with(options: Options) -> (Self, Arc<MemoryBackend>) {
-        let backend = MemoryBackend::new();
+        Self::on(MemoryBackend::new(), options)
+    }
+
+    /// [`Self::in_memory`] whose clock begins at `begins`, so that a run with tokio's clock paused repeats.
+    #[must_use]
+    pub fn in_memory_at(begins: TimeMs) -> (Self, Arc<MemoryBackend>) {
+        Self::on(MemoryBackend::beginning(begins), Options::default())
+    }
+
+    fn on(backend: Arc<MemoryBackend>, options: Options) -> (Self, Arc<MemoryBackend>) {
         let parts = Parts::with_clock(options, backend.clock());
         backend.hook(parts.hooks());
         (Self::over(Arc::clone(&backend) as Arc<dyn Backend>, parts), backend)

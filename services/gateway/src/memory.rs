@@ -64,10 +64,15 @@ struct Inner {
 type Mishaps = Box<dyn FnMut(&Envelope) -> Mishap + Send>;
 
 impl MemoryBackend {
-    /// An empty state that leads. Its clock starts at this machine's and runs with tokio's, so that a
-    /// test that pauses or advances one does so with both.
+    /// [`Self::beginning`] now, by this machine's clock.
     pub(crate) fn new() -> Arc<Self> {
-        let (started, started_at) = (clock::wall(), Instant::now());
+        Self::beginning(clock::wall())
+    }
+
+    /// An empty state that leads. Its clock starts at `started` and runs with tokio's, so that a
+    /// test that pauses or advances one does so with both.
+    pub(crate) fn beginning(started: TimeMs) -> Arc<Self> {
+        let started_at = Instant::now();
         let clock = move || TimeMs(started.0.saturating_add(clock::millis(started_at.elapsed())));
         let leadership = Leadership { leader: Some(NODE), term: Term(1), ready_here: true };
         let inner = Inner {

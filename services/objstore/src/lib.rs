@@ -30,6 +30,7 @@
 //! | `delivery`, `fetch`, `peers`, `rounds` | objects on their way here, and when they are given up |
 //! | `local` | the protocol for processes of this machine, both sides |
 //! | `relay` | messages between those processes and the cluster |
+//! | `fuzzing` | both sides of that protocol, as they are fuzzed |
 //! | `scheduler` | registration, heartbeats, reports |
 
 mod callers;
@@ -39,6 +40,8 @@ mod delivery;
 mod error;
 mod fetch;
 mod forgotten;
+#[doc(hidden)]
+pub mod fuzzing;
 mod ids;
 mod incarnation;
 pub mod local;

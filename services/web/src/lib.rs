@@ -26,4 +26,6 @@ mod serve;
 mod view;
 
 pub use metrics::{Kind as MetricKind, METRICS, Metric};
+#[doc(hidden)]
+pub use router::router;
 pub use serve::serve;

@@ -11,7 +11,8 @@ use tripod_gateway::{Check, Gateway, Readiness};
 use crate::metrics;
 use crate::view::View;
 
-pub(crate) fn router(gateway: Gateway) -> Router {
+/// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
+pub fn router(gateway: Gateway) -> Router {
     Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))

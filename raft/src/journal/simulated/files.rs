@@ -100,7 +100,6 @@ impl SimFiles {
     }
 
     /// A directory that holds these files, durably.
-    #[cfg(test)]
     pub(crate) fn holding(medium: Medium, contents: &BTreeMap<String, Vec<u8>>) -> Self {
         let files = Self::new(medium, "sim/journal");
         contents.iter().for_each(|(name, bytes)| files.put(name, Some(bytes.clone())));

@@ -21,6 +21,7 @@ mod tests;
 pub use disk::SimulatedDisk;
 
 #[cfg(test)]
-pub(in crate::journal) use {dice::Dice, home::SimHome};
+pub(crate) use medium::Loss;
 #[cfg(test)]
-pub(crate) use {files::SimFiles, medium::Loss, medium::Medium};
+pub(in crate::journal) use {dice::Dice, home::SimHome};
+pub(crate) use {files::SimFiles, medium::Medium};

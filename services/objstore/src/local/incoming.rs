@@ -75,6 +75,12 @@ impl Incoming {
     }
 }
 
+/// Reads replies until the end, or until one is none.
+pub(crate) async fn read_to_the_end(stream: &UnixStream) {
+    let mut incoming = Incoming::default();
+    while let Ok(Some(_)) = incoming.next(stream).await {}
+}
+
 fn receive(stream: &UnixStream, chunk: &mut [u8], descriptors: &mut VecDeque<OwnedFd>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -25,8 +25,10 @@ mod session;
 mod untold;
 
 pub use connection::{Connection, Welcome};
+pub(crate) use incoming::read_to_the_end;
 pub(crate) use listener::Listener;
 pub use object::{Draft, LocalError, Object};
+pub(crate) use session::serve;
 
 /// The version of the protocol.
 const VERSION: u32 = 1;

@@ -40,7 +40,7 @@ const REPLIES_MAX: usize = 1024;
 const WAITING_MAX: usize = 65_536;
 
 /// Serves one connection until it ends. Whatever it was writing is given up, and what it holds is released.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     stream: UnixStream,
     incarnation: Arc<Incarnation>,
     address: Arc<str>,

@@ -1,0 +1,112 @@
+//! A node in memory, with everything that is looked at when something was committed there.
+//!
+//! A call goes the whole way: decoded to a command, encoded for the log, read by the log's decoder, applied, and answered. What
+//! was committed is read back as it was written, to apply it never panics, and the state keeps its invariants and can be
+//! written as a snapshot and read again.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tonic::service::Routes;
+use tripod_gateway::{Backend as _, Gateway, JobBinding, MemoryBackend, Mishap};
+use tripod_lines::Lines;
+use tripod_native::JobPorts;
+use tripod_raft::fuzzing;
+use tripod_state::ids::{DurationMs, FeatureLevel, NodeId, ServiceIncarnation, SessionId, TimeMs};
+use tripod_state::session::Owner;
+use tripod_state::{Command, Envelope, State, job, level, member, session};
+
+use crate::words;
+
+/// When the node's clock begins. Any time would do that is not 0.
+pub(crate) const BEGINS: TimeMs = TimeMs(1_700_000_000_000);
+
+/// What commands put there before anything is sent: two jobs, a member, a client's session, at a level.
+#[must_use]
+pub(crate) fn beginning(level: FeatureLevel) -> Vec<Command> {
+    let spec = |tasks| job::Spec {
+        heartbeat_timeout_ms: DurationMs(5_000),
+        shutdown_timeout_ms: DurationMs(4_000),
+        register_timeout_ms: DurationMs(6_000),
+        ..job::Spec::of_tasks(tasks)
+    };
+    let create = |name: &str, spec| {
+        let service = ServiceIncarnation(words::SERVICE);
+        Command::Job(job::Command::Create { name: name.to_owned(), spec, service })
+    };
+    let addresses = member::Addresses {
+        client: "10.0.0.1:7700".into(),
+        http: "10.0.0.1:7701".into(),
+        job_host: "10.0.0.1".into(),
+        job_port_first: 7_800,
+        job_port_count: 10,
+    };
+    let held = job::Spec { poll: job::Poll::Hold, recoverable: true, reconnect: true, ..spec(2) };
+    vec![
+        create("default", spec(4)),
+        create("other", held),
+        Command::Level(level::Command::Raise { to: level, heard: vec![NodeId(1)] }),
+        Command::Member(member::Command::Announce { node: NodeId(1), addresses }),
+        Command::Session(session::Command::OpenFor {
+            id: SessionId::of_client(u128::from(words::SESSION)),
+            owner: Owner::Client(None),
+        }),
+    ]
+}
+
+/// One node that leads.
+pub(crate) struct Node {
+    pub(crate) gateway: Gateway,
+    pub(crate) backend: Arc<MemoryBackend>,
+}
+
+impl Node {
+    /// Must be called within a runtime.
+    ///
+    /// # Panics
+    /// The beginning is refused.
+    pub(crate) async fn start(level: FeatureLevel) -> Self {
+        let (gateway, backend) = Gateway::in_memory_at(BEGINS);
+        for command in beginning(level) {
+            backend.propose(Envelope { stamp: None, command }).await.expect("it leads");
+        }
+        backend.set_mishaps(|envelope| {
+            fuzzing::check_committed(envelope);
+            Mishap::Success
+        });
+        Self { gateway, backend }
+    }
+
+    /// All services of a client port, for the job `default`, with what its scheduler does while it leads. Nobody is reached
+    /// to whom it would give orders. Must be called within a runtime.
+    #[must_use]
+    pub(crate) fn routes(&self) -> Routes {
+        let binding = JobBinding::Named("default".into());
+        let (ports, backups) = (watch::channel(JobPorts::default()).1, watch::channel(None).1);
+        let routes = tripod_coordination::routes(&self.gateway, &binding);
+        let routes = tripod_native::add_to(routes, &self.gateway, &ports, &backups);
+        let scheduler = tripod_ray::Scheduler::new(&self.gateway).connecting(Lines::new().to_connect());
+        let routes = scheduler.add_to(routes, &binding);
+        tokio::spawn(scheduler.run());
+        tripod_xds::add_to(routes, &self.gateway)
+    }
+
+    /// # Panics
+    /// The state breaks an invariant.
+    pub(crate) fn check(&self) {
+        check(&self.backend.state());
+    }
+}
+
+/// What holds of every state.
+///
+/// # Panics
+/// It does not.
+pub(crate) fn check(state: &State) {
+    for job in state.ray_jobs() {
+        if let Some(Err(broken)) = state.ray(job).map(tripod_state::ray::Ray::check) {
+            panic!("INV-32 of job {job}: {broken}");
+        }
+    }
+    fuzzing::check_snapshot(state);
+}

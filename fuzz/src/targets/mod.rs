@@ -1,0 +1,22 @@
+//! What is fuzzed, by whose bytes it reads.
+//!
+//! | module | whose bytes |
+//! |---|---|
+//! | `services` | clients of a node's port |
+//! | `connection` | the same below gRPC: frames of HTTP/2 |
+//! | `xds`, `web` | clients that ask where nodes are; probes |
+//! | `log`, `peer` | other nodes |
+//! | `disk` | files |
+//! | `agent` | an agent's clients and its nodes |
+//! | `store`, `worker` | processes of a machine and their store; other workers |
+
+pub(crate) mod agent;
+pub(crate) mod connection;
+pub(crate) mod disk;
+pub(crate) mod log;
+pub(crate) mod peer;
+pub(crate) mod services;
+pub(crate) mod store;
+pub(crate) mod web;
+pub(crate) mod worker;
+pub(crate) mod xds;
