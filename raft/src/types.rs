@@ -67,6 +67,10 @@ pub(crate) struct Peer {
     pub(crate) address: String,
 }
 
+/// No log reaches this index or this term: a million entries in a second for 146,000 years. Whoever reads a log counts on from
+/// where it ends, so what is read of files is below it.
+pub(crate) const COUNTED_MAX: u64 = 1 << 62;
+
 /// About how many bytes of memory an entry holds.
 pub(crate) fn entry_bytes(entry: &Entry) -> usize {
     /// The log id, the stamp and the deque's slot.

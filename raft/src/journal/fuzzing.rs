@@ -31,3 +31,14 @@ pub(crate) fn recover_from(bodies: &[&[u8]], rest: &[u8]) -> Result<(), DiskErro
     drop(super::inspect::inspect(&files, JOURNAL));
     recovery::recover(&files, JOURNAL, SHAPE).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_frame_that_holds_nothing_is_damage() {
+        let refused = recover_from(&[b""], b"").unwrap_err().to_string();
+        assert!(refused.contains("does not begin with the values of the log"), "{refused}");
+    }
+}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::codec;
 use crate::journal::frame::SegmentNumber;
 use crate::journal::state::LogValues;
-use crate::types::{Entry, LogId, Vote};
+use crate::types::{COUNTED_MAX, Entry, LogId, Vote};
 
 /// Bytes of a record's type and length.
 const RECORD_HEADER: usize = 5;
@@ -76,6 +76,34 @@ impl Record<'_> {
         out.extend_from_slice(&bytes);
         finish(out, start);
     }
+
+    /// Whether one can count on from all indexes that it names. Entries have ends instead.
+    fn check(&self) -> Result<(), String> {
+        let index = |id: &Option<LogId>| id.map_or(0, |id| id.index);
+        let highest = match self {
+            Self::Base(values) => {
+                let named = [&values.committed, &values.purged, &values.last].map(index);
+                named.into_iter().max().unwrap_or(0).max(values.checkpoint.highest())
+            }
+            Self::Checkpoint(checkpoint) => checkpoint.highest(),
+            Self::TruncateAfter(keep) => index(keep),
+            Self::Purge(id) | Self::Committed(id) => id.index,
+            Self::Entries(_) | Self::Vote(_) => 0,
+        };
+        countable(highest)
+    }
+}
+
+impl Checkpoint {
+    /// The highest index that it names.
+    fn highest(&self) -> u64 {
+        let moved = self.moved.map_or(0, |moved| moved.first.max(moved.last));
+        moved.max(self.through.map_or(0, |id| id.index))
+    }
+}
+
+fn countable(index: u64) -> Result<(), String> {
+    if index < COUNTED_MAX { Ok(()) } else { Err(format!("names index {index}, which no log reaches")) }
 }
 
 /// Begins a record of unknown length; [`finish`] wants the answer.
@@ -134,6 +162,7 @@ impl EntriesRecord<'_> {
         if first.index.checked_add(count - 1) != Some(last.index) {
             return Err(format!("has {count} entries from {} to {}", first.index, last.index));
         }
+        countable(last.index)?;
         Ok((first, last))
     }
 }
@@ -162,5 +191,44 @@ pub(crate) fn parse(body: &[u8], at: usize) -> Result<(Record<'_>, usize), Strin
         7 => Record::Checkpoint(codec::decode(bytes).map_err(malformed)?),
         other => return Err(format!("has a record of type {other}, which this program does not know")),
     };
+    record.check()?;
     Ok((record, at + RECORD_HEADER + bytes.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use openraft::impls::leader_id_adv::LeaderId;
+
+    use super::*;
+
+    #[test]
+    fn an_index_from_which_nobody_can_count_on_is_refused_and_not_added_to() {
+        let at = |index| LogId::new(LeaderId { term: 3, node_id: 1 }, index);
+        let records = |index| {
+            let through = Some(at(index));
+            let checkpoint = Checkpoint { through, moved: None, oldest: SegmentNumber(1) };
+            let values = LogValues { vote: None, committed: None, purged: through, last: None, checkpoint };
+            [
+                Record::Base(values),
+                Record::TruncateAfter(through),
+                Record::Purge(at(index)),
+                Record::Committed(at(index)),
+                Record::Checkpoint(checkpoint),
+            ]
+        };
+        for record in records(COUNTED_MAX - 1) {
+            let mut body = Vec::new();
+            record.encode(&mut body);
+            assert!(parse(&body, 0).is_ok(), "{record:?}");
+        }
+        for record in records(u64::MAX) {
+            let mut body = Vec::new();
+            record.encode(&mut body);
+            assert!(parse(&body, 0).unwrap_err().contains("which no log reaches"), "{record:?}");
+        }
+        let mut entries = Vec::new();
+        let entry = |index| Entry { log_id: at(index), payload: openraft::EntryPayload::Blank };
+        push_entry(&mut entries, &entry(u64::MAX));
+        assert!(EntriesRecord { bytes: &entries }.ends().unwrap_err().contains("which no log reaches"));
+    }
 }

@@ -10,6 +10,9 @@ use crate::journal::scan::Scan;
 use crate::journal::state::{LogValues, behind};
 use crate::log_store::DiskError;
 
+/// What is wrong with a segment that says nothing of the log before it says more.
+const WITHOUT_VALUES: &str = "does not begin with the values of the log";
+
 /// A log that is being rebuilt.
 pub(crate) struct Replay {
     directory: String,
@@ -90,7 +93,8 @@ impl Replay {
             self.take_record(&record, Place { record_at, ..place })?;
             at = next;
         }
-        Ok(())
+        // Also a frame that holds nothing must come behind them.
+        if self.values.is_none() { Err(WITHOUT_VALUES.into()) } else { Ok(()) }
     }
 
     fn take_record(&mut self, record: &Record<'_>, place: Place) -> Result<(), String> {
@@ -102,7 +106,7 @@ impl Replay {
                 *known = Some(*base);
                 return Ok(());
             }
-            (None, _) => return Err("does not begin with the values of the log".into()),
+            (None, _) => return Err(WITHOUT_VALUES.into()),
             (Some(values), _) => values,
         };
         match record {
