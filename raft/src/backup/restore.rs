@@ -21,7 +21,7 @@ use crate::journal;
 use crate::log_store::{Change, Disk, DiskError};
 use crate::options::{Options, Timing};
 use crate::snapshot::{Form, Header, SnapshotStore};
-use crate::types::{LogId, Membership, Peer, Vote};
+use crate::types::{COUNTED_MAX, LogId, Membership, Peer, Vote};
 
 /// The new cluster's log begins at a multiple of this. Ids come from log indexes, and the old cluster went on
 /// behind the snapshot: a session that it opened then must not be somebody else's in the new one.
@@ -49,6 +49,7 @@ pub fn restore(plan: &Plan) -> Result<Restored, Error> {
     check_unused(&plan.data)?;
     let unfinished = unfinished(&plan.data)?;
     let (contents, header, state) = verify::read(&plan.file, super::Pace::unlimited())?;
+    check_countable(plan, &contents)?;
     let cluster_id = plan.cluster_id(&contents);
     let state = state.restored(&cluster_id, plan.jobs);
     let header = first_header(plan, &cluster_id, &header, &state);
@@ -103,6 +104,20 @@ fn unfinished(data: &Path) -> Result<PathBuf, Error> {
         )));
     }
     Ok(unfinished)
+}
+
+/// Refuses a file from whose end nobody can count on, as the new cluster does. Every checksum of it is right, so a program
+/// wrote it, and none of ours.
+fn check_countable(plan: &Plan, contents: &Contents) -> Result<(), Error> {
+    let Contents { index, term, .. } = contents;
+    if index.0 < COUNTED_MAX && term.0 < COUNTED_MAX {
+        return Ok(());
+    }
+    Err(Error::Damaged(format!(
+        "T5101 backup-damaged: {} is not what was saved: its last entry is {index} of term {term}, which no log reaches. \
+         Do not use it: take another copy of it, or an older snapshot",
+        plan.file.display()
+    )))
 }
 
 /// What the new cluster's first snapshot says of itself.

@@ -45,13 +45,18 @@ fn state(keys: u64) -> State {
 
 /// The bytes of a snapshot that a cluster of three wrote.
 fn bytes(state: &State) -> Vec<u8> {
-    let leader = openraft::impls::leader_id_adv::LeaderId { term: 3, node_id: 2 };
+    bytes_at(state, SAVED_INDEX, 3)
+}
+
+/// The same as of an entry.
+fn bytes_at(state: &State, index: u64, term: u64) -> Vec<u8> {
+    let leader = openraft::impls::leader_id_adv::LeaderId { term, node_id: 2 };
     let nodes: BTreeMap<u64, Peer> =
         (1..=3).map(|node| (node, Peer { address: format!("old:{node}") })).collect();
     let membership = openraft::Membership::new(vec![nodes.keys().copied().collect()], nodes).unwrap();
     let header = Header {
         cluster_id: "old".into(),
-        last_log_id: Some(LogId::new(leader, SAVED_INDEX)),
+        last_log_id: Some(LogId::new(leader, index)),
         membership: Membership::new(Some(LogId::new(leader, 0)), membership),
         digest: state.digest(),
         form: Form::of(state),
@@ -126,6 +131,18 @@ fn a_file_that_is_cut_or_too_long_is_refused() {
     assert!(told.contains("bytes follow it"), "{told}");
     fs::remove_file(&path).unwrap();
     assert!(matches!(verify(&path), Err(Error::Io(_))));
+}
+
+#[test]
+fn a_file_from_whose_end_nobody_can_count_on_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1, 1);
+    for (index, term) in [(u64::MAX, 3), (SAVED_INDEX, u64::MAX), (u64::MAX - 1_000, u64::MAX)] {
+        fs::write(&plan.file, bytes_at(&state(1), index, term)).unwrap();
+        let Err(Error::Damaged(told)) = restore(&plan) else { panic!("entry {index} of term {term}") };
+        assert!(told.contains("T5101") && told.contains("which no log reaches"), "{told}");
+        assert!(!plan.data.exists());
+    }
 }
 
 fn try_open(plan: &Plan, restored: &Restored) -> Result<Storage, StartError> {
