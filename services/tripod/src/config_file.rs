@@ -209,6 +209,25 @@ mod tests {
     const LEAST: &str = "node = 1\ndata = \"d\"\nclient = \"a:1\"\npeer = \"a:2\"\nhttp = \"a:3\"\n\
                          initial = \"1=a:2\"\n";
 
+    proptest::proptest! {
+        #[test]
+        fn no_file_is_too_bad(
+            lines in proptest::collection::vec(
+                ("(node|peer|job-ports|timing|initial|\\PC{0,6})", "[=.\\[\\]{}\"' \\n]{0,4}", "(\\PC|[0-9e.\\[\\]{}\"'-]){0,20}"),
+                0..6,
+            ),
+            nested in 0..2_000_usize,
+        ) {
+            let settings = Settings::new();
+            let lines = lines.into_iter().map(|(key, sign, value)| key + &sign + &value);
+            let text = lines.collect::<Vec<_>>().join("\n");
+            // Taken or refused, with the line that is wrong.
+            drop(ConfigFile::parse(Path::new("f"), &text, &settings));
+            let nest = format!("{text}\nnode = {}1", "[".repeat(nested));
+            assert!(ConfigFile::parse(Path::new("f"), &nest, &settings).is_err() || nested == 0);
+        }
+    }
+
     /// The line that remains when a file is put into a command line.
     fn complete_with(text: &str, flags: &[&str]) -> Result<Vec<String>, String> {
         complete_in(&[], text, flags)

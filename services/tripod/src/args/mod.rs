@@ -9,3 +9,6 @@ pub(crate) mod newcomer;
 pub(crate) mod port_range;
 pub(crate) mod seconds;
 pub(crate) mod timing;
+
+#[cfg(test)]
+mod hostile_test;
