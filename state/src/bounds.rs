@@ -126,7 +126,7 @@ fn check_request(request: &Request) -> Result<(), Fault> {
 }
 
 /// How many elements the lists of one request have together.
-fn listed(request: &Request) -> usize {
+pub(crate) fn listed(request: &Request) -> usize {
     match request {
         Request::Submit { task, .. } => {
             let nested = task.arguments.iter().map(|argument| match argument {

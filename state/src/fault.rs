@@ -147,7 +147,7 @@ const NESTED_MAX: usize = 8;
 
 /// Bytes of a reported text that other faults cite. The wire shows fewer of the whole fault, and one
 /// long text can be cited by every barrier of a job.
-const CITED_TEXT_BYTES_MAX: usize = 4 << 10;
+pub(crate) const CITED_TEXT_BYTES_MAX: usize = 4 << 10;
 
 impl Fault {
     /// The fault that this one cites, if any.

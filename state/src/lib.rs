@@ -31,6 +31,7 @@
 //! * [`command`], [`fault`], [`wait`], [`context`], [`ids`]: the vocabulary.
 //! * `apply`: the one match over all commands, and exactly-once execution. `bounds`: which lists are too long to be
 //!   proposed; `nesting`: what is too deep to be read.
+//! * `memory`: what everything takes; [`need`]: what a command would take besides.
 //! * `query`, `resolve`: reads, and the outcomes of waits.
 //! * [`job`]: namespaces; `job::turn` is one command's work on one job, to which the domains add
 //!   their methods.
@@ -58,6 +59,8 @@ pub mod kv;
 pub mod level;
 pub mod limits;
 pub mod member;
+mod memory;
+pub mod need;
 mod nesting;
 pub mod planted;
 mod query;

@@ -104,6 +104,12 @@ impl State {
         self.jobs.named(name)
     }
 
+    /// The name of a job.
+    #[must_use]
+    pub fn job_name(&self, job: JobId) -> Option<&JobName> {
+        self.jobs.get(job).map(|job| &job.name)
+    }
+
     /// A job as listings show it.
     #[must_use]
     pub fn job(&self, job: JobId) -> Option<job::Summary> {

@@ -114,12 +114,13 @@ impl Turn<'_> {
     /// A call on an id that it does not open: a waiting call of the same task ends. An unknown id
     /// comes into being, so that its failure is remembered.
     fn begin_call(&mut self, arrival: &Arrival<'_>) {
-        match self.job.barriers.get_mut(&arrival.name) {
-            Some(barrier) => {
-                if barrier.current.void(arrival.task, Void::Replaced) {
-                    self.barrier_changed(&arrival.name);
-                }
-            }
+        let replaced = match self.job.barriers.edit(&arrival.name) {
+            Some(mut barrier) => Some(barrier.current.void(arrival.task, Void::Replaced)),
+            None => None,
+        };
+        match replaced {
+            Some(true) => self.barrier_changed(&arrival.name),
+            Some(false) => {}
             None => self.unopened(&arrival.name, arrival.task),
         }
     }
@@ -147,7 +148,7 @@ impl Turn<'_> {
 
     fn reach(&mut self, arrival: &Arrival<'_>) -> Arrived {
         let call = self.call();
-        let barrier = self.job.barriers.get_mut(&arrival.name).expect("checked by the caller");
+        let mut barrier = self.job.barriers.edit(&arrival.name).expect("checked by the caller");
         // Not at the barrier of the registration: without that there would be nobody to arrive anywhere. Always
         // those of the same tasks: one that is forgotten by chance calls again after a while, and is let in then.
         let planted = is_planted(Bug::DroppedArrival) && arrival.name.as_str() != REGISTER_BARRIER;
@@ -157,6 +158,7 @@ impl Turn<'_> {
         barrier.current.arrived.insert(arrival.task, call);
         let complete = barrier.members.as_ref().is_some_and(|all| all.len() == barrier.current.arrived.len());
         let counter = barrier.current.counter;
+        drop(barrier);
         if complete {
             let (counter, verdict) = self.end_instance(&arrival.name, Ok(()));
             Arrived::Over(counter, verdict)

@@ -24,12 +24,13 @@ impl Turn<'_> {
         if let Err(fault) = &verdict {
             self.keep_failed(name, fault);
         }
-        let barrier = self.job.barriers.get_mut(name).expect("as above");
+        let mut barrier = self.job.barriers.edit(name).expect("as above");
         let waited = std::mem::take(&mut barrier.current.arrived);
         match &mut barrier.current.end {
             Some(end) => end.stored = verdict.clone(),
             open @ None => *open = Some(End { at, told: verdict.clone(), stored: verdict.clone() }),
         }
+        drop(barrier);
         self.job.barriers.closed(name);
         self.barrier_changed(name);
         if name.as_str() == REGISTER_BARRIER {
@@ -55,15 +56,20 @@ impl Turn<'_> {
         let recoverable = self.job.recoverable(task);
         for name in self.job.barriers.open_for(task) {
             // The end of one barrier can end others of this list.
-            let Some(barrier) = self.job.barriers.get_mut(&name).filter(|barrier| !barrier.current.ended())
+            let Some(mut barrier) = self.job.barriers.edit(&name).filter(|barrier| !barrier.current.ended())
             else {
                 continue;
             };
-            if !recoverable {
+            if recoverable {
+                let waited = barrier.current.void(task, Void::Left(reason.clone()));
+                drop(barrier);
+                if waited {
+                    self.barrier_changed(&name);
+                }
+            } else {
+                drop(barrier);
                 let _ =
                     self.end_instance(&name, Err(BarrierFault::MemberLost { task, reason: reason.clone() }));
-            } else if barrier.current.void(task, Void::Left(reason.clone())) {
-                self.barrier_changed(&name);
             }
         }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::barrier::members::Members;
 use crate::fault::{BarrierFault, Fault, Leaving};
 use crate::ids::{BarrierCounter, BarrierName, CallId, DurationMs, TaskId, TimeMs};
+use crate::memory::{Weigh, Weighed, of_faults, of_map};
 use crate::planted::{Bug, is_planted};
 
 /// How an instance ended.
@@ -36,7 +37,7 @@ pub(crate) struct Instance {
     /// Who waits, with the call that waits. Empty once the instance has ended.
     pub(crate) arrived: OrdMap<TaskId, CallId>,
     /// Calls that ended before the instance did.
-    pub(crate) voided: OrdMap<TaskId, Voided>,
+    pub(crate) voided: Weighed<TaskId, Voided>,
     pub(crate) end: Option<End>,
 }
 
@@ -76,7 +77,7 @@ impl Instance {
         first: TaskId,
         timeout: DurationMs,
     ) -> Self {
-        let (arrived, voided) = (OrdMap::new(), OrdMap::new());
+        let (arrived, voided) = (OrdMap::new(), Weighed::default());
         Self { counter, opened, opened_at, first, timeout, arrived, voided, end: None }
     }
 
@@ -146,6 +147,39 @@ impl Barrier {
     /// these has called again since, or another one opened two instances without it.
     fn instances(&self) -> impl Iterator<Item = &Instance> {
         [Some(&self.current), self.previous.as_deref()].into_iter().flatten()
+    }
+}
+
+impl Weigh for Barrier {
+    fn outside(&self) -> u64 {
+        let members = self.members.as_ref().map_or(0, Members::outside);
+        let previous = self.previous.as_ref().map_or(0, |previous| previous.outside());
+        members.saturating_add(self.current.outside()).saturating_add(previous)
+    }
+}
+
+impl Weigh for Instance {
+    fn outside(&self) -> u64 {
+        let calls = of_map::<TaskId, CallId>(self.arrived.len()).saturating_add(self.voided.bytes());
+        calls.saturating_add(self.end.as_ref().map_or(0, End::outside))
+    }
+}
+
+impl Weigh for Voided {
+    fn outside(&self) -> u64 {
+        match &self.why {
+            Void::Left(Leaving::Error(fault)) => of_faults(fault),
+            Void::Left(Leaving::Disconnected | Leaving::ConnectedAgain) | Void::Replaced => 0,
+        }
+    }
+}
+
+impl Weigh for End {
+    /// Its results are one and the same as long as no wrong call comes after it.
+    fn outside(&self) -> u64 {
+        let of = |verdict: &Verdict| verdict.as_ref().err().map_or(0, |fault| of_faults(fault.as_ref()));
+        let stored = if self.stored == self.told { 0 } else { of(&self.stored) };
+        of(&self.told).saturating_add(stored)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::memory::{Weigh, of_list};
 
 /// The members of a barrier id, fixed by its first instance and shared by all later ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,6 +44,15 @@ impl Members {
         match self {
             Self::Everyone(tasks) => Box::new((0..*tasks).map_while(|id| i32::try_from(id).ok()).map(TaskId)),
             Self::Listed(tasks) => Box::new(tasks.iter().copied()),
+        }
+    }
+}
+
+impl Weigh for Members {
+    fn outside(&self) -> u64 {
+        match self {
+            Self::Everyone(_) => 0,
+            Self::Listed(tasks) => of_list::<TaskId>(tasks.len()),
         }
     }
 }

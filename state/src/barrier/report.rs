@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 use crate::ids::{BarrierCounter, BarrierName, DurationMs, TaskId, TimeMs};
-use crate::limits::{BARRIER_TASKS_NAMED, FAILED_BARRIERS_KEPT};
+use crate::limits::{BARRIER_NAME_BYTES_MAX, BARRIER_TASKS_NAMED, FAILED_BARRIERS_KEPT};
 use crate::runtime;
 
 /// An instance of a barrier at which tasks wait, or waited until it failed.
@@ -105,6 +105,12 @@ impl Failed {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Report> {
         self.reports.iter()
+    }
+
+    /// What they take, roughly: the most that so many can.
+    pub(crate) fn bytes(&self) -> u64 {
+        const REPORT_BYTES: u64 = (2 * BARRIER_NAME_BYTES_MAX + 4 * BARRIER_TASKS_NAMED * 2) as u64;
+        REPORT_BYTES.saturating_mul(self.reports.len() as u64)
     }
 
     /// Puts back those of a snapshot; `None` if they are too many or none of them has failed.

@@ -1,14 +1,15 @@
 //! All barriers of a job.
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdSet;
 
 use crate::barrier::instance::Barrier;
 use crate::ids::{BarrierName, TaskId};
+use crate::memory::{Edit, Weighed, of_set};
 
 /// The barriers by id, and which of them have an open instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Table {
-    barriers: OrdMap<BarrierName, Barrier>,
+    barriers: Weighed<BarrierName, Barrier>,
     open: OrdSet<BarrierName>,
 }
 
@@ -17,8 +18,18 @@ impl Table {
         self.barriers.get(name)
     }
 
-    pub(crate) fn get_mut(&mut self, name: &BarrierName) -> Option<&mut Barrier> {
-        self.barriers.get_mut(name)
+    pub(crate) fn edit(&mut self, name: &BarrierName) -> Option<Edit<'_, Barrier>> {
+        self.barriers.edit(name)
+    }
+
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.barriers.bytes().saturating_add(of_set::<BarrierName>(self.open.len()))
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.barriers.recounted().saturating_add(of_set::<BarrierName>(self.open.len()))
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use imbl::OrdSet;
 use serde::{Deserialize, Serialize};
 
-use crate::barrier;
 use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{BarrierName, JobId, JobName, JobSlot, LogIndex, ServiceIncarnation, TaskId};
@@ -17,6 +16,7 @@ use crate::ray::Ray;
 use crate::runtime::record::Runtime;
 use crate::task;
 use crate::task::record::Task;
+use crate::{barrier, memory};
 
 /// A job. No command touches two of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) slot: Option<JobSlot>,
     pub(crate) service: ServiceIncarnation,
     pub(crate) spec: Spec,
+    /// What that takes of memory. Derived.
+    pub(crate) spec_bytes: u64,
     pub(crate) tasks: task::table::Table,
     pub(crate) polls: Polls,
     pub(crate) alive: task::alive::Groups,
@@ -87,6 +89,7 @@ impl Job {
             slot,
             service,
             tasks: task::table::Table::new(spec.tasks),
+            spec_bytes: memory::spec_bytes(&spec),
             spec,
             polls: Polls::default(),
             alive: task::alive::Groups::default(),

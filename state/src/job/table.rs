@@ -12,12 +12,13 @@ use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
 use crate::limits::JOB_SLOTS_MAX;
+use crate::memory::{Edit, Weighed};
 use crate::ray::Ray;
 
 /// The jobs, by id, by name and by slot. The last two are derived from the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Table {
-    jobs: OrdMap<JobId, Arc<Job>>,
+    jobs: Weighed<JobId, Arc<Job>>,
     names: OrdMap<JobName, JobId>,
     slots: OrdMap<JobSlot, JobId>,
 }
@@ -60,8 +61,8 @@ impl Table {
 
     /// Puts back a job's scheduler of a snapshot.
     pub(crate) fn restore_scheduler(&mut self, job: JobId, ray: Ray) {
-        if let Some(job) = self.jobs.get_mut(&job) {
-            Arc::make_mut(job).ray = Some(Box::new(ray));
+        if let Some(mut job) = self.edit(job) {
+            job.ray = Some(Box::new(ray));
         }
     }
 
@@ -69,8 +70,8 @@ impl Table {
     pub(crate) fn change_schedulers(&mut self, change: impl Fn(&mut Ray) -> bool) -> Vec<JobId> {
         let with: Vec<JobId> = self.iter().filter(|job| job.ray.is_some()).map(|job| job.id).collect();
         let changed = with.into_iter().filter(|job| {
-            let job = self.jobs.get_mut(job).expect("it was just found");
-            Arc::make_mut(job).ray.as_deref_mut().is_some_and(&change)
+            let mut job = self.edit(*job).expect("it was just found");
+            job.ray.as_deref_mut().is_some_and(&change)
         });
         changed.collect()
     }
@@ -117,12 +118,22 @@ impl Table {
         effects: &mut Vec<Effect>,
         work: impl FnOnce(&mut Turn<'_>) -> Reply,
     ) -> Reply {
-        let job = self.jobs.get_mut(&scope.job).ok_or(Fault::JobUnknown { name: None })?;
-        job.check(scope)?;
-        let mut turn = Turn::new(Arc::make_mut(job), *context, effects);
+        self.scoped(scope)?;
+        let mut job = self.edit(scope.job).expect("it was just found");
+        let mut turn = Turn::new(&mut job, *context, effects);
         let reply = work(&mut turn);
         turn.finish();
         reply
+    }
+
+    /// What they take of memory, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.jobs.bytes()
+    }
+
+    fn edit(&mut self, job: JobId) -> Option<Edit<'_, Job>> {
+        let (job, total) = self.jobs.slot(&job)?;
+        Some(Edit::new(Arc::make_mut(job), total))
     }
 
     /// The lowest free slot. The default job lives on the client port and needs none.

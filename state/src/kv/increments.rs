@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::Answer;
 use crate::ids::{DurationMs, Incarnation, Key, LogIndex, TimeMs};
 use crate::limits::INCREMENTS_REMEMBERED;
+use crate::memory::{Weigh, Weighed, of_map};
 
 /// Bytes of a key that is remembered. Counters have short names, and what is remembered is replicated.
 const KEY_BYTES_MAX: usize = 1 << 10;
@@ -18,7 +19,7 @@ const RETRY_WITHIN: DurationMs = DurationMs(30_000);
 /// What callers were told of their last increments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Increments {
-    last: OrdMap<Incarnation, Increment>,
+    last: Weighed<Incarnation, Increment>,
     /// The same in order of age, to forget the oldest. Derived.
     ages: OrdMap<LogIndex, Incarnation>,
 }
@@ -30,6 +31,12 @@ pub(crate) struct Increment {
     pub(crate) by: i64,
     pub(crate) at: TimeMs,
     pub(crate) told: Told,
+}
+
+impl Weigh for Increment {
+    fn outside(&self) -> u64 {
+        self.key.outside().saturating_add(self.told.value.outside())
+    }
 }
 
 /// What the answer said besides the key.
@@ -81,6 +88,16 @@ impl Increments {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Incarnation, &Increment)> {
         self.last.iter()
+    }
+
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.last.bytes().saturating_add(of_map::<LogIndex, Incarnation>(self.ages.len()))
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.last.recounted().saturating_add(of_map::<LogIndex, Incarnation>(self.ages.len()))
     }
 
     pub(crate) fn len(&self) -> usize {

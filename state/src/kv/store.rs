@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::ids::{Key, LogIndex};
 use crate::limits::{JOB_BYTES_MAX, JOB_KEYS_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX, within};
+use crate::memory::{of_entry, of_text};
 
 /// A value and its history in short.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,6 +36,12 @@ impl Store {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What they take of memory, roughly: more than [`Self::bytes`], by which limits are decided.
+    pub(crate) fn held(&self) -> u64 {
+        // A key and a value are a piece of memory each.
+        self.bytes.saturating_add(self.keys().saturating_mul(2 * of_text(1) + of_entry::<Key, Entry>()))
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Entry> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::ids::{FeatureLevel, TimeMs};
 use crate::level::Rule;
+use crate::memory::Edit;
 use crate::ray::Ray;
 use crate::ray::apply::Moment;
 use crate::ray::command::{Origin, Role, TaskCall};
@@ -136,16 +137,18 @@ impl Ray {
         self.operations.get(&operation)?.entry()
     }
 
-    pub(crate) fn entry_mut(&mut self, operation: OperationId) -> &mut Entry {
-        let found = self.operations.get_mut(&operation).expect("the task is recorded");
-        Arc::make_mut(found).entry_mut().expect("the operation is a task")
+    pub(crate) fn entry_mut(&mut self, operation: OperationId) -> Edit<'_, Entry> {
+        let (found, total) = self.operations.slot(&operation).expect("the task is recorded");
+        Edit::new(Arc::make_mut(found).entry_mut().expect("the operation is a task"), total)
     }
 
-    pub(crate) fn object_mut(&mut self, id: ObjectId) -> &mut Object {
-        Arc::make_mut(self.objects.get_mut(&id).expect("the object is referred to"))
+    pub(crate) fn object_mut(&mut self, id: ObjectId) -> Edit<'_, Object> {
+        let (found, total) = self.objects.slot(&id).expect("the object is referred to");
+        Edit::new(Arc::make_mut(found), total)
     }
 
-    pub(crate) fn worker_mut(&mut self, id: WorkerId) -> &mut Worker {
-        Arc::make_mut(self.workers.get_mut(&id).expect("the worker is remembered"))
+    pub(crate) fn worker_mut(&mut self, id: WorkerId) -> Edit<'_, Worker> {
+        let (found, total) = self.workers.slot(&id).expect("the worker is remembered");
+        Edit::new(Arc::make_mut(found), total)
     }
 }

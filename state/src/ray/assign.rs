@@ -39,10 +39,11 @@ impl Act<'_> {
         for argument in arguments {
             self.bring(argument, store);
         }
-        let entry = self.ray.entry_mut(operation);
+        let mut entry = self.ray.entry_mut(operation);
         entry.attempt.0 += 1;
         let run = Run { operation, attempt: entry.attempt };
         let holds = std::mem::take(&mut entry.holds);
+        drop(entry);
         let owner = self.ray.owner_of(worker, &self.ray.workers[&worker]);
         for object in holds {
             self.ray.own(owner, object);

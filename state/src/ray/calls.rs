@@ -71,9 +71,11 @@ impl Act<'_> {
             self.ray.index.unwritten.insert((by, id));
             return Ok((id, false));
         }
-        let object = self.ray.object_mut(id);
+        let mut object = self.ray.object_mut(id);
         let before = std::mem::replace(&mut object.producer, Producer::Put { by, run });
-        if let (Producer::Put { by: before, .. }, true) = (before, object.creation) {
+        let unwritten = object.creation;
+        drop(object);
+        if let (Producer::Put { by: before, .. }, true) = (before, unwritten) {
             self.ray.index.unwritten.remove(&(before, id));
             self.ray.index.unwritten.insert((by, id));
         }
@@ -101,7 +103,8 @@ impl Act<'_> {
         }
         let puts: Vec<ObjectId> = entry.children.values().filter_map(|child| child.object).collect();
         self.unmade.extend(puts.into_iter().filter(|put| self.ray.is_given_up(*put)));
-        for object in std::mem::take(&mut self.ray.entry_mut(operation).kept) {
+        let kept = std::mem::take(&mut self.ray.entry_mut(operation).kept);
+        for object in kept {
             self.drop_one(object);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::memory::Edit;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
@@ -47,11 +48,12 @@ impl Act<'_> {
 
     /// A worker's tasks are tried elsewhere, and take their references before its own go.
     pub(crate) fn end_worker(&mut self, id: WorkerId, why: &str) {
-        let worker = self.ray.worker_mut(id);
+        let mut worker = self.ray.worker_mut(id);
         worker.death = Some(why.to_owned());
         worker.accepting = false;
         let (role, store, attributed) = (worker.role, worker.store, worker.attributed);
         let (address, running) = (worker.address(), worker.running.clone());
+        drop(worker);
         self.ray.index.workers_alive -= 1;
         if role == Role::Worker {
             self.ray.index.places.count(store, |tally| tally.workers -= 1);
@@ -82,8 +84,10 @@ impl Act<'_> {
     /// A store's objects and deliveries vanish, and its workers end with it: they have no other way to objects.
     /// Drivers go on: what they refer to may be needed, and only they know.
     pub(crate) fn end_store(&mut self, id: StoreId, why: &str) {
-        let store = Arc::make_mut(self.ray.stores.get_mut(&id).expect("it was found alive"));
+        let (store, total) = self.ray.stores.slot(&id).expect("it was found alive");
+        let mut store = Edit::new(Arc::make_mut(store), total);
         store.death = Some(why.to_owned());
+        drop(store);
         self.ray.outbox.forget(Peer::Store(id));
         self.ray.forget_store_notices(id);
         let held = self.ray.index.places.held_by(id);
@@ -160,16 +164,19 @@ impl Act<'_> {
 
     fn cancel(&mut self, operation: OperationId) {
         self.ray.dequeue(operation);
-        let entry = self.ray.entry_mut(operation);
+        let mut entry = self.ray.entry_mut(operation);
         entry.stage = Stage::Cancelled;
         entry.not_before = None;
         let (holds, results) = (std::mem::take(&mut entry.holds), entry.results.clone());
+        drop(entry);
         self.ray.lineage_finish(operation);
         self.end_calls(operation);
         for result in results {
-            let object = self.ray.object_mut(result);
+            let mut object = self.ray.object_mut(result);
             object.target = Target::Canonical;
-            if std::mem::take(&mut object.creation) {
+            let made = std::mem::take(&mut object.creation);
+            drop(object);
+            if made {
                 self.drop_one(result);
             }
         }

@@ -16,6 +16,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use crate::level::Rule;
+use crate::memory::{Weigh, Weighed, of_map, of_set, of_text};
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::Role;
@@ -31,6 +32,13 @@ pub(crate) struct Export {
     /// The name of a variable; functions have theirs inside.
     pub(crate) variable: Option<FunctionName>,
     pub(crate) body: Bytes,
+}
+
+impl Weigh for Export {
+    fn outside(&self) -> u64 {
+        let name = self.variable.as_ref().map_or(0, |name| of_text(name.0.len()));
+        name.saturating_add(of_text(self.body.len()))
+    }
 }
 
 /// What an export replaces: the earlier ones of the same.
@@ -55,7 +63,7 @@ impl Export {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Exports {
     pub(crate) next: ExportId,
-    list: OrdMap<ExportId, Arc<Export>>,
+    list: Weighed<ExportId, Arc<Export>>,
     /// Derived.
     bytes: u64,
     /// Derived.
@@ -78,6 +86,20 @@ impl Exports {
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&ExportId, &Arc<Export>)> {
         self.list.iter()
+    }
+
+    /// What they take of memory, roughly.
+    pub(crate) fn held(&self) -> u64 {
+        self.list.bytes().saturating_add(self.around())
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.list.recounted().saturating_add(self.around())
+    }
+
+    fn around(&self) -> u64 {
+        of_map::<Subject, ExportId>(self.last.len()).saturating_add(of_set::<ExportId>(self.replaced.len()))
     }
 
     pub(crate) fn len(&self) -> usize {

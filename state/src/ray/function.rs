@@ -3,6 +3,7 @@
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use crate::memory::{Weigh, Weighed, all_inside, of_map, of_set, of_text};
 use crate::ray::ids::{FunctionName, WorkerId};
 
 /// A function's number: what the queues are sorted by.
@@ -21,7 +22,7 @@ pub(crate) struct Function {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Functions {
     pub(crate) next: Slot,
-    table: OrdMap<Slot, Function>,
+    table: Weighed<Slot, Function>,
     names: OrdMap<FunctionName, Slot>,
 }
 
@@ -43,6 +44,16 @@ impl Functions {
         self.names.values().filter_map(|slot| self.table.get(slot))
     }
 
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.table.bytes().saturating_add(of_map::<FunctionName, Slot>(self.names.len()))
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.table.recounted().saturating_add(of_map::<FunctionName, Slot>(self.names.len()))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
@@ -54,7 +65,7 @@ impl Functions {
             self.restore(slot, Function { name, results, workers: OrdSet::new() });
             slot
         });
-        let function = self.table.get_mut(&slot).expect("every name has its function");
+        let mut function = self.table.edit(&slot).expect("every name has its function");
         function.results = results;
         function.workers.insert(worker);
     }
@@ -69,7 +80,7 @@ impl Functions {
             .map(|(slot, _)| *slot)
             .collect();
         for slot in slots {
-            let function = self.table.get_mut(&slot).expect("it was just found");
+            let mut function = self.table.edit(&slot).expect("it was just found");
             function.workers.remove(&worker);
         }
     }
@@ -82,5 +93,13 @@ impl Functions {
     pub(crate) fn restore(&mut self, slot: Slot, function: Function) {
         self.names.insert(function.name.clone(), slot);
         self.table.insert(slot, function);
+    }
+}
+
+all_inside!(Slot);
+
+impl Weigh for Function {
+    fn outside(&self) -> u64 {
+        of_text(self.name.0.len()).saturating_add(of_set::<WorkerId>(self.workers.len()))
     }
 }

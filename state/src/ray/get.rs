@@ -71,7 +71,8 @@ impl Ray {
     pub(crate) fn end_get(&mut self, operation: OperationId, worker: WorkerId, object: ObjectId) {
         self.index.getters.remove(&(object, operation));
         self.index.worker_gets.remove(&(worker, operation));
-        if let Some(found) = self.operations.get_mut(&operation)
+        // That is no change in what it takes.
+        if let Some((found, _)) = self.operations.slot(&operation)
             && let Kind::Get { waits, .. } = &mut Arc::make_mut(found).kind
         {
             *waits = false;

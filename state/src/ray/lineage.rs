@@ -7,6 +7,7 @@
 
 use imbl::{OrdMap, OrdSet};
 
+use crate::memory::{of_map, of_set};
 use crate::ray::Ray;
 use crate::ray::ids::{ObjectId, OperationId};
 use crate::ray::limits::{FINISHED_KEPT, LINEAGE_BYTES_MAX};
@@ -30,6 +31,15 @@ pub(crate) struct Lineage {
 impl Lineage {
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What it takes itself, without the tasks, roughly.
+    pub(crate) fn held(&self) -> u64 {
+        let maps = of_map::<ObjectId, u64>(self.pins.len())
+            .saturating_add(of_map::<ObjectId, OperationId>(self.makers.len()));
+        let sets = of_set::<OperationId>(self.finished.len())
+            .saturating_add(of_set::<OperationId>(self.shown.len()));
+        maps.saturating_add(sets)
     }
 
     /// Who could make an object that was deallocated.

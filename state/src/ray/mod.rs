@@ -32,7 +32,7 @@
 //! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
 //! | `register`, `submit`, `calls`, `plan`, `need`, `unfit`, `assign`, `room`, `report` | workers, tasks and what tasks call |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
-//! | `query`, `check`, `part`, [`limits`] | what is shown; what must hold; snapshots; bounds |
+//! | `query`, `check`, `part`, `size`, [`limits`] | what is shown; what must hold; snapshots; what it takes of memory; bounds |
 
 pub mod ids;
 pub mod limits;
@@ -77,6 +77,7 @@ mod report;
 mod retry;
 mod room;
 mod session;
+mod size;
 mod submit;
 mod tree;
 mod unfit;

@@ -7,6 +7,7 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TimeMs;
+use crate::memory::{Weigh, of_list, of_map, of_shared, of_text};
 use crate::ray::command::{Argument, Run, Task, TaskOptions};
 use crate::ray::ids::{Attempt, ObjectId, OperationId, OrderId, StoreId, WorkerId};
 use crate::ray::view::Creator;
@@ -156,6 +157,42 @@ impl Entry {
         let history: usize = self.history.iter().map(String::len).sum();
         let others = self.task.name.0.len() + 8 * self.results.len() + self.error.len();
         RECORD_BYTES + (arguments + history + others) as u64 + 32 * self.children.len() as u64
+    }
+}
+
+impl Weigh for Operation {
+    fn outside(&self) -> u64 {
+        self.entry().map_or(0, |entry| of_shared::<Entry>().saturating_add(entry.outside()))
+    }
+
+    fn changing(&self) -> u64 {
+        self.entry().map_or(0, Entry::changing)
+    }
+}
+
+impl Weigh for Entry {
+    fn outside(&self) -> u64 {
+        self.changing().saturating_add(of_shared::<Task>()).saturating_add(self.task.outside())
+    }
+
+    /// What its clients asked for never changes.
+    fn changing(&self) -> u64 {
+        let ids = [&self.results, &self.holds, &self.kept].map(|list| of_list::<ObjectId>(list.len()));
+        let texts = self.history.iter().map(String::len).chain([self.error.len()]).map(of_text);
+        ids.into_iter().chain(texts).fold(of_map::<u32, Child>(self.children.len()), u64::saturating_add)
+    }
+}
+
+impl Weigh for Task {
+    fn outside(&self) -> u64 {
+        let of = |argument: &Argument| match argument {
+            Argument::Object(_) => 0,
+            Argument::Value { bytes, nested } => {
+                of_text(bytes.len()).saturating_add(of_list::<ObjectId>(nested.len()))
+            }
+        };
+        let own = of_text(self.name.0.len()).saturating_add(of_list::<Argument>(self.arguments.len()));
+        self.arguments.iter().map(of).fold(own, u64::saturating_add)
     }
 }
 

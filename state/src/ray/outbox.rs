@@ -2,6 +2,7 @@
 
 use imbl::{OrdMap, OrdSet};
 
+use crate::memory::{of_map, of_set};
 use crate::ray::command::Peer;
 use crate::ray::ids::{ExportId, ObjectId, OrderId, StoreId};
 use crate::ray::order::Order;
@@ -82,6 +83,15 @@ impl Outbox {
         for id in ids {
             self.remove(id);
         }
+    }
+
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        let orders = of_map::<OrderId, Order>(self.orders.len());
+        let indexes = of_set::<(Peer, OrderId)>(self.peers.len())
+            .saturating_add(of_map::<(StoreId, ObjectId), OrderId>(self.frees.len()))
+            .saturating_add(of_map::<ExportId, u64>(self.imports.len()));
+        orders.saturating_add(indexes)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -7,6 +7,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Sequence, Term, TimeMs};
+use crate::memory::{Weigh, Weighed};
 use crate::ray::Ray;
 use crate::ray::command::{Algorithm, Role};
 use crate::ray::export::Export;
@@ -179,8 +180,8 @@ impl Ray {
     #[must_use]
     pub(crate) fn add(&mut self, part: Part) -> bool {
         match part {
-            Part::Store(id, store) => after(&mut self.stores, id, store),
-            Part::Worker(id, worker) => after(&mut self.workers, id, worker),
+            Part::Store(id, store) => after_weighed(&mut self.stores, id, store),
+            Part::Worker(id, worker) => after_weighed(&mut self.workers, id, worker),
             Part::Idle(worker) => {
                 self.idle.push_back(worker);
                 true
@@ -196,8 +197,8 @@ impl Ray {
                 self.exports.restore(id, Arc::new(Export { variable, body }));
                 ascending
             }
-            Part::Operation(id, found) => after(&mut self.operations, id, found),
-            Part::Object(id, object) => after(&mut self.objects, id, object),
+            Part::Operation(id, found) => after_weighed(&mut self.operations, id, found),
+            Part::Object(id, object) => after_weighed(&mut self.objects, id, object),
             Part::Reference(process, object, count) => {
                 after(&mut self.references, (process, object), count) && count > 0
             }
@@ -210,12 +211,12 @@ impl Ray {
                 ascending
             }
             Part::Failed(task) => {
-                self.failed.push_back(task);
+                self.keep_failure(task);
                 true
             }
             Part::Session { id, last_used, floor } => {
                 let ascending = self.sessions.iter().next_back().is_none_or(|(last, _)| *last < id);
-                self.sessions.restore(id, Session { last_used, floor, replies: OrdMap::new() });
+                self.sessions.restore(id, Session { last_used, floor, replies: Weighed::default() });
                 ascending
             }
             Part::Reply { session, sequence, reply } => self.sessions.restore_reply(session, sequence, reply),
@@ -356,6 +357,17 @@ impl Ray {
 
 /// Adds an entry; whether it comes after all others.
 fn after<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, key: K, value: V) -> bool {
+    let ascending = map.get_max().is_none_or(|(last, _)| *last < key);
+    map.insert(key, value);
+    ascending
+}
+
+/// As [`after`].
+fn after_weighed<K: Ord + Clone + Weigh, V: Clone + Weigh>(
+    map: &mut Weighed<K, V>,
+    key: K,
+    value: V,
+) -> bool {
     let ascending = map.get_max().is_none_or(|(last, _)| *last < key);
     map.insert(key, value);
     ascending

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TimeMs;
+use crate::memory::{Weigh, of_list, of_text};
 use crate::ray::command::{Role, Run};
 use crate::ray::ids::StoreId;
 
@@ -82,4 +83,21 @@ pub(crate) struct Tally {
     pub(crate) outgoing: u64,
     /// Living workers, without drivers.
     pub(crate) workers: u64,
+}
+
+impl Weigh for Worker {
+    fn outside(&self) -> u64 {
+        let texts = of_text(self.host.len()).saturating_add(of_death(self.death.as_deref()));
+        texts.saturating_add(of_list::<Run>(self.running.len()))
+    }
+}
+
+impl Weigh for Store {
+    fn outside(&self) -> u64 {
+        of_text(self.address.len()).saturating_add(of_death(self.death.as_deref()))
+    }
+}
+
+fn of_death(why: Option<&str>) -> u64 {
+    why.map_or(0, |why| of_text(why.len()))
 }

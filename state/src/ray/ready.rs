@@ -95,9 +95,10 @@ impl Act<'_> {
 
 impl Ray {
     fn place(&mut self, id: ObjectId, location: Location) {
-        let object = self.object_mut(id);
+        let mut object = self.object_mut(id);
         object.target = Target::Canonical;
         object.add_location(location);
+        drop(object);
         self.index.places.arrived(location.store, id);
     }
 

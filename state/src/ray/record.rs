@@ -7,6 +7,7 @@ use imbl::{OrdMap, OrdSet, Vector};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Term, TimeMs};
+use crate::memory::Weighed;
 use crate::ray::command::Algorithm;
 use crate::ray::export::Exports;
 use crate::ray::function::Functions;
@@ -29,16 +30,16 @@ pub struct Ray {
     pub(crate) algorithm: Algorithm,
     /// When the last leader began to watch.
     pub(crate) armed: Option<(Term, TimeMs)>,
-    pub(crate) stores: OrdMap<StoreId, Arc<Store>>,
-    pub(crate) workers: OrdMap<WorkerId, Arc<Worker>>,
+    pub(crate) stores: Weighed<StoreId, Arc<Store>>,
+    pub(crate) workers: Weighed<WorkerId, Arc<Worker>>,
     /// In the order in which the planner goes through them.
     pub(crate) idle: Vector<WorkerId>,
     /// How many tasks workers may have that have more than their slots, since those wait for other tasks.
     pub(crate) beside: OrdMap<WorkerId, u32>,
     pub(crate) functions: Functions,
     pub(crate) exports: Exports,
-    pub(crate) operations: OrdMap<OperationId, Arc<Operation>>,
-    pub(crate) objects: OrdMap<ObjectId, Arc<Object>>,
+    pub(crate) operations: Weighed<OperationId, Arc<Operation>>,
+    pub(crate) objects: Weighed<ObjectId, Arc<Object>>,
     /// What attributed processes own.
     pub(crate) references: OrdMap<(WorkerId, ObjectId), u64>,
     /// What ids meant that were deallocated, of the newest ones.
@@ -51,6 +52,8 @@ pub struct Ray {
     pub(crate) sessions: Sessions,
     /// The newest failed tasks, in the order of the reports.
     pub(crate) failed: Vector<Arc<FailedTask>>,
+    /// What those take, roughly. Derived.
+    pub(crate) failed_bytes: u64,
     /// How many tasks failed.
     pub(crate) failures: u64,
     pub(crate) succeeded: u64,

@@ -105,18 +105,21 @@ impl Ray {
 
     /// Counts a reference.
     pub(crate) fn grow(&mut self, id: ObjectId) {
-        let object = self.object_mut(id);
+        let mut object = self.object_mut(id);
         object.count += 1;
-        if object.count == 1 {
+        let first = object.count == 1;
+        drop(object);
+        if first {
             self.index.trees.note(id, true);
         }
     }
 
     /// Counts a reference less; whether it was the last one.
     pub(crate) fn shrink(&mut self, id: ObjectId) -> bool {
-        let object = self.object_mut(id);
+        let mut object = self.object_mut(id);
         object.count -= 1;
         let last = object.count == 0;
+        drop(object);
         if last {
             self.index.trees.note(id, false);
         }

@@ -16,9 +16,10 @@ impl Act<'_> {
         let end = self.ray.index.trees.end(alias);
         let members = self.ray.index.trees.members(alias);
         let below = self.ray.pointing_at(alias, &members);
-        let object = self.ray.object_mut(alias);
+        let mut object = self.ray.object_mut(alias);
         object.target = Target::Unknown;
         object.creation = true;
+        drop(object);
         self.ray.grow(alias);
         self.ray.index.trees.remove(end);
         for member in members {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::level::Rule;
+use crate::memory::{Weigh, of_text};
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
@@ -24,6 +25,13 @@ pub(crate) struct FailedTask {
     /// The address of the worker that said so.
     pub(crate) worker: String,
     pub(crate) error: Bytes,
+}
+
+impl Weigh for FailedTask {
+    fn outside(&self) -> u64 {
+        let texts = of_text(self.worker.len()).saturating_add(of_text(self.error.len()));
+        texts.saturating_add(of_text(self.name.0.len()))
+    }
 }
 
 impl Act<'_> {
@@ -55,9 +63,10 @@ impl Act<'_> {
             self.report(id, run, previous);
             ended = true;
         }
-        let worker = self.ray.worker_mut(id);
+        let mut worker = self.ray.worker_mut(id);
         worker.accepting = true;
         worker.suspect_until = None;
+        drop(worker);
         // When the one that ended took long, it gave back what it can begin now.
         if asks || ended && self.follows(Rule::RoomBesideWaiting) {
             self.make_room(id);
@@ -93,8 +102,9 @@ impl Act<'_> {
             self.take_back(id, *run);
         }
         self.narrow(id);
-        let worker = self.ray.worker_mut(id);
+        let mut worker = self.ray.worker_mut(id);
         worker.accepting = worker.running.is_empty();
+        drop(worker);
         self.ray.follow_idle(id);
         Ok(Answer::Done)
     }
@@ -123,8 +133,7 @@ impl Act<'_> {
         let store = self.ray.workers[&id].store;
         let Previous { succeeded, error } = previous;
         if succeeded {
-            let entry = self.ray.entry_mut(run.operation);
-            let first = !std::mem::replace(&mut entry.counted, true);
+            let first = !std::mem::replace(&mut self.ray.entry_mut(run.operation).counted, true);
             self.ray.succeeded += u64::from(first);
         } else {
             let error = error.slice(..error.len().min(ERROR_BYTES_MAX));
@@ -191,10 +200,18 @@ impl Ray {
     /// Keeps the newest failures for those who ask.
     pub(crate) fn note_failure(&mut self, operation: OperationId, worker: String, error: Bytes) {
         let name = self.entry(operation).map(|entry| entry.task.name.clone()).expect("it is a task");
-        self.failed.push_back(Arc::new(FailedTask { operation, name, worker, error }));
+        self.keep_failure(Arc::new(FailedTask { operation, name, worker, error }));
         self.failures += 1;
         while self.failed.len() > FAILED_KEPT {
-            self.failed.pop_front();
+            if let Some(oldest) = self.failed.pop_front() {
+                self.failed_bytes = self.failed_bytes.saturating_sub(oldest.outside());
+            }
         }
+    }
+
+    /// Puts one behind the others.
+    pub(crate) fn keep_failure(&mut self, task: Arc<FailedTask>) {
+        self.failed_bytes = self.failed_bytes.saturating_add(task.outside());
+        self.failed.push_back(task);
     }
 }

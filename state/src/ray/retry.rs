@@ -34,12 +34,16 @@ impl Entry {
 impl Act<'_> {
     /// A task's worker died: the task is tried again, if it may be.
     pub(crate) fn retry(&mut self, operation: OperationId, text: &str) {
-        let entry = self.ray.entry_mut(operation);
+        let mut entry = self.ray.entry_mut(operation);
         entry.deaths += 1;
-        if entry.may_retry() {
+        let again = entry.may_retry();
+        if !again {
+            entry.note(text);
+        }
+        drop(entry);
+        if again {
             self.try_again(operation, text);
         } else {
-            entry.note(text);
             self.fail_task(operation, Reason::RetriesExhausted);
         }
     }
@@ -48,15 +52,16 @@ impl Act<'_> {
     pub(crate) fn try_again(&mut self, operation: OperationId, text: &str) {
         let now = self.now;
         self.ray.lineage_again(operation);
-        let entry = self.ray.entry_mut(operation);
-        if let Stage::Reported { store, .. } = std::mem::replace(&mut entry.stage, Stage::Queued) {
+        let stage = std::mem::replace(&mut self.ray.entry_mut(operation).stage, Stage::Queued);
+        if let Stage::Reported { store, .. } = stage {
             self.ray.index.reported.remove(&(store, operation));
         }
-        let entry = self.ray.entry_mut(operation);
+        let mut entry = self.ray.entry_mut(operation);
         entry.note(text);
         entry.spent += 1;
         let wait = back_off(entry.spent);
         entry.not_before = (wait.0 > 0).then(|| now.plus(wait));
+        drop(entry);
         self.keep_calls(operation);
         self.requeue(operation);
     }
@@ -90,9 +95,10 @@ impl Act<'_> {
         for object in &holds {
             self.ray.grow(*object);
         }
-        let entry = self.ray.entry_mut(operation);
+        let mut entry = self.ray.entry_mut(operation);
         entry.holds = holds;
         entry.stage = Stage::Queued;
+        drop(entry);
         self.ray.enqueue(operation, slot);
         let entry = self.ray.entry(operation).expect("it was just queued");
         let failed = entry.awaited().find(|argument| self.ray.has_failed(*argument));
@@ -121,9 +127,10 @@ impl Act<'_> {
             }
         }
         let name = entry_name(self.ray, run.operation);
-        let entry = self.ray.entry_mut(run.operation);
+        let mut entry = self.ray.entry_mut(run.operation);
         entry.holds = holds;
         entry.stage = Stage::Queued;
+        drop(entry);
         match self.ray.functions.slot(&name) {
             Some(slot) => self.ray.enqueue(run.operation, slot),
             None => self.fail_task(run.operation, Reason::NoSuchFunction),
@@ -150,8 +157,7 @@ impl Act<'_> {
                 continue;
             }
             changed = true;
-            let entry = self.ray.entry_mut(run.operation);
-            entry.note("was never handed over");
+            self.ray.entry_mut(run.operation).note("was never handed over");
             self.ray.worker_mut(worker).suspect_until = Some(self.now.plus(DurationMs(SUSPECT_MS)));
             self.ray.follow_idle(worker);
         }
@@ -165,13 +171,14 @@ impl Act<'_> {
             return;
         }
         self.ray.dequeue(operation);
-        let entry = self.ray.entry_mut(operation);
+        let mut entry = self.ray.entry_mut(operation);
         let holds = std::mem::take(&mut entry.holds);
         let stage = std::mem::replace(&mut entry.stage, Stage::Failed);
         entry.not_before = None;
         let text = explain(reason);
         entry.error = Bytes::from(text);
         let (results, error) = (entry.results.clone(), entry.error.clone());
+        drop(entry);
         if let Stage::Reported { store, .. } = stage {
             self.ray.index.reported.remove(&(store, operation));
         }
@@ -199,11 +206,12 @@ impl Act<'_> {
         }
         let failure = Arc::new(self.ray.describe(&self.ray.objects[&id], reason));
         let members = self.ray.index.trees.members(id);
-        let object = self.ray.object_mut(id);
+        let mut object = self.ray.object_mut(id);
         object.failure = Some(failure);
         object.target = Target::Canonical;
         let made = std::mem::take(&mut object.creation);
         let producer = object.producer;
+        drop(object);
         if let Producer::Put { by, .. } = producer {
             self.ray.index.unwritten.remove(&(by, id));
         }

@@ -16,18 +16,20 @@ use crate::ray::peers::Worker;
 impl Act<'_> {
     /// A worker told the end of a task.
     pub(crate) fn widen(&mut self, id: WorkerId) {
-        let worker = self.ray.worker_mut(id);
+        let mut worker = self.ray.worker_mut(id);
         worker.window = worker.slots.min(worker.window.saturating_add(1));
     }
 
     /// The worker may have one more than it has: it waits within that, or has told the end of another one.
     pub(crate) fn make_room(&mut self, id: WorkerId) {
         let beside_waiting = self.follows(Rule::RoomBesideWaiting);
-        let worker = self.ray.worker_mut(id);
-        let more = one_more(worker);
+        let mut worker = self.ray.worker_mut(id);
+        let more = one_more(&worker);
         worker.window = worker.slots.min(worker.window.max(more));
         // One of 2016 has a single task, and says that it is idle again when it does not know whether it was heard.
-        if beside_waiting && worker.extended && more > worker.slots {
+        let beside = beside_waiting && worker.extended && more > worker.slots;
+        drop(worker);
+        if beside {
             self.ray.beside.insert(id, more);
         } else {
             self.ray.beside.remove(&id);

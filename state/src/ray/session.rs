@@ -1,8 +1,7 @@
 //! Clients' sessions: what makes a repeated request take effect once.
 
-use imbl::OrdMap;
-
 use crate::ids::{Sequence, TimeMs};
+use crate::memory::{Weigh, Weighed, all_inside, of_faults};
 use crate::ray::answer::Answer;
 use crate::ray::command::Stamp;
 use crate::ray::ids::ClientSession;
@@ -16,7 +15,7 @@ pub(crate) type Reply = Result<Answer, Refusal>;
 /// The sessions of one scheduler.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Sessions {
-    sessions: OrdMap<ClientSession, Session<Reply>>,
+    sessions: Weighed<ClientSession, Session<Reply>>,
     /// Of the answers that are remembered, roughly. Derived.
     bytes: u64,
 }
@@ -37,8 +36,8 @@ impl Sessions {
             }
             self.sessions.insert(stamp.session, Session::new(now));
         }
-        let session = self.sessions.get_mut(&stamp.session).expect("it was just opened");
-        let before = bytes(session, stamp.acknowledged_below.min(stamp.sequence).0);
+        let mut session = self.sessions.edit(&stamp.session).expect("it was just opened");
+        let before = bytes(&session, stamp.acknowledged_below.min(stamp.sequence).0);
         session.last_used = now;
         match session.judge(stamp.sequence, stamp.acknowledged_below, SESSION_WINDOW) {
             Judgement::Known(Ok(answer)) => return Some(Ok(Answer::Replayed(Box::new(answer)))),
@@ -54,7 +53,7 @@ impl Sessions {
     }
 
     pub(crate) fn remember(&mut self, stamp: Stamp, reply: &Reply) {
-        if let Some(session) = self.sessions.get_mut(&stamp.session) {
+        if let Some(mut session) = self.sessions.edit(&stamp.session) {
             self.bytes += size(reply);
             session.replies.insert(stamp.sequence, reply.clone());
         }
@@ -81,6 +80,21 @@ impl Sessions {
         self.sessions.values().map(|session| session.replies.len()).sum()
     }
 
+    /// Whether the request of that stamp was executed, and its answer is remembered.
+    pub(crate) fn remembers(&self, stamp: Stamp) -> bool {
+        self.sessions.get(&stamp.session).is_some_and(|session| session.replies.contains_key(&stamp.sequence))
+    }
+
+    /// What they take of memory, roughly.
+    pub(crate) fn held(&self) -> u64 {
+        self.sessions.bytes()
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.sessions.recounted()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.sessions.len()
     }
@@ -92,12 +106,23 @@ impl Sessions {
     /// Puts a reply back; `false` unless it comes after all others of the session that was put back last.
     pub(crate) fn restore_reply(&mut self, id: ClientSession, sequence: Sequence, reply: Reply) -> bool {
         let newest = self.sessions.get_max().is_some_and(|(last, _)| *last == id);
-        let Some(session) = self.sessions.get_mut(&id).filter(|_| newest) else { return false };
+        let Some(mut session) = self.sessions.edit(&id).filter(|_| newest) else { return false };
         let ascending = session.replies.get_max().is_none_or(|(last, _)| *last < sequence);
         let fits = ascending && sequence >= session.floor;
         self.bytes += size(&reply);
         session.replies.insert(sequence, reply);
         fits
+    }
+}
+
+all_inside!(ClientSession);
+
+impl Weigh for Reply {
+    fn outside(&self) -> u64 {
+        match self {
+            Ok(Answer::Done) => 0,
+            said => of_faults(said),
+        }
     }
 }
 

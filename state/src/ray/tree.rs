@@ -3,6 +3,7 @@
 
 use imbl::{OrdMap, OrdSet};
 
+use crate::memory::{of_entry, of_map, of_set};
 use crate::ray::ids::ObjectId;
 
 /// All trees of more than one id. An id that is in none is a tree of its own.
@@ -22,6 +23,15 @@ struct Tree {
 }
 
 impl Trees {
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        let tree = of_entry::<ObjectId, Tree>() + of_set::<ObjectId>(1);
+        let member = of_entry::<ObjectId, ()>();
+        of_map::<ObjectId, ObjectId>(self.labels.len())
+            .saturating_add(tree.saturating_mul(self.trees.len() as u64))
+            .saturating_add(member.saturating_mul(self.labels.len() as u64))
+    }
+
     /// What an id means in the end.
     pub(crate) fn end(&self, id: ObjectId) -> ObjectId {
         self.tree(id).map_or(id, |tree| tree.end)

@@ -5,6 +5,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CallId, ClientId, TaskId};
+use crate::memory::{Weigh, Weighed, of_set};
 use crate::runtime::BarrierId;
 
 /// The runtime of one job; it begins with the first connect.
@@ -15,8 +16,8 @@ pub(crate) struct Runtime {
     pub(crate) shutdowns: u32,
     /// How many of the tasks that left alone have fallen silent since. See [`super::leave`].
     pub(crate) departed: u32,
-    members: OrdMap<TaskId, Member>,
-    barriers: OrdMap<BarrierId, Barrier>,
+    members: Weighed<TaskId, Member>,
+    barriers: Weighed<BarrierId, Barrier>,
     // Derived from the maps.
     present: u32,
     enumerated: u32,
@@ -63,6 +64,16 @@ impl Runtime {
     /// One of a snapshot, without its members and barriers.
     pub(crate) fn new(phase: Phase, shutdowns: u32, departed: u32) -> Self {
         Self { phase, shutdowns, departed, ..Self::default() }
+    }
+
+    /// What it takes, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.members.bytes().saturating_add(self.barriers.bytes())
+    }
+
+    /// The same from all of it.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.members.recounted().saturating_add(self.barriers.recounted())
     }
 
     pub(crate) fn present(&self) -> u32 {
@@ -129,5 +140,26 @@ impl Runtime {
         let ascending = self.barriers.get_max().is_none_or(|(last, _)| *last < id);
         self.set_barrier(id, barrier);
         ascending
+    }
+}
+
+impl Weigh for Member {
+    fn outside(&self) -> u64 {
+        self.topology.as_ref().map_or(0, Weigh::outside)
+    }
+}
+
+impl Weigh for BarrierId {
+    fn outside(&self) -> u64 {
+        self.0.outside()
+    }
+}
+
+impl Weigh for Barrier {
+    fn outside(&self) -> u64 {
+        match self {
+            Self::Open(arrived) => of_set::<TaskId>(arrived.len()),
+            Self::Passed | Self::Spoiled => 0,
+        }
     }
 }

@@ -13,18 +13,19 @@ use crate::fault::Fault;
 use crate::ids::{FeatureLevel, Sequence, SessionId, TimeMs};
 use crate::level::Rule;
 use crate::limits::{NODE_SESSIONS_MAX, SESSION_WINDOW, SESSIONS_MAX, within};
+use crate::memory::{Weigh, Weighed, of_faults, of_map};
 use crate::session::{Command, Owner};
 use crate::{canonical, job, task};
 
 /// One client's memory of replies of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Session<R: Clone = Reply> {
+pub(crate) struct Session<R: Clone + Weigh = Reply> {
     /// The log time of the last command that bore its stamp.
     pub(crate) last_used: TimeMs,
     /// The client has every reply below this.
     pub(crate) floor: Sequence,
     /// The replies from the floor on, of the commands that came.
-    pub(crate) replies: OrdMap<Sequence, R>,
+    pub(crate) replies: Weighed<Sequence, R>,
 }
 
 /// What a session says about a sequence number.
@@ -40,7 +41,7 @@ pub(crate) enum Judgement<R> {
 /// All sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    sessions: OrdMap<SessionId, Session>,
+    sessions: Weighed<SessionId, Session>,
     /// Of those that were opened from feature level 5 on.
     owned: OrdMap<SessionId, Owned>,
     owners: Owners,
@@ -75,7 +76,7 @@ impl Table {
         now: TimeMs,
     ) -> Verdict {
         let Self { sessions, owned, owners } = self;
-        let Some(session) = sessions.get_mut(&stamp.session) else {
+        let Some(mut session) = sessions.edit(&stamp.session) else {
             return Verdict::Reply(Err(Fault::SessionExpired));
         };
         let Some(owned) = owned.get_mut(&stamp.session) else {
@@ -106,7 +107,7 @@ impl Table {
 
     /// Keeps the reply of an executed command, unless the command closed its own session.
     pub(crate) fn remember(&mut self, stamp: Stamp, mark: Option<u64>, reply: &Reply) {
-        let Some(session) = self.sessions.get_mut(&stamp.session) else { return };
+        let Some(mut session) = self.sessions.edit(&stamp.session) else { return };
         session.replies.insert(stamp.sequence, reply.clone());
         if let (Some(mark), Some(owned)) = (mark, self.owned.get_mut(&stamp.session)) {
             let before = owned.bytes();
@@ -201,12 +202,27 @@ impl Table {
         self.sessions.iter()
     }
 
+    /// Whether the command of that stamp was executed, and its reply is remembered.
+    pub(crate) fn remembers(&self, stamp: Stamp) -> bool {
+        self.sessions.get(&stamp.session).is_some_and(|session| session.replies.contains_key(&stamp.sequence))
+    }
+
     pub(crate) fn owned(&self) -> impl Iterator<Item = (&SessionId, &Owned)> {
         self.owned.iter()
     }
 
     pub(crate) fn len(&self) -> usize {
         self.sessions.len()
+    }
+
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.sessions.bytes().saturating_add(of_map::<SessionId, Owned>(self.owned.len()))
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.sessions.recounted().saturating_add(of_map::<SessionId, Owned>(self.owned.len()))
     }
 
     /// Puts back a session of a snapshot; `false` unless it comes after all others.
@@ -264,6 +280,21 @@ fn mark_of(command: &AnyCommand) -> u64 {
     hasher.finish()
 }
 
+impl<R: Clone + Weigh> Weigh for Session<R> {
+    fn outside(&self) -> u64 {
+        self.replies.bytes()
+    }
+}
+
+impl Weigh for Reply {
+    fn outside(&self) -> u64 {
+        match self {
+            Ok(Answer::Done) => 0,
+            said => of_faults(said),
+        }
+    }
+}
+
 impl Session {
     /// Whether a call of it was answered that it waits, and nobody has said since that it is over.
     fn waits(&self) -> bool {
@@ -271,9 +302,9 @@ impl Session {
     }
 }
 
-impl<R: Clone> Session<R> {
+impl<R: Clone + Weigh> Session<R> {
     pub(crate) fn new(now: TimeMs) -> Self {
-        Self { last_used: now, floor: Sequence(1), replies: OrdMap::new() }
+        Self { last_used: now, floor: Sequence(1), replies: Weighed::default() }
     }
 
     /// Judges a sequence number and forgets what its client has acknowledged. At most `window` numbers may be

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdSet;
 
 use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
@@ -11,6 +11,7 @@ use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
 use crate::level;
 use crate::level::Rule;
+use crate::memory::Weighed;
 use crate::ray::Ray;
 use crate::ray::part::Head;
 use crate::runtime::record::{Barrier as RuntimeBarrier, Runtime};
@@ -110,7 +111,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
     }
 
     fn session(&mut self, last_used: TimeMs, floor: Sequence, replies: u64) -> Result<Session, Malformed> {
-        let mut session = Session { last_used, floor, replies: OrdMap::new() };
+        let mut session = Session { last_used, floor, replies: Weighed::default() };
         for _ in 0..replies {
             let Piece::Reply { sequence, reply } = self.next()? else { return self.refuse("not a reply") };
             let last = session.replies.get_max().map(|(last, _)| *last);

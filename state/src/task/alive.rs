@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::ids::{CallId, Incarnation, TaskId};
 use crate::job::turn::Turn;
 use crate::limits::{ALIVE_ANSWERS_KEPT, ALIVE_SETS_MAX, within};
+use crate::memory::{Weigh, Weighed, of_list, of_set};
 use crate::task::Phase;
 use crate::task::table::Table;
 use crate::wait::Ticket;
@@ -22,8 +23,8 @@ pub(crate) type Alive = Arc<[(TaskId, Incarnation)]>;
 /// All groups of a job, by their sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Groups {
-    open: OrdMap<Members, Open>,
-    answered: OrdMap<CallId, Answered>,
+    open: Weighed<Members, Open>,
+    answered: Weighed<CallId, Answered>,
     /// The open groups by the call that opened them. Derived.
     ids: OrdMap<CallId, Members>,
 }
@@ -65,6 +66,16 @@ impl Groups {
         &self.answered
     }
 
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.open.bytes().saturating_add(self.answered.bytes())
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.open.recounted().saturating_add(self.answered.recounted())
+    }
+
     /// The group's answer, or `None` while it waits.
     pub(crate) fn outcome(&self, group: CallId) -> Option<Reply> {
         match self.answered.get(&group) {
@@ -104,7 +115,7 @@ impl Groups {
             .map(|(set, _)| set.clone())
             .collect();
         for set in affected {
-            let group = self.open.get_mut(&set).expect("just found");
+            let mut group = self.open.edit(&set).expect("just found");
             group.awaited = change(group.awaited);
         }
     }
@@ -133,6 +144,19 @@ impl Groups {
     }
 }
 
+impl Weigh for Open {
+    /// With its place among the groups by their calls.
+    fn outside(&self) -> u64 {
+        of_set::<TaskId>(self.called.len()).saturating_add(of_list::<(CallId, Members)>(2))
+    }
+}
+
+impl Weigh for Answered {
+    fn outside(&self) -> u64 {
+        self.set.outside().saturating_add(of_list::<(TaskId, Incarnation)>(self.alive.len()))
+    }
+}
+
 impl Turn<'_> {
     /// Joins or opens the group of a set. The answer is always read by the ticket: it can be as long
     /// as the set, and replies are remembered.
@@ -149,12 +173,13 @@ impl Turn<'_> {
             groups.ids.insert(call, set.clone());
             groups.open.insert(set.clone(), Open { id: call, called: OrdSet::new(), awaited });
         }
-        let group = groups.open.get_mut(&set).expect("opened above");
+        let mut group = groups.open.edit(&set).expect("opened above");
         if group.called.insert(task).is_none() && connected(&self.job.tasks, task) {
             group.awaited -= 1;
         }
-        let id = group.id;
-        if group.awaited == 0 {
+        let (id, complete) = (group.id, group.awaited == 0);
+        drop(group);
+        if complete {
             groups.answer(&set, &self.job.tasks);
             self.alive_answered();
         }

@@ -52,10 +52,9 @@ impl Turn<'_> {
     pub(crate) fn end_poll(&mut self, task: TaskId) {
         let record = self.job.tasks.get(task);
         if self.job.error_for(record).is_none()
-            && record.polls()
-            && let Some(poll) = &mut self.job.tasks.edit(task).poll
+            && let Some(poll) = record.poll.filter(|_| record.polls())
         {
-            poll.left = true;
+            self.job.tasks.edit(task).poll = Some(Poll { left: true, ..poll });
             self.polls_changed();
         }
     }

@@ -49,9 +49,10 @@ impl Turn<'_> {
     /// Goes through the register barrier, which holds everybody until all have come and nobody later.
     fn join(&mut self, task: TaskId, incarnation: Incarnation) -> Reply {
         let call = self.call();
-        let record = self.job.tasks.edit(task);
+        let mut record = self.job.tasks.edit(task);
         record.incarnation = incarnation;
         record.registering = Some(call);
+        drop(record);
         let arrived = self.arrive(Arrival {
             name: BarrierName::from(REGISTER_BARRIER),
             counter: BarrierCounter(0),
@@ -77,10 +78,11 @@ impl Turn<'_> {
 
     /// The register barrier passed: connects the task if that call is its last registration.
     pub(crate) fn connect_registered(&mut self, task: TaskId, call: CallId) {
-        let record = self.job.tasks.edit(task);
+        let mut record = self.job.tasks.edit(task);
         if record.registering == Some(call) {
             record.registering = None;
             let incarnation = record.incarnation;
+            drop(record);
             self.connect(task, incarnation);
         }
     }

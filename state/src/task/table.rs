@@ -1,8 +1,10 @@
 //! All tasks of a job.
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdSet;
 
+use crate::fault::Fault;
 use crate::ids::{TaskId, TaskVersion};
+use crate::memory::{Edit, Weigh, Weighed, of_list, of_set, of_shared, of_text};
 use crate::task::Phase;
 use crate::task::record::{ABSENT, Life, Task};
 
@@ -11,7 +13,7 @@ use crate::task::record::{ABSENT, Life, Task};
 pub(crate) struct Table {
     size: u32,
     version: TaskVersion,
-    records: OrdMap<TaskId, Task>,
+    records: Weighed<TaskId, Task>,
     // Derived from the records.
     connected: u32,
     in_error: OrdSet<TaskId>,
@@ -23,7 +25,7 @@ impl Table {
         Self {
             size,
             version: TaskVersion(0),
-            records: OrdMap::new(),
+            records: Weighed::default(),
             connected: 0,
             in_error: OrdSet::new(),
             device_bytes: 0,
@@ -78,25 +80,48 @@ impl Table {
     }
 
     /// Changes a task's record. Its life and its devices change by the methods below.
-    pub(crate) fn edit(&mut self, task: TaskId) -> &mut Task {
+    pub(crate) fn edit(&mut self, task: TaskId) -> Edit<'_, Task> {
         assert!(self.contains(task), "the caller checked that the job has this task");
-        self.records.entry(task).or_insert_with(|| ABSENT.clone())
+        if !self.records.contains_key(&task) {
+            self.records.insert(task, ABSENT.clone());
+        }
+        self.records.edit(&task).expect("it is there by now")
+    }
+
+    /// What they take, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.around().saturating_add(self.records.bytes())
+    }
+
+    /// The same from all of them.
+    pub(crate) fn recounted(&self) -> u64 {
+        self.around().saturating_add(self.records.recounted())
+    }
+
+    /// What is beside their records.
+    fn around(&self) -> u64 {
+        self.device_bytes.saturating_add(of_set::<TaskId>(self.in_error.len()))
     }
 
     pub(crate) fn set_life(&mut self, id: TaskId, life: Life) {
-        let task = self.edit(id);
+        let mut task = self.edit(id);
         let before = task.phase();
         task.life = life;
         let after = task.phase();
+        drop(task);
         self.count(id, before, after);
     }
 
     /// Keeps a task's devices, unless it has handed in some before.
     pub(crate) fn set_devices(&mut self, id: TaskId, devices: Vec<bytes::Bytes>) {
         let size: u64 = devices.iter().map(|device| device.len() as u64).sum();
-        let task = self.edit(id);
-        if task.devices.is_none() {
+        let mut task = self.edit(id);
+        let first = task.devices.is_none();
+        if first {
             task.devices = Some(std::sync::Arc::new(devices));
+        }
+        drop(task);
+        if first {
             self.device_bytes += size;
         }
     }
@@ -132,5 +157,23 @@ impl Table {
             }
             Phase::Disconnected => {}
         }
+    }
+}
+
+impl Weigh for Task {
+    /// Without the bytes of its devices, which the table counts.
+    fn outside(&self) -> u64 {
+        let of_error = match &self.life {
+            // The others, of which every task of a job may be told, are shared.
+            Life::Error(fault) => match fault.as_ref() {
+                Fault::Reported { message, .. } => {
+                    of_shared::<Fault>().saturating_add(of_text(message.len()))
+                }
+                _ => 0,
+            },
+            Life::Disconnected { .. } | Life::Connected => 0,
+        };
+        let of_devices = self.devices.as_ref().map_or(0, |devices| of_list::<bytes::Bytes>(devices.len()));
+        of_error.saturating_add(of_devices)
     }
 }

@@ -109,6 +109,17 @@ proptest! {
         prop_assert!(whole.state == resumed.state);
     }
 
+    /// What the state says that it takes is what all of its elements take, after every command.
+    #[test]
+    fn bytes_are_those_of_what_is_there(steps in steps(120)) {
+        let mut replica = Replica::started();
+        for step in &steps {
+            replica.step(step);
+            prop_assert_eq!(replica.state.bytes(), replica.state.recounted_bytes(), "{:?}", step);
+        }
+        prop_assert_eq!(replica.through_a_snapshot().state.bytes(), replica.state.bytes());
+    }
+
     /// Two replicas that apply the same log agree at every index, and a fork does not feel what
     /// happens to the original.
     #[test]

@@ -222,6 +222,7 @@ proptest! {
             let outcome = replica.step(step);
             let checked = replica.ray().check();
             prop_assert!(checked.is_ok(), "{:?} after {:?}", checked, step);
+            prop_assert_eq!(replica.state.bytes(), replica.state.recounted_bytes(), "{:?}", step);
             if let Some(Outcome { reply: Err(_), effects }) = outcome {
                 prop_assert!(effects.is_empty());
                 prop_assert!(*replica.ray() == before, "{:?}", step);

@@ -5,6 +5,7 @@ mod level_4;
 mod level_5;
 mod levels;
 mod members;
+mod memory;
 mod restored;
 mod schedulers;
 mod slow_waiters;
