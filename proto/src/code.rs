@@ -85,6 +85,8 @@ catalogue! {
     ClientMemoryFull = 2208, "client-memory-full", "a node holds as many bytes for its clients as it may";
     ConnectionMemoryFull = 2209, "connection-memory-full", "a node holds as many bytes for a connection as it may";
     LeftUnfinished = 2210, "left-unfinished", "a client left an answer unread or a request unfinished";
+    JobFull = 2211, "job-full", "a job takes as much memory as it may";
+    StateFull = 2212, "state-full", "all jobs together take as much memory as they may";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";

@@ -43,6 +43,13 @@ pub enum ProposeError {
     /// the nodes.
     #[error("{0}")]
     DiskFull(String),
+    /// The command needs memory, and its job takes as much as a job may. Nothing was appended; the text names the job.
+    #[error("{0}")]
+    JobFull(String),
+    /// The command needs memory, and the state takes as much as it may. Nothing was appended; the text names the
+    /// largest jobs.
+    #[error("{0}")]
+    StateFull(String),
     /// The command needs a higher feature level than the one in force. Nothing was appended; the text names the
     /// nodes that hold it down.
     #[error("{0}")]

@@ -8,7 +8,7 @@ use tripod_state::{Envelope, State, level};
 
 use crate::codec;
 use crate::network::leader_service::Outcome;
-use crate::space::Admission;
+use crate::space::{Admission, Admitted};
 use crate::state_machine::StateMachine;
 
 /// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
@@ -43,8 +43,8 @@ impl Inspector {
     ///
     /// # Errors
     /// The outcome; nothing is to be appended.
-    pub(crate) fn first(&self, payload: &[u8]) -> Result<(), Outcome> {
-        let envelope = self.newer(payload)?;
+    pub(crate) fn first(&self, payload: &[u8]) -> Result<Option<Admitted>, Outcome> {
+        let (envelope, admitted) = self.newer(payload)?;
         let kind = envelope.command.kind();
         if kind.needs > level::FIRST {
             // It would be refused when it is applied, or stop who cannot apply it.
@@ -53,14 +53,14 @@ impl Inspector {
                 kind.name, kind.needs
             )));
         }
-        Ok(())
+        Ok(admitted)
     }
 
-    /// A command of any level, which is the door's to check.
+    /// A command of any level, which is the door's to check. The room that it has is kept until it was applied.
     ///
     /// # Errors
     /// The outcome; nothing is to be appended.
-    pub(crate) fn newer(&self, payload: &[u8]) -> Result<Envelope, Outcome> {
+    pub(crate) fn newer(&self, payload: &[u8]) -> Result<(Envelope, Option<Admitted>), Outcome> {
         if payload.len() > COMMAND_BYTES_MAX {
             return Err(refused(&format!("it has {} bytes, more than {COMMAND_BYTES_MAX}", payload.len())));
         }
@@ -69,8 +69,9 @@ impl Inspector {
         if let Err(fault) = envelope.command.check_lists(&tasks_of) {
             return Err(Outcome::Applied(self.applied().0, Err(fault)));
         }
-        self.admission.check(&envelope.command).map_err(|refusal| Outcome::from(Err(refusal)))?;
-        Ok(envelope)
+        let admitted = self.admission.admit(&self.machine, &envelope, payload.len());
+        let admitted = admitted.map_err(|refusal| Outcome::from(Err(refusal)))?;
+        Ok((envelope, admitted))
     }
 
     fn applied(&self) -> LogIndex {
@@ -89,13 +90,14 @@ mod tests {
     use tripod_state::{Command, Fault, barrier, kv, level, member};
 
     use super::*;
+    use crate::options::StateLimits;
     use crate::test_cluster::{Cluster, create_job, once};
 
     fn encoded(command: Command) -> Vec<u8> {
         codec::encode(&Envelope { stamp: None, command })
     }
 
-    fn text(refused: Result<(), Outcome>) -> String {
+    fn text<T: std::fmt::Debug>(refused: Result<T, Outcome>) -> String {
         match refused.unwrap_err() {
             Outcome::NoLeader(text) => text,
             other => panic!("{other:?}"),
@@ -108,7 +110,10 @@ mod tests {
             let cluster = Cluster::start(1).await;
             cluster.leader().await;
             let scope = create_job(cluster.node(1)).await;
-            let inspector = Inspector::new(cluster.node(1).node().machine().clone(), Admission::new());
+            let inspector = Inspector::new(
+                cluster.node(1).node().machine().clone(),
+                Admission::new(StateLimits::default()),
+            );
             let delete = Command::Kv(kv::Command::Delete { scope, key: "k".into() });
             assert!(inspector.first(&encoded(delete)).is_ok());
             for garbage in [&b""[..], b"\xff\x00\xff\x00\xff", b"\x01\x00\x63"] {

@@ -114,7 +114,7 @@ pub use membership::{
     ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
     Votes,
 };
-pub use options::{InitialMember, Options, Timing};
+pub use options::{InitialMember, Options, StateLimits, Timing};
 pub use stages::{FlushTimes, HistogramView, StageTimes};
 pub use world::{
     BoxFuture, Listener, LogLine, Network, Observer, SeenMembers, Stream, WallClock, World, time_of_day,

@@ -23,6 +23,24 @@ pub struct Options {
     pub snapshot_every_entries: u64,
     /// Entries kept behind a snapshot for slow followers.
     pub keep_entries: u64,
+    /// How much memory the state may take, as long as this node leads.
+    pub state: StateLimits,
+}
+
+/// Bytes of memory that the state may take. An eighth of each is only for what goes on with something that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateLimits {
+    /// What one job may take.
+    pub job_bytes: u64,
+    /// What everything may take together.
+    pub state_bytes: u64,
+}
+
+impl Default for StateLimits {
+    /// A job may have half of it.
+    fn default() -> Self {
+        Self { job_bytes: 4 << 30, state_bytes: 8 << 30 }
+    }
 }
 
 /// A voter at first start, or a member at the time when a node joined.

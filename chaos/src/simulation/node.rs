@@ -125,6 +125,7 @@ impl Site {
                 timing: plan.timing,
                 snapshot_every_entries: plan.snapshot_every_entries,
                 keep_entries: plan.keep_entries,
+                state: tripod_raft::StateLimits::default(),
             };
             let disk = SimulatedDisk::new(seed.wrapping_mul(31).wrapping_add(first(place).0));
             disk.set_lying(planted == Some(Planted::LyingDisk));

@@ -150,6 +150,7 @@ fn make(plan: &Plan, directory: &Path, header: &Header, state: &State) -> Result
         timing: Timing::default(),
         snapshot_every_entries: 1,
         keep_entries: 1,
+        state: crate::options::StateLimits::default(),
     };
     let home = identity::open_data(&options, level::NEWEST).map_err(|error| storage(&error))?;
     let journal = journal::open(&directory.join("journal"), home, Failure::new());

@@ -155,6 +155,7 @@ fn try_open(plan: &Plan, restored: &Restored) -> Result<Storage, StartError> {
         timing: Timing::default(),
         snapshot_every_entries: 1,
         keep_entries: 1,
+        state: crate::options::StateLimits::default(),
     };
     Storage::open(Work::Threads, &options, Failure::new(), tripod_state::level::NEWEST)
 }

@@ -18,7 +18,7 @@ use crate::inspect::Inspector;
 use crate::leadership::LeadershipWatch;
 use crate::level::Door;
 use crate::read_index::ReadRounds;
-use crate::space::{DiskStatus, Reports};
+use crate::space::{DiskStatus, JOB_FULL, Reports, STATE_FULL};
 use crate::submit::Submitter;
 
 /// The outcome of one forwarded command.
@@ -27,6 +27,7 @@ pub(crate) enum Outcome {
     Applied(u64, Reply),
     NoLeader(String),
     Unknown(String),
+    /// Or memory: builds that know no such limits say so of a disk, and the text says what it is.
     DiskFull(String),
     /// Only to what was asked by `ProposeNewer`.
     Level(String),
@@ -37,7 +38,11 @@ impl From<Result<Applied, ProposeError>> for Outcome {
         match result {
             Ok(applied) => Self::Applied(applied.index.0, applied.reply),
             Err(ProposeError::Unknown(reason)) => Self::Unknown(reason),
-            Err(ProposeError::DiskFull(reason)) => Self::DiskFull(reason),
+            Err(
+                ProposeError::DiskFull(reason)
+                | ProposeError::JobFull(reason)
+                | ProposeError::StateFull(reason),
+            ) => Self::DiskFull(reason),
             Err(ProposeError::Level(reason)) => Self::Level(reason),
             // Only `Unknown` may have taken effect. That it is this node that is full or stopping
             // does not concern the asker, who will find another leader.
@@ -56,6 +61,10 @@ impl From<Outcome> for Result<Applied, ProposeError> {
             Outcome::Applied(index, reply) => Ok(Applied { index: LogIndex(index), reply }),
             Outcome::NoLeader(reason) => Err(ProposeError::NoLeader(reason)),
             Outcome::Unknown(reason) => Err(ProposeError::Unknown(reason)),
+            Outcome::DiskFull(reason) if reason.starts_with(JOB_FULL) => Err(ProposeError::JobFull(reason)),
+            Outcome::DiskFull(reason) if reason.starts_with(STATE_FULL) => {
+                Err(ProposeError::StateFull(reason))
+            }
             Outcome::DiskFull(reason) => Err(ProposeError::DiskFull(reason)),
             Outcome::Level(reason) => Err(ProposeError::Level(reason)),
         }
@@ -87,11 +96,15 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         let commands: Vec<Bytes> = request.into_inner().commands;
-        let refusals: Vec<Option<Outcome>> =
-            commands.iter().map(|command| self.inspector.first(command).err()).collect();
+        let mut held = Vec::new();
+        let refusals: Vec<Option<Outcome>> = commands
+            .iter()
+            .map(|command| self.inspector.first(command).map(|admitted| held.push(admitted)).err())
+            .collect();
         let admitted = commands.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
         let mut outcomes =
             self.submitter.submit_many(admitted.map(|(command, _)| command).collect()).await.into_iter();
+        drop(held);
         let outcomes = refusals.into_iter().map(|refusal| match refusal {
             Some(refusal) => refusal,
             None => outcomes.next().expect("one outcome for every command").into(),
@@ -107,7 +120,7 @@ impl LeaderApi for LeaderService {
         let command = request.into_inner().data;
         let outcome = match self.inspector.newer(&command) {
             Err(refusal) => refusal,
-            Ok(envelope) => match self.door.pass(&envelope.command).await {
+            Ok((envelope, _admitted)) => match self.door.pass(&envelope.command).await {
                 Ok(_passed) => self.submitter.submit(command).await.into(),
                 Err(refusal) => Err(refusal).into(),
             },

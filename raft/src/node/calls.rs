@@ -44,7 +44,7 @@ impl Node {
             return Err(ProposeError::Overloaded(text));
         }
         if self.leadership.leads_here() {
-            self.admission.check(&envelope.command)?;
+            let _admitted = self.admission.admit(&self.machine, &envelope, payload.len())?;
             let _passed = if needs > level::FIRST {
                 Some(self.desk.door().pass(&envelope.command).await?)
             } else {

@@ -45,7 +45,7 @@ impl Node {
         let (door, failure) = (server::bind(&wires, &options.peer_listen).await?, Failure::new());
         let Storage { log, snapshots, space, marker, pin, skipped } =
             open_storage(&options, &failure, &work, level_max).await?;
-        let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new());
+        let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
         let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), Line::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);

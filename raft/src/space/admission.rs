@@ -1,22 +1,26 @@
-//! What the leader takes in while disks are full.
+//! What the leader takes in while disks or memory are full.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tripod_state::Command;
+use tripod_state::{Command, Envelope};
 
+use super::room::{Admitted, Room};
 use crate::handle::ProposeError;
+use crate::options::StateLimits;
+use crate::state_machine::StateMachine;
 
 /// The word that nothing may grow at the moment, with its reason. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     refusal: watch::Sender<Option<Arc<str>>>,
+    room: Room,
 }
 
 impl Admission {
     /// Everything is taken in.
-    pub(crate) fn new() -> Self {
-        Self { refusal: watch::Sender::new(None) }
+    pub(crate) fn new(limits: StateLimits) -> Self {
+        Self { refusal: watch::Sender::new(None), room: Room::new(limits) }
     }
 
     /// Why nothing may grow, if so. On a follower: as the leader said last.
@@ -40,8 +44,23 @@ impl Admission {
         });
     }
 
+    /// Takes in a command that is `encoded` bytes long, if disks and memory have room for it. What it gives is to be kept
+    /// until the command's outcome is known.
+    ///
+    /// # Errors
+    /// One has not; nothing is to be appended.
+    pub(crate) fn admit(
+        &self,
+        machine: &StateMachine,
+        envelope: &Envelope,
+        encoded: usize,
+    ) -> Result<Option<Admitted>, ProposeError> {
+        self.check(&envelope.command)?;
+        machine.read(|state| self.room.admit(state, envelope, encoded))
+    }
+
     /// Refuses a command if it would make the state grow and nothing may.
-    pub(crate) fn check(&self, command: &Command) -> Result<(), ProposeError> {
+    fn check(&self, command: &Command) -> Result<(), ProposeError> {
         match self.refusal() {
             Some(reason) if command.grows() => Err(ProposeError::DiskFull(reason.to_string())),
             _ => Ok(()),
@@ -61,7 +80,7 @@ mod tests {
         let scope = Scope { job: JobId(1), service: None };
         let put = kv::Command::Insert { scope, key: "k".into(), value: "v".into(), overwrite: true };
         let (put, delete) = (Command::Kv(put), Command::Kv(kv::Command::Delete { scope, key: "k".into() }));
-        let admission = Admission::new();
+        let admission = Admission::new(StateLimits::default());
         assert_eq!(admission.check(&put), Ok(()));
         admission.set(Some("no room".into()));
         assert_eq!(admission.check(&put), Err(ProposeError::DiskFull("no room".into())));

@@ -5,15 +5,19 @@
 //! tell the leader ([`reports`]), and the leader refuses commands that make the state grow ([`admission`])
 //! while its own disk, or those of so many others that no quorum has room, are down to the reserve
 //! ([`verdict`]). One full follower alone refuses nothing: it only falls behind.
+//!
+//! Memory is another matter ([`room`]): every node has the whole state, so the leader knows what all of them hold.
 
 mod admission;
 mod gauge;
 mod reports;
+mod room;
 mod verdict;
 
 pub(crate) use admission::Admission;
 pub(crate) use gauge::Gauge;
 pub(crate) use reports::Reports;
+pub(crate) use room::{Admitted, JOB_FULL, STATE_FULL};
 
 use serde::{Deserialize, Serialize};
 

@@ -12,6 +12,7 @@ mod idle;
 mod levels;
 mod lost_answers;
 mod membership;
+mod memory;
 mod refusals;
 mod rejoin;
 mod removed;

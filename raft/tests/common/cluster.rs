@@ -34,6 +34,7 @@ pub(crate) fn options(ground: &Ground, count: u64) -> Vec<Options> {
         timing: ground.timing(),
         snapshot_every_entries: 100_000,
         keep_entries: 10_000,
+        state: tripod_raft::StateLimits::default(),
     };
     initial.iter().map(of).collect()
 }

@@ -81,7 +81,9 @@ pub(crate) fn of_fault(fault: &Fault, voice: Voice<'_>) -> Status {
 pub(crate) fn of_outage(outage: &Outage) -> Status {
     let code = match outage {
         Outage::NoLeader { .. } | Outage::Unknown(_) | Outage::Stopping => Code::Unavailable,
-        Outage::Overloaded(_) | Outage::DiskFull(_) => Code::ResourceExhausted,
+        Outage::Overloaded(_) | Outage::DiskFull(_) | Outage::JobFull(_) | Outage::StateFull(_) => {
+            Code::ResourceExhausted
+        }
         Outage::Level(_) => Code::FailedPrecondition,
     };
     let word = match outage {
@@ -89,7 +91,7 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
         Outage::Unknown(_) => metadata::OUTAGE_UNKNOWN,
         Outage::Overloaded(_) => metadata::OUTAGE_OVERLOADED,
         // Every node would refuse it, so this is the cluster's word: an agent must not repeat it.
-        Outage::DiskFull(why) | Outage::Level(why) => {
+        Outage::DiskFull(why) | Outage::JobFull(why) | Outage::StateFull(why) | Outage::Level(why) => {
             return with_pushback(Status::new(code, why), PUSHBACK_NEVER);
         }
         Outage::Stopping => metadata::OUTAGE_STOPPING,
@@ -314,6 +316,13 @@ mod tests {
         let full = of_outage(&Outage::DiskFull("no room".to_owned()));
         assert_eq!((full.code(), full.message()), (Code::ResourceExhausted, "no room"));
         assert!(!full.metadata().contains_key(metadata::OUTAGE), "nobody repeats it on another node");
+        for outage in [Outage::JobFull("no room".to_owned()), Outage::StateFull("no room".to_owned())] {
+            let told = of_outage(&outage);
+            assert_eq!(
+                (told.code(), told.message(), pushback(&told)),
+                (full.code(), "no room", pushback(&full))
+            );
+        }
     }
 
     fn pushback(status: &Status) -> Option<&str> {

@@ -98,6 +98,8 @@ impl<'a> Hold<'a> {
             ProposeError::Stopped(_) => return Err(self.uncertain().unwrap_or(Outage::Stopping)),
             // Holding it until somebody has made room would take longer than any caller waits.
             ProposeError::DiskFull(why) => return Err(self.uncertain().unwrap_or(Outage::DiskFull(why))),
+            ProposeError::JobFull(why) => return Err(self.uncertain().unwrap_or(Outage::JobFull(why))),
+            ProposeError::StateFull(why) => return Err(self.uncertain().unwrap_or(Outage::StateFull(why))),
             // Somebody must upgrade a node first.
             ProposeError::Level(why) => return Err(self.uncertain().unwrap_or(Outage::Level(why))),
             ProposeError::NoLeader(last) => {

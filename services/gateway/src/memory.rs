@@ -37,6 +37,8 @@ pub enum Mishap {
     DiskFull,
     /// It is applied after so long, and after all before it that are slow, too.
     Slow(Duration),
+    /// It is refused for want of memory for its job.
+    JobFull,
     /// It never gets an answer, and is lost.
     Silence,
 }
@@ -166,6 +168,7 @@ impl Inner {
                 tokio::time::sleep(takes).await;
                 Ok(self.apply(envelope))
             }
+            Mishap::JobFull => Err(ProposeError::JobFull("mishap".into())),
             Mishap::Silence => std::future::pending().await,
         }
     }

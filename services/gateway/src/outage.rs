@@ -16,6 +16,14 @@ pub enum Outage {
     /// attempt is in vain until there is room; the text names the nodes.
     #[error("{0}")]
     DiskFull(String),
+    /// The command needs memory, and its job takes as much as a job may. It was not executed, and another attempt is in
+    /// vain until something of the job was deleted; the text names the job and the setting.
+    #[error("{0}")]
+    JobFull(String),
+    /// The command needs memory, and all jobs together take as much as they may. As above; the text names the largest
+    /// jobs and the setting.
+    #[error("{0}")]
+    StateFull(String),
     /// The command needs a higher feature level than the one in force. It was not executed; the text names the
     /// nodes that hold the level down, and what to do.
     #[error("{0}")]

@@ -134,6 +134,7 @@ pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
         tasks: Vec::new(),
         barriers: Vec::new(),
         note: String::new(),
+        memory_bytes: 0,
         protocols: summary.protocols.iter().map(|protocol| self::protocol(*protocol).to_owned()).collect(),
     }
 }

@@ -46,6 +46,8 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
             format!("this node is overloaded: {what}; send less, or ask another node"),
         ),
         Outage::DiskFull(why) => with_reason(Code::ResourceExhausted, "disk-full", why.clone()),
+        Outage::JobFull(why) => with_reason(Code::ResourceExhausted, "job-full", why.clone()),
+        Outage::StateFull(why) => with_reason(Code::ResourceExhausted, "state-full", why.clone()),
         Outage::Level(why) => with_reason(Code::FailedPrecondition, "level-too-low", why.clone()),
         Outage::Stopping => {
             with_reason(Code::Unavailable, "stopping", "this node is stopping; ask another node".to_owned())

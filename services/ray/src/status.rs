@@ -107,6 +107,8 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
         Outage::Stopping => with_outage(Status::unavailable(text), metadata::OUTAGE_STOPPING),
         Outage::Overloaded(_) => with_outage(Status::resource_exhausted(text), metadata::OUTAGE_OVERLOADED),
         Outage::DiskFull(_) => with_reason(Status::resource_exhausted(text), "disk-full"),
+        Outage::JobFull(_) => with_reason(Status::resource_exhausted(text), "job-full"),
+        Outage::StateFull(_) => with_reason(Status::resource_exhausted(text), "state-full"),
         Outage::Level(_) => with_reason(Status::failed_precondition(text), "level"),
     }
 }

@@ -144,6 +144,8 @@ fn refused(reason: &str) -> Code {
         "overloaded" => Code::Overloaded,
         "saves-full" => Code::SavesFull,
         "disk-full" => Code::DiskFull,
+        "job-full" => Code::JobFull,
+        "state-full" => Code::StateFull,
         "not-leader" => Code::NoLeader,
         "change-in-progress" => Code::ChangeInProgress,
         "member-unknown" | "member-not-added" => Code::MemberUnknown,
@@ -174,6 +176,8 @@ impl From<Outage> for Failure {
             Outage::Unknown(_) => Code::OutcomeUnknown,
             Outage::Overloaded(_) => Code::Overloaded,
             Outage::DiskFull(_) => Code::DiskFull,
+            Outage::JobFull(_) => Code::JobFull,
+            Outage::StateFull(_) => Code::StateFull,
             Outage::Level(_) => Code::LevelLow,
             Outage::Stopping => Code::NodeEnded,
         };
@@ -253,6 +257,7 @@ mod tests {
             "overloaded",
             "saves-",
             "disk-full",
+            "state-full",
         ];
         let of_calls = reasons(OF_CALLS).filter(|word| met.iter().any(|met| word.starts_with(met)));
         // Answers to these are told by how far the call came.

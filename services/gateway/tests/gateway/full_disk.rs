@@ -1,4 +1,4 @@
-//! A cluster whose disks are full.
+//! A cluster whose disks are full, or whose memory for a job is.
 
 use std::time::Duration;
 
@@ -13,6 +13,16 @@ async fn what_full_disks_refuse_is_told_at_once_and_not_held() {
     let began = Instant::now();
     let command = Command::Session(session::Command::Open);
     assert_eq!(gateway.submit(command).await, Err(Outage::DiskFull("mishap".to_owned())));
+    assert!(began.elapsed() < Duration::from_secs(1), "held for {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_full_job_refuses_is_told_at_once_and_not_held() {
+    let (gateway, backend) = Gateway::in_memory();
+    backend.set_mishaps(|_| Mishap::JobFull);
+    let began = Instant::now();
+    let command = Command::Session(session::Command::Open);
+    assert_eq!(gateway.submit(command).await, Err(Outage::JobFull("mishap".to_owned())));
     assert!(began.elapsed() < Duration::from_secs(1), "held for {:?}", began.elapsed());
 }
 

@@ -72,8 +72,14 @@ impl Jobs for Service {
     }
 
     async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
-        let (jobs, members) = self.read(|state| (state.jobs(), state.members())).await?;
-        let jobs = jobs.iter().map(|summary| encode::job(summary, &members)).collect();
+        let sized = |state: &State, job: job::Summary| (state.bytes_of(job.id).unwrap_or_default(), job);
+        let all = |state: &State| state.jobs().into_iter().map(|job| sized(state, job)).collect::<Vec<_>>();
+        let (jobs, members) = self.read(|state| (all(state), state.members())).await?;
+        let jobs = jobs.iter().map(|(memory_bytes, summary)| Job {
+            memory_bytes: *memory_bytes,
+            ..encode::job(summary, &members)
+        });
+        let jobs = jobs.collect();
         Ok(Response::new(ListJobsResponse { jobs }))
     }
 
@@ -99,5 +105,6 @@ fn in_full(state: &State, name: &str) -> Result<Job, Fault> {
     let scope = resolve::scope(id);
     let (tasks, barriers) = (state.tasks(scope, &[])?, state.barriers(scope, BARRIERS_SHOWN)?);
     let note = state.job_note(id).unwrap_or_default().to_owned();
-    Ok(Job { note, ..encode::job_in_full(&summary, &state.members(), &tasks, &barriers) })
+    let memory_bytes = state.bytes_of(id).unwrap_or_default();
+    Ok(Job { note, memory_bytes, ..encode::job_in_full(&summary, &state.members(), &tasks, &barriers) })
 }

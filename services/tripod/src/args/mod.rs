@@ -8,6 +8,7 @@ pub(crate) mod memory_flags;
 pub(crate) mod newcomer;
 pub(crate) mod port_range;
 pub(crate) mod seconds;
+pub(crate) mod state_flags;
 pub(crate) mod timing;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::args::job_flags::JobFlags;
 use crate::args::memory_flags::MemoryFlags;
 use crate::args::port_range::PortRange;
 use crate::args::seconds::Seconds;
+use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
 use crate::backups::Plan;
 use crate::failure::Failure;
@@ -123,6 +124,9 @@ pub(crate) struct ServerArgs {
 
     #[command(flatten)]
     memory: MemoryFlags,
+
+    #[command(flatten)]
+    state: StateFlags,
 
     /// Number of tasks of job `default`, which lives on the client port [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -320,6 +324,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         connections: (args.client_connections, args.client_connections_per_address),
         dial_allow: args.dial_allow.unwrap_or_default(),
         memory: args.memory.limits(),
+        state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),
     })
 }

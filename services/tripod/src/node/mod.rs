@@ -23,7 +23,7 @@ use tripod_dial::Allow;
 use tripod_gateway::{ConnectionLimits, Gateway, JobBinding, MemoryLimits};
 use tripod_native::{Backups, JobPorts};
 use tripod_proto::code::Code;
-use tripod_raft::{Handle, Options, Timing, World};
+use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_ray::Scheduler;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
@@ -78,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) connections: (Option<u32>, Option<u32>),
     /// What clients may name beyond their own addresses.
     pub(crate) dial_allow: Allow,
+    /// How much memory the state may take while this node leads.
+    pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
     pub(crate) memory: MemoryLimits,
     /// The highest feature level that this node is to support.
@@ -208,6 +210,7 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
         timing: config.timing,
         snapshot_every_entries: config.snapshot_every_entries,
         keep_entries: config.snapshot_every_entries.min(KEEP_ENTRIES_MAX),
+        state: config.state,
     };
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options {
         connections,

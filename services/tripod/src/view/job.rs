@@ -36,6 +36,8 @@ struct JobState {
     tasks_in_error: u32,
     keys: u64,
     key_bytes: u64,
+    /// What everything of it takes of each node's memory, roughly.
+    memory_bytes: u64,
     barriers_open: u32,
     /// What its tasks have spoken so far.
     protocols: Vec<String>,
@@ -128,6 +130,7 @@ impl JobState {
             tasks_in_error: job.tasks_in_error,
             keys: job.keys,
             key_bytes: job.key_bytes,
+            memory_bytes: job.memory_bytes,
             barriers_open: job.barriers_open,
             protocols: job.protocols.clone(),
             heartbeat_timeout_ms: spec.heartbeat_timeout_ms,
@@ -146,13 +149,14 @@ impl JobState {
 
     fn render(&self, now_ms: u64) -> String {
         let mut text = format!(
-            "\ntasks {} connected, {} in error, of {}   keys {} ({} bytes)   barriers {} open",
+            "\ntasks {} connected, {} in error, of {}   keys {} ({} bytes)   barriers {} open   memory {} bytes",
             self.tasks_connected,
             self.tasks_in_error,
             self.tasks,
             self.keys,
             self.key_bytes,
-            self.barriers_open
+            self.barriers_open,
+            self.memory_bytes
         );
         if !self.members.is_empty() {
             let members = self.members.iter().map(|group| format!("{}:{}", group.name, group.tasks));

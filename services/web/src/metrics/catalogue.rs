@@ -142,6 +142,8 @@ catalogue! {
     BARRIERS = gauge("tripod_barriers_open", "barriers of all jobs at which somebody waits");
     KEYS = gauge("tripod_keys", "keys of all jobs");
     KEY_BYTES = gauge("tripod_key_bytes", "bytes of all keys and values");
+    STATE_BYTES = gauge("tripod_state_bytes", "what the whole state takes of memory, roughly");
+    JOB_BYTES_LARGEST = gauge("tripod_job_largest_bytes", "of that, the job that takes most");
 
     WORKERS = gauge("tripod_scheduler_workers", "living workers of all jobs' schedulers");
     STORES = gauge("tripod_scheduler_stores", "living object stores of all jobs' schedulers");

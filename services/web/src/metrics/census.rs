@@ -14,6 +14,9 @@ pub(super) struct Census {
     pub(super) barriers_open: u64,
     pub(super) keys: u64,
     pub(super) key_bytes: u64,
+    /// What the state takes of memory, and the largest of the jobs.
+    pub(super) state_bytes: u64,
+    pub(super) largest_job_bytes: u64,
     /// Of all jobs' schedulers.
     pub(super) scheduler: Counts,
     pub(super) change_under_way: bool,
@@ -30,6 +33,8 @@ impl Census {
         let mut census = Self {
             change_under_way: state.registry().open().is_some(),
             sessions: state.sessions_open(),
+            state_bytes: state.bytes(),
+            largest_job_bytes: state.largest_jobs(1).first().map_or(0, |(_, bytes)| *bytes),
             drained: state.is_drained(gateway.status().node),
             ..Self::default()
         };

@@ -131,7 +131,9 @@ impl Figures {
         page.gauges(&all::TASKS, tasks)?;
         page.gauge(&all::BARRIERS, census.barriers_open)?;
         page.gauge(&all::KEYS, census.keys)?;
-        page.gauge(&all::KEY_BYTES, census.key_bytes)
+        page.gauge(&all::KEY_BYTES, census.key_bytes)?;
+        page.gauge(&all::STATE_BYTES, census.state_bytes)?;
+        page.gauge(&all::JOB_BYTES_LARGEST, census.largest_job_bytes)
     }
 
     fn scheduler(&self, page: &mut Page<'_>) -> fmt::Result {
