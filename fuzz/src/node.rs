@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tonic::service::Routes;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{Backend as _, Gateway, JobBinding, MemoryBackend, Mishap};
 use tripod_lines::Lines;
 use tripod_native::JobPorts;
@@ -85,7 +86,8 @@ impl Node {
         let (ports, backups) = (watch::channel(JobPorts::default()).1, watch::channel(None).1);
         let routes = tripod_coordination::routes(&self.gateway, &binding);
         let routes = tripod_native::add_to(routes, &self.gateway, &ports, &backups);
-        let scheduler = tripod_ray::Scheduler::new(&self.gateway).connecting(Lines::new().to_connect());
+        let scheduler = tripod_ray::Scheduler::new(&self.gateway, Dialler::new(Rule::any()));
+        let scheduler = scheduler.connecting(Lines::new().to_connect());
         let routes = scheduler.add_to(routes, &binding);
         tokio::spawn(scheduler.run());
         tripod_xds::add_to(routes, &self.gateway)

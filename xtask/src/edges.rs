@@ -147,6 +147,7 @@ const OURS: &[Ours] = &[
         may: &[
             "tripod-agent",
             "tripod-coordination",
+            "tripod-dial",
             "tripod-gateway",
             "tripod-lines",
             "tripod-native",

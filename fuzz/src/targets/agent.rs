@@ -111,6 +111,7 @@ fn run(input: &[u8]) {
         let config = AgentConfig {
             listen: vec![Listen::Tcp(AGENT.into())],
             allow_remote: true,
+            socket_uids: Vec::new(),
             cluster: vec![NODE.into()],
             job: "default".into(),
             spec: None,

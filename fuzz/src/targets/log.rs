@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use prost::encoding::encode_varint;
 use serde::Deserialize as _;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::Backend as _;
 use tripod_raft::fuzzing;
 use tripod_state::ids::{LogIndex, Term, TimeMs};
@@ -127,7 +128,7 @@ fn run_questions(input: &[u8]) {
     let (_, questions) = pieces::split(input);
     runtime::run(async {
         let node = Node::start(level::NEWEST).await;
-        let scheduler = tripod_ray::Scheduler::new(&node.gateway);
+        let scheduler = tripod_ray::Scheduler::new(&node.gateway, Dialler::new(Rule::any()));
         for question in questions {
             drop(node.backend.ask_leader(Bytes::copy_from_slice(question)).await);
         }

@@ -1,6 +1,6 @@
 //! Jobs that take as much memory as they may.
 
-use tripod_raft::{Handle, StateLimits, ProposeError};
+use tripod_raft::{Handle, ProposeError, StateLimits};
 use tripod_state::ids::{BarrierCounter, JobId, ServiceIncarnation, TaskId};
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, barrier, job, kv};
 

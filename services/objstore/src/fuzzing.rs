@@ -8,11 +8,13 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
+use tripod_dial::Allow;
 
 use crate::delivery::{Deliveries, Rules};
 use crate::ids::StoreId;
 use crate::incarnation::Incarnation;
 use crate::local::{read_to_the_end, serve};
+use crate::peers::Peers;
 use crate::relay::Followers;
 use crate::shelf::{Limits, Shelf};
 
@@ -31,7 +33,8 @@ pub async fn converse(bytes: &[u8]) {
         Limits { capacity_bytes: CAPACITY_BYTES, inline_bytes_max: 4 << 10, anew: Duration::from_secs(1) };
     let rules = Rules { transfers_max: 1, stall: Duration::from_secs(1), patience: Duration::from_secs(1) };
     let shelf = Shelf::new(limits, Arc::default(), None, sender);
-    let deliveries = Deliveries::new(Arc::clone(&shelf), Arc::default(), rules, "fuzz".to_owned());
+    let deliveries =
+        Deliveries::new(Arc::clone(&shelf), Arc::new(Peers::new(Allow::default())), rules, "fuzz".to_owned());
     let followers = Followers::default();
     let incarnation = Arc::new(Incarnation { id: StoreId(1), shelf, deliveries, followers });
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
