@@ -15,6 +15,7 @@ use tokio::io::DuplexStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tonic::Status;
+use tonic::transport::Channel;
 use tower::{Service as _, ServiceExt as _};
 use tripod_gateway::{CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits, Options};
 use tripod_proto::xla::coordination::{
@@ -100,10 +101,8 @@ impl Body for Half {
     }
 }
 
-#[tokio::test]
-async fn f11_half_messages_are_bounded_and_come_back_when_their_connection_ends() {
-    const HALF_BYTES: usize = 20 << 20;
-    let (served, _) = served(128 * MIB, 8 * MIB).await;
+/// Twelve messages of which so many bytes come, on one connection.
+async fn halves(served: &Served, bytes: usize) -> (Channel, JoinSet<Status>) {
     let channel = served.connect().await;
     let mut calls = JoinSet::new();
     for _ in 0..12 {
@@ -112,17 +111,44 @@ async fn f11_half_messages_are_bounded_and_come_back_when_their_connection_ends(
             .header("content-type", "application/grpc")
             .body(tonic::body::Body::new(Announced {
                 head: Some(message(60 << 20, b"")),
-                half: Half { bytes: HALF_BYTES },
+                half: Half { bytes },
             }))
             .expect("a request");
         calls.spawn(async move {
             channel.ready().await.expect("a connection");
-            drop(channel.call(request).await);
+            let answer = channel.call(request).await.expect("an answer");
+            Status::from_header_map(answer.headers()).expect("a refusal")
         });
     }
-    // One message has the right of way, and comes as far as it is sent.
+    (channel, calls)
+}
+
+#[tokio::test(start_paused = true)]
+async fn f11_messages_that_cannot_come_beside_each_other_give_way_to_the_first() {
+    const HALF_BYTES: usize = 20 << 20;
+    let (served, _) = served(128 * MIB, 8 * MIB).await;
+    let (_channel, mut calls) = halves(&served, HALF_BYTES).await;
+    for _ in 0..11 {
+        let refused = calls.join_next().await.expect("a call").expect("no panic");
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        assert!(refused.message().contains("T2209 connection-memory-full"), "{refused:?}");
+    }
+    let whole = HALF_BYTES as u64;
+    tripod_wait::until("the first one", || {
+        (held(&served) > whole && held(&served) < whole + MIB).then_some(())
+    })
+    .await;
+    calls.shutdown().await;
+}
+
+#[tokio::test]
+async fn f11_half_messages_are_bounded_and_come_back_when_their_connection_ends() {
+    const HALF_BYTES: usize = 20 << 20;
+    let (served, _) = served(128 * MIB, 8 * MIB).await;
+    let (channel, mut calls) = halves(&served, HALF_BYTES).await;
+    // One message has the right of way, and may come whole.
     let favoured = HALF_BYTES as u64;
-    tripod_wait::until("the part of the favoured one", || (held(&served) > favoured).then_some(())).await;
+    tripod_wait::until("more than one message", || (held(&served) > favoured).then_some(())).await;
     assert_others_are_served(&served, "k").await;
     let most = 8 * MIB + favoured + u64::from(CONNECTION_WINDOW_BYTES) + MIB;
     assert!(held(&served) <= most, "{} is held", held(&served));

@@ -17,6 +17,9 @@ use crate::status;
 
 /// For so long nothing may come of a message, if memory is short.
 const REST_TIME: Duration = Duration::from_secs(30);
+/// For so long a message may wait for its turn. What has come of those that wait takes the connection's window, so that
+/// the one whose turn it is may wait for them; when they are refused, it goes on.
+const WAIT_TIME: Duration = Duration::from_secs(30);
 /// The services whose requests are streams. All others take one message.
 const STREAMING: [&str; 2] = ["/tripod.v1.RayLine/", "/envoy."];
 
@@ -27,6 +30,8 @@ pub(crate) struct Received<B> {
     call: CallBytes,
     messages: Messages,
     held: u64,
+    /// Set when it waits for its turn.
+    wait: Option<Pin<Box<Sleep>>>,
     /// Set when a large message waits for its rest.
     rest: Option<Pin<Box<Sleep>>>,
 }
@@ -36,7 +41,7 @@ impl<B> Received<B> {
     pub(crate) fn of(request: Request<B>, call: &CallBytes) -> Request<Self> {
         let is_streaming = STREAMING.iter().any(|service| request.uri().path().starts_with(service));
         let messages = Messages::new(!is_streaming);
-        request.map(|inner| Self { inner, call: call.clone(), messages, held: 0, rest: None })
+        request.map(|inner| Self { inner, call: call.clone(), messages, held: 0, wait: None, rest: None })
     }
 
     /// Nothing has come. If that has been so for too long, the request is refused.
@@ -64,8 +69,14 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Received<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
-        if let Err(short) = ready!(this.call.poll_turn(context)) {
-            return Poll::Ready(Some(Err(status::of_short(short))));
+        match this.call.poll_turn(context) {
+            Poll::Ready(Ok(())) => this.wait = None,
+            Poll::Ready(Err(short)) => return Poll::Ready(Some(Err(status::of_short(short)))),
+            Poll::Pending => {
+                let wait = this.wait.get_or_insert_with(|| Box::pin(tokio::time::sleep(WAIT_TIME)));
+                ready!(wait.as_mut().poll(context));
+                return Poll::Ready(Some(Err(status::of_short(this.call.give_up()))));
+            }
         }
         let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) else {
             let short = ready!(this.poll_rest(context));

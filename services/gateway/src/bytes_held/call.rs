@@ -74,6 +74,15 @@ impl CallBytes {
         Ok(Making::new(self.account.clone(), place))
     }
 
+    /// Its message has waited for its turn for too long: why it is refused.
+    #[must_use]
+    pub fn give_up(&self) -> Short {
+        let budget = self.account.budget();
+        let short = Short::Connection { limit: budget.limits().one_connection };
+        budget.refuse(short);
+        short
+    }
+
     /// It has ended.
     pub fn end(&self) {
         let mut held = self.held.lock();
