@@ -114,10 +114,8 @@ impl Turn<'_> {
     /// A call on an id that it does not open: a waiting call of the same task ends. An unknown id
     /// comes into being, so that its failure is remembered.
     fn begin_call(&mut self, arrival: &Arrival<'_>) {
-        let replaced = match self.job.barriers.edit(&arrival.name) {
-            Some(mut barrier) => Some(barrier.current.void(arrival.task, Void::Replaced)),
-            None => None,
-        };
+        let barrier = self.job.barriers.edit(&arrival.name);
+        let replaced = barrier.map(|mut barrier| barrier.current.void(arrival.task, Void::Replaced));
         match replaced {
             Some(true) => self.barrier_changed(&arrival.name),
             Some(false) => {}

@@ -153,7 +153,7 @@ impl Barrier {
 impl Weigh for Barrier {
     fn outside(&self) -> u64 {
         let members = self.members.as_ref().map_or(0, Members::outside);
-        let previous = self.previous.as_ref().map_or(0, |previous| previous.outside());
+        let previous = self.previous.as_ref().map_or(0, Weigh::outside);
         members.saturating_add(self.current.outside()).saturating_add(previous)
     }
 }
