@@ -13,6 +13,7 @@ use tonic::Status;
 use tripod_gateway::{CONNECTION_BYTES_FREE, CallBytes, Short};
 
 use super::messages::Messages;
+use super::weight::Weight;
 use crate::status;
 
 /// For so long nothing may come of a message, if memory is short.
@@ -29,6 +30,7 @@ pub(crate) struct Received<B> {
     inner: B,
     call: CallBytes,
     messages: Messages,
+    weight: Weight,
     held: u64,
     /// Set when it waits for its turn.
     wait: Option<Pin<Box<Sleep>>>,
@@ -40,8 +42,16 @@ impl<B> Received<B> {
     /// The body of a call's request.
     pub(crate) fn of(request: Request<B>, call: &CallBytes) -> Request<Self> {
         let is_streaming = STREAMING.iter().any(|service| request.uri().path().starts_with(service));
-        let messages = Messages::new(!is_streaming);
-        request.map(|inner| Self { inner, call: call.clone(), messages, held: 0, wait: None, rest: None })
+        let (messages, weight) = (Messages::new(!is_streaming), Weight::of(request.uri().path()));
+        request.map(|inner| Self {
+            inner,
+            call: call.clone(),
+            messages,
+            weight,
+            held: 0,
+            wait: None,
+            rest: None,
+        })
     }
 
     /// Nothing has come. If that has been so for too long, the request is refused.
@@ -86,7 +96,7 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Received<B> {
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
-            this.held = this.messages.advance(data);
+            this.held = this.weight.weigh(this.messages.advance(data));
             if let Err(short) = this.call.message(this.held) {
                 return Poll::Ready(Some(Err(status::of_short(short))));
             }
