@@ -48,7 +48,7 @@ impl MemoryFlags {
 }
 
 /// Bytes of memory that this process may use: the machine's, or its control group's if that has fewer.
-fn machine_bytes() -> u64 {
+pub(super) fn machine_bytes() -> u64 {
     let memory = MemoryRefreshKind::nothing().with_ram();
     let Ok(system) = System::new_with_specifics(RefreshKind::nothing().with_memory(memory)) else {
         return MACHINE_BYTES_USUAL;

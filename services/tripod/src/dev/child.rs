@@ -6,6 +6,7 @@ use std::process::Stdio;
 use tripod_local::files;
 
 use crate::args::memory_flags::MemoryFlags;
+use crate::args::state_flags::StateFlags;
 use crate::child::{Child, Outputs};
 use crate::dev::plan::NodePlan;
 use crate::dev::{Config, Data};
@@ -38,6 +39,7 @@ fn arguments(config: &Config, data: &Data, node: &NodePlan) -> Vec<String> {
     arguments.extend(config.dial_allow.iter().map(|allow| format!("--dial-allow={allow}")));
     arguments.extend(config.feature_level_max.map(|level| format!("--feature-level-max={level}")));
     arguments.extend(MemoryFlags::of_share(config.plan.nodes.len()));
+    arguments.extend(StateFlags::of_share(config.plan.nodes.len()));
     arguments.extend(config.job.to_flags());
     arguments
 }
