@@ -29,8 +29,8 @@ pub use aim::Aim;
 pub use tally::{Bounds, Tally};
 pub use witness::{Testimony, Witness};
 
-/// Flags of nodes that are attacked.
-pub const NODE_ARGS: [&str; 0] = [];
+/// Flags of nodes that are attacked: what they hold for clients is a part of what they may take.
+pub const NODE_ARGS: [&str; 1] = ["--client-memory-mib=512"];
 /// What such a node may take of memory at any moment, in bytes: its budget for clients, what it needs for itself, and a
 /// fifth of both.
 pub const RESIDENT_BYTES_MAX: u64 = (768 * 6 / 5) << 20;
