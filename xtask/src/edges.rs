@@ -226,6 +226,7 @@ const THEIRS: &[Theirs] = &[
             "tripod-chaos",
             "tripod-client",
             "tripod-coordination",
+            "tripod-dial",
             "tripod-fuzz",
             "tripod-gateway",
             "tripod-lines",
