@@ -128,6 +128,13 @@ impl State {
         self.jobs.iter().filter(|job| job.ray.is_some()).map(|job| job.id).collect()
     }
 
+    /// Whether nobody has done anything here yet: there is neither a session nor a job, as in a cluster that has just been
+    /// formed. O(1).
+    #[must_use]
+    pub fn is_unused(&self) -> bool {
+        self.sessions.len() == 0 && self.jobs.iter().next().is_none()
+    }
+
     /// How many sessions are open. O(1).
     #[must_use]
     pub fn sessions_open(&self) -> u64 {

@@ -2,12 +2,17 @@
 //! that allows it, and never while the level is being changed: behind a pin in the log no such command may follow,
 //! or a node that has gone back to an older build would stop at it.
 
+//!
+//! In a cluster that has just been formed nothing passes at all until its leader has looked what the members support, or
+//! the first commands would be applied by the rules of the first level.
+
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
-use tripod_state::ids::FeatureLevel;
-use tripod_state::{Command, State};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
+use tripod_state::ids::{FeatureLevel, NodeId, Term};
+use tripod_state::{Command, State, level};
 
 use super::{MemberLevel, survey};
 use crate::handle::ProposeError;
@@ -22,11 +27,69 @@ pub(crate) struct Door {
     changing: Arc<RwLock<()>>,
     /// What the members said last, for the text of a refusal.
     said: Arc<Mutex<Vec<MemberLevel>>>,
+    /// The last term in which this node led and has looked.
+    looked: Arc<watch::Sender<Term>>,
+    /// Whether this node need not look: it has seen that the cluster is in use.
+    in_use: Arc<AtomicBool>,
 }
 
 impl Door {
-    pub(crate) fn new(machine: StateMachine, leadership: LeadershipWatch) -> Self {
-        Self { machine, leadership, changing: Arc::default(), said: Arc::default() }
+    /// The door of a build that supports levels up to this one. One of the first level never looks.
+    pub(crate) fn new(machine: StateMachine, leadership: LeadershipWatch, build_max: FeatureLevel) -> Self {
+        Self {
+            machine,
+            leadership,
+            changing: Arc::default(),
+            said: Arc::default(),
+            looked: Arc::new(watch::Sender::new(Term(0))),
+            in_use: Arc::new(AtomicBool::new(build_max == level::FIRST)),
+        }
+    }
+
+    /// Waits, on the leader of a cluster that nobody has used yet, until it has looked what the members support: that takes
+    /// milliseconds if all of them are up, and two seconds at most.
+    ///
+    /// # Errors
+    /// This node has ceased to lead. Nothing was appended.
+    pub(crate) async fn wait_for_first_look(&self) -> Result<(), ProposeError> {
+        if self.in_use.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let here = Some(NodeId(self.leadership.node()));
+        let mut leadership = self.leadership.subscribe();
+        let mut looked = self.looked.subscribe();
+        loop {
+            if !self.machine.read(State::is_unused) {
+                self.in_use.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
+            let now = *leadership.borrow_and_update();
+            if now.leader != here {
+                return Err(ProposeError::NoLeader("this node ceased to lead".into()));
+            }
+            if now.ready_here && *looked.borrow_and_update() == now.term {
+                return Ok(());
+            }
+            tokio::select! {
+                _ = looked.changed() => {}
+                changed = leadership.changed() => if changed.is_err() {
+                    return Err(ProposeError::Stopped("this node is stopping".into()));
+                },
+            }
+        }
+    }
+
+    /// Lets commands pass from now on, as the leader of this term has looked.
+    pub(super) fn open_for(&self, term: Term) {
+        let is_first = self.looked.send_if_modified(|looked| std::mem::replace(looked, term) != term);
+        let level = self.level();
+        if is_first && level < level::NEWEST && self.machine.read(State::is_unused) {
+            tracing::info!(
+                %level,
+                why = survey::why_not_above(&self.said.lock(), level),
+                "this new cluster is used at a feature level below the newest; `tripod level show` tells when it rises"
+            );
+        }
     }
 
     /// Lets a command pass that needs more than the first level. The level stays as it is until the

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tripod_state::ids::{FeatureLevel, NodeId};
+use tokio::time::Instant;
+use tripod_state::ids::{FeatureLevel, NodeId, Term};
 use tripod_state::level::Command;
 
 use super::desk::Desk;
@@ -12,15 +13,40 @@ use super::survey;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The same while a term is young and the level could be higher.
+const LOOK_SOON: Duration = Duration::from_millis(100);
+/// How long a term is young.
+const YOUNG_FOR: Duration = Duration::from_secs(5);
+/// How long the leader of a new cluster looks again for members that do not say what they support, before it takes
+/// commands without them. A look that has begun by then is waited for.
+const FIRST_LOOKS: Duration = Duration::from_secs(1);
+
+/// Since when this node leads in a term.
+struct Tenure {
+    term: Term,
+    since: Instant,
+}
 
 impl Desk {
     /// Looks until the node stops.
     pub(crate) async fn keep(self, mut stop: watch::Receiver<bool>) {
         let keeping = async {
+            let mut leadership = self.leadership.subscribe();
+            let mut tenure: Option<Tenure> = None;
             loop {
-                tokio::time::sleep(LOOK_EVERY).await;
-                self.look().await;
+                let now = *leadership.borrow_and_update();
+                let mut pause = LOOK_EVERY;
+                if now.ready_here {
+                    let led = tenure.take().filter(|tenure| tenure.term == now.term);
+                    let led = led.unwrap_or_else(|| Tenure { term: now.term, since: Instant::now() });
+                    pause = self.look_as_leader(&led).await;
+                    tenure = Some(led);
+                }
                 self.ask_for_pin().await;
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    changed = leadership.changed() => if changed.is_err() { return },
+                }
             }
         };
         tokio::select! {
@@ -29,22 +55,44 @@ impl Desk {
         }
     }
 
-    async fn look(&self) {
+    /// Looks, and tells in how long to look again.
+    async fn look_as_leader(&self, tenure: &Tenure) -> Duration {
+        let is_known = self.look().await;
+        let led = tenure.since.elapsed();
+        if is_known || led >= FIRST_LOOKS {
+            self.door.open_for(tenure.term);
+        }
+        let may_rise = self.door.level() < self.own.build_max;
+        if may_rise && led < YOUNG_FOR { LOOK_SOON } else { LOOK_EVERY }
+    }
+
+    /// Whether the level is as high as all members let it be.
+    async fn look(&self) -> bool {
         // At its highest level a leader has nothing to raise, and refuses nothing. One that is pinned asks all the
         // same, for the texts of its refusals.
-        if self.door.level() >= self.own.build_max || self.door.check_leads().is_err() {
-            return;
+        if self.door.level() >= self.own.build_max {
+            return true;
+        }
+        if self.door.check_leads().is_err() {
+            return false;
         }
         let said = self.survey.ask().await;
         self.door.note(&said);
-        let Some(to) = survey::common(&said).filter(|to| *to > self.door.level()) else { return };
+        let Some(to) = survey::common(&said) else { return false };
+        if to <= self.door.level() {
+            return true;
+        }
         // Whoever is being added has not been asked.
         if self.own.machine.read(|state| state.registry().open().is_some()) {
-            return;
+            return false;
         }
         let heard: Vec<NodeId> = said.iter().map(|one| one.node).collect();
-        if let Err(error) = self.raise(to, heard).await {
-            tracing::debug!(?error, to = to.0, "the feature level was not raised");
+        match self.raise(to, heard).await {
+            Ok(()) => self.door.level() >= to,
+            Err(error) => {
+                tracing::debug!(?error, to = to.0, "the feature level was not raised");
+                false
+            }
         }
     }
 

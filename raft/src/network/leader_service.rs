@@ -87,6 +87,10 @@ impl LeaderService {
     fn refusal(&self) -> Status {
         Status::failed_precondition(format!("node {} does not lead", self.leadership.node()))
     }
+
+    async fn wait_for_first_look(&self) -> Result<(), Status> {
+        self.door.wait_for_first_look().await.map_err(|error| Status::failed_precondition(error.to_string()))
+    }
 }
 
 #[tonic::async_trait]
@@ -95,6 +99,7 @@ impl LeaderApi for LeaderService {
         if !self.leadership.leads_here() {
             return Err(self.refusal());
         }
+        self.wait_for_first_look().await?;
         let commands: Vec<Bytes> = request.into_inner().commands;
         let mut held = Vec::new();
         let refusals: Vec<Option<Outcome>> = commands
@@ -117,6 +122,7 @@ impl LeaderApi for LeaderService {
         if !self.leadership.leads_here() {
             return Err(self.refusal());
         }
+        self.wait_for_first_look().await?;
         let command = request.into_inner().data;
         let outcome = match self.inspector.newer(&command) {
             Err(refusal) => refusal,

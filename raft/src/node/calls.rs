@@ -44,6 +44,8 @@ impl Node {
             return Err(ProposeError::Overloaded(text));
         }
         if self.leadership.leads_here() {
+            // Nothing takes room while it waits.
+            self.desk.door().wait_for_first_look().await?;
             let _admitted = self.admission.admit(&self.machine, &envelope, payload.len())?;
             let _passed = if needs > level::FIRST {
                 Some(self.desk.door().pass(&envelope.command).await?)

@@ -143,7 +143,7 @@ fn desk(members: &Members, level_max: FeatureLevel) -> Desk {
             channels: members.channels.clone(),
             own: own.clone(),
         },
-        door: Door::new(own.machine.clone(), members.leadership.clone()),
+        door: Door::new(own.machine.clone(), members.leadership.clone(), level_max),
         own,
         submitter: members.submitter.clone(),
         leadership: members.leadership.clone(),

@@ -1,12 +1,17 @@
 //! The feature level of clusters whose nodes run builds of one level and of two.
 
+use std::time::Duration;
+
 use tripod_raft::{Handle, LevelError, LevelRequest, Levels, MemberLevel, Options, ProposeError};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{FIRST, NEWEST, Refusal};
-use tripod_state::{Command, Envelope, Scope, State, job, ray};
+use tripod_state::{Command, Envelope, Fault, Scope, State, job, ray, session};
 use tripod_wait::{until, until_async, within};
 
 use crate::common::{Cluster, Ground, create_job, each_seed, propose, write};
+
+/// How long the leader of a new cluster may wait for a node that does not say what it supports.
+const SILENT_LIMIT: Duration = Duration::from_millis(2_500);
 
 /// A cluster of three, each of which is started as a build that supports levels up to the one given.
 async fn start(level_max: FeatureLevel) -> Cluster {
@@ -91,6 +96,36 @@ async fn marked(cluster: &Cluster, node: u64, level: FeatureLevel) {
         (cluster.disk(node).marked() == level).then_some(())
     })
     .await;
+}
+
+/// What is done at the first level in a new cluster could be done to others: sessions can be guessed then.
+#[test]
+fn the_first_command_of_a_new_cluster_is_applied_at_the_newest_level() {
+    each_seed(0..10, async || {
+        let cluster = start(NEWEST).await;
+        let open = Command::Session(session::Command::Open);
+        let attempts = [1, 2, 3].map(|node| propose(cluster.node(node), &open));
+        for applied in futures::future::join_all(attempts).await {
+            assert_eq!(applied.reply, Err(Fault::SessionExpired), "it was opened at an earlier level");
+        }
+        assert_eq!(level(&cluster, cluster.leader().await), NEWEST);
+    });
+}
+
+#[test]
+fn a_new_cluster_serves_without_the_node_that_does_not_say_what_it_supports() {
+    each_seed(0..5, async || {
+        let mut cluster = Cluster::prepared(Ground::simulated(), 3, |_| {});
+        for node in [1, 2] {
+            cluster.start_as(node, NEWEST).await.unwrap();
+        }
+        let leader = cluster.leader().await;
+        let job = tokio::time::timeout(SILENT_LIMIT, create_job(cluster.node(leader))).await;
+        job.expect("it is made without node 3");
+        assert_eq!(level(&cluster, leader), FIRST);
+        cluster.start_as(3, NEWEST).await.unwrap();
+        level_everywhere(&cluster, NEWEST).await;
+    });
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Members come, go and change places while the cluster runs.
 
 use tripod_raft::{ChangeError, MembersAnswer, MembersRequest, Unwise};
-use tripod_state::ids::{FeatureLevel, NodeId};
+use tripod_state::ids::NodeId;
+use tripod_state::level::NEWEST;
 use tripod_state::member::{Change, Ending, Refusal};
 use tripod_state::{Fault, Scope, State};
 use tripod_wait::within;
@@ -188,7 +189,7 @@ fn a_node_that_joins_by_itself_gets_an_id_and_the_log() {
     each_seed(0..5, async || {
         let (mut cluster, scope) = filled(1).await;
         let peer = prepare(&mut cluster);
-        let join = MembersRequest::Join { peer, token: 7, supports: FeatureLevel(2) };
+        let join = MembersRequest::Join { peer, token: 7, supports: NEWEST };
         let first = ask(&cluster, &join).await.unwrap();
         let expected = MembersAnswer::Join { cluster_id: "test-cluster".to_owned(), node: NodeId(2) };
         assert_eq!(first, expected);

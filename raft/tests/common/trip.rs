@@ -68,7 +68,8 @@ impl Trip {
             })
         });
         let answers = self.pass(far_read, near_write, |_| match *self.wire.borrow() {
-            Wire::LosesAnswers => Fate::Lost,
+            // A cut ends the connection at the same moment, which this task may hear of later.
+            Wire::LosesAnswers | Wire::Cut => Fate::Lost,
             _ => Fate::Arrives,
         });
         tokio::select! {
