@@ -27,6 +27,7 @@ use crate::outage::Outage;
 use crate::parts::Parts;
 use crate::peers::{Peers, PeersHandler, marked};
 use crate::pulse::{Beat, Pulse};
+use crate::renewal;
 use crate::submit::Submitter;
 
 /// How fresh a read must be.
@@ -72,6 +73,7 @@ impl Gateway {
         let peers = keeper.peers();
         let submitter = Submitter::new(Arc::clone(&backend), Arc::clone(&calls), options.hold);
         let submitter = Arc::new(submitter);
+        renewal::start(&submitter);
         let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
         let pulse = Pulse::start(node, sender, Arc::clone(&hub), Arc::clone(&calls), clock);
         let connections = Connections::new(options.connections);

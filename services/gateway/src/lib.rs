@@ -20,7 +20,7 @@
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
-//! commands; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
+//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
 //! leader's memory of them; `contact` tells when a node is cut off,
 //! `readiness` whether it can serve. `bytes_held` counts what is held for clients. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
 
@@ -49,6 +49,7 @@ mod parts;
 mod peers;
 mod pulse;
 mod readiness;
+mod renewal;
 mod session;
 mod submit;
 

@@ -30,6 +30,8 @@ pub(crate) struct Submitter {
     patience: Duration,
     turns: Turns,
     session: Mutex<Option<Arc<Session>>>,
+    /// The session of before the level had owned ones, until none of its commands is under way.
+    retired: Mutex<Option<Arc<Session>>>,
     /// Held while a session is being opened, so that a crowd opens one.
     opening: tokio::sync::Mutex<()>,
 }
@@ -42,6 +44,7 @@ impl Submitter {
             patience,
             turns: Turns::new(fairness::PROPOSALS),
             session: Mutex::default(),
+            retired: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
         }
     }
@@ -77,6 +80,13 @@ impl Submitter {
             if !matches!(applied.reply, Err(Fault::SessionExpired)) {
                 return Ok(applied);
             }
+            if matches!(envelope.command, Command::Session(session::Command::Open)) {
+                // Or the level was raised while this was under way: then another one must be drawn, and not this session.
+                self.backend.wait_applied(applied.index).await.map_err(|_| Outage::Stopping)?;
+                if opening::is_owned(self.backend.as_ref()) {
+                    return Ok(applied);
+                }
+            }
             // The session was idle for so long that it was closed: nothing was executed, in this attempt or in an
             // earlier one.
             self.forget(&session);
@@ -89,7 +99,7 @@ impl Submitter {
         for _ in 0..OPENINGS_MAX {
             let open = opening::command(self.backend.as_ref(), Owner::Client(from.0), width);
             let applied = self.submit(Command::Session(open)).await?;
-            // The first of two attempts took the id, or the level was raised meanwhile.
+            // The first of two attempts took the id, or the level was raised meanwhile, which this node knows by now.
             if applied.reply != Err(Fault::SessionExpired) {
                 return Ok(applied);
             }
@@ -173,21 +183,49 @@ impl Submitter {
             match applied.reply {
                 Ok(Answer::Session(id)) => break Session::new(id),
                 refused => {
+                    // If the level was raised meanwhile, this node must know it before it draws another one.
+                    self.backend.wait_applied(applied.index).await.map_err(|_| Outage::Stopping)?;
                     let why = format!("this node's session was refused: {refused:?}");
                     hold.after(ProposeError::Overloaded(why)).await?;
                 }
             }
         };
         tracing::info!("session opened");
-        *self.session.lock() = Some(Arc::clone(&session));
+        let before = self.session.lock().replace(Arc::clone(&session));
+        if before.is_some() {
+            *self.retired.lock() = before;
+        }
         Ok(session)
     }
 
     /// The open session, unless another one could be named by nobody else.
     fn current(&self) -> Option<Arc<Session>> {
         let session = self.session.lock().clone()?;
-        let outdated = !session.id().is_node() && opening::is_owned(self.backend.as_ref());
-        (!outdated).then_some(session)
+        (!self.is_outdated(&session)).then_some(session)
+    }
+
+    fn is_outdated(&self, session: &Session) -> bool {
+        !session.id().is_node() && opening::is_owned(self.backend.as_ref())
+    }
+
+    /// Opens another session if others could name the open one and need not be able to, and closes that one as soon as none
+    /// of its commands is under way.
+    pub(crate) async fn renew(&self) {
+        let session = self.session.lock().clone();
+        if session.is_some_and(|session| self.is_outdated(&session))
+            && let Err(outage) = self.session(Instant::now() + self.patience).await
+        {
+            tracing::debug!(%outage, "no other session was opened");
+            return;
+        }
+        // Whoever has a command in it, or is about to, holds it, too.
+        let resting = self.retired.lock().take_if(|session| Arc::strong_count(session) == 1);
+        let Some(resting) = resting else { return };
+        let close = session::Command::Close { session: resting.id() };
+        if let Err(outage) = self.submit(Command::Session(close)).await {
+            tracing::debug!(%outage, "the session of before was not closed");
+            self.retired.lock().get_or_insert(resting);
+        }
     }
 
     /// Drops the session unless somebody else has opened a newer one meanwhile.

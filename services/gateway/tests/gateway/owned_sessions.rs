@@ -1,10 +1,12 @@
 //! Whose sessions are, from feature level 5 on.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tripod_gateway::{Backend as _, CallerAddress, Gateway, IdWidth, MemoryBackend, Mishap};
-use tripod_state::ids::{FeatureLevel, Sequence, SessionId};
-use tripod_state::{Answer, Command, Envelope, Fault, Stamp, level};
+use tripod_state::ids::{FeatureLevel, LogIndex, Sequence, SessionId, Term, TimeMs};
+use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, Stamp, level, session};
+use tripod_wait::until;
 
 use crate::common::job;
 
@@ -80,4 +82,55 @@ async fn a_session_whose_opening_was_not_answered_is_opened_anew() {
     let once = count("n").await.unwrap();
     assert_eq!(once, count("n").await.unwrap());
     assert_eq!(count("m").await.unwrap(), Err(Fault::StampReused));
+}
+
+/// A client that guesses its number does not find it for another quarter of an hour.
+#[tokio::test(start_paused = true)]
+async fn f2_the_session_of_before_the_raise_ends_when_its_commands_are_answered() {
+    let (gateway, memory) = Gateway::in_memory();
+    let job = job(&gateway, 1).await;
+    let before = Arc::new(Mutex::new(None));
+    let noted = Arc::clone(&before);
+    memory.set_mishaps(move |envelope| match envelope.stamp {
+        Some(stamp) => {
+            *noted.lock().unwrap() = Some(stamp.session);
+            Mishap::Slow(Duration::from_secs(5))
+        }
+        None => Mishap::Success,
+    });
+    let slow = tokio::spawn({
+        let (gateway, increment) = (gateway.clone(), job.increment_command("n"));
+        async move { gateway.submit(increment).await }
+    });
+    let guessed = until("a command under way", || *before.lock().unwrap()).await;
+    raise(&memory).await;
+    let open = || memory.state().sessions_open();
+    until("another session, which nobody had to ask for", || (open() == 2).then_some(())).await;
+    assert!(!slow.is_finished(), "it is under way in the session of before");
+    assert_eq!(slow.await.unwrap().unwrap().map(|_| ()), Ok(()));
+    until("the end of the session of before", || (open() == 1).then_some(())).await;
+    let stamp = Some(Stamp { session: guessed, sequence: Sequence(9), acknowledged_below: Sequence(1) });
+    let guess = gateway.submit_stamped(Envelope { stamp, command: job.increment_command("n") }).await;
+    assert_eq!(guess.unwrap(), Err(Fault::SessionExpired));
+    assert_eq!(job.value_here("n").await.as_deref(), Some("1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_s_session_is_opened_although_the_level_rises_meanwhile() {
+    let (gateway, memory) = Gateway::in_memory();
+    job(&gateway, 1).await;
+    let (node, mut rises) = (Arc::clone(&memory), true);
+    memory.set_mishaps(move |envelope| {
+        if matches!(envelope.command, Command::Session(session::Command::Open)) && std::mem::take(&mut rises)
+        {
+            let mut state = node.state();
+            let raise = level::Command::Raise { to: FeatureLevel(5), heard: Vec::new() };
+            let context = ApplyContext { index: LogIndex(1_000), term: Term(1), now_ms: TimeMs(0) };
+            state.apply(&context, Envelope { stamp: None, command: Command::Level(raise) }).reply.unwrap();
+            node.replace(state);
+        }
+        Mishap::Success
+    });
+    let id = open(&gateway, IdWidth::Wide).await;
+    assert!(id.0 >> 64 != 0, "{id}");
 }
