@@ -252,6 +252,25 @@ async fn f2_a_session_of_both_halves_is_used_by_its_client_and_a_node_s_by_nobod
     assert!(put("mine", mine).await.expect_err("closed").contains("unknown or was closed"));
 }
 
+/// Sessions of before feature level 5 do not compare commands. It is the client's mistake, or guess, and no defect of ours.
+#[tokio::test]
+async fn a_number_that_was_another_kind_of_call_s_is_refused_in_a_session_of_before_too() {
+    let service = serve().await;
+    let channel =
+        Endpoint::from_shared(format!("http://{}", service.endpoint)).expect("an address").connect_lazy();
+    let mut sessions = wire::sessions_client::SessionsClient::new(channel.clone());
+    let mut kv = wire::kv_client::KvClient::new(channel);
+    let opened = sessions.open(wire::OpenSessionRequest::default()).await.expect("opened").into_inner();
+    let stamp = wire::Stamp { session: opened.session, session_high: 0, sequence: 1, acknowledged_below: 1 };
+    let (key, stamp) = ("k".to_owned(), Some(stamp));
+    let put = wire::PutRequest { key: key.clone(), stamp, ..Default::default() };
+    kv.put(put).await.expect("written");
+    let delete = wire::DeleteRequest { key, stamp, ..Default::default() };
+    let told = kv.delete(delete).await.expect_err("it was used for a write");
+    assert_eq!(told.code(), Code::FailedPrecondition);
+    assert!(told.message().contains("used for another call"), "{told}");
+}
+
 /// A new cluster's first leader creates it, a moment after it can serve.
 #[tokio::test]
 async fn a_write_that_is_faster_than_the_default_job_waits_for_it_and_for_no_other() {
