@@ -19,9 +19,7 @@ pub(crate) fn number(source: &mut Source, name: &str) -> Option<u64> {
     // The oldest dialect calls the service's life a session.
     if ends("service_incarnation") || ["service", "serviceincarnation", "session_id"].contains(&&*name) {
         Some(SERVICE)
-    } else if ends("incarnation") || ends("client_id") || name == "leader_id" {
-        Some(1 + source.bits() % 2)
-    } else if name == "job" || name == "jobid" {
+    } else if ends("incarnation") || ends("client_id") || ["leader_id", "job", "jobid"].contains(&&*name) {
         Some(1 + source.bits() % 2)
     } else if name == "session" || name == "sessionid" {
         Some(SESSION)

@@ -170,7 +170,7 @@ fn run_backup(input: &[u8]) {
         data: folder.path().join("data"),
         members: vec![InitialMember { node: NodeId(1), peer: "10.0.0.1:7800".into() }],
         name: "again".into(),
-        jobs: if input.len() % 2 == 0 { Jobs::Kept } else { Jobs::Ended },
+        jobs: if input.len().is_multiple_of(2) { Jobs::Kept } else { Jobs::Ended },
     };
     drop(backup::restore(&plan));
 }
