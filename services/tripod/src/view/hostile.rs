@@ -82,8 +82,7 @@ fn printed(text: &str) -> Vec<(&'static str, String)> {
     };
     let task = ray::Task { name: text.to_owned().into(), ..Default::default() };
     let operation = ray::Operation { task: Some(task), ..Default::default() };
-    let operations =
-        graph::operations(&ray::CompGraph { operation: vec![operation], ..Default::default() }, 0);
+    let operations = graph::operations(&ray::CompGraph { operation: vec![operation] }, 0);
     let entry = Entry { key: text.to_owned(), value: text.to_owned().into(), version: 1, modified_index: 1 };
     let answer = tripod_client::NodeAnswer {
         endpoint: "a:1".into(),
