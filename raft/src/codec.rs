@@ -58,7 +58,7 @@ pub(crate) fn encode_onto<T: Serialize>(out: &mut Vec<u8>, value: &T) {
         .expect("writing to memory cannot fail, and our types have no value that cannot be encoded");
 }
 
-/// How many bytes [`encode`] would write of a command. Its values are not copied for that.
+/// How many bytes a command has in the log. Its values are not copied for that.
 #[must_use]
 pub fn command_bytes(command: &Command) -> u64 {
     let mut count = Count(1);

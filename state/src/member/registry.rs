@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::NodeId;
 use crate::member::{Change, Finished, Open};
+use crate::snapshot::unpresumed;
 
 /// A node as a membership entry of the log lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +51,7 @@ pub enum Claim {
 pub struct Registry {
     /// Lower than every id that can still be given, by the log or by hand before; 0 in an empty registry.
     pub(super) given_below: NodeId,
+    #[serde(deserialize_with = "unpresumed::map")]
     pub(super) nodes: OrdMap<NodeId, Node>,
     pub(super) open: Option<Open>,
     pub(super) last: Option<Finished>,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::{Weigh, Weighed, all_inside, of_map, of_set, of_text};
 use crate::ray::ids::{FunctionName, WorkerId};
+use crate::snapshot::unpresumed;
 
 /// A function's number: what the queues are sorted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -15,6 +16,7 @@ pub(crate) struct Function {
     pub(crate) name: FunctionName,
     /// How many results it has, as the last worker said.
     pub(crate) results: u64,
+    #[serde(deserialize_with = "unpresumed::set")]
     pub(crate) workers: OrdSet<WorkerId>,
 }
 

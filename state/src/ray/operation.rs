@@ -11,6 +11,7 @@ use crate::memory::{Weigh, of_list, of_map, of_shared, of_text};
 use crate::ray::command::{Argument, Run, Task, TaskOptions};
 use crate::ray::ids::{Attempt, ObjectId, OperationId, OrderId, StoreId, WorkerId};
 use crate::ray::view::Creator;
+use crate::snapshot::unpresumed;
 
 /// What a task's record costs besides its bytes, roughly.
 const RECORD_BYTES: u64 = 512;
@@ -58,6 +59,7 @@ pub(crate) struct Entry {
     /// has come to its end.
     pub(crate) kept: Vec<ObjectId>,
     /// What it submitted and put, by its place among its calls.
+    #[serde(deserialize_with = "unpresumed::map")]
     pub(crate) children: OrdMap<u32, Child>,
     pub(crate) error: Bytes,
     /// It is among those that succeeded.

@@ -4,6 +4,7 @@
 mod counts;
 mod read;
 mod record;
+pub(crate) mod unpresumed;
 mod write;
 
 pub use counts::Counts;
