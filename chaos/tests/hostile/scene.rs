@@ -14,7 +14,12 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn start() -> Self {
-        let options = ClusterOptions::tripod().unwrap().with_args(NODE_ARGS);
+        Self::start_with(NODE_ARGS).await
+    }
+
+    /// With other flags for the nodes.
+    pub(crate) async fn start_with<const N: usize>(args: [&str; N]) -> Self {
+        let options = ClusterOptions::tripod().unwrap().with_args(args);
         let cluster = Cluster::start(options).await.unwrap();
         let aim = Aim::at(&cluster).await.unwrap();
         let witness = Witness::start(&cluster.endpoints()).unwrap();
