@@ -15,6 +15,8 @@ use tripod_state::ray::{Decision, Ray};
 
 use super::reign::Reign;
 
+/// Bytes of a store's answer about what it holds: some six million ids. Whoever registers as a store may answer anything.
+const HELD_BYTES_MAX: usize = 64 << 20;
 /// How long a store may take to list what it holds.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How long a store whose connection broke is left alone before it is asked: it may have to begin anew.
@@ -74,7 +76,7 @@ async fn reconcile(
     compared: &mut HashMap<StoreId, Compared>,
 ) {
     let Ok(channel) = reign.links.to(&store.address).await else { return };
-    let mut client = ObjStoreClient::new(channel).max_decoding_message_size(usize::MAX);
+    let mut client = ObjStoreClient::new(channel).max_decoding_message_size(HELD_BYTES_MAX);
     let asked = client.obj_store_info(Request::new(pb::ObjStoreInfoRequest::default()));
     let Ok(Ok(answer)) = tokio::time::timeout(DEADLINE, asked).await else { return };
     let answer = answer.into_inner();
