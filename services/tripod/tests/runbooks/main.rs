@@ -2,10 +2,12 @@
 //!
 //! Every host of a page is a loopback address of its own with the page's ports, so a command is changed in two
 //! ways only: the first three numbers of its addresses, and the directory that stands for a host's root.
-//! `backup-and-restore` and `lost-quorum` are typed by tests beside this folder, which know their clusters from inside.
+//! `backup-and-restore`, `lost-quorum`, `rolling-upgrade` and `downgrade` are typed by tests beside this folder, which know their clusters from inside.
 
+mod clients;
 mod corrupt_node;
 mod disk_full;
+mod every_page;
 mod first_cluster;
 mod grow_and_shrink;
 mod page;
