@@ -36,7 +36,8 @@ fn bytes(text: &'static str) -> Bytes {
 }
 
 fn level_1() -> Vec<Sample> {
-    let beat = Heartbeat { job: 300, service: Some(7), task: -1, incarnation: u64::MAX };
+    let beat =
+        Heartbeat { job: 300, service: Some(7), task: -1, incarnation: u64::MAX, ..Default::default() };
     let verdict = HeartbeatVerdict { service: Some(7), applied_index: 300, suspect_ms: Some(1) };
     let (meta, seal, data) = (bytes("meta"), bytes("seal"), bytes("data"));
     let chunk = SnapshotChunk {
@@ -94,4 +95,14 @@ fn messages_of_level_1_stay_as_they_are() {
 fn messages_of_level_2_stay_as_they_are() {
     let answer = LevelAnswer { min: 1, max: 2, pinned: 1, back_to: 2, build: "0.1.0".to_owned(), level: 300 };
     check("level2.txt", &[sample("level", &LevelQuestion {}), sample("level answer", &answer)]);
+}
+
+/// What heartbeats say besides, which an earlier build passes over; and what is told until the first one, which only a
+/// cluster at this level is told.
+#[test]
+fn messages_of_level_6_stay_as_they_are() {
+    let beat = Heartbeat { job: 300, interval_ms: Some(50_000), ..Default::default() };
+    let present = Heartbeat { job: 300, connection: Some(7), ..Default::default() };
+    let gone = Heartbeat { gone: true, ..present };
+    check("level6.txt", &[sample("heartbeats", &HeartbeatBatch { beats: vec![beat, present, gone] })]);
 }

@@ -336,6 +336,8 @@ mod tests {
         check_golden("level4/identity.json", 4, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(5)) };
         check_golden("level5/identity.json", 5, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(6)) };
+        check_golden("level6/identity.json", 6, &expected);
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Command {
                 | task::Command::Reset { .. }
                 | task::Command::ReportError { .. }
                 | task::Command::Poll { .. }
-                | task::Command::RefuseBeat { .. } => Ok(()),
+                | task::Command::RefuseBeat { .. }
+                | task::Command::NoteInterval { .. } => Ok(()),
             },
             Self::Job(job::Command::Create { spec, .. }) => {
                 at_most("groups of a job", spec.groups.len(), GROUPS_MAX as u64)?;

@@ -69,7 +69,8 @@ fn task_grows(command: &task::Command) -> bool {
         | task::Command::Alive { .. }
         | task::Command::Expire { .. }
         | task::Command::Pushed { .. }
-        | task::Command::RefuseBeat { .. } => false,
+        | task::Command::RefuseBeat { .. }
+        | task::Command::NoteInterval { .. } => false,
     }
 }
 

@@ -59,6 +59,8 @@ pub const NODE_SESSIONS_MAX: u64 = 4;
 pub const SESSION_WINDOW: u64 = 16_384;
 /// Longest time-out, in milliseconds: a year. Anything longer is a mistake in units.
 pub const TIMEOUT_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// Shortest heartbeat timeout of a job, in milliseconds: below, a task that is only busy would be taken for dead.
+pub const HEARTBEAT_TIMEOUT_MS_MIN: u64 = 1_000;
 /// Answered groups of one set of tasks whose result is kept for callers that were slow to look.
 pub const ALIVE_ANSWERS_KEPT: usize = 8;
 /// Callers of one job whose last increment is remembered, to recognise a retry: one for each task of a

@@ -117,7 +117,7 @@ fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
             let purpose = if again { Purpose::GoOn } else { Purpose::Begin };
             (purpose, encoded.saturating_add(listed_bytes(devices.len())).saturating_add(ELEMENT_BYTES))
         }
-        task::Command::Register { .. } => (Purpose::GoOn, ELEMENT_BYTES),
+        task::Command::Register { .. } | task::Command::NoteInterval { .. } => (Purpose::GoOn, ELEMENT_BYTES),
         task::Command::Alive { tasks, .. } => {
             (Purpose::GoOn, listed_bytes(tasks.len()).saturating_add(ELEMENT_BYTES))
         }

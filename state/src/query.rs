@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-use crate::command::Scope;
+use crate::command::{Command, Scope};
 use crate::fault::Fault;
 use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, TaskId, TimeMs};
 use crate::kv::store;
 use crate::limits::{ANSWER_BYTES_MAX, within};
 use crate::state::{Entry, State};
-use crate::task::Phase;
+use crate::task::{Phase, Silence};
 use crate::{job, kv, member, ray, task};
 
 impl State {
@@ -31,6 +31,32 @@ impl State {
             Ok(job) => job.beat(scope, task, incarnation, now_ms),
             Err(fault) => task::Beat::Refused(fault),
         }
+    }
+
+    /// How long a task may be silent in this life. `told` is the interval that its heartbeat tells just now.
+    #[must_use]
+    pub fn silence(
+        &self,
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        told: Option<DurationMs>,
+    ) -> Option<Silence> {
+        self.jobs.get(job).map(|job| job.silence(task, incarnation, told))
+    }
+
+    /// The command that notes the interval at which a task sends heartbeats, if that is to be noted. `told` is what its
+    /// heartbeat tells just now.
+    #[must_use]
+    pub fn interval_to_note(
+        &self,
+        scope: Scope,
+        task: TaskId,
+        incarnation: Incarnation,
+        told: Option<DurationMs>,
+    ) -> Option<task::Command> {
+        let command = self.jobs.scoped(scope).ok()?.interval_to_note(scope, task, incarnation, told)?;
+        self.too_early(&Command::Task(command.clone())).is_none().then_some(command)
     }
 
     /// The heartbeat timeout of a job.
@@ -160,14 +186,17 @@ impl State {
         self.members.iter().map(|(node, addresses)| (*node, addresses.clone())).collect()
     }
 
-    /// Every connected task and its job's heartbeat timeout: what a new leader must watch.
+    /// Every connected task and how long it may be silent: what a new leader must watch.
     #[must_use]
-    pub fn connected_tasks(&self) -> Vec<(JobId, TaskId, Incarnation, DurationMs)> {
+    pub fn connected_tasks(&self) -> Vec<(JobId, TaskId, Incarnation, Silence)> {
         let mut connected = Vec::new();
         for job in self.jobs.iter() {
-            let timeout = job.spec.heartbeat_timeout_ms;
             let tasks = job.tasks.records().filter(|(_, task)| task.phase() == Phase::Connected);
-            connected.extend(tasks.map(|(id, task)| (job.id, *id, task.incarnation, timeout)));
+            connected.extend(
+                tasks.map(|(id, task)| {
+                    (job.id, *id, task.incarnation, job.silence(*id, task.incarnation, None))
+                }),
+            );
         }
         connected
     }

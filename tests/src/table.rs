@@ -37,6 +37,7 @@ enum Jaxlib {
     Conformance,
     RawCalls,
     KilledTask,
+    Heartbeats,
     UnixSocket,
     /// The program with each fault.
     Programs,
@@ -44,7 +45,7 @@ enum Jaxlib {
     Agent(Part),
 }
 
-use Jaxlib::{Agent, Conformance, Directed, KilledTask, Programs, RawCalls, Scripts, UnixSocket};
+use Jaxlib::{Agent, Conformance, Directed, Heartbeats, KilledTask, Programs, RawCalls, Scripts, UnixSocket};
 
 /// One of each age that a client's behaviour changed in, from the newest to the oldest that can still be had. 0.10.2 is
 /// the last one for Python 3.11, and 0.9.2 the last one of the older dialect.
@@ -53,11 +54,12 @@ const JAXLIBS: [&str; 7] = ["0.12.0.1", "0.11.2", "0.10.2", "0.9.2", "0.4.30", "
 /// Three releases have goldens. The gRPC of releases 0.4 is too old for xDS, and only 0.4.13 speaks the oldest protocol.
 /// An upgrade and bad input are about nodes and agents: any client will do.
 #[rustfmt::skip] // A table is read by its columns.
-const OF_JAXLIB: [Row<Jaxlib, 7>; 11] = [
+const OF_JAXLIB: [Row<Jaxlib, 7>; 12] = [
     // 0.12.0.1 0.11.2 0.10.2 0.9.2  0.4.30 0.4.20 0.4.13
     Row([Every, Never, Never, Never, Never, Never, Never], &[Scripts]),
     Row([Every, Never, Turn,  Every, Never, Never, Never], &[Conformance, KilledTask, UnixSocket]),
     Row([Every, Never, Never, Every, Never, Never, Never], &[RawCalls]),
+    Row([Every, Never, All,   All,   Never, Never, Never], &[Heartbeats]),
     Row([Every, Never, Turn,  Turn,  Never, Never, Never], &[Programs]),
     Row([Every, Turn,  Turn,  Turn,  Turn,  Turn,  Every], &[Directed(Target::List)]),
     Row([Every, All,   Turn,  All,   Never, Never, Never], &[Directed(Target::Xds)]),
@@ -154,6 +156,7 @@ impl Jaxlib {
             Conformance => vec![Case::Conformance { release }],
             RawCalls => Dialect::of(release).map(|dialect| Case::Raw { dialect }).collect(),
             KilledTask => [Poll::Release, Poll::Hold].map(|poll| Case::KilledTask { release, poll }).to_vec(),
+            Heartbeats => vec![Case::Heartbeats { release }],
             UnixSocket => vec![Case::UnixSocket { release }],
             Programs => Fault::ALL.map(|fault| Case::Program { release, fault }).to_vec(),
             Directed(target) => vec![Case::Directed { release, target }],
@@ -169,6 +172,7 @@ impl fmt::Display for Jaxlib {
             Conformance => f.write_str("`conformance`"),
             RawCalls => f.write_str("`raw calls`"),
             KilledTask => f.write_str("`killed task`"),
+            Heartbeats => f.write_str("`heartbeats`"),
             UnixSocket => f.write_str("`unix socket`"),
             Programs => f.write_str("`program` with each fault"),
             Directed(target) => write!(f, "`{target} program`"),
@@ -258,7 +262,7 @@ mod tests {
                 "unix socket 0.9.2",
             ]
         );
-        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + Fault::ALL.len() + 2 + 4);
+        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + Fault::ALL.len() + 2 + 4);
         assert_eq!(of("2.21.0").len(), 6);
         assert_eq!(
             of("2.12.0"),

@@ -83,6 +83,13 @@ pub(crate) fn level_5() -> Vec<Sample> {
     ]
 }
 
+/// The kind of command that came with level 6.
+pub(crate) fn level_6() -> Vec<Sample> {
+    let (task, incarnation) = (TaskId(1), Incarnation(1 << 40));
+    let note = Task::NoteInterval { scope: SCOPE, task, incarnation, interval_ms: DurationMs(50_000) };
+    vec![("task/note-interval", plain(Command::Task(note)))]
+}
+
 fn jobs_and_keys(add: &mut impl FnMut(&'static str, Command)) {
     let spec = Spec {
         heartbeat_timeout_ms: DurationMs(10_000),

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tempfile::TempDir;
 use tripod_state::ids::{
-    BarrierCounter, ClientId, FeatureLevel, Incarnation, JobId, LogIndex, NodeId, Sequence,
+    BarrierCounter, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, LogIndex, NodeId, Sequence,
     ServiceIncarnation, SessionId, TaskId, Term, TimeMs,
 };
 use tripod_state::member::{Addresses, Change, Command as Member, Listed};
@@ -277,6 +277,28 @@ fn a_snapshot_of_level_5_stays_as_it_is() {
     check("level5/state.snap", &header(&log), &log);
 }
 
+/// What the command of level 6 makes of it: the intervals of a task that is there and of one that is not any more.
+fn level_6() -> Log {
+    let mut log = level_5();
+    log.apply(schedulers::raise(6, 4));
+    for task in [0, 1, 2].map(TaskId) {
+        let scope = Scope { service: None, ..TRAIN };
+        let incarnation = log.state.tasks(scope, &[task]).unwrap().tasks[0].incarnation;
+        let interval_ms = DurationMs(50_000);
+        log.apply(Command::Task(task::Command::NoteInterval { scope, task, incarnation, interval_ms }));
+    }
+    let silence = log.state.silence(TRAIN.job, TaskId(0), Incarnation(9), None).unwrap();
+    assert_eq!(silence.first_ms, None, "its interval is known");
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_6_stays_as_it_is() {
+    let log = level_6();
+    assert_eq!(log.state.level(), FeatureLevel(6));
+    check("level6/state.snap", &header(&log), &log);
+}
+
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
@@ -297,8 +319,13 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 4"), "{told}");
     let told = refusal(&level_5(), 4).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 5"), "{told}");
-    let read =
-        [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4), (level_4(), 4), (level_5(), 5)];
+    let told = refusal(&level_6(), 5).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 6"), "{told}");
+    let (earlier, later) = (
+        [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4)],
+        [(level_4(), 4), (level_5(), 5), (level_5(), 6), (level_6(), 6)],
+    );
+    let read = earlier.into_iter().chain(later);
     for (log, level_max) in read {
         assert_eq!(refusal(&log, level_max), None);
     }

@@ -96,6 +96,7 @@ impl Agent {
             forwarder: Forwarder::new(upstream.clone(), lanes, &config.job, config.poll),
             beats: beats.clone(),
             job: job.clone(),
+            job_name: Arc::from(config.job.as_str()),
             meters: Arc::clone(&meters),
             stopping: stopping.clone(),
         };

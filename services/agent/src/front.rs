@@ -14,6 +14,7 @@ use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
+use tripod_coordination::connection::Line;
 use tripod_coordination::{Answer, Cut, MESSAGE_BYTES_MAX, Stopping, UnderWay};
 use tripod_proto::raw::RawCodec;
 
@@ -42,6 +43,7 @@ pub(crate) struct Front {
     pub(crate) forwarder: Forwarder,
     pub(crate) beats: Beats,
     pub(crate) job: AgentJob,
+    pub(crate) job_name: Arc<str>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) stopping: Stopping,
 }
@@ -91,14 +93,19 @@ impl Front {
     async fn serve(&self, call: Call, request: Request<Body>, deadline: Option<Deadline>) -> Response<Body> {
         let settled = tokio::select! {
             biased;
-            settled = self.job.settled() => settled.map(|_| ()),
+            settled = self.job.settled() => settled,
             given_up = self.upstream.given_up() => Err(given_up),
             () = self.stopping.begun(), if call.kind == Kind::Poll => Err(Status::cancelled(RESTARTING_TEXT)),
         };
-        if let Err(refusal) = settled {
-            return refusal.into_http();
-        }
+        let heartbeat_timeout = match settled {
+            Ok(heartbeat_timeout) => heartbeat_timeout,
+            Err(refusal) => return refusal.into_http(),
+        };
         if call.kind == Kind::Heartbeat {
+            // Clients of L wait for two minutes, however often they send heartbeats.
+            if let Some(deadline) = deadline.filter(|_| call.dialect != Dialect::L) {
+                self.beats.compare(deadline.given, heartbeat_timeout);
+            }
             return self.heartbeat(call.dialect, request, deadline).await;
         }
         match self.pass_on(call, request, deadline).await {
@@ -113,6 +120,7 @@ impl Front {
         request: Request<Body>,
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
+        let line = request.extensions().get::<Line>().cloned();
         let message = Message::read(request, deadline).await?;
         let reply = tokio::select! {
             biased;
@@ -120,17 +128,21 @@ impl Front {
             () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message).await?,
         };
         if call.kind == Kind::Register && reply.is_ok() {
-            self.registered(call.dialect, &message, &reply).await;
+            self.registered(call.dialect, &message, &reply, line).await;
         }
         Ok(reply)
     }
 
-    /// A client may lose its cluster before its first heartbeat.
-    async fn registered(&self, dialect: Dialect, message: &Message, reply: &Reply) {
+    /// A client may lose its cluster before its first heartbeat, and the cluster its client.
+    async fn registered(&self, dialect: Dialect, message: &Message, reply: &Reply, line: Option<Line>) {
         let request = message_of(message.body.clone(), message.is_gzip()).await;
         let answer = message_of(reply.body.clone(), false).await;
         if let (Some(request), Some(answer)) = (request, answer) {
             self.beats.registered(dialect, &request, answer);
+            if let (Some(line), Dialect::N | Dialect::T) = (line, dialect) {
+                let registration = Beat { path: message.path.clone(), message: request };
+                self.beats.follow(&self.job_name, registration, line, self.stopping.clone());
+            }
         }
     }
 

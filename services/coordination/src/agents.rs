@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
@@ -33,6 +34,8 @@ const BEATS_MAX: usize = 16_384;
 const HEARTBEAT_N: &str = "/xla.coordination.CoordinationService/Heartbeat";
 const HEARTBEAT_T: &str = "/tensorflow.CoordinationService/Heartbeat";
 const HEARTBEAT_L: &str = "/xla.DistributedRuntimeService/Heartbeat";
+const REGISTER_N: &str = "/xla.coordination.CoordinationService/RegisterTask";
+const REGISTER_T: &str = "/tensorflow.CoordinationService/RegisterTask";
 
 type Verdicts = Pin<Box<dyn Stream<Item = Result<pb::BeatVerdict, Status>> + Send>>;
 type Members = Pin<Box<dyn Stream<Item = Result<pb::MembersResponse, Status>> + Send>>;
@@ -130,11 +133,35 @@ impl Dialects {
 
     /// The answer that the beat's client would have had here.
     async fn judge(&self, beat: pb::ClientBeat) -> pb::BeatVerdict {
+        if let Some(pb::Presence { connection, gone }) = beat.presence {
+            return self.presence(&beat.path, beat.message, (connection, gone)).await;
+        }
+        let deadline_ms = beat.deadline_ms;
         match beat.path.as_str() {
-            HEARTBEAT_N => judged(beat.message, |request| self.n.heartbeat(request)).await,
-            HEARTBEAT_T => judged(beat.message, |request| self.t.heartbeat(request)).await,
-            HEARTBEAT_L => judged(beat.message, |request| self.l.heartbeat(request)).await,
+            HEARTBEAT_N => judged(beat.message, deadline_ms, |request| self.n.heartbeat(request)).await,
+            HEARTBEAT_T => judged(beat.message, deadline_ms, |request| self.t.heartbeat(request)).await,
+            HEARTBEAT_L => judged(beat.message, deadline_ms, |request| self.l.heartbeat(request)).await,
             path => refused(&Status::unimplemented(format!("{path} is no heartbeat"))),
+        }
+    }
+
+    /// Passes on what an agent knows of a task that has sent no heartbeat yet. OK: it is to be told again.
+    async fn presence(&self, path: &str, message: Bytes, sign: (u64, bool)) -> pb::BeatVerdict {
+        let told = match path {
+            REGISTER_N => match decoded(message) {
+                Ok(request) => self.n.tell(request, sign).await,
+                Err(status) => Err(status),
+            },
+            REGISTER_T => match decoded(message) {
+                Ok(request) => self.t.tell(request, sign).await,
+                Err(status) => Err(status),
+            },
+            path => Err(Status::unimplemented(format!("{path} is no registration"))),
+        };
+        match told {
+            Ok(true) => pb::BeatVerdict::default(),
+            Ok(false) => refused(&Status::failed_precondition("it is heartbeats that count from now on")),
+            Err(status) => refused(&status),
         }
     }
 }
@@ -143,16 +170,28 @@ fn address((node, addresses): (NodeId, member::Addresses)) -> pb::MemberAddress 
     pb::MemberAddress { node_id: node.0, client_address: addresses.client }
 }
 
-async fn judged<M, R, F>(message: Bytes, call: impl FnOnce(Request<M>) -> F) -> pb::BeatVerdict
+fn decoded<M: Message + Default>(message: Bytes) -> Result<Request<M>, Status> {
+    let decoded = M::decode(message).map(Request::new);
+    decoded.map_err(|error| Status::internal(format!("not a client's message: {error}")))
+}
+
+async fn judged<M, R, F>(
+    message: Bytes,
+    deadline_ms: u64,
+    call: impl FnOnce(Request<M>) -> F,
+) -> pb::BeatVerdict
 where
     M: Message + Default,
     R: Message,
     F: Future<Output = Outcome<R>>,
 {
-    let request = match M::decode(message) {
-        Ok(request) => Request::new(request),
-        Err(error) => return refused(&Status::internal(format!("not a heartbeat: {error}"))),
+    let mut request = match decoded(message) {
+        Ok(request) => request,
+        Err(status) => return refused(&status),
     };
+    if deadline_ms > 0 {
+        request.set_timeout(Duration::from_millis(deadline_ms));
+    }
     match call(request).await {
         Ok(reply) => {
             pb::BeatVerdict { message: reply.into_inner().encode_to_vec().into(), ..Default::default() }

@@ -6,14 +6,16 @@ use std::time::Duration;
 use prost::Message;
 use tonic::{Code, Request, Response, Status};
 use tripod_gateway::{CallBytes, Consistency, Gateway, JobBinding, Outage};
-use tripod_state::ids::{Incarnation, JobId, TaskId};
+use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
 use crate::answer::unexpected;
 use crate::caller::{self, Caller};
+use crate::deadline;
 use crate::dialect::Dialect;
 use crate::label::Label;
 use crate::names::{Names, Voice};
+use crate::presence::{self, Life};
 use crate::status;
 use crate::stop::Stopping;
 
@@ -78,6 +80,44 @@ impl Front {
         self.answer(caller.call(&self.gateway, command).await, encode)
     }
 
+    /// A registration. Until the task's first heartbeat the connection by which it came stands for it.
+    pub(crate) async fn register<M, R>(
+        &self,
+        request: Request<M>,
+        decode: impl FnOnce(Caller, &M) -> Command + Send,
+        encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
+    ) -> Outcome<R>
+    where
+        M: Message,
+    {
+        let caller = self.caller(&request).await?;
+        let command = decode(caller, request.get_ref());
+        // The connection of an agent is not the task's: the agent tells of that.
+        let life = Life::of(&command).filter(|_| !caller.lasting);
+        let reply = caller.call(&self.gateway, command).await;
+        if let (Some(life), Ok(Ok(_))) = (life, &reply) {
+            presence::follow(&self.gateway, &request, life);
+        }
+        self.answer(reply, encode)
+    }
+
+    /// What an agent tells of the connection of a task that has registered so. Gives whether it is to tell it again.
+    pub(crate) async fn tell<M>(
+        &self,
+        request: &Request<M>,
+        decode: impl FnOnce(Caller, &M) -> Command + Send,
+        (connection, gone): (u64, bool),
+    ) -> Result<bool, Status>
+    where
+        M: Message,
+    {
+        let command = decode(self.caller(request).await?, request.get_ref());
+        match Life::of(&command) {
+            Some(life) => Ok(life.tell(&self.gateway, connection, gone).await),
+            None => Ok(false),
+        }
+    }
+
     /// A call that waits for something that no command began.
     pub(crate) async fn wait<M, R>(
         &self,
@@ -103,7 +143,18 @@ impl Front {
         M: Message,
     {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
-        self.answer(self.gateway.heartbeat(scope, task, incarnation).await, encode)
+        let interval = self.interval(&request);
+        self.answer(self.gateway.heartbeat(scope, task, incarnation, interval).await, encode)
+    }
+
+    /// When the client of a heartbeat sends the next one: clients of N and T wait for an answer that long, and no
+    /// longer. Those of L wait for two minutes, however often they send heartbeats.
+    fn interval<M>(&self, request: &Request<M>) -> Option<DurationMs> {
+        if self.dialect == Dialect::L {
+            return None;
+        }
+        let given = deadline::given(request.metadata().as_ref())?;
+        Some(DurationMs(u64::try_from(given.as_millis()).unwrap_or(u64::MAX)))
     }
 
     /// A call that looks at the state as of all writes acknowledged so far.

@@ -73,7 +73,8 @@ impl Stopping {
     }
 
     /// Whether the stop has begun.
-    pub(crate) fn is_begun(&self) -> bool {
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
         *self.0.phase.borrow() >= Phase::Leaving
     }
 

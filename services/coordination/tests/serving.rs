@@ -305,3 +305,43 @@ fn the_readme_has_every_call() {
         }
     }
 }
+
+/// A job that gives up after 10 s, of one task that has registered over a connection of its own.
+async fn registered_over_a_connection() -> (Served, Client<tonic::transport::Channel>) {
+    let served = Served::start(Options { grace: DurationMs(0), ..Options::default() }).await;
+    served.raise().await;
+    let spec = job::Spec { heartbeat_timeout_ms: DurationMs(10_000), ..job::Spec::of_tasks(1) };
+    served.create(spec).await;
+    let mut client = Client::new(served.connect().await);
+    client.register_task(register()).await.expect("registered");
+    (served, client)
+}
+
+fn is_connected(served: &Served) -> bool {
+    served.backend.state().jobs()[0].tasks_connected == 1
+}
+
+#[tokio::test(start_paused = true)]
+async fn n1_a_connection_stands_for_its_task_until_the_first_heartbeat_says_when_the_next_one_comes() {
+    let (served, mut client) = registered_over_a_connection().await;
+    tokio::time::sleep(Duration::from_secs(500)).await;
+    assert!(is_connected(&served), "its program gives up after 1,000 s");
+    let mut first = Request::new(beat());
+    first.set_timeout(Duration::from_secs(500));
+    client.heartbeat(first).await.expect("alive");
+    tokio::time::sleep(Duration::from_secs(990)).await;
+    assert!(is_connected(&served));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(!is_connected(&served), "the connection does not stand for it any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_closes_its_connection_before_its_first_heartbeat_is_lost_after_its_jobs_timeout() {
+    let (served, client) = registered_over_a_connection().await;
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    drop(client);
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert!(is_connected(&served));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(!is_connected(&served));
+}

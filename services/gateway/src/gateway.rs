@@ -1,6 +1,7 @@
 //! The facade that front ends call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -9,7 +10,8 @@ use tripod_raft::{
     Applied, ChangeError, Connections, Handle, Leadership, LevelError, LevelRequest, Levels, Measures,
     MembersAnswer, MembersRequest, ProposeError, Status,
 };
-use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId, TimeMs};
+use tripod_state::ids::{DurationMs, Incarnation, LogIndex, NodeId, TaskId, TimeMs};
+use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
 
 use crate::backend::{Backend, RaftBackend, look};
@@ -26,9 +28,12 @@ use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
 use crate::peers::{Peers, PeersHandler, marked};
-use crate::pulse::{Beat, Pulse};
+use crate::pulse::{Beat, Pulse, Sign};
 use crate::renewal;
 use crate::submit::Submitter;
+
+/// How often a connection is told of whose task has sent no heartbeat yet: a third of the time that such a task has.
+pub const PRESENT_EVERY: Duration = Duration::from_millis(FIRST_HEARTBEAT_MS.0 / 3);
 
 /// How fresh a read must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +208,8 @@ impl Gateway {
     }
 
     /// A heartbeat: told to the leader, or held while there is none or while another task of the job
-    /// may be about to be given up, but answered before the client gives up on it.
+    /// may be about to be given up, but answered before the client gives up on it. `interval` is when the client sends
+    /// the next one, and until when it waits for an answer, if it says so.
     ///
     /// # Errors
     /// [`Outage::Stopping`], and only for a task that is not alive by this node's own state.
@@ -212,8 +218,26 @@ impl Gateway {
         scope: Scope,
         task: TaskId,
         incarnation: Incarnation,
+        interval: Option<DurationMs>,
     ) -> Result<Reply, Outage> {
-        self.pulse.beat(Beat { scope, task, incarnation }).await
+        self.pulse.beat(Beat { scope, task, incarnation, sign: Sign::Beat { interval } }).await
+    }
+
+    /// Tells the leader that the connection stands over which a task has registered, which counts until its first
+    /// heartbeat. Gives whether that is still to come; then it is to be told again within [`PRESENT_EVERY`].
+    pub async fn present(
+        &self,
+        scope: Scope,
+        task: TaskId,
+        incarnation: Incarnation,
+        connection: u64,
+    ) -> bool {
+        self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Present { connection } }).await
+    }
+
+    /// Tells the leader that the client has closed that connection.
+    pub async fn gone(&self, scope: Scope, task: TaskId, incarnation: Incarnation, connection: u64) {
+        self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Gone { connection } }).await;
     }
 
     /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node

@@ -64,7 +64,7 @@ pub use caller_connection::CallerConnection;
 pub use clock::Clock;
 pub use contact::{Contact, ContactSwitch};
 pub use fairness::TurnCounts;
-pub use gateway::{Consistency, Gateway};
+pub use gateway::{Consistency, Gateway, PRESENT_EVERY};
 pub use hub::Watch;
 pub use job::JobBinding;
 pub use lost::end_when_lost;

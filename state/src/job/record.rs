@@ -29,6 +29,7 @@ pub(crate) struct Job {
     /// What that takes of memory. Derived.
     pub(crate) spec_bytes: u64,
     pub(crate) tasks: task::table::Table,
+    pub(crate) intervals: task::interval::Intervals,
     pub(crate) polls: Polls,
     pub(crate) alive: task::alive::Groups,
     pub(crate) barriers: barrier::table::Table,
@@ -42,14 +43,17 @@ pub(crate) struct Job {
     pub(crate) ray: Option<Box<Ray>>,
 }
 
-/// That there is no scheduler does not count: so a job without one keeps the digest that it has for a program that
-/// knows none.
+/// That there is no scheduler does not count, nor that no interval is known: so a job without them keeps the digest that
+/// it has for a program that knows none.
 impl Hash for Job {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Self { id, name, slot, service, spec, tasks, polls, alive, .. } = self;
         (id, name, slot, service, spec, tasks, polls, alive).hash(hasher);
         let Self { barriers, failed_barriers, store, increments, protocols, runtime, ray, .. } = self;
         (barriers, failed_barriers, store, increments, protocols, runtime).hash(hasher);
+        if !self.intervals.is_empty() {
+            self.intervals.hash(hasher);
+        }
         if let Some(ray) = ray {
             ray.hash(hasher);
         }
@@ -89,6 +93,7 @@ impl Job {
             slot,
             service,
             tasks: task::table::Table::new(spec.tasks),
+            intervals: task::interval::Intervals::default(),
             spec_bytes: memory::spec_bytes(&spec),
             spec,
             polls: Polls::default(),

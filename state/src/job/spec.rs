@@ -3,10 +3,9 @@
 use crate::fault::Fault;
 use crate::ids::{DurationMs, JobName, TaskId};
 use crate::job::Spec;
-use crate::limits::{ADDRESS_BYTES_MAX, JOB_NAME_CHARS_MAX, JOB_TASKS_MAX, TIMEOUT_MS_MAX};
-
-/// Below this a task that is only busy would be taken for dead.
-const HEARTBEAT_TIMEOUT_MS_MIN: u64 = 1_000;
+use crate::limits::{
+    ADDRESS_BYTES_MAX, HEARTBEAT_TIMEOUT_MS_MIN, JOB_NAME_CHARS_MAX, JOB_TASKS_MAX, TIMEOUT_MS_MAX,
+};
 
 impl Spec {
     /// Whether every value is within its bounds.

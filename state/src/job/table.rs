@@ -7,7 +7,7 @@ use imbl::OrdMap;
 use crate::command::{Answer, Effect, Reply, Scope};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
-use crate::ids::{JobId, JobName, JobSlot, ServiceIncarnation};
+use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
@@ -63,6 +63,25 @@ impl Table {
     pub(crate) fn restore_scheduler(&mut self, job: JobId, ray: Ray) {
         if let Some(mut job) = self.edit(job) {
             job.ray = Some(Box::new(ray));
+        }
+    }
+
+    /// Puts back the interval of a task of a snapshot; `false` if it is out of place.
+    pub(crate) fn restore_interval(
+        &mut self,
+        job: JobId,
+        (task, incarnation, interval): (TaskId, Incarnation, DurationMs),
+    ) -> bool {
+        let Some(mut job) = self.edit(job) else { return false };
+        job.tasks.contains(task) && job.intervals.restore(task, incarnation, interval)
+    }
+
+    /// From now on no job knows how often its tasks send heartbeats.
+    pub(crate) fn forget_intervals(&mut self) {
+        let with: Vec<JobId> =
+            self.iter().filter(|job| !job.intervals.is_empty()).map(|job| job.id).collect();
+        for job in with {
+            self.edit(job).expect("it was just found").intervals.clear();
         }
     }
 

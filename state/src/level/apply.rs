@@ -86,6 +86,10 @@ impl State {
                     // Their clients open others, as they do after an idle time.
                     self.sessions.close_owned();
                 }
+                if *to < Kind::TASK_NOTE_INTERVAL.needs {
+                    // The leader gives such tasks the time that it gives all of which it knows nothing.
+                    self.jobs.forget_intervals();
+                }
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);
                 }

@@ -16,7 +16,7 @@ pub struct Kind {
 macro_rules! kinds {
     ($($constant:ident = $level:literal $name:literal,)*) => {
         impl Kind {
-            $(pub(super) const $constant: Self = Self { name: $name, needs: FeatureLevel($level) };)*
+            $(pub(crate) const $constant: Self = Self { name: $name, needs: FeatureLevel($level) };)*
 
             /// All of them, in no order.
             pub const ALL: &[Self] = &[$(Self::$constant),*];
@@ -38,6 +38,7 @@ kinds! {
     TASK_EXPIRE = 1 "task/expire",
     TASK_PUSHED = 1 "task/pushed",
     TASK_REFUSE_BEAT = 1 "task/refuse-beat",
+    TASK_NOTE_INTERVAL = 6 "task/note-interval",
     KV_INSERT = 1 "kv/insert",
     KV_COMPARE_AND_SET = 1 "kv/compare-and-set",
     KV_INCREMENT = 1 "kv/increment",
@@ -178,6 +179,7 @@ fn of_task(command: &task::Command) -> Kind {
         task::Command::Expire { .. } => Kind::TASK_EXPIRE,
         task::Command::Pushed { .. } => Kind::TASK_PUSHED,
         task::Command::RefuseBeat { .. } => Kind::TASK_REFUSE_BEAT,
+        task::Command::NoteInterval { .. } => Kind::TASK_NOTE_INTERVAL,
     }
 }
 

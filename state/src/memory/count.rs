@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{JobId, JobName, NodeId, TaskId};
+use crate::ids::{DurationMs, Incarnation, JobId, JobName, NodeId, TaskId};
 use crate::job::record::Job;
 use crate::job::{Group, Listener, Spec};
 use crate::limits::JOB_NOTE_BYTES_MAX;
@@ -83,6 +83,7 @@ impl Job {
             self.store.held(),
             latched,
             of_set::<TaskId>(self.polls.pushed.len()),
+            of_map::<TaskId, (Incarnation, DurationMs)>(self.intervals.len()),
             self.runtime.as_ref().map_or(0, |runtime| choose(runtime.bytes(), &|| runtime.recounted())),
             self.ray.as_ref().map_or(0, |ray| choose(ray.bytes(), &|| ray.recounted())),
         ];

@@ -55,7 +55,8 @@ impl Counts {
             | Piece::Drained { .. }
             | Piece::Scheduler { .. }
             | Piece::SchedulerPart(_)
-            | Piece::Owned { .. } => {}
+            | Piece::Owned { .. }
+            | Piece::Interval { .. } => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::record::{Job, Polls};
 use crate::level;
-use crate::level::Rule;
+use crate::level::{Kind, Rule};
 use crate::memory::Weighed;
 use crate::ray::Ray;
 use crate::ray::part::Head;
@@ -100,6 +100,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             self.check(known && state.sessions.restore_owner(id, owner, &commands))?;
             last = self.next()?;
         }
+        last = self.intervals(&mut state, last)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }
@@ -108,6 +109,20 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             None => Ok(state),
             Some(_) => self.refuse("behind the end"),
         }
+    }
+
+    /// Those that begin with `last`; gives what stands behind them.
+    fn intervals(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
+        let mut before = None;
+        while let Piece::Interval { job, task, incarnation, interval_ms } = last {
+            let known = state.level() >= Kind::TASK_NOTE_INTERVAL.needs;
+            let ascending = before.is_none_or(|before| before <= job);
+            let fits = state.jobs.restore_interval(job, (task, incarnation, interval_ms));
+            self.check(known && ascending && fits)?;
+            before = Some(job);
+            last = self.next()?;
+        }
+        Ok(last)
     }
 
     fn session(&mut self, last_used: TimeMs, floor: Sequence, replies: u64) -> Result<Session, Malformed> {

@@ -121,6 +121,13 @@ pub(crate) enum Piece {
         owner: session::Owner,
         commands: Vec<(Sequence, u64)>,
     },
+    /// Behind the sessions' owners, one for each task whose interval is known, by job and task.
+    Interval {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        interval_ms: DurationMs,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

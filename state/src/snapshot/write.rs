@@ -61,6 +61,7 @@ impl State {
             .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
             .chain(self.jobs.iter().flat_map(scheduler_records))
             .chain(owned)
+            .chain(self.jobs.iter().flat_map(interval_records))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }
@@ -113,6 +114,15 @@ fn scheduler_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
     job.ray.iter().flat_map(|ray| {
         let head = Piece::Scheduler { job: job.id, head: Box::new(ray.head()) };
         std::iter::once(head).chain(ray.parts().map(|part| Piece::SchedulerPart(Box::new(part))))
+    })
+}
+
+fn interval_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
+    job.intervals.iter().map(|(task, incarnation, interval_ms)| Piece::Interval {
+        job: job.id,
+        task,
+        incarnation,
+        interval_ms,
     })
 }
 

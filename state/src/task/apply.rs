@@ -23,6 +23,9 @@ impl Turn<'_> {
             Command::Expire { job: _, silent } => self.expire_tasks(silent),
             Command::Pushed { job: _, tasks } => self.pushed(&tasks),
             Command::RefuseBeat { scope, task, incarnation } => self.refuse_beat(scope, task, incarnation),
+            Command::NoteInterval { scope: _, task, incarnation, interval_ms } => {
+                self.note_interval(task, incarnation, interval_ms)
+            }
         }
     }
 }

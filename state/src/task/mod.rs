@@ -5,6 +5,7 @@ mod apply;
 mod devices;
 mod error;
 mod heartbeat;
+pub(crate) mod interval;
 pub(crate) mod leave;
 mod poll;
 pub(crate) mod record;
@@ -17,8 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
 use crate::fault::Fault;
-use crate::ids::{Incarnation, JobId, TaskId, TaskVersion};
+use crate::ids::{DurationMs, Incarnation, JobId, TaskId, TaskVersion};
 use crate::job;
+
+pub use interval::{FIRST_HEARTBEAT_MS, HEARTBEAT_INTERVAL_MS_MAX};
 
 /// What changes tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,9 @@ pub enum Command {
     Pushed { job: JobId, tasks: Vec<TaskId> },
     /// Proposed when a heartbeat of another life arrives: see [`Beat::Propose`].
     RefuseBeat { scope: Scope, task: TaskId, incarnation: Incarnation },
+    /// Says at which interval this life of the task sends heartbeats; nothing happens if it is over. Needs feature
+    /// level 6.
+    NoteInterval { scope: Scope, task: TaskId, incarnation: Incarnation, interval_ms: DurationMs },
 }
 
 impl Command {
@@ -63,7 +69,8 @@ impl Command {
             | Self::Poll { scope, .. }
             | Self::Alive { scope, .. }
             | Self::ExchangeDevices { scope, .. }
-            | Self::RefuseBeat { scope, .. } => *scope,
+            | Self::RefuseBeat { scope, .. }
+            | Self::NoteInterval { scope, .. } => *scope,
             Self::Expire { job, .. } | Self::Pushed { job, .. } => Scope { job: *job, service: None },
         }
     }
@@ -100,6 +107,25 @@ pub enum Beat {
     Refused(Fault),
     /// The beat changes the state: submit this command and give its reply.
     Propose(Command),
+}
+
+/// How long a task may be silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// As the job's creator decided.
+    pub own_ms: DurationMs,
+    /// As it really is: longer if the task's program was told to send heartbeats more rarely.
+    pub tolerated_ms: DurationMs,
+    /// How rarely it sends them is not known yet: so long it may take to the first one.
+    pub first_ms: Option<DurationMs>,
+}
+
+impl Silence {
+    /// How long it may be silent from now on.
+    #[must_use]
+    pub fn limit_ms(self) -> DurationMs {
+        self.first_ms.unwrap_or(self.tolerated_ms)
+    }
 }
 
 /// An error that a connected task is still to be told of at its own address.

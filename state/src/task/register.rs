@@ -101,6 +101,9 @@ impl Turn<'_> {
 
     pub(crate) fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
         self.job.tasks.edit(task).since = self.context.index;
+        if self.job.intervals.of(task, incarnation).is_none() {
+            self.job.intervals.forget(task);
+        }
         self.set_life(task, Life::Connected);
         self.task_connected(task, incarnation);
         self.tasks_changed();

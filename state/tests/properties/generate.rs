@@ -89,7 +89,7 @@ fn plain_command() -> impl Strategy<Value = Command> {
 
 fn levels() -> impl Strategy<Value = Command> {
     let by = String::new;
-    (0_u32..6, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
+    (0_u32..7, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
         move |(level, heard, which)| {
             let level = FeatureLevel(level);
             Command::Level(match which {
@@ -150,6 +150,14 @@ fn tasks() -> impl Strategy<Value = task::Command> {
             .prop_map(|task| C::Expire { job: JobId(2), silent: vec![(task, runtime::INCARNATION)] }),
         1 => (scope(), task(), incarnation())
             .prop_map(|(scope, task, incarnation)| C::RefuseBeat { scope, task, incarnation }),
+        2 => (scope(), task(), incarnation(), select(vec![0, 50, 50_000, u64::MAX])).prop_map(
+            |(scope, task, incarnation, interval)| C::NoteInterval {
+                scope,
+                task,
+                incarnation,
+                interval_ms: DurationMs(interval),
+            }
+        ),
     ]
 }
 

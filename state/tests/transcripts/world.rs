@@ -170,6 +170,11 @@ impl World {
             },
             "barriers" => barriers(self.state.barriers(scope, line.or("limit", 10))),
             "job" => show::plain(&self.state.job(self.job)),
+            "silence" => {
+                let incarnation = Incarnation(line.or("incarnation", 0));
+                let told = line.option("told").map(|ms| DurationMs(line.number(ms)));
+                show::plain(&self.state.silence(self.job, line.task(1), incarnation, told))
+            }
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
@@ -317,6 +322,10 @@ impl World {
                 task::Command::ExchangeDevices { scope, task, devices }
             }
             "refuse" => task::Command::RefuseBeat { scope, task, incarnation },
+            "interval" => {
+                let interval_ms = DurationMs(line.or("ms", 5_000));
+                task::Command::NoteInterval { scope, task, incarnation, interval_ms }
+            }
             _ => line.unknown(),
         }
     }

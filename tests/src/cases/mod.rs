@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 mod conformance;
 pub(crate) mod directed;
+mod heartbeats;
 mod killed_task;
 pub(crate) mod program;
 mod python_cluster;
@@ -45,6 +46,8 @@ pub(crate) enum Case {
     Raw { dialect: Dialect },
     /// A killed task ends the others with an error that names it.
     KilledTask { release: &'static str, poll: Poll },
+    /// Programs and jobs that do not agree on when a task is lost.
+    Heartbeats { release: &'static str },
     /// A client reaches a node through a unix socket.
     UnixSocket { release: &'static str },
     /// `tripod dev`, which serves all the tests that share a cluster, ends with its nodes.
@@ -73,6 +76,7 @@ impl fmt::Display for Case {
             Self::KilledTask { release, poll: Poll::Release } => {
                 write!(f, "killed task {release} poll release")
             }
+            Self::Heartbeats { release } => write!(f, "heartbeats {release}"),
             Self::UnixSocket { release } => write!(f, "unix socket {release}"),
             Self::DevEnds => write!(f, "dev ends with its nodes"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
@@ -108,6 +112,7 @@ impl Case {
             | Self::Conformance { .. }
             | Self::Raw { .. }
             | Self::KilledTask { .. }
+            | Self::Heartbeats { .. }
             | Self::UnixSocket { .. }
             | Self::DevEnds => true,
             Self::PythonCluster | Self::Program { .. } | Self::Directed { .. } | Self::Agent { .. } => false,
@@ -126,6 +131,7 @@ impl Case {
             Self::PythonPackage => 70,
             Self::Conformance { .. } => 135,
             Self::PythonCluster => 130,
+            Self::Heartbeats { .. } => 180,
             Self::Program { .. } => 20,
             Self::Directed { .. } => 35,
             Self::Agent { part, .. } => part.usual_s(),
@@ -163,6 +169,7 @@ impl Case {
             Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
+            Self::Heartbeats { .. } => Duration::from_secs(600),
             Self::KilledTask { .. } | Self::UnixSocket { .. } | Self::DevEnds => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
             Self::Directed { .. } => directed::Target::LIMIT,
@@ -183,6 +190,7 @@ impl Case {
             Self::KilledTask { release, poll } => {
                 killed_task::run(settings, release, poll, folder, endpoints).await
             }
+            Self::Heartbeats { release } => heartbeats::run(settings, release, folder, endpoints).await,
             Self::UnixSocket { release } => unix_socket::run(settings, release, folder).await,
             Self::DevEnds => ends(Dev::start(folder, &[]).await?).await,
             Self::Program { release, fault } => program::run(settings, release, fault, folder).await,

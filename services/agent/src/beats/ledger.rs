@@ -34,6 +34,8 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 struct Entry {
     last_made: Instant,
+    /// How long the client waits for an answer, if it says so.
+    given: Option<Duration>,
     /// Made and not told since.
     is_due: bool,
     /// Whose beats are to be told.
@@ -55,23 +57,30 @@ pub(crate) enum Lease {
 }
 
 impl Ledger {
-    /// A client has made `beat`; its verdict comes by the receiver.
-    pub(crate) fn join(&mut self, beat: &Beat) -> oneshot::Receiver<Verdict> {
+    /// A client has made `beat`, and waits `given` for its verdict, which comes by the receiver.
+    pub(crate) fn join(&mut self, beat: &Beat, given: Option<Duration>) -> oneshot::Receiver<Verdict> {
         let (waiter, verdict) = oneshot::channel();
         let now = Instant::now();
         let entry = self.entries.entry(beat.clone()).or_insert_with(|| Entry {
             last_made: now,
+            given,
             is_due: false,
             waiting: Vec::new(),
             told: None,
             lease: Lease::None,
         });
         entry.last_made = now;
+        entry.given = given;
         entry.is_due = true;
         // In a long outage every beat of a client is answered from the lease, and nobody waits any more.
         entry.waiting.retain(|waiter| !waiter.is_closed());
         entry.waiting.push(waiter);
         verdict
+    }
+
+    /// How long the client of a beat waits for an answer, if it says so.
+    pub(crate) fn given(&self, beat: &Beat) -> Option<Duration> {
+        self.entries.get(beat).and_then(|entry| entry.given)
     }
 
     /// Whether anything is to be told.
@@ -141,10 +150,10 @@ mod tests {
     #[tokio::test]
     async fn a_verdict_answers_who_was_told_of_and_leaves_a_lease() {
         let mut ledger = Ledger::default();
-        let mut first = ledger.join(&beat(1));
+        let mut first = ledger.join(&beat(1), None);
         assert!(ledger.has_due());
         assert_eq!(ledger.take_due(), [beat(1)]);
-        let mut second = ledger.join(&beat(1));
+        let mut second = ledger.join(&beat(1), None);
         assert!(!ledger.has_due() && ledger.take_due().is_empty(), "it is being told");
 
         ledger.judged(&beat(1), &ok());
@@ -163,7 +172,7 @@ mod tests {
         let verdicts: Vec<_> = (0..many)
             .map(|task| {
                 let message = Bytes::copy_from_slice(&task.to_le_bytes());
-                ledger.join(&Beat { path: "/Heartbeat".into(), message })
+                ledger.join(&Beat { path: "/Heartbeat".into(), message }, None)
             })
             .collect();
         assert_eq!(ledger.take_due().len(), BATCH_MAX);
@@ -175,10 +184,10 @@ mod tests {
     #[tokio::test]
     async fn an_error_ends_the_lease() {
         let mut ledger = Ledger::default();
-        let _first = ledger.join(&beat(1));
+        let _first = ledger.join(&beat(1), None);
         ledger.take_due();
         ledger.judged(&beat(1), &ok());
-        let mut next = ledger.join(&beat(1));
+        let mut next = ledger.join(&beat(1), None);
         ledger.take_due();
         ledger.judged(&beat(1), &Err(Status::aborted("in error")));
         assert_eq!(next.try_recv().expect("answered").expect_err("in error").code(), tonic::Code::Aborted);
@@ -190,7 +199,7 @@ mod tests {
     async fn beats_that_nobody_waits_for_any_more_are_told_once() {
         let mut ledger = Ledger::default();
         for _ in 0..100 {
-            drop(ledger.join(&beat(1)));
+            drop(ledger.join(&beat(1), None));
         }
         assert_eq!(ledger.entries[&beat(1)].waiting.len(), 1, "the closed ones are gone");
         assert_eq!(ledger.take_due(), [beat(1)]);
@@ -204,7 +213,7 @@ mod tests {
     async fn silent_clients_are_forgotten_but_not_what_is_to_be_told() {
         let age = Duration::from_secs(60);
         let mut ledger = Ledger::default();
-        drop((ledger.join(&beat(1)), ledger.join(&beat(2))));
+        drop((ledger.join(&beat(1), None), ledger.join(&beat(2), None)));
         ledger.take_due();
         ledger.judged(&beat(1), &ok());
         ledger.not_judged(&beat(2));

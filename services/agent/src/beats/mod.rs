@@ -10,10 +10,14 @@
 //! |---|---|
 //! | `ledger` | which beats are due, who waits for them, and what they were answered before |
 //! | `life` | what a registration says about the first heartbeat |
+//! | `presence` | clients that have registered and not sent a heartbeat yet |
+//! | `mismatch` | says so when a program and its job do not agree on when a task is lost |
 //! | `teller` | tells batches to the cluster |
 
 mod ledger;
 mod life;
+mod mismatch;
+mod presence;
 mod teller;
 
 use std::sync::Arc;
@@ -27,6 +31,8 @@ use tonic::Status;
 pub(crate) use self::ledger::Beat;
 use self::ledger::{Lease, Ledger};
 use self::life::Registered;
+use self::mismatch::Mismatch;
+use self::presence::Followed;
 pub(crate) use self::teller::Teller;
 use crate::calls::Dialect;
 use crate::meters::Meters;
@@ -49,6 +55,8 @@ pub(crate) struct Beats {
 struct Shared {
     ledger: Mutex<Ledger>,
     registered: Mutex<Registered>,
+    followed: Mutex<Followed>,
+    mismatch: Mismatch,
     /// Told when a beat has become due.
     due: Notify,
 }
@@ -71,7 +79,7 @@ impl Beats {
         if let Some(given_up) = self.upstream.is_given_up() {
             return Err(given_up);
         }
-        let mut verdict = self.shared.ledger.lock().join(&beat);
+        let mut verdict = self.shared.ledger.lock().join(&beat, given);
         self.shared.due.notify_one();
         let patience = given.map_or(PATIENCE_DEFAULT, |given| given * PATIENCE_PERCENT / 100);
         if let Ok(told) = tokio::time::timeout(patience, &mut verdict).await {
@@ -86,6 +94,11 @@ impl Beats {
             told = verdict => told.expect("a beat that is joined is answered"),
             given_up = self.upstream.given_up() => Err(given_up),
         }
+    }
+
+    /// Compares when a client and its job give up.
+    pub(crate) fn compare(&self, given: Duration, job_timeout: Duration) {
+        self.shared.mismatch.look(given, job_timeout);
     }
 
     /// Keeps what a successful registration says about the heartbeats that follow.

@@ -75,6 +75,10 @@ impl Teller {
     }
 }
 
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Some beats on their way.
 struct Batch {
     beats: Beats,
@@ -105,11 +109,17 @@ impl Batch {
 
     /// Takes verdicts until all are there or the node gives no more. `open` are those without one.
     async fn gather(&self, job: String, open: &mut BTreeSet<usize>) {
-        let beats = self
-            .due
-            .iter()
-            .map(|Beat { path, message }| ClientBeat { path: path.clone(), message: message.clone() });
-        let request = BeatRequest { job, beats: beats.collect() };
+        let beats: Vec<_> = {
+            let ledger = self.beats.shared.ledger.lock();
+            let told = |beat: &Beat| ClientBeat {
+                path: beat.path.clone(),
+                message: beat.message.clone(),
+                deadline_ms: ledger.given(beat).map_or(0, millis),
+                presence: None,
+            };
+            self.due.iter().map(told).collect()
+        };
+        let request = BeatRequest { job, beats };
         let ended = match AgentsClient::new(self.link.wire.clone()).beat(request).await {
             Err(status) => status,
             Ok(response) => {

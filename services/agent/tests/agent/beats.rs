@@ -183,3 +183,42 @@ async fn a_beat_whose_verdict_never_comes_is_told_again() {
     until("the beat is told", || batches(&cluster).len() == 2).await;
     until("the outage is over", || served.status().outage.is_none()).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn n1_the_cluster_hears_of_a_client_until_its_first_heartbeat_and_how_long_it_waits_for_an_answer() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    let served = Served::of(&[&node]);
+    let mut client = served.client().await;
+    let register = n::RegisterTaskRequest { incarnation: 40, source_task_id: 0 };
+    soon(client.register_task(register)).await.expect("registered");
+    let told = || cluster.look(|state| state.presences.clone());
+    until("it is told again and again", || told().len() == 3).await;
+    heartbeat(&mut client, 0, LONG).await.expect("alive");
+    let deadlines: Vec<u64> = cluster.look(|state| {
+        state.batches.iter().flat_map(|(_, beats)| beats.iter().map(|beat| beat.deadline_ms)).collect()
+    });
+    assert_eq!(deadlines, [20_000]);
+    until("the cluster has heard enough", || told().len() == 4).await;
+    drop(client);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(told().iter().all(|presence| !presence.gone) && told().len() == 4, "{:?}", told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_before_its_first_heartbeat_is_told_of_at_once() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    let served = Served::of(&[&node]);
+    let mut client = served.client().await;
+    let register = n::RegisterTaskRequest { incarnation: 40, source_task_id: 0 };
+    soon(client.register_task(register)).await.expect("registered");
+    let told = || cluster.look(|state| state.presences.clone());
+    until("it is told of", || told().len() == 1).await;
+    let begun = tokio::time::Instant::now();
+    drop(client);
+    until("its end is told", || told().len() == 2).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let [here, gone] = told()[..] else { panic!("{:?}", told()) };
+    assert!(!here.gone && gone.gone && here.connection == gone.connection);
+}

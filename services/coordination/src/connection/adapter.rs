@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 use tripod_gateway::{Account, CallerAddress, Place};
 
-use super::line::Line;
+use super::line::{Line, Open};
 use super::mender::Mender;
 use super::opening::{Opening, Overdue};
 use super::outgoing::Outgoing;
@@ -39,6 +39,7 @@ pub struct Mended<S> {
     /// Bytes that were given since the tasks of others could run.
     spell_bytes: usize,
     _place: Option<Place>,
+    _open: Open,
 }
 
 struct Filter {
@@ -59,7 +60,9 @@ impl<S> Mended<S> {
     /// [`Self::new`] with bytes counted in this account.
     pub(super) fn charged(inner: S, address: CallerAddress, account: Account, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        let parting = Parting::new(Line::from(address, account.clone()), stopping);
+        let line = Line::from(address, account.clone());
+        let open = line.open();
+        let parting = Parting::new(line, stopping);
         let outgoing = Outgoing::new(parting.line().clone());
         Self {
             inner,
@@ -70,6 +73,7 @@ impl<S> Mended<S> {
             opening: Some(Opening::new()),
             spell_bytes: 0,
             _place: None,
+            _open: open,
         }
     }
 }

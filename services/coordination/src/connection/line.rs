@@ -1,11 +1,14 @@
-//! How many calls of one connection may not be cut, and how many are just being answered.
+//! How many calls of one connection may not be cut, how many are just being answered, and when it has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tripod_gateway::{Account, CallerAddress, CallerConnection};
+
+use crate::presence::Presences;
 
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
@@ -18,10 +21,19 @@ pub struct Line {
 
 #[derive(Debug, Default)]
 struct Shared {
+    presences: Presences,
+
     unfinished: AtomicUsize,
     handing: AtomicUsize,
     /// Who waits for the last of them.
     waiting: Mutex<Option<Waker>>,
+    ended: watch::Sender<bool>,
+}
+
+/// The end of a connection, for as long as this lives still to come.
+#[derive(Debug)]
+pub(super) struct Open {
+    line: Line,
 }
 
 /// A call that may not be cut, for as long as this lives.
@@ -52,6 +64,22 @@ impl Line {
         self.connection
     }
 
+    /// Its tasks of whose presence the leader is told.
+    pub(crate) fn presences(&self) -> &Presences {
+        &self.shared.presences
+    }
+
+    /// What its connection holds until it ends.
+    pub(super) fn open(&self) -> Open {
+        Open { line: self.clone() }
+    }
+
+    /// Resolves when the connection has ended, from whichever side.
+    pub async fn ended(&self) {
+        let mut ended = self.shared.ended.subscribe();
+        ended.wait_for(|ended| *ended).await.expect("the sender is held");
+    }
+
     /// Counts a call.
     pub(crate) fn enter(&self) -> Unfinished {
         self.shared.unfinished.fetch_add(1, Ordering::SeqCst);
@@ -73,6 +101,12 @@ impl Line {
     pub(super) fn is_quiet(&self, context: &Context<'_>) -> bool {
         *self.shared.waiting.lock() = Some(context.waker().clone());
         self.shared.unfinished.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.line.shared.ended.send_replace(true);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The calls of dialect N: decode, ask the cluster, encode.
 
-use tonic::{Request, async_trait};
+use tonic::{Request, Status, async_trait};
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationService;
 use tripod_state::State;
@@ -18,6 +18,15 @@ impl Service {
     pub(crate) fn new(front: Front) -> Self {
         Self { front }
     }
+
+    /// See [`Front::tell`].
+    pub(crate) async fn tell(
+        &self,
+        request: Request<pb::RegisterTaskRequest>,
+        sign: (u64, bool),
+    ) -> Result<bool, Status> {
+        self.front.tell(&request, decode::register, sign).await
+    }
 }
 
 #[async_trait]
@@ -26,7 +35,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::RegisterTaskRequest>,
     ) -> Outcome<pb::RegisterTaskResponse> {
-        self.front.command(request, decode::register, encode::registered).await
+        self.front.register(request, decode::register, encode::registered).await
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {

@@ -21,6 +21,16 @@ impl Service {
         Self { front }
     }
 
+    /// See [`Front::tell`].
+    pub(crate) async fn tell(
+        &self,
+        request: Request<pb::RegisterTaskRequest>,
+        sign: (u64, bool),
+    ) -> Result<bool, Status> {
+        let (front, request) = self.enter(request).await;
+        front.tell(&request, decode::register, sign).await
+    }
+
     /// The call with its tasks by their numbers in the job, and a front that knows their names.
     async fn enter<M>(&self, mut request: Request<M>) -> (Front, Request<M>)
     where
@@ -39,7 +49,7 @@ impl CoordinationService for Service {
         request: Request<pb::RegisterTaskRequest>,
     ) -> Outcome<pb::RegisterTaskResponse> {
         let (front, request) = self.enter(request).await;
-        front.command(request, decode::register, encode::registered).await
+        front.register(request, decode::register, encode::registered).await
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {

@@ -29,7 +29,7 @@ use tripod_gateway::{
 };
 use tripod_lines::Lines;
 use tripod_state::ids::{JobId, ServiceIncarnation};
-use tripod_state::{Answer, Command, job};
+use tripod_state::{Answer, Command, job, level};
 
 /// The service incarnation of every job in the tests.
 pub(crate) const SERVICE: u64 = 7;
@@ -69,6 +69,12 @@ impl Served {
             serve_through(listener, routes, doorway, shutdown).await.expect("serving");
         });
         Self { gateway, backend, lines: lines.clone(), place, contact, stop: Some(stop), serving }
+    }
+
+    /// From now on everything that this build knows is in force, as in every new cluster.
+    pub(crate) async fn raise(&self) {
+        let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+        self.gateway.submit(Command::Level(raise)).await.expect("a leader").expect("nobody is against it");
     }
 
     /// [`Self::start`], with a job of `tasks` tasks.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tripod_raft::AskHandler;
 use tripod_state::ids::{DurationMs, LogIndex, ServiceIncarnation, Term, TimeMs};
-use tripod_state::task::Beat as Opinion;
+use tripod_state::task::{Beat as Opinion, Silence};
 use tripod_state::{Effect, State};
 
 use self::barriers::BarrierTimers;
@@ -25,7 +25,7 @@ use crate::backend::{Backend, Future, look};
 use crate::clock::{Clock, percent};
 use crate::options::Options;
 use crate::peers::Peers;
-use crate::pulse::{Beat, Suspicion, Verdict, decode_beats, encode_verdicts};
+use crate::pulse::{Beat, Sign, Suspicion, Verdict, decode_beats, encode_verdicts};
 
 /// What must lie between two beats of a task, in percent of its job's heartbeat timeout, for the
 /// second one to be told of a suspicion. A client gives up on a beat as soon as the next one would be
@@ -103,13 +103,13 @@ impl Keeper {
     fn answer(&self, backend: &dyn Backend, batch: Bytes) -> Result<Bytes, String> {
         let beats = decode_beats(batch)?;
         let wall = (self.clock)();
-        let judged = look(backend, |state| {
+        let mut judged = look(backend, |state| {
             let judge = |beat: &Beat| Judged::new(state, beat, wall);
             beats.iter().map(judge).collect::<Vec<_>>()
         });
         // Read after the look, so that a node that has applied this much sees what was seen here.
         let applied = backend.applied_index();
-        let suspects = self.memory.lock().hear(&beats, &judged);
+        let suspects = self.memory.lock().hear(&beats, &mut judged);
         let verdicts = judged.iter().zip(suspects).map(|(judged, within)| judged.verdict(within, applied));
         Ok(encode_verdicts(verdicts))
     }
@@ -118,8 +118,8 @@ impl Keeper {
 /// A beat in the light of the state.
 struct Judged {
     service: Option<ServiceIncarnation>,
-    /// The job's heartbeat timeout, if the beat counts as a sign of life.
-    heard: Option<DurationMs>,
+    /// How long the task may be silent, if the beat counts as a sign of life.
+    heard: Option<Silence>,
 }
 
 impl Beat {
@@ -132,7 +132,9 @@ impl Judged {
     fn new(state: &State, beat: &Beat, wall: TimeMs) -> Self {
         match beat.opinion(state, wall) {
             Opinion::Recorded(service) => {
-                Self { service: Some(service), heard: state.heartbeat_timeout(beat.scope.job) }
+                let Beat { scope, task, incarnation, .. } = *beat;
+                let heard = state.silence(scope.job, task, incarnation, beat.interval());
+                Self { service: Some(service), heard }
             }
             Opinion::Tolerated(service) => Self { service: Some(service), heard: None },
             Opinion::Refused(_) | Opinion::Propose(_) => Self { service: None, heard: None },
@@ -155,18 +157,35 @@ impl Judged {
 impl Memory {
     /// Remembers who gave a sign of life. Gives for each beat how soon another task of its job may be
     /// given up, if the caller should wait for that.
-    fn hear(&mut self, beats: &[Beat], judged: &[Judged]) -> Vec<Option<DurationMs>> {
+    fn hear(&mut self, beats: &[Beat], judged: &mut [Judged]) -> Vec<Option<DurationMs>> {
         if self.reign.is_none() {
             return vec![None; beats.len()];
         }
         let now = self.awake.now();
         // All are heard before any is told, so that nobody is told of one who is in the same batch.
-        let hear = |(beat, judged): (&Beat, &Judged)| {
-            let timeout = judged.heard?;
-            let before = self.tasks.heard(beat.connected(), now, timeout)?;
-            (before.plus(percent(timeout, RHYTHM_PERCENT)) <= now).then_some(beat.scope.job)
+        let hear = |(beat, judged): (&Beat, &mut Judged)| {
+            let who = beat.connected();
+            let silence = judged.heard;
+            match beat.sign {
+                Sign::Beat { .. } => {
+                    let silence = silence?;
+                    let before = self.tasks.heard(who, now, silence.tolerated_ms)?;
+                    (before.plus(percent(silence.own_ms, RHYTHM_PERCENT)) <= now).then_some(beat.scope.job)
+                }
+                Sign::Present { connection } => {
+                    // What is over is told like what is not alive: it is not to be told again.
+                    if !silence.is_some_and(|silence| self.tasks.present(who, now, connection, silence)) {
+                        judged.service = None;
+                    }
+                    None
+                }
+                Sign::Gone { connection } => {
+                    self.tasks.gone(who, now, connection, silence?);
+                    None
+                }
+            }
         };
-        let patient: Vec<_> = beats.iter().zip(judged).map(hear).collect();
+        let patient: Vec<_> = beats.iter().zip(judged.iter_mut()).map(hear).collect();
         patient.into_iter().map(|job| self.tasks.suspect(job?, now)).collect()
     }
 

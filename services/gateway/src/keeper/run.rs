@@ -82,9 +82,9 @@ impl Keeper {
         let (tasks, barriers) = look(backend, |state| (state.connected_tasks(), state.open_barriers()));
         let mut memory = self.memory.lock();
         let now = memory.awake.now();
-        for (job, task, incarnation, timeout) in tasks {
-            let deadline = now.plus(timeout).plus(self.options.grace);
-            memory.tasks.arm(Connected { job, task, incarnation }, deadline, timeout);
+        for (job, task, incarnation, silence) in tasks {
+            let from = now.plus(self.options.grace);
+            memory.tasks.arm(Connected { job, task, incarnation }, from, silence);
         }
         for open in barriers {
             let deadline = now.plus(open.timeout);
@@ -111,14 +111,15 @@ impl Keeper {
         if fresh.is_empty() {
             return;
         }
-        let timeouts = look(backend, |state| {
-            fresh.iter().map(|(who, _)| state.heartbeat_timeout(who.job)).collect::<Vec<_>>()
+        let silences = look(backend, |state| {
+            let silence = |who: &Connected| state.silence(who.job, who.task, who.incarnation, None);
+            fresh.iter().map(|(who, _)| silence(who)).collect::<Vec<_>>()
         });
         let mut memory = self.memory.lock();
-        for ((who, connected), timeout) in fresh.into_iter().zip(timeouts) {
-            // Without a timeout the job is gone again.
-            if let Some(timeout) = timeout {
-                memory.tasks.heard(who, connected, timeout);
+        for ((who, connected), silence) in fresh.into_iter().zip(silences) {
+            // Without one the job is gone again.
+            if let Some(silence) = silence {
+                memory.tasks.connected(who, connected, silence);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
+use tripod_state::task::Silence;
 
 use super::suspects::Suspects;
 use crate::awake::Moment;
@@ -56,12 +57,67 @@ struct Armed {
     overdue: bool,
     /// Which entry of the heap is this task's.
     generation: u64,
+    /// Until it has sent its first heartbeat, if its interval is not known.
+    first: Option<First>,
+}
+
+/// What is known of a task of which nobody knows how rarely it sends heartbeats.
+struct First {
+    /// When its time would be up if it sent them as the job asks.
+    floor: Moment,
+    /// The connection that has told last that the task is there.
+    connection: Option<u64>,
 }
 
 impl TaskTimers {
-    /// Starts the timer of a task that this node has not heard yet, in place of any that it has.
-    pub(super) fn arm(&mut self, who: Connected, deadline: Moment, timeout: DurationMs) {
-        self.insert(who, Armed::new(who.incarnation, None, deadline, timeout));
+    /// Starts the timer of a task that this node has not heard yet, in place of any that it has. `from` is when it may
+    /// have begun to be silent.
+    pub(super) fn arm(&mut self, who: Connected, from: Moment, silence: Silence) {
+        self.insert(who, Armed::awaited(who.incarnation, None, from, silence));
+    }
+
+    /// Starts the timer of a task that has just connected. A life that is known already has only lost an answer.
+    pub(super) fn connected(&mut self, who: Connected, now: Moment, silence: Silence) {
+        match self.armed.get_mut(&(who.job, who.task)) {
+            Some(armed) if armed.incarnation == who.incarnation => {
+                let again = now.plus(armed.timeout);
+                armed.extend(again, &mut self.suspects, who);
+            }
+            _ => {
+                self.insert(who, Armed::awaited(who.incarnation, Some(now), now, silence));
+            }
+        }
+    }
+
+    /// A connection stands over which the task has registered. Gives whether its first heartbeat is still to come: if
+    /// not, it is only heartbeats that count.
+    pub(super) fn present(&mut self, who: Connected, now: Moment, connection: u64, silence: Silence) -> bool {
+        if silence.first_ms.is_none() {
+            return false;
+        }
+        let is_here =
+            self.armed.get(&(who.job, who.task)).is_some_and(|armed| armed.incarnation == who.incarnation);
+        if !is_here {
+            self.arm(who, now, silence);
+        }
+        let armed = self.armed.get_mut(&(who.job, who.task)).expect("it is there by now");
+        let Some(first) = &mut armed.first else { return false };
+        first.connection = Some(connection);
+        armed.extend(now.plus(silence.limit_ms()), &mut self.suspects, who);
+        true
+    }
+
+    /// The client has closed that connection. If nothing else is known of the task, it is silent from now on.
+    pub(super) fn gone(&mut self, who: Connected, now: Moment, connection: u64, silence: Silence) {
+        let Some(armed) = self.armed.get_mut(&(who.job, who.task)) else { return };
+        let Some(first) = &mut armed.first else { return };
+        if armed.incarnation != who.incarnation || first.connection != Some(connection) {
+            return;
+        }
+        first.connection = None;
+        armed.deadline = first.floor.max(now.plus(silence.tolerated_ms));
+        armed.timeout = silence.tolerated_ms;
+        self.look_sooner(who);
     }
 
     /// A sign of life: the task has the whole of its timeout again, or longer if it already had. Gives
@@ -70,12 +126,20 @@ impl TaskTimers {
         let deadline = now.plus(timeout);
         match self.armed.get_mut(&(who.job, who.task)) {
             Some(armed) if armed.incarnation == who.incarnation => {
-                armed.deadline = armed.deadline.max(deadline);
                 armed.timeout = timeout;
-                if std::mem::take(&mut armed.overdue) {
-                    self.suspects.remove(who.job, who.task);
+                let before = armed.heard.replace(now);
+                match armed.first.take() {
+                    None => armed.extend(deadline, &mut self.suspects, who),
+                    // From now on it has no more time than others.
+                    Some(First { floor, .. }) => {
+                        armed.deadline = floor.max(deadline);
+                        if std::mem::take(&mut armed.overdue) {
+                            self.suspects.remove(who.job, who.task);
+                        }
+                        self.look_sooner(who);
+                    }
                 }
-                armed.heard.replace(now)
+                before
             }
             // The state knows this life of the task, so its effect was missed or is still to come.
             _ => {
@@ -173,6 +237,13 @@ impl TaskTimers {
         self.armed.len()
     }
 
+    /// The deadline of an armed task has come nearer, of which the heap learns by itself only when the old one is up.
+    fn look_sooner(&mut self, who: Connected) {
+        if let Some(armed) = self.armed.remove(&(who.job, who.task)) {
+            self.push(who, armed);
+        }
+    }
+
     /// Arms a task that is under no suspicion.
     fn insert(&mut self, who: Connected, armed: Armed) {
         self.suspects.remove(who.job, who.task);
@@ -189,7 +260,23 @@ impl TaskTimers {
 
 impl Armed {
     fn new(incarnation: Incarnation, heard: Option<Moment>, deadline: Moment, timeout: DurationMs) -> Self {
-        Self { incarnation, heard, deadline, timeout, overdue: false, generation: 0 }
+        Self { incarnation, heard, deadline, timeout, overdue: false, generation: 0, first: None }
+    }
+
+    /// Of a task that may be silent from `from` on.
+    fn awaited(incarnation: Incarnation, heard: Option<Moment>, from: Moment, silence: Silence) -> Self {
+        let limit_ms = silence.limit_ms();
+        let floor = from.plus(silence.tolerated_ms);
+        let first = silence.first_ms.map(|_| First { floor, connection: None });
+        Self { first, ..Self::new(incarnation, heard, from.plus(limit_ms), limit_ms) }
+    }
+
+    /// It was heard, and has time until then, or longer if it already had.
+    fn extend(&mut self, deadline: Moment, suspects: &mut Suspects, who: Connected) {
+        self.deadline = self.deadline.max(deadline);
+        if std::mem::take(&mut self.overdue) {
+            suspects.remove(who.job, who.task);
+        }
     }
 
     fn overdue_at(&self) -> Moment {
@@ -210,6 +297,9 @@ mod tests {
 
     const JOB: JobId = JobId(1);
     const TIMEOUT: DurationMs = DurationMs(1000);
+    /// Of a task of which nobody knows when its first heartbeat comes.
+    const UNHEARD: Silence =
+        Silence { own_ms: TIMEOUT, tolerated_ms: TIMEOUT, first_ms: Some(DurationMs(6000)) };
 
     fn who(task: i32, incarnation: u64) -> Connected {
         Connected { job: JOB, task: TaskId(task), incarnation: Incarnation(incarnation) }
@@ -231,7 +321,8 @@ mod tests {
 
     impl Scene {
         fn new() -> Self {
-            Self { start: Awake::default().now(), timers: TaskTimers::default() }
+            let start = Awake::default().now().plus(TIMEOUT);
+            Self { start, timers: TaskTimers::default() }
         }
 
         /// `after` milliseconds from the start.
@@ -240,7 +331,20 @@ mod tests {
         }
 
         fn arm(&mut self, task: i32, incarnation: u64, deadline: u64) {
-            self.timers.arm(who(task, incarnation), self.at(deadline), TIMEOUT);
+            let silence = Silence { own_ms: TIMEOUT, tolerated_ms: TIMEOUT, first_ms: None };
+            self.timers.arm(who(task, incarnation), self.at(deadline).minus(TIMEOUT), silence);
+        }
+
+        fn connected(&mut self, task: i32, incarnation: u64, now: u64) {
+            self.timers.connected(who(task, incarnation), self.at(now), UNHEARD);
+        }
+
+        fn present(&mut self, task: i32, incarnation: u64, now: u64, connection: u64) -> bool {
+            self.timers.present(who(task, incarnation), self.at(now), connection, UNHEARD)
+        }
+
+        fn gone(&mut self, task: i32, incarnation: u64, now: u64, connection: u64) {
+            self.timers.gone(who(task, incarnation), self.at(now), connection, UNHEARD);
         }
 
         fn heard(&mut self, task: i32, incarnation: u64, now: u64) -> Option<Moment> {
@@ -410,5 +514,60 @@ mod tests {
 
         assert_eq!(scene.suspect(1010), None);
         assert_eq!(scene.silent(2009), silent(&[]));
+    }
+
+    #[test]
+    fn until_its_first_heartbeat_a_task_has_longer_and_then_no_longer_than_others() {
+        let mut scene = Scene::new();
+        scene.connected(0, 7, 0);
+        scene.connected(1, 8, 0);
+        assert_eq!(scene.heard(0, 7, 500), Some(scene.at(0)));
+        assert_eq!(scene.silent(1499), silent(&[]));
+        assert_eq!(
+            scene.silent(1500),
+            silent(&[(0, 7)]),
+            "the other one may be as slow as its program was told"
+        );
+        scene.connected(1, 8, 2000);
+        assert_eq!(scene.silent(7999), silent(&[]), "it only lost an answer");
+        assert_eq!(scene.silent(8000), silent(&[(1, 8)]));
+    }
+
+    #[test]
+    fn a_connection_that_stands_keeps_a_task_until_its_first_heartbeat_and_no_longer() {
+        let mut scene = Scene::new();
+        scene.connected(0, 7, 0);
+        for now in [0, 5000, 10_000] {
+            assert!(scene.present(0, 7, now, 1));
+        }
+        assert_eq!(scene.silent(15_999), silent(&[]));
+        scene.heard(0, 7, 15_999);
+        assert!(!scene.present(0, 7, 16_000, 1), "from now on it is heartbeats that count");
+        assert_eq!(scene.silent(16_999), silent(&[(0, 7)]));
+    }
+
+    #[test]
+    fn a_task_whose_connection_ends_before_its_first_heartbeat_is_silent_from_then_on() {
+        let mut scene = Scene::new();
+        scene.connected(0, 7, 0);
+        scene.present(0, 7, 0, 1);
+        scene.gone(0, 7, 300, 2);
+        assert_eq!(scene.silent(1300), silent(&[]), "another connection says nothing of this one");
+        scene.gone(0, 7, 2000, 1);
+        assert_eq!(scene.due(2549), Due::default());
+        assert_eq!(scene.due(2550).overdue, silent(&[(0, 7)]), "the others are warned in time");
+        assert_eq!(scene.silent(2999), silent(&[]));
+        assert_eq!(scene.silent(3000), silent(&[(0, 7)]));
+    }
+
+    #[test]
+    fn a_task_that_came_back_by_another_connection_does_not_end_with_the_old_one() {
+        let mut scene = Scene::new();
+        scene.connected(0, 7, 0);
+        scene.present(0, 7, 0, 1);
+        scene.present(0, 7, 100, 2);
+        scene.gone(0, 7, 200, 1);
+        assert_eq!(scene.silent(6099), silent(&[]));
+        assert_eq!(scene.silent(6100), silent(&[(0, 7)]));
     }
 }

@@ -3,6 +3,7 @@
 //! touch the log.
 
 mod batch;
+mod beat;
 mod linger;
 mod wire;
 
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId, TimeMs};
+use tripod_state::ids::{DurationMs, FeatureLevel, LogIndex, ServiceIncarnation};
 use tripod_state::task::Beat as Opinion;
-use tripod_state::{Answer, Command, Reply, Scope, State};
+use tripod_state::{Answer, Command, Reply};
 
 use crate::backend::{Backend, look};
 use crate::calls::Calls;
@@ -23,29 +24,18 @@ use crate::outage::Outage;
 use crate::submit::Submitter;
 
 pub(crate) use batch::QUEUE_MAX;
+pub(crate) use beat::{Beat, Sign};
 pub(crate) use wire::{decode_beats, encode_verdicts};
 
+/// From this feature level on every member takes [`Sign`]s for what they are.
+const SIGNS_SINCE: FeatureLevel = FeatureLevel(6);
 /// When a beat is answered from this node's own state for want of a leader, in percent of the job's
 /// heartbeat timeout. The client gives up, and ends its process, at 50.
 const PATIENCE_PERCENT: u32 = 40;
 /// Between two attempts of a beat whose follow-up could not be submitted.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// One heartbeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beat {
-    pub(crate) scope: Scope,
-    pub(crate) task: TaskId,
-    pub(crate) incarnation: Incarnation,
-}
-
-impl Beat {
-    /// What the state says to this beat at `wall` time. The log runs on the clocks of its leaders, which
-    /// may be ahead of this machine's.
-    pub(crate) fn opinion(&self, state: &State, wall: TimeMs) -> Opinion {
-        state.heartbeat(self.scope, self.task, self.incarnation, wall.max(state.now_ms()))
-    }
-}
+/// How long the answer to a beat waits at most for its interval to be noted. The next beat tells it again.
+const NOTE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the leader says to a beat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,9 +98,12 @@ impl Pulse {
     pub(crate) async fn beat(&self, beat: Beat) -> Result<Reply, Outage> {
         let arrived = Instant::now();
         // A job that this node does not know yet has no other answer than the leader's.
-        let timeout = self.timeout(beat.scope.job);
+        let timeout = self.timeout(&beat);
         let patience = timeout.map_or(Duration::MAX, |timeout| timeout * PATIENCE_PERCENT / 100);
         let told = self.told_within(beat, patience).await?;
+        if told.reply.is_ok() {
+            self.note_interval(&beat, patience.saturating_sub(arrived.elapsed())).await;
+        }
         match (timeout, told.suspicion) {
             (Some(timeout), Some(suspicion)) => {
                 self.linger(beat, told.reply, suspicion, arrived, timeout).await
@@ -180,10 +173,57 @@ impl Pulse {
         }
     }
 
-    /// The heartbeat timeout of a job, if this node knows the job.
-    fn timeout(&self, job: JobId) -> Option<Duration> {
-        let timeout = look(self.backend.as_ref(), |state| state.heartbeat_timeout(job))?;
-        Some(Duration::from_millis(timeout.0))
+    /// Tells the leader what it is to know of a task until that has sent its first heartbeat. Gives whether to tell it
+    /// again.
+    pub(crate) async fn tell(&self, beat: Beat) -> bool {
+        // To a leader of an earlier build it would be a heartbeat.
+        let is_early = look(self.backend.as_ref(), |state| state.level() < SIGNS_SINCE);
+        if is_early {
+            return true;
+        }
+        let (verdict, told) = oneshot::channel();
+        if self.queue.send(Asked { beat, verdict }).await.is_err() {
+            return false;
+        }
+        matches!(told.await, Ok(Verdict::Alive { .. }))
+    }
+
+    /// Has everybody know how rarely a task sends heartbeats, if that is news and matters. Takes no longer than `limit`.
+    async fn note_interval(&self, beat: &Beat, limit: Duration) {
+        let Beat { scope, task, incarnation, .. } = *beat;
+        let told = beat.interval();
+        let (command, silence) = look(self.backend.as_ref(), |state| {
+            let command = state.interval_to_note(scope, task, incarnation, told);
+            (command, state.silence(scope.job, task, incarnation, told))
+        });
+        let (Some(command), Some(silence)) = (command, silence) else { return };
+        let noting = self.submitter.submit(Command::Task(command));
+        match tokio::time::timeout(limit.min(NOTE_PATIENCE), noting).await {
+            Ok(Ok(applied)) if applied.reply.is_ok() => {
+                if silence.tolerated_ms > silence.own_ms {
+                    tracing::warn!(
+                        job = scope.job.0,
+                        task = task.0,
+                        heartbeat_timeout_ms = silence.own_ms.0,
+                        tolerated_ms = silence.tolerated_ms.0,
+                        "a program sends heartbeats too rarely for its job's heartbeat timeout; the job waits as long as \
+                         the program expects it to. Give both the same timeout"
+                    );
+                }
+            }
+            _ => tracing::debug!(
+                job = scope.job.0,
+                task = task.0,
+                "the interval of heartbeats is not noted yet"
+            ),
+        }
+    }
+
+    /// The heartbeat timeout of a beat's job, if this node knows the job, or that of its client, if that is shorter.
+    fn timeout(&self, beat: &Beat) -> Option<Duration> {
+        let own = look(self.backend.as_ref(), |state| state.heartbeat_timeout(beat.scope.job))?;
+        let clients = beat.interval().map_or(own, |interval| DurationMs(interval.0.saturating_mul(2)));
+        Some(Duration::from_millis(own.min(clients).0))
     }
 }
 

@@ -6,7 +6,7 @@ use tripod_proto::tripod::peer::v1 as pb;
 use tripod_state::Scope;
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId};
 
-use super::{Beat, Suspicion, Verdict};
+use super::{Beat, Sign, Suspicion, Verdict};
 
 pub(super) fn encode_beats(beats: impl Iterator<Item = Beat>) -> Bytes {
     let beats = beats
@@ -15,6 +15,12 @@ pub(super) fn encode_beats(beats: impl Iterator<Item = Beat>) -> Bytes {
             service: beat.scope.service.map(|service| service.0),
             task: beat.task.0,
             incarnation: beat.incarnation.0,
+            interval_ms: beat.interval().map(|interval| interval.0),
+            connection: match beat.sign {
+                Sign::Beat { .. } => None,
+                Sign::Present { connection } | Sign::Gone { connection } => Some(connection),
+            },
+            gone: matches!(beat.sign, Sign::Gone { .. }),
         })
         .collect();
     pb::HeartbeatBatch { beats }.encode_to_vec().into()
@@ -28,6 +34,11 @@ pub(crate) fn decode_beats(batch: Bytes) -> Result<Vec<Beat>, String> {
         scope: Scope { job: JobId(beat.job), service: beat.service.map(ServiceIncarnation) },
         task: TaskId(beat.task),
         incarnation: Incarnation(beat.incarnation),
+        sign: match beat.connection {
+            None => Sign::Beat { interval: beat.interval_ms.map(DurationMs) },
+            Some(connection) if beat.gone => Sign::Gone { connection },
+            Some(connection) => Sign::Present { connection },
+        },
     });
     Ok(beats.collect())
 }
@@ -70,6 +81,11 @@ pub(super) fn decode_verdicts(verdicts: Bytes, expected: usize) -> Result<Vec<Ve
 mod tests {
     use super::*;
 
+    fn of_none(sign: Sign) -> Beat {
+        let scope = Scope { job: JobId(4), service: None };
+        Beat { scope, task: TaskId(7), incarnation: Incarnation(0), sign }
+    }
+
     #[test]
     fn beats_round_trip() {
         let beats = [
@@ -77,12 +93,11 @@ mod tests {
                 scope: Scope { job: JobId(3), service: Some(ServiceIncarnation(0)) },
                 task: TaskId(-1),
                 incarnation: Incarnation(u64::MAX),
+                sign: Sign::Beat { interval: Some(DurationMs(50_000)) },
             },
-            Beat {
-                scope: Scope { job: JobId(4), service: None },
-                task: TaskId(7),
-                incarnation: Incarnation(0),
-            },
+            of_none(Sign::Beat { interval: None }),
+            of_none(Sign::Present { connection: 0 }),
+            of_none(Sign::Gone { connection: u64::MAX }),
         ];
         assert_eq!(decode_beats(encode_beats(beats.into_iter())).unwrap(), beats);
     }

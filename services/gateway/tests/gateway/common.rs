@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tripod_gateway::{Gateway, Outage};
 use tripod_state::ids::{BarrierCounter, DurationMs, Incarnation, JobId, ServiceIncarnation, TaskId};
 use tripod_state::task::Phase;
-use tripod_state::{Answer, Command, Fault, Reply, Scope, Ticket, barrier, job, kv, task};
+use tripod_state::{Answer, Command, Fault, Reply, Scope, Ticket, barrier, job, kv, level, task};
 
 pub(crate) const SERVICE: ServiceIncarnation = ServiceIncarnation(77);
 pub(crate) const HEARTBEAT_MS: u64 = 10_000;
@@ -41,6 +41,13 @@ pub(crate) fn life(task: i32) -> Incarnation {
     Incarnation(1000 + u64::from(task.unsigned_abs()))
 }
 
+/// From now on everything that this build knows is in force.
+pub(crate) async fn raise(gateway: &Gateway) {
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+    // It may be at that level already.
+    let _ = gateway.submit(Command::Level(raise)).await.unwrap();
+}
+
 impl Job {
     pub(crate) fn on(&self, gateway: &Gateway) -> Self {
         Self { gateway: gateway.clone(), id: self.id, scope: self.scope }
@@ -68,8 +75,23 @@ impl Job {
         }
     }
 
+    /// The same, of tasks of which everybody knows that they send heartbeats as often as the job asks.
+    pub(crate) async fn register_all_known(&self, tasks: i32) {
+        raise(&self.gateway).await;
+        self.register_all(tasks).await;
+        for task in 0..tasks {
+            assert_eq!(self.beat_every(task, HEARTBEAT_MS / 2).await.unwrap(), alive());
+        }
+    }
+
     pub(crate) async fn beat(&self, task: i32) -> Result<Reply, Outage> {
-        self.gateway.heartbeat(self.scope, TaskId(task), life(task)).await
+        self.gateway.heartbeat(self.scope, TaskId(task), life(task), None).await
+    }
+
+    /// A beat that says when the next one comes.
+    pub(crate) async fn beat_every(&self, task: i32, interval_ms: u64) -> Result<Reply, Outage> {
+        let interval = Some(DurationMs(interval_ms));
+        self.gateway.heartbeat(self.scope, TaskId(task), life(task), interval).await
     }
 
     pub(crate) fn arrive_command(&self, name: &str, task: i32, timeout_ms: i64) -> Command {

@@ -7,6 +7,7 @@ mod exactly_once;
 mod follower;
 mod full_disk;
 mod heartbeats;
+mod intervals;
 mod owned_sessions;
 mod suspicion;
 mod turns;

@@ -32,7 +32,7 @@ async fn connected(gateway: &Gateway, name: &str, spec: job::Spec) -> (Job, Inst
     // The leader has begun its reign, so that nobody is given its grace.
     sleep(TICKS).await;
     let job = job_of(gateway, name, spec).await;
-    job.register_all(tasks).await;
+    job.register_all_known(tasks).await;
     let asks = Command::Task(task::Command::Poll { scope: job.scope, task: TaskId(0), wish: None });
     let asked = gateway.submit(asks).await.unwrap();
     assert_eq!(asked == Err(Fault::PollReleased), poll == Poll::Release, "{asked:?}");
@@ -223,7 +223,7 @@ async fn a_follower_that_does_not_know_the_task_yet_does_not_refuse_it() {
     let (gateway, follower) = Follower::start(&memory, Options::default());
     follower.catch_up();
     let job = on_leader.on(&gateway);
-    on_leader.register_all(2).await;
+    on_leader.register_all_known(2).await;
     let start = Instant::now();
     let late = async {
         sleep_until(start + percent(90)).await;
@@ -240,12 +240,12 @@ async fn who_beats_while_the_expiry_is_still_being_proposed_hears_of_it() {
     let (gateway, memory) = Gateway::in_memory();
     let (job, start) = pair(&gateway).await;
     let mut failures = 4;
-    memory.set_mishaps(move |_| match failures {
-        0 => Mishap::Success,
-        _ => {
+    memory.set_mishaps(move |envelope| match (&envelope.command, failures) {
+        (Command::Task(task::Command::Expire { .. }), 1..) => {
             failures -= 1;
             Mishap::NoLeader
         }
+        _ => Mishap::Success,
     });
     let first = TICKS;
 
@@ -273,6 +273,9 @@ async fn a_suspect_whose_end_concerns_nobody_is_forgotten_after_it() {
     };
     let (one, other) = join(job.register(0), gateway.call(Command::Task(register))).await;
     assert_eq!((one.unwrap(), other.unwrap()), (alive(), alive()));
+    for task in [0, SUSPECT] {
+        assert_eq!(job.beat(task).await.unwrap(), alive());
+    }
     let start = Instant::now();
     suspicious_beat(&job, 0, start).await;
     assert!(!is_connected(&job, SUSPECT).await);
@@ -291,7 +294,7 @@ async fn survivors_that_never_asked_for_errors_hear_in_time_too() {
     let (gateway, _memory) = Gateway::in_memory();
     sleep(TICKS).await;
     let job = job_of(&gateway, "test", spec(2)).await;
-    job.register_all(2).await;
+    job.register_all_known(2).await;
     let start = Instant::now();
 
     let (told, fault) = client(&job, 0, percent(20)).await;

@@ -8,7 +8,7 @@ use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, GetJobRequest, Job, ListJobsRequest,
     ListJobsResponse, NoteJobRequest, NoteJobResponse,
 };
-use tripod_state::{Answer, Command, Fault, State, job};
+use tripod_state::{Answer, Command, Fault, State, job, task};
 
 use crate::{decode, encode, resolve, status};
 
@@ -106,5 +106,14 @@ fn in_full(state: &State, name: &str) -> Result<Job, Fault> {
     let (tasks, barriers) = (state.tasks(scope, &[])?, state.barriers(scope, BARRIERS_SHOWN)?);
     let note = state.job_note(id).unwrap_or_default().to_owned();
     let memory_bytes = state.bytes_of(id).unwrap_or_default();
-    Ok(Job { note, memory_bytes, ..encode::job_in_full(&summary, &state.members(), &tasks, &barriers) })
+    let silence_limit_ms = |task: &task::Info| {
+        let silence = state.silence(id, task.task, task.incarnation, None);
+        silence.map_or(0, |silence| silence.tolerated_ms.0)
+    };
+    let limits: Vec<u64> = tasks.tasks.iter().map(silence_limit_ms).collect();
+    let mut job = encode::job_in_full(&summary, &state.members(), &tasks, &barriers);
+    for (task, silence_limit_ms) in job.tasks.iter_mut().zip(limits) {
+        task.silence_limit_ms = silence_limit_ms;
+    }
+    Ok(Job { note, memory_bytes, ..job })
 }

@@ -5,6 +5,7 @@ use tripod_client::wire;
 use tripod_proto::code::Code;
 use tripod_state::ids::DurationMs;
 use tripod_state::job::{self, Listener};
+use tripod_state::limits::{HEARTBEAT_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX};
 
 use crate::args::members::{Groups, Member};
 use crate::args::seconds::Seconds;
@@ -13,8 +14,10 @@ use crate::failure::Failure;
 /// A job's parameters besides its number of tasks. Absent ones become the cluster's defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct JobFlags {
-    /// A task that is silent for this long has failed; its client gives up after half of it [default: 100]
-    #[arg(long, value_name = "SECONDS")]
+    /// A task that is silent for this long has failed. Its program must be told the same (JAX: `heartbeat_timeout_seconds` of
+    /// `initialize`, 100 s by default): it sends a heartbeat after each half of its own timeout and never learns the job's.
+    /// If its own is longer the job waits as long as that, and says so [default: 100]
+    #[arg(long, value_name = "SECONDS", value_parser = heartbeat_timeout)]
     pub(crate) heartbeat_timeout: Option<Seconds>,
 
     /// How long tasks wait for each other at shutdown; 0: not at all [default: 300]
@@ -84,6 +87,19 @@ pub(crate) enum Switch {
 pub(crate) enum Poll {
     Hold,
     Release,
+}
+
+/// A heartbeat timeout that the cluster would take: a wrong one is told before anything is started.
+fn heartbeat_timeout(text: &str) -> Result<Seconds, String> {
+    let length: Seconds = text.parse()?;
+    if (HEARTBEAT_TIMEOUT_MS_MIN..=TIMEOUT_MS_MAX).contains(&length.milliseconds()) {
+        return Ok(length);
+    }
+    Err(format!(
+        "must be {} to {} seconds: below, a task that is only busy would be taken for dead",
+        HEARTBEAT_TIMEOUT_MS_MIN / 1_000,
+        TIMEOUT_MS_MAX / 1_000
+    ))
 }
 
 impl JobFlags {
@@ -247,6 +263,16 @@ mod tests {
         assert_eq!(parse(&[]).to_spec(3).expect("legal"), job::Spec::of_tasks(3));
         assert_eq!(parse(&[]).to_wire(3).expect("legal"), wire::JobSpec { tasks: 3, ..Default::default() });
         assert!(parse(&[]).to_flags().is_empty());
+    }
+
+    #[test]
+    fn a_heartbeat_timeout_that_no_cluster_takes_is_refused_at_once() {
+        for wrong in ["0", "-1", "0.5", "31622401", "nan", "soon"] {
+            let flag = format!("--heartbeat-timeout={wrong}");
+            Line::try_parse_from(["test", &flag]).expect_err(wrong);
+        }
+        let told = heartbeat_timeout("0").expect_err("refused");
+        assert!(told.starts_with("must be 1 to 31622400 seconds"), "{told}");
     }
 
     #[test]

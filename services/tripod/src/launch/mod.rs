@@ -81,7 +81,7 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
         flags.members.get_or_insert(groups);
     }
     let job = job::settle(&config.client, &numbers.job, numbers.tasks, &flags).await?;
-    for note in numbers.notes.iter().chain(&job.note) {
+    for note in numbers.notes.iter().chain(&job.notes) {
         output::note(&format!("tripod run: {note}"));
     }
     let tasks = job.tasks;

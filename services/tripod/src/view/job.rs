@@ -1,5 +1,6 @@
 //! A job as it is printed.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::Serialize;
@@ -7,6 +8,7 @@ use tripod_client::wire;
 
 use crate::output::{self, Table};
 use crate::view::barrier::BarrierView;
+use crate::view::{tasks, time};
 
 /// What `job create` prints. A contract: fields may be added, never renamed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -82,6 +84,8 @@ struct TaskView {
     /// A word for programs: `task-silent`.
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
+    /// How long it may be silent.
+    silence_limit_ms: u64,
 }
 
 impl JobView {
@@ -120,6 +124,7 @@ impl JobState {
             incarnation: task.incarnation.to_string(),
             error: task.error.clone(),
             reason: task.reason.clone(),
+            silence_limit_ms: task.silence_limit_ms,
         });
         Self {
             id: job.id,
@@ -147,6 +152,17 @@ impl JobState {
         }
     }
 
+    /// The tasks that may be silent for longer than the job's own timeout, by how long.
+    fn slow_tasks(&self) -> BTreeMap<u64, Vec<i32>> {
+        let mut slow = BTreeMap::<_, Vec<_>>::new();
+        for task in &self.task_states {
+            if task.silence_limit_ms > self.heartbeat_timeout_ms {
+                slow.entry(task.silence_limit_ms).or_default().push(task.task);
+            }
+        }
+        slow
+    }
+
     fn render(&self, now_ms: u64) -> String {
         let mut text = format!(
             "\ntasks {} connected, {} in error, of {}   keys {} ({} bytes)   barriers {} open   memory {} bytes",
@@ -170,6 +186,12 @@ impl JobState {
             let all = output::text(&all);
             text.push_str(&format!("\nprotocols {all}: its tasks are of releases that do not go together"));
         }
+        for (limit_ms, slow) in self.slow_tasks() {
+            text.push_str(&format!(
+                "\nheartbeats {}",
+                rare_heartbeats(&slow, limit_ms, self.heartbeat_timeout_ms)
+            ));
+        }
         for barrier in &self.barriers {
             text.push('\n');
             text.push_str(&barrier.render(now_ms));
@@ -187,6 +209,18 @@ impl JobState {
         text.push_str(&table.render());
         text
     }
+}
+
+/// Tasks whose programs send heartbeats more rarely than their job asks for.
+pub(crate) fn rare_heartbeats(tasks: &[i32], limit_ms: u64, job_ms: u64) -> String {
+    let (send, wait) = if tasks.len() == 1 { ("sends", "it is") } else { ("send", "they are") };
+    format!(
+        "{} {send} one every {}, and the job's own timeout is {}: {wait} given up after {}",
+        tasks::named(tasks, tasks.len()),
+        time::about(limit_ms / 2),
+        time::seconds(job_ms),
+        time::about(limit_ms)
+    )
 }
 
 /// Every job, one a line.
@@ -306,6 +340,18 @@ mod tests {
         );
         let text = view.render(0);
         assert!(text.contains("\nbarrier `x` waits for task 1; arrived: 0\nTASK "), "{text}");
+    }
+
+    #[test]
+    fn n1_a_job_shows_which_programs_are_more_patient_than_it_is() {
+        let task =
+            |task_id, silence_limit_ms| wire::TaskState { task_id, silence_limit_ms, ..Default::default() };
+        let tasks = vec![task(0, 100_000), task(1, 10_000), task(2, 100_000)];
+        let spec = wire::JobSpec { heartbeat_timeout_ms: 10_000, ..Default::default() };
+        let text = JobView::full(&wire::Job { tasks, spec: Some(spec), ..job() }).render(0);
+        let expected = "\nheartbeats tasks 0, 2 send one every 50 s, and the job's own timeout is 10 s: they are given up after \
+            100 s\n";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

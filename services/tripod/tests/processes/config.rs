@@ -76,7 +76,11 @@ fn a_bad_file_is_refused_with_one_line_that_names_file_and_key() {
         ("node = 1\ntasks = \"\"\"1\n2\"\"\"\n", "is not legal as N: "),
         ("", "`node` (ID) missing"),
         ("node = 2\n", "node 2 is not in --initial 1=a:2"),
-        ("node = 1\nheartbeat-timeout = 0.05\n", "job `default`: "),
+        (
+            "node = 1\nheartbeat-timeout = 0.05\n",
+            "heartbeat-timeout = 0.05 is not legal as SECONDS: must be 1 to ",
+        ),
+        ("node = 1\nregister-timeout = 99999999\n", "job `default`: "),
     ];
     for (text, expected) in cases {
         std::fs::write(&file, format!("{text}{least}")).expect("written");

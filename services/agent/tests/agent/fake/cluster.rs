@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tripod_proto::tripod::v1::{ClientBeat, Job, JobSpec};
+use tripod_proto::tripod::v1::{ClientBeat, Job, JobSpec, Presence};
 
 /// One attempt of a client's call, as a node saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(crate) struct State {
     /// Nodes that were asked whether they can serve.
     pub(crate) probes: Vec<usize>,
     pub(crate) batches: Vec<(usize, Vec<ClientBeat>)>,
+    /// What was told of clients that have sent no heartbeat yet.
+    pub(crate) presences: Vec<Presence>,
     /// Whether barriers pass and keys exist.
     pub(crate) open: bool,
     pub(crate) job: Option<Job>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prost::Message as _;
 use tokio_stream::{Stream, StreamExt as _, wrappers::WatchStream};
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::agents_server::Agents;
 use tripod_proto::tripod::v1::jobs_server::Jobs;
@@ -30,6 +30,16 @@ impl Agents for Native {
 
     async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Self::BeatStream>, Status> {
         let beats = request.into_inner().beats;
+        // Whoever has registered is waited for until its first heartbeat.
+        if let Some(presence) = beats.first().and_then(|beat| beat.presence) {
+            let goes_on = self.0.cluster.change(|state| {
+                state.presences.push(presence);
+                state.batches.is_empty()
+            });
+            let code = if goes_on { Code::Ok } else { Code::FailedPrecondition };
+            let verdict = pb::BeatVerdict { code: code.into(), ..Default::default() };
+            return Ok(Response::new(Box::pin(tokio_stream::iter([Ok(verdict)]))));
+        }
         let conduct = self.0.conduct.lock().beats.clone();
         if conduct == BeatConduct::Silence && !beats.is_empty() {
             return Ok(Response::new(Box::pin(tokio_stream::pending())));

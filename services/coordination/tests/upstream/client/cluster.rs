@@ -39,6 +39,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn start(spec: job::Spec) -> Self {
         let served = Served::start(Options::default()).await;
+        served.raise().await;
         let log = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&log);
         served.backend.set_mishaps(move |envelope| {

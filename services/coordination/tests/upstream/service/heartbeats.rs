@@ -27,6 +27,9 @@ async fn until_all_fail(watcher: &Task) {
 async fn test_task_heartbeat_timeout() {
     let stage = Stage::set(Spec { heartbeat_timeout_ms: DurationMs(1000), ..plain(2) }).await;
     let tasks = stage.connect::<2>().await;
+    for task in &tasks {
+        task.beat().await.expect("alive");
+    }
     until_all_fail(&tasks[0]).await;
     for task in tasks {
         let status = refused(task.beat().await, Code::Aborted);

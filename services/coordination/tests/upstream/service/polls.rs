@@ -21,6 +21,9 @@ async fn error_polling_requests_got_cancelled_error_upon_service_shutdown() {
 async fn heartbeat_timeout_error_can_propagate_through_error_polling() {
     let stage = Stage::set(Spec { heartbeat_timeout_ms: DurationMs(2000), ..plain(2) }).await;
     let [first, second] = stage.connect().await;
+    for task in [&first, &second] {
+        task.beat().await.expect("alive");
+    }
     let polls = [tokio::spawn(first.poll()), tokio::spawn(second.poll())];
     for poll in polls {
         refused(poll.await.expect("no panic"), Code::Unavailable);

@@ -1,9 +1,12 @@
 //! What a job knows: who was lost, who is in error, who is not there, and who waits for whom.
 
+use std::collections::BTreeMap;
+
 use tripod_client::wire;
 
 use super::Screen;
 use crate::view::barrier::BarrierView;
+use crate::view::job::rare_heartbeats;
 use crate::view::{tasks, time};
 
 /// Different errors that are told, each with its tasks.
@@ -19,7 +22,7 @@ const SILENT: &str = "task-silent";
 pub(super) fn tell(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) {
     let (lost, failed): (Vec<_>, Vec<_>) = in_state(job, "error").partition(|task| task.reason == SILENT);
     if !lost.is_empty() {
-        tell_lost(screen, job, &ids(&lost));
+        tell_lost(screen, job, &lost);
     }
     tell_failed(screen, &failed);
     let missing: Vec<_> = in_state(job, "disconnected").collect();
@@ -32,11 +35,22 @@ pub(super) fn tell(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) 
     tell_barriers(screen, job, own, now_ms);
 }
 
-fn tell_lost(screen: &mut Screen, job: &wire::Job, lost: &[i32]) {
-    let timeout_ms = job.spec.as_ref().map_or(0, |spec| spec.heartbeat_timeout_ms);
-    let were = if lost.len() == 1 { "was" } else { "were" };
-    let (lost, silence) = (tasks::named(lost, lost.len()), time::seconds(timeout_ms));
-    screen.line("lost", &format!("{lost} {were} lost (no heartbeat for {silence})"));
+/// Those that were given up after the same time together.
+fn tell_lost(screen: &mut Screen, job: &wire::Job, lost: &[&wire::TaskState]) {
+    let job_ms = job.spec.as_ref().map_or(0, |spec| spec.heartbeat_timeout_ms);
+    let mut by_limit = BTreeMap::<_, Vec<_>>::new();
+    for task in lost {
+        by_limit.entry(task.silence_limit_ms.max(job_ms)).or_default().push(task.task_id);
+    }
+    for (limit_ms, ids) in by_limit {
+        let were = if ids.len() == 1 { "was" } else { "were" };
+        let silence = if limit_ms > job_ms { time::about(limit_ms) } else { time::seconds(limit_ms) };
+        let lost = tasks::named(&ids, ids.len());
+        screen.line("lost", &format!("{lost} {were} lost (no heartbeat for {silence})"));
+        if limit_ms > job_ms {
+            screen.line("", &rare_heartbeats(&ids, limit_ms, job_ms));
+        }
+    }
 }
 
 /// Most tasks in error have the same one.
@@ -156,6 +170,18 @@ pub(super) mod tests {
              failed 1 s ago: task 2 failed
 ";
         assert_eq!(told(&wire::Job { spec: Some(spec), tasks, barriers, ..Default::default() }), expected);
+    }
+
+    #[test]
+    fn n2_a_task_that_sends_heartbeats_rarely_is_told_with_both_times() {
+        let slow = wire::TaskState { silence_limit_ms: 100_000, ..lost(2) };
+        let spec = wire::JobSpec { heartbeat_timeout_ms: 10_000, ..Default::default() };
+        let tasks = vec![wire::TaskState { silence_limit_ms: 10_000, ..lost(0) }, slow];
+        let expected = "  lost       task 0 was lost (no heartbeat for 10 s)
+  lost       task 2 was lost (no heartbeat for 100 s)
+             task 2 sends one every 50 s, and the job's own timeout is 10 s: it is given up after 100 s
+";
+        assert_eq!(told(&wire::Job { spec: Some(spec), tasks, ..Default::default() }), expected);
     }
 
     #[test]

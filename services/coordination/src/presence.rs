@@ -1,0 +1,153 @@
+//! Tasks that have registered and not sent a heartbeat yet.
+//!
+//! A client sends its first heartbeat one interval after it has registered, and until then nobody knows how long that
+//! is: its own timeout never crosses the wire. What is known is whether its connection stands. So the leader is told of
+//! that, until the first heartbeat says the rest.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tonic::Request;
+use tripod_gateway::{Gateway, PRESENT_EVERY};
+use tripod_state::ids::{Incarnation, JobId, TaskId};
+use tripod_state::task::HEARTBEAT_INTERVAL_MS_MAX;
+use tripod_state::{Command, Scope, task};
+
+use crate::connection::Line;
+use crate::stop::Stopping;
+
+/// Tasks that one connection is told to have: a client is one, or a few that share a process.
+const FOLLOWED_MAX: usize = 1024;
+/// For how long at most: no first heartbeat comes later.
+const FOLLOWED_FOR: Duration = Duration::from_millis(HEARTBEAT_INTERVAL_MS_MAX.0);
+
+/// Which tasks of each connection are told of. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Presences(Arc<Mutex<BTreeMap<(JobId, TaskId), Incarnation>>>);
+
+/// A life of a task, as it registers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Life {
+    scope: Scope,
+    task: TaskId,
+    incarnation: Incarnation,
+}
+
+impl Life {
+    /// That of a registration.
+    pub(crate) fn of(command: &Command) -> Option<Self> {
+        match command {
+            Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+                Some(Self { scope: *scope, task: *task, incarnation: *incarnation })
+            }
+            _ => None,
+        }
+    }
+
+    /// Tells the leader of one sign, as an agent has it. Gives whether it is to be told again.
+    pub(crate) async fn tell(self, gateway: &Gateway, connection: u64, gone: bool) -> bool {
+        let Self { scope, task, incarnation } = self;
+        if gone {
+            gateway.gone(scope, task, incarnation, connection).await;
+            return false;
+        }
+        gateway.present(scope, task, incarnation, connection).await
+    }
+
+    fn key(self) -> (JobId, TaskId) {
+        (self.scope.job, self.task)
+    }
+}
+
+impl Presences {
+    /// Whether this life is to be followed from now on: once, and in place of an earlier one of its task.
+    fn begin(&self, life: Life) -> bool {
+        let mut followed = self.0.lock();
+        let known = followed.contains_key(&life.key());
+        if !known && followed.len() >= FOLLOWED_MAX {
+            return false;
+        }
+        followed.insert(life.key(), life.incarnation) != Some(life.incarnation)
+    }
+
+    fn is_current(&self, life: Life) -> bool {
+        self.0.lock().get(&life.key()) == Some(&life.incarnation)
+    }
+
+    fn end(&self, life: Life) {
+        let mut followed = self.0.lock();
+        if followed.get(&life.key()) == Some(&life.incarnation) {
+            followed.remove(&life.key());
+        }
+    }
+}
+
+/// Tells the leader of a task that has just registered by this request, until its first heartbeat.
+pub(crate) fn follow<M>(gateway: &Gateway, request: &Request<M>, life: Life) {
+    // Without one there is no connection that could end.
+    let Some(line) = request.extensions().get::<Line>().cloned() else { return };
+    if !line.presences().begin(life) {
+        return;
+    }
+    let (gateway, stopping) = (gateway.clone(), Stopping::of(request));
+    tokio::spawn(async move {
+        until_first_heartbeat(&gateway, &line, &stopping, life).await;
+        line.presences().end(life);
+    });
+}
+
+async fn until_first_heartbeat(gateway: &Gateway, line: &Line, stopping: &Stopping, life: Life) {
+    let connection = RandomState::new().hash_one(());
+    let until = Instant::now() + FOLLOWED_FOR;
+    while life.tell(gateway, connection, false).await {
+        tokio::select! {
+            biased;
+            () = line.ended() => {
+                // A connection that we end says nothing about its client.
+                if !stopping.is_begun() {
+                    life.tell(gateway, connection, true).await;
+                }
+                return;
+            }
+            () = tokio::time::sleep(PRESENT_EVERY) => {}
+        }
+        if Instant::now() >= until || !line.presences().is_current(life) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn life(task: i32, incarnation: u64) -> Life {
+        let scope = Scope { job: JobId(1), service: None };
+        Life { scope, task: TaskId(task), incarnation: Incarnation(incarnation) }
+    }
+
+    #[test]
+    fn a_life_is_followed_once_and_a_later_one_in_its_place() {
+        let followed = Presences::default();
+        assert!(followed.begin(life(0, 7)));
+        assert!(!followed.begin(life(0, 7)), "the registration was only repeated");
+        assert!(followed.begin(life(0, 8)));
+        followed.end(life(0, 7));
+        assert!(followed.is_current(life(0, 8)) && !followed.is_current(life(0, 7)));
+        followed.end(life(0, 8));
+        assert!(followed.begin(life(0, 8)));
+    }
+
+    #[test]
+    fn who_registers_ever_more_tasks_has_no_more_followed_than_that() {
+        let followed = Presences::default();
+        let many = i32::try_from(FOLLOWED_MAX).expect("few");
+        assert!((0..many).all(|task| followed.begin(life(task, 7))));
+        assert!(!followed.begin(life(many, 7)));
+        assert!(followed.begin(life(0, 8)), "in place of an earlier one");
+    }
+}
