@@ -110,6 +110,9 @@ pub struct Status {
     pub given_up: GivenUp,
     /// Whether this node's state is that of the others.
     pub comparisons: Comparisons,
+    /// The cluster is not formed yet: the nodes of the first start that have not answered this one. `None`: it is,
+    /// or this node joined it.
+    pub forming: Option<Vec<NodeId>>,
 }
 
 /// Answers the questions that other nodes' gateways ask the leader's.

@@ -1,5 +1,7 @@
 //! A node's view of itself, from openraft's metrics.
 
+use std::collections::BTreeSet;
+
 use openraft::ServerState;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
@@ -16,6 +18,8 @@ pub(crate) struct Health {
     pub(crate) growth_refused: Option<String>,
     pub(crate) given_up: GivenUp,
     pub(crate) comparisons: Comparisons,
+    /// Whom a first start waits for.
+    pub(crate) forming: Option<BTreeSet<u64>>,
 }
 
 /// The public form of the metrics.
@@ -58,6 +62,7 @@ pub(crate) fn of(
         growth_refused: health.growth_refused,
         given_up: health.given_up,
         comparisons: health.comparisons,
+        forming: health.forming.map(|nodes| nodes.into_iter().map(NodeId).collect()),
     }
 }
 

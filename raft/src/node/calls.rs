@@ -156,6 +156,7 @@ impl Node {
             growth_refused: self.admission.refusal().map(|reason| reason.to_string()),
             given_up: self.fitness.given_up(),
             comparisons: self.comparer.comparisons(),
+            forming: self.forming.get(),
         };
         status::of(&self.options, &metrics, self.leadership.get(), self.machine.applied_index(), health)
     }

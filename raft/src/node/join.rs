@@ -33,6 +33,7 @@ impl Node {
             raft: self.raft.clone(),
             machine: self.machine.clone(),
             gate: self.gate.clone(),
+            forming: self.forming.clone(),
             failure: self.failure.clone(),
             stop: self.stop.subscribe(),
         };

@@ -44,7 +44,7 @@ use crate::network::heard::Heard;
 use crate::network::line::Line;
 use crate::options::Options;
 use crate::read_index::ReadRounds;
-use crate::rejoin::{Acknowledged, Gate};
+use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
@@ -83,6 +83,8 @@ pub(crate) struct Node {
     work: Work,
     /// Which messages of peers are let in.
     gate: Gate,
+    /// Whom a first start waits for.
+    forming: Forming,
     /// What the others have acknowledged to this node.
     acknowledged: Acknowledged,
     /// Reads while this node leads.

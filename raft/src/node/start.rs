@@ -29,7 +29,7 @@ use crate::network::line::Line;
 use crate::network::server;
 use crate::options::Options;
 use crate::read_index::ReadRounds;
-use crate::rejoin::{self, Acknowledged, Gate};
+use crate::rejoin::{self, Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::storage::Storage;
@@ -102,6 +102,7 @@ impl Node {
             removed: watch::Sender::new(None),
             work,
             gate: Gate::closed(),
+            forming: Forming::default(),
         };
         node.follow_membership(&channels);
         node.join(channels, marker);

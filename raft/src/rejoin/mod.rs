@@ -15,6 +15,7 @@
 //! | module | what |
 //! |---|---|
 //! | `survey` | the questions, the answers, and what follows from them |
+//! | `forming` | whom a node of a first start waits for |
 //! | `gate` | which messages of peers are let in |
 //! | `acknowledged` | what this node remembers of the others |
 //! | `older` | whether a directory is an older copy of its node's data |
@@ -22,6 +23,7 @@
 //! | `task` | asks, waits and opens the gate |
 
 mod acknowledged;
+mod forming;
 mod gate;
 mod marker;
 mod older;
@@ -33,6 +35,7 @@ mod tests;
 use std::path::Path;
 
 pub(crate) use acknowledged::Acknowledged;
+pub(crate) use forming::Forming;
 pub(crate) use gate::Gate;
 pub(crate) use marker::Marker;
 pub(crate) use older::Returning;

@@ -35,6 +35,9 @@ pub(crate) struct Standing {
 pub(crate) enum Decision {
     /// Ask again; in words, what is missing.
     Wait(String),
+    /// Ask again: nobody has formed the cluster yet, or those who did go by the same list, and these others have
+    /// not answered.
+    Forming(BTreeSet<u64>),
     /// A first start.
     Fresh,
     /// This node had data.
@@ -67,6 +70,10 @@ pub(crate) fn decide(
     if heard > counted.len() / 2 {
         return Decision::Fresh;
     }
+    if counted == *initial {
+        let silent = initial.iter().filter(|voter| **voter != node && !answers.contains_key(voter));
+        return Decision::Forming(silent.copied().collect());
+    }
     Decision::Wait(format!("{heard} of {} nodes answered; a majority must", counted.len()))
 }
 
@@ -94,6 +101,12 @@ fn learn(node: u64, initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) ->
     Decision::Learn { vote: leader.vote, target: leader.last_log.unwrap_or(0) }
 }
 
+/// `node 3`, `nodes 3, 4`.
+pub(crate) fn counted(nodes: &BTreeSet<u64>) -> String {
+    let ids = nodes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    if nodes.len() == 1 { format!("node {ids}") } else { format!("nodes {ids}") }
+}
+
 /// `node 3, node 4`.
 pub(crate) fn named(nodes: &BTreeSet<u64>) -> String {
     nodes.iter().map(|node| format!("node {node}")).collect::<Vec<_>>().join(", ")
@@ -101,6 +114,8 @@ pub(crate) fn named(nodes: &BTreeSet<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    //! Numbers as in `n7` are those of the walk-through of a new operator.
+
     use super::*;
 
     fn standing(term: u64, leads: bool) -> Standing {
@@ -120,13 +135,28 @@ mod tests {
 
     #[test]
     fn a_first_start_needs_a_majority_that_can_be_asked() {
-        assert!(matches!(of_three(false, &[]), Decision::Wait(_)));
+        assert_eq!(of_three(false, &[]), Decision::Forming(BTreeSet::from([2, 3])));
         let empty = Standing { voters: BTreeSet::new(), ..standing(0, false) };
         assert_eq!(of_three(false, &[(2, empty)]), Decision::Fresh);
         assert_eq!(of_three(false, &[(2, standing(3, true)), (3, standing(3, false))]), Decision::Fresh);
         assert_eq!(decide(1, &BTreeSet::from([1]), false, &BTreeMap::new()), Decision::Fresh);
         let old_program = BTreeMap::from([(2, None)]);
         assert_eq!(decide(1, &BTreeSet::from([1, 2, 3]), false, &old_program), Decision::Fresh);
+    }
+
+    /// Only who goes by another list is a reason to doubt one's own.
+    #[test]
+    fn n11_a_first_start_waits_for_nodes_by_name_and_doubts_no_list_that_others_share() {
+        let of_five = BTreeSet::from([1, 2, 3, 4, 5]);
+        let formed = Standing { voters: of_five.clone(), ..standing(3, true) };
+        let answers = BTreeMap::from([(2, Some(formed))]);
+        let decision = decide(1, &of_five, false, &answers);
+        assert_eq!(decision, Decision::Forming(BTreeSet::from([3, 4, 5])));
+        assert_eq!(counted(&BTreeSet::from([3, 4, 5])), "nodes 3, 4, 5");
+        assert_eq!(counted(&BTreeSet::from([3])), "node 3");
+        let others =
+            BTreeMap::from([(2, Some(Standing { voters: BTreeSet::from([2, 6, 7]), ..standing(3, true) }))]);
+        assert!(matches!(decide(1, &of_five, false, &others), Decision::Wait(_)));
     }
 
     #[test]

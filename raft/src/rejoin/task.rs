@@ -13,8 +13,8 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::NodeId;
 use tripod_state::{Command, Envelope, job};
 
-use super::survey::{Decision, Question, Standing, decide, named};
-use super::{Acknowledged, Gate, Marker};
+use super::survey::{Decision, Question, Standing, counted, decide, named};
+use super::{Acknowledged, Forming, Gate, Marker};
 use crate::codec;
 use crate::failure::Failure;
 use crate::identity;
@@ -33,6 +33,8 @@ const ROUND_PAUSE: Duration = Duration::from_millis(50);
 const LEARN_PATIENCE: Duration = Duration::from_secs(10);
 /// Rounds in vain after which the log says what is missing.
 const ROUNDS_SAID: u32 = 100;
+/// The first of them at a first start. The others come one after the other, which takes a while and is no trouble.
+const ROUNDS_FIRST_SAID: u32 = 20;
 
 /// What a node knows of itself when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub(crate) struct Newcomer {
     pub(crate) raft: Raft,
     pub(crate) machine: StateMachine,
     pub(crate) gate: Gate,
+    pub(crate) forming: Forming,
     pub(crate) failure: Failure,
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -111,17 +114,29 @@ impl Newcomer {
     async fn was_lost(&self) -> bool {
         let mut rounds: u32 = 0;
         loop {
-            match self.survey(false).await.0 {
-                Decision::Lost => return true,
-                Decision::Fresh => return false,
+            let decision = self.survey(false).await.0;
+            rounds = rounds.saturating_add(1);
+            let says = rounds % ROUNDS_SAID == ROUNDS_FIRST_SAID;
+            match decision {
+                Decision::Lost | Decision::Fresh => {
+                    self.forming.done();
+                    return decision == Decision::Lost;
+                }
+                Decision::Forming(silent) => {
+                    if says {
+                        tracing::info!(node = self.node, "forming: waiting for {}", counted(&silent));
+                    }
+                    self.forming.waits_for(silent);
+                    tokio::time::sleep(ROUND_PAUSE).await;
+                }
                 Decision::Wait(missing) => {
-                    rounds = rounds.saturating_add(1);
-                    // At a first start the others come one after the other.
-                    if rounds.is_multiple_of(ROUNDS_SAID) {
+                    self.forming.done();
+                    if says {
                         tracing::warn!(
                             missing,
-                            "waiting for the other nodes of the first start; if members were replaced since then, empty \
-                             the data directory and start this node with `tripod server --join` instead of `--initial`"
+                            "waiting for the other nodes; those that answer have other members than --initial names: if \
+                             members were replaced since the first start, empty the data directory and start this node \
+                             with `tripod server --join` instead of `--initial`"
                         );
                     }
                     tokio::time::sleep(ROUND_PAUSE).await;
@@ -163,7 +178,9 @@ impl Newcomer {
                     rounds = rounds.saturating_add(1);
                     tokio::time::sleep(ROUND_PAUSE).await;
                 }
-                Decision::Fresh | Decision::Lost => unreachable!("a node that knows is not asked again"),
+                Decision::Fresh | Decision::Lost | Decision::Forming(_) => {
+                    unreachable!("a node that knows is not asked again")
+                }
             }
         }
         self.marker.clear().map_err(|error| self.unwritable(&error))?;

@@ -258,6 +258,7 @@ impl Backend for MemoryBackend {
             growth_refused: None,
             given_up: GivenUp::default(),
             comparisons: Comparisons::default(),
+            forming: None,
         }
     }
 

@@ -53,6 +53,10 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         comparisons: Some(comparisons(&status.comparisons)),
         measured: None,
         backups: None,
+        forming: status
+            .forming
+            .as_ref()
+            .map(|nodes| wire::Forming { waits_for: nodes.iter().map(|node| node.0).collect() }),
     }
 }
 
