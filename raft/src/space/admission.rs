@@ -13,8 +13,17 @@ use crate::state_machine::StateMachine;
 /// The word that nothing may grow at the moment, with its reason. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
-    refusal: watch::Sender<Option<Arc<str>>>,
+    refusal: watch::Sender<Option<Word>>,
     room: Room,
+}
+
+/// Why nothing may grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    reason: Arc<str>,
+    /// This node decided it, as leader. What another leader said does not bind a node that leads after it: often
+    /// leadership was moved because the disk of the other one is full.
+    own: bool,
 }
 
 impl Admission {
@@ -25,21 +34,35 @@ impl Admission {
 
     /// Why nothing may grow, if so. On a follower: as the leader said last.
     pub(crate) fn refusal(&self) -> Option<Arc<str>> {
-        self.refusal.borrow().clone()
+        self.refusal.borrow().as_ref().map(|word| word.reason.clone())
     }
 
-    /// Changes the word.
-    pub(super) fn set(&self, refusal: Option<String>) {
+    /// The same, if it is this node's own decision.
+    pub(super) fn decided(&self) -> Option<Arc<str>> {
+        self.refusal.borrow().as_ref().filter(|word| word.own).map(|word| word.reason.clone())
+    }
+
+    /// This node leads, and has decided.
+    pub(super) fn decide(&self, refusal: Option<String>) {
+        self.set(refusal.map(|reason| Word { reason: reason.into(), own: true }));
+    }
+
+    /// The leader of this node has decided.
+    pub(super) fn hear(&self, refusal: Option<String>) {
+        self.set(refusal.map(|reason| Word { reason: reason.into(), own: false }));
+    }
+
+    fn set(&self, refusal: Option<Word>) {
         self.refusal.send_if_modified(|current| {
             let same_kind = current.is_some() == refusal.is_some();
-            let changed = current.as_deref() != refusal.as_deref();
+            let changed = *current != refusal;
             if !same_kind {
                 match &refusal {
-                    Some(reason) => tracing::warn!(reason, "nothing may grow"),
+                    Some(Word { reason, .. }) => tracing::warn!(reason = &**reason, "nothing may grow"),
                     None => tracing::info!("there is room to grow again"),
                 }
             }
-            *current = refusal.map(Into::into);
+            *current = refusal;
             changed
         });
     }
@@ -61,7 +84,7 @@ impl Admission {
 
     /// Refuses a command if it would make the state grow and nothing may.
     fn check(&self, command: &Command) -> Result<(), ProposeError> {
-        match self.refusal() {
+        match self.decided() {
             Some(reason) if command.grows() => Err(ProposeError::DiskFull(reason.to_string())),
             _ => Ok(()),
         }
@@ -70,6 +93,8 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
+    //! Numbers as in `n7` are those of the walk-through of a new operator.
+
     use tripod_state::ids::JobId;
     use tripod_state::{Scope, kv};
 
@@ -82,10 +107,21 @@ mod tests {
         let (put, delete) = (Command::Kv(put), Command::Kv(kv::Command::Delete { scope, key: "k".into() }));
         let admission = Admission::new(StateLimits::default());
         assert_eq!(admission.check(&put), Ok(()));
-        admission.set(Some("no room".into()));
+        admission.decide(Some("no room".into()));
         assert_eq!(admission.check(&put), Err(ProposeError::DiskFull("no room".into())));
         assert_eq!(admission.check(&delete), Ok(()));
-        admission.set(None);
+        admission.decide(None);
         assert_eq!(admission.check(&put), Ok(()));
+    }
+
+    /// Between the moment when a node begins to lead and its first look at the disks.
+    #[test]
+    fn n51_a_new_leader_does_not_refuse_because_the_disk_of_the_last_one_was_full() {
+        let scope = Scope { job: JobId(1), service: None };
+        let put = kv::Command::Insert { scope, key: "k".into(), value: "v".into(), overwrite: true };
+        let admission = Admission::new(StateLimits::default());
+        admission.hear(Some("the leader, node 3, has no room".into()));
+        assert!(admission.refusal().is_some() && admission.decided().is_none());
+        assert_eq!(admission.check(&Command::Kv(put)), Ok(()));
     }
 }

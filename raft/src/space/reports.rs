@@ -49,7 +49,7 @@ impl Reports {
     /// Notes what a follower tells; gives the leader's word on growth.
     pub(crate) fn take(&self, node: NodeId, disk: DiskStatus) -> Option<String> {
         self.known.lock().insert(node, (Instant::now(), disk));
-        self.admission.refusal().map(|reason| reason.to_string())
+        self.admission.decided().map(|reason| reason.to_string())
     }
 
     /// Runs until the node stops.
@@ -90,7 +90,7 @@ impl Reports {
         known.insert(self.own, (now, disk));
         let refusal = verdict::refusal(self.own, &voters, &known, reign.1, now);
         drop(known);
-        self.admission.set(refusal);
+        self.admission.decide(refusal);
         Some(reign)
     }
 
@@ -126,7 +126,7 @@ async fn tell(reports: Reports, link: LeaderLink, stop: watch::Receiver<bool>) {
             Ok(refusal) => {
                 // This node may have begun to lead meanwhile, and knows better then.
                 if !reports.leadership.leads_here() {
-                    reports.admission.set(refusal);
+                    reports.admission.hear(refusal);
                 }
                 told = full;
             }
