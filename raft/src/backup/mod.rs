@@ -30,7 +30,7 @@ pub(crate) use save::{Saves, SavesFull, save};
 
 pub use pace::{Pace, Walk};
 pub use plan::Plan;
-pub use restore::{Restored, restore};
+pub use restore::{INDEX_STEP, Restored, restore};
 pub use save::Saving;
 pub use verify::{Contents, verify, verify_at};
 

@@ -25,7 +25,7 @@ use crate::types::{COUNTED_MAX, LogId, Membership, Peer, Vote};
 
 /// The new cluster's log begins at a multiple of this. Ids come from log indexes, and the old cluster went on
 /// behind the snapshot: a session that it opened then must not be somebody else's in the new one.
-const INDEX_STEP: u64 = 1_000_000_000_000;
+pub const INDEX_STEP: u64 = 1_000_000_000_000;
 
 /// A directory that is ready for its node's first start.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 use tonic::transport::Channel;
 
@@ -55,22 +56,23 @@ impl Client {
 
     async fn status_of(&self, place: usize, limit: Duration, digest: bool) -> NodeAnswer {
         let node = &self.caller().nodes()[place];
+        let deadline = Instant::now() + limit;
+        let late = |phase, what: &str| Attempt {
+            endpoint: node.address.clone(),
+            phase,
+            cause: format!("{what} within {:.1} s", limit.as_secs_f64()),
+        };
         let ask = async {
-            let channel = node.channel().await?;
+            let channel = timeout_at(deadline, node.channel()).await;
+            let channel = channel.map_err(|_| late(Phase::Connect, "no connection"))??;
             let request = wire::StatusRequest { digest };
-            ClusterClient::new(channel).status(request).await.map_err(|status| {
+            let answer = timeout_at(deadline, ClusterClient::new(channel).status(request)).await;
+            answer.map_err(|_| late(Phase::Call, "no answer"))?.map_err(|status| {
                 node.disconnect();
                 attempt_of(&node.address, &status)
             })
         };
-        let status = match tokio::time::timeout(limit, ask).await {
-            Ok(answer) => answer.map(tonic::Response::into_inner),
-            Err(_) => Err(Attempt {
-                endpoint: node.address.clone(),
-                phase: Phase::Call,
-                cause: format!("no answer within {:.1} s", limit.as_secs_f64()),
-            }),
-        };
+        let status = ask.await.map(tonic::Response::into_inner);
         NodeAnswer { endpoint: node.address.clone(), status }
     }
 

@@ -19,7 +19,7 @@ Examples:
   tripod kv put greeting hello            write a key of job `default`
   tripod kv get greeting                  read it back, through any node
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no node could be reached.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no node could be reached, or none leads.
 Errors begin with a code: `tripod explain T3101` tells what it means, what causes it and what to do.";
 
 /// A coordinator for distributed ML jobs without a single point of failure.
@@ -186,6 +186,21 @@ impl Command {
                 self,
                 Self::Snapshot(_) | Self::Recover(_) | Self::Repair(_) | Self::Doctor(_) | Self::Preflight(_)
             )
+    }
+
+    /// Whether it makes calls of the cluster that `--endpoints` names, and ends. (`status` explains itself what it finds.)
+    pub(crate) fn asks_the_cluster(&self) -> bool {
+        matches!(
+            self,
+            Self::Job(_)
+                | Self::Kv(_)
+                | Self::Node(_)
+                | Self::Leader(_)
+                | Self::Member(_)
+                | Self::Level(_)
+                | Self::Snapshot(_)
+                | Self::Ray(_)
+        )
     }
 
     /// Whether its log tells what it ends with, since something collects it and starts the process again. (In front of

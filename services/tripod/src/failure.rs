@@ -53,9 +53,14 @@ impl Failure {
         Self { text: format!("--config {}: {}", file.display(), self.text), ..self }
     }
 
-    #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
         self.code
+    }
+
+    /// The same call, given that nobody leads: `why`, and what to do `next`.
+    pub(crate) fn without_a_leader(self, why: &str, next: &str) -> Self {
+        let tried = self.text.split("; next: ").next().unwrap_or_default();
+        Self { code: Code::NoLeader, text: format!("{why} ({tried}); next: {next}") }
     }
 
     /// Tells the log that a process ends of this, if it is one whose log somebody reads. What is wrong with a
@@ -114,17 +119,22 @@ impl From<tripod_client::Error> for Failure {
         let code = match &error {
             Error::Config(_) => Code::ValueIllegal,
             Error::OutcomeUnknown { .. } => Code::OutcomeUnknown,
-            Error::Unavailable { .. } => match error.phase() {
-                Some(Phase::Resolve) => Code::NameUnresolved,
-                Some(Phase::Connect) => Code::NotConnected,
-                Some(Phase::Leader) => Code::NoLeader,
-                Some(Phase::Call | Phase::Commit) | None => Code::NoAnswer,
-            },
+            Error::Unavailable { .. } => of_phase(error.phase()),
             Error::Refused { .. } if error.is_unknown_call() => Code::CallUnknown,
             // The node's own words may have a code.
             Error::Refused { reason, .. } => return Self::told(refused(reason), text),
         };
         Self::new(code, text)
+    }
+}
+
+/// What it means that no node answered, by how far the attempt came that came furthest.
+pub(crate) fn of_phase(phase: Option<Phase>) -> Code {
+    match phase {
+        Some(Phase::Resolve) => Code::NameUnresolved,
+        Some(Phase::Connect) => Code::NotConnected,
+        Some(Phase::Leader) => Code::NoLeader,
+        Some(Phase::Call | Phase::Commit) | None => Code::NoAnswer,
     }
 }
 

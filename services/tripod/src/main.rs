@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! * Data goes to standard output, everything else to standard error.
-//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached; of `run`: its program's.
+//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached or nobody leads; of `run`: its program's.
 //! * Every failure is one line that says what failed, why, and what to do next.
 //! * A process that this one starts ends with it, even if this one is killed. (Not so the program of
 //!   `run`: it loses its agent, and ends or goes on as it does without one.)

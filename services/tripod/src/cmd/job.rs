@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use tokio::time::Instant;
 use tripod_client::{Client, Error, wire};
 use tripod_proto::code::Code;
@@ -92,7 +93,13 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
         JobCommand::List => list(&client, global.format()).await,
         JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
         JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
-        JobCommand::Note { name, note } => Ok(client.jobs().note(&name, &note).await?),
+        JobCommand::Note { name, note } => {
+            client.jobs().note(&name, &note).await?;
+            match global.format() {
+                Format::Json => Ok(output::json(&json!({ "job": name, "note": note }))?),
+                Format::Table => Ok(()),
+            }
+        }
         JobCommand::Delete { name, consent } => {
             consent.to(format!("delete job `{name}` and everything in it")).await?;
             Ok(client.jobs().delete(&name).await?)

@@ -35,6 +35,7 @@ use crate::failure::Failure;
 /// Runs the command of this process; tells what the process is to end with.
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let global = cli.global;
+    let endpoints = cli.command.asks_the_cluster().then(|| global.endpoints.clone());
     let done = match cli.command {
         Command::Run(args) => return run::run(*args, &global).await,
         Command::Agent(args) => agent::run(*args, &global).await,
@@ -63,5 +64,9 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Explain(args) => explain::run(&args, &global),
         Command::Bench(args) => bench::run(args, global).await,
     };
-    done.map(|()| ExitCode::SUCCESS)
+    match (done, endpoints) {
+        (Ok(()), _) => Ok(ExitCode::SUCCESS),
+        (Err(failure), Some(endpoints)) => Err(status::explained(failure, &endpoints).await),
+        (Err(failure), None) => Err(failure),
+    }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tripod_client::{Client, Config, NodeAnswer};
+use tripod_client::{Client, Config, NodeAnswer, Phase};
 use tripod_proto::code::Code;
 
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_phase};
 use crate::output::{self, Format};
 use crate::view::cluster::{ClusterView, not_asked};
 
@@ -23,7 +23,8 @@ const ASK_TIMEOUT: Duration = Duration::from_millis(1800);
 const EXAMPLES: &str = "\
 Each row tells who told it and when: `now` is the node itself. For a node that does not answer, the leader
 tells how far it was and when it was heard last. What is wrong is told below the table, the worst first, with
-what to do next.
+what to do next. It ends with 0 when somebody leads and with 3 when nobody does, so that
+`until tripod status; do sleep 1; done` waits for a cluster that serves.
 
 Examples:
   tripod status                     within two seconds, also without a leader and with dead nodes
@@ -51,28 +52,45 @@ pub(crate) async fn run(args: &StatusArgs, global: &Global) -> Result<(), Failur
             interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
         };
     }
-    let view = look(args, global).await?;
+    let answers = ask_all(&global.endpoints, args.digest).await?;
+    let view = ClusterView::of(&answers, args.digest);
     print(&view, global.format(), output::line)?;
-    if view.anybody_answered() {
-        return Ok(());
+    verdict(&view, &answers)
+}
+
+/// What has been shown is no answer to who waits for a cluster that serves.
+fn verdict(view: &ClusterView, answers: &[NodeAnswer]) -> Result<(), Failure> {
+    let Some((what, next)) = view.standstill() else { return Ok(()) };
+    let code = if view.anybody_answered() { Code::NoLeader } else { of_phase(furthest(answers)) };
+    Err(Failure::new(code, output::text(&format!("{what}; next: {next}")).into_owned()))
+}
+
+/// How far the attempt came that came furthest.
+fn furthest(answers: &[NodeAnswer]) -> Option<Phase> {
+    answers.iter().filter_map(|answer| answer.status.as_ref().err()).map(|attempt| attempt.phase).max()
+}
+
+/// A call that no node answered, or that of a node which knows no leader, as seen from all nodes: if nobody leads,
+/// that is why, and not the silence of the one that was called. Takes two seconds at most.
+pub(super) async fn explained(failure: Failure, endpoints: &[String]) -> Failure {
+    if !matches!(failure.code(), Code::NoAnswer | Code::NoLeader) {
+        return failure;
     }
-    Err(Failure::new(
-        Code::NoAnswer,
-        format!("no node answered: {}; is the cluster up, is --endpoints right?", view.reasons()),
-    ))
+    let Ok(answers) = ask_all(endpoints, false).await else { return failure };
+    let view = ClusterView::of(&answers, false);
+    match view.standstill().filter(|_| view.anybody_answered()) {
+        Some((why, next)) => failure.without_a_leader(&output::text(why), &output::text(next)),
+        None => failure,
+    }
 }
 
 /// Nobody answering is no end: it may be what the operator waits to see the end of.
 async fn watch(args: &StatusArgs, global: &Global, pause: Duration) -> Result<(), Failure> {
     loop {
-        let view = look(args, global).await?;
+        let view = ClusterView::of(&ask_all(&global.endpoints, args.digest).await?, args.digest);
         print(&view, global.format(), output::screen)?;
         tokio::time::sleep(pause).await;
     }
-}
-
-async fn look(args: &StatusArgs, global: &Global) -> Result<ClusterView, Failure> {
-    Ok(ClusterView::of(&ask_all(&global.endpoints, args.digest).await?, args.digest))
 }
 
 fn print(view: &ClusterView, format: Format, print: fn(&str) -> io::Result<()>) -> io::Result<()> {
@@ -109,7 +127,11 @@ pub(super) async fn ask_all(endpoints: &[String], digest: bool) -> Result<Vec<No
 
 #[cfg(test)]
 mod tests {
+    //! Numbers as in `n7` are those of the walk-through of a new operator.
+
     use std::net::TcpListener;
+
+    use tripod_client::{Attempt, wire};
 
     use super::*;
     use crate::failure::Exit;
@@ -127,6 +149,64 @@ mod tests {
         assert!(began.elapsed() >= ASK_TIMEOUT, "it waits for nodes that let connections wait");
         assert_eq!(answers.iter().map(|answer| answer.endpoint.clone()).collect::<Vec<_>>(), endpoints);
         assert!(answers.iter().all(|answer| answer.status.is_err()));
+    }
+
+    /// What a command says that nobody answered, and its exit code, by the attempts at the nodes.
+    fn said_of(phases: &[Phase]) -> (Code, Exit) {
+        let answer = |phase: &Phase| NodeAnswer {
+            endpoint: "a:1".to_owned(),
+            status: Err(Attempt { endpoint: "a:1".to_owned(), phase: *phase, cause: "why".to_owned() }),
+        };
+        let answers: Vec<_> = phases.iter().map(answer).collect();
+        let failure = verdict(&ClusterView::of(&answers, false), &answers).expect_err("nobody answers");
+        assert!(failure.to_string().contains("no node answers: a:1: "), "{failure}");
+        (failure.code(), failure.exit())
+    }
+
+    #[test]
+    fn n7_that_nobody_listens_is_told_by_how_far_the_attempts_came() {
+        assert_eq!(said_of(&[Phase::Connect, Phase::Connect]), (Code::NotConnected, Exit::Unreachable));
+        assert_eq!(said_of(&[Phase::Resolve, Phase::Resolve]), (Code::NameUnresolved, Exit::Unreachable));
+        assert_eq!(said_of(&[Phase::Connect, Phase::Call]), (Code::NoAnswer, Exit::Unreachable));
+    }
+
+    /// A node of three that knows no leader, and two at whose addresses nobody is.
+    fn one_of_three() -> Vec<NodeAnswer> {
+        let voter = |node_id| wire::Member { node_id, voter: true, ..Default::default() };
+        let alone =
+            wire::StatusResponse { node_id: 1, members: (1..=3).map(voter).collect(), ..Default::default() };
+        vec![NodeAnswer { endpoint: "a:1".to_owned(), status: Ok(alone) }]
+    }
+
+    #[test]
+    fn n8_without_a_leader_it_ends_with_three_and_says_how_many_voters_answer() {
+        let mut answers = one_of_three();
+        let failure = verdict(&ClusterView::of(&answers, false), &answers).expect_err("nobody leads");
+        assert_eq!((failure.code(), failure.exit()), (Code::NoLeader, Exit::Unreachable));
+        let told = failure.to_string();
+        assert!(
+            told.contains("1 of 3 voters answer, 2 must") && told.ends_with("docs/runbooks/lost-quorum.md"),
+            "{told}"
+        );
+        answers[0].status.as_mut().expect("alive").leader_id = 1;
+        assert_eq!(verdict(&ClusterView::of(&answers, false), &answers), Ok(()));
+    }
+
+    #[test]
+    fn n6_a_call_without_an_answer_is_told_as_what_it_is_when_nobody_leads() {
+        let call = Failure::new(
+            Code::NoAnswer,
+            "job list: no node could answer within 10.0 s: x; next: `tripod status`",
+        );
+        let view = ClusterView::of(&one_of_three(), false);
+        let (why, next) = view.standstill().expect("nobody leads");
+        let told = call.without_a_leader(why, next).to_string();
+        assert_eq!(
+            told,
+            "T2104 no-leader: no leader: 1 of 3 voters answer, 2 must; calls are held (job list: no node could answer \
+             within 10.0 s: x); next: start the nodes that do not answer; if they are gone for good: \
+             docs/runbooks/lost-quorum.md"
+        );
     }
 
     #[tokio::test]

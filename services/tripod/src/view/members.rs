@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tripod_client::wire;
+use tripod_raft::backup::INDEX_STEP;
 
 use crate::output::{self, Table};
 
@@ -31,7 +32,8 @@ struct MemberView {
     client_address: String,
     /// It is to lead nothing and to have no clients.
     drained: bool,
-    /// Committed entries that it is not known to hold; `null` for the leader itself.
+    /// Committed entries that it is not known to hold; `null` for the leader itself, and for one of a restored cluster
+    /// whose leader has not heard yet where it is.
     lag_entries: Option<u64>,
 }
 
@@ -111,7 +113,8 @@ impl MemberView {
             peer_address: member.peer_address.clone(),
             client_address: member.client_address.clone(),
             drained: member.drained,
-            lag_entries: member.lag_entries,
+            // The log of a restored cluster begins at such an index: nobody lags by entries that there are none of.
+            lag_entries: member.lag_entries.filter(|lag| *lag < INDEX_STEP),
         }
     }
 
@@ -210,6 +213,14 @@ mod tests {
         assert!(text.contains("3     voter    silent   10.0.0.3:7800  -       12"), "{text}");
         assert!(text.contains("in progress: replace 3 by 10.0.0.4:7800 (change 77, by root@ops)"), "{text}");
         assert!(text.contains("`tripod member cancel 77`"), "{text}");
+    }
+
+    #[test]
+    fn n14_a_member_of_a_restored_cluster_that_was_not_heard_lags_by_nothing_that_is_known() {
+        let mut list = list();
+        list.members[2].lag_entries = Some(INDEX_STEP + 9);
+        let json = serde_json::to_value(MembersView::of(&list)).expect("JSON");
+        assert_eq!(json["members"][2]["lag_entries"], serde_json::json!(null));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use tripod_client::wire;
 
+use crate::view::time::since;
+
 /// Field names are a contract. Times are by the node's clock, in milliseconds since the Unix epoch.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ScheduledView {
@@ -35,6 +37,19 @@ impl ScheduledView {
             verified_ms: there.then_some(told.verified_ms),
             failure: Some(told.failure.clone()).filter(|failure| !failure.is_empty()),
         }
+    }
+
+    /// One line for people: how old the newest one is, at `now_ms`. `shown` says an index.
+    pub(crate) fn line(&self, now_ms: u64, shown: impl Fn(u64) -> String) -> String {
+        let Self { directory, kept, keep, .. } = self;
+        let newest = match (self.newest_index, self.saved_ms) {
+            (Some(index), Some(saved_ms)) => {
+                let verified = if self.verified_ms.is_some() { "verified" } else { "not verified" };
+                format!("the newest of index {}, {} old, {verified}", shown(index), since(saved_ms, now_ms))
+            }
+            _ => "none yet".to_owned(),
+        };
+        format!("{newest}; {kept} of {keep} kept in {directory}")
     }
 
     /// What is wrong with it, if something is.
@@ -79,5 +94,6 @@ mod tests {
     fn before_the_first_one_nothing_is_told_of_it() {
         let none = ScheduledView::of(&wire::Backups { newest_file: String::new(), ..told() });
         assert_eq!((none.newest_index, none.saved_ms, none.trouble(u64::MAX)), (None, None, None));
+        assert_eq!(none.line(u64::MAX, |index| index.to_string()), "none yet; 1 of 24 kept in /mnt");
     }
 }

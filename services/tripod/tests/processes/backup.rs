@@ -207,7 +207,7 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
     let dev = Dev::start(&old_ports, old_data.path(), &[]);
     let kv = client(&dev.endpoints(1)).kv("");
     fill(&kv).await;
-    let old_id = dev.json(&["status", "--json"])["cluster_id"].clone();
+    let old_id = dev.status()["cluster_id"].clone();
     let old_service = dev.json(&["job", "show", "default", "--json"])["service_incarnation"].clone();
 
     let stop = Arc::new(AtomicBool::new(false));

@@ -12,7 +12,7 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     let dev = Dev::start(&ports, data.path(), &["--tasks", "2"]);
 
     let status = until_blocking("nodes that are all well", || {
-        let status = dev.json(&["status", "-o", "json"]);
+        let status = dev.status();
         let well = |node: &Value| node["state"] == "ok";
         status["nodes"].as_array().expect("nodes").iter().all(well).then_some(status)
     });
@@ -86,7 +86,7 @@ fn a_killed_leader_is_replaced_and_status_answers_with_and_without_a_majority() 
     dev.text(&["kv", "put", "after", "2"]);
     assert_eq!(dev.text(&["kv", "get", "before"]), "1");
 
-    let status = dev.json(&["status", "--json"]);
+    let status = dev.status();
     let gone = status["nodes"].as_array().expect("nodes").iter().find(|node| node["id"] == dead);
     assert_eq!(gone.expect("still listed")["state"], "unreachable");
 
@@ -94,7 +94,9 @@ fn a_killed_leader_is_replaced_and_status_answers_with_and_without_a_majority() 
     let second = dev.current_leader();
     dev.kill(second);
     let output = dev.run(&["status", "--json"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["leader"], json!(null));
     let output = dev.run(&["kv", "get", "before", "--timeout", "1"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let local = dev.text(&["kv", "get", "before", "--local"]);
@@ -109,12 +111,12 @@ fn the_same_data_is_the_same_cluster_again() {
     let port = ports.first();
     let dev = Dev::start(&ports, data.path(), &["--tasks", "3"]);
     dev.text(&["kv", "put", "kept", "yes"]);
-    let id = dev.json(&["status", "--json"])["cluster_id"].clone();
+    let id = dev.status()["cluster_id"].clone();
     let incarnation = dev.json(&["job", "show", "default", "--json"])["service_incarnation"].clone();
     dev.end();
 
     let dev = Dev::start(&ports, data.path(), &["--tasks", "3"]);
-    assert_eq!(dev.json(&["status", "--json"])["cluster_id"], id);
+    assert_eq!(dev.status()["cluster_id"], id);
     assert_eq!(dev.json(&["job", "show", "default", "--json"])["service_incarnation"], incarnation);
     assert_eq!(dev.text(&["kv", "get", "kept"]), "yes");
 
@@ -147,7 +149,7 @@ fn a_killed_node_comes_back_with_restart_and_leadership_moves_on_request() {
     assert_ne!(pid(&line), dev.nodes[place]);
     dev.nodes[place] = pid(&line);
     until_blocking("the node to be back", || {
-        let status = dev.json(&["status", "--json"]);
+        let status = dev.status();
         (status["nodes"][place]["state"] == "ok").then_some(())
     });
     dev.end();

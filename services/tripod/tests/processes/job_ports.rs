@@ -28,11 +28,11 @@ fn a_job_port_that_is_taken_is_told_left_out_and_opened_when_it_is_free() {
     assert_eq!(printed["target"], format!("ipv4:{},{}", address(400), address(500)));
     assert_eq!(printed["port"], dev.port + 400);
 
-    let status = dev.json(&["status", "--json"]);
+    let status = dev.status();
     let closed = &status["nodes"][0]["closed_job_ports"];
     assert_eq!((&closed[0]["job"], &closed[0]["address"]), (&json!("train"), &json!(address(300))));
     assert!(status["nodes"][1].get("closed_job_ports").is_none(), "{status}");
-    let table = dev.text(&["status"]);
+    let table = dev.status_of_a_led_cluster();
     let wrong: Vec<_> = table.lines().filter(|line| line.contains("cannot open")).collect();
     assert_eq!(wrong.len(), 1, "{table}");
     assert!(wrong[0].starts_with(&format!("node 1 cannot open {}", address(300))), "{table}");
@@ -44,6 +44,6 @@ fn a_job_port_that_is_taken_is_told_left_out_and_opened_when_it_is_free() {
     });
     assert_eq!(shown["addresses"][0], address(300));
     TcpStream::connect(address(300)).expect("the port is open");
-    assert!(!dev.text(&["status"]).contains("cannot open"));
+    assert!(!dev.status_of_a_led_cluster().contains("cannot open"));
     dev.end();
 }

@@ -1,4 +1,5 @@
-//! The binary as its users meet it: real processes on loopback.
+//! The binary as its users meet it: real processes on loopback. Numbers at the beginning of tests' names, as `n7`,
+//! are those of the walk-through of a new operator.
 
 mod agent;
 mod backup;

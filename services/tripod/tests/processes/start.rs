@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
@@ -106,11 +106,11 @@ fn a_directory_that_is_in_use_is_refused() {
     let data = tempfile::tempdir().expect("a directory");
     let ports = reserve_ports();
     let dev = Dev::start(&ports, data.path(), &[]);
-    let id = dev.json(&["status", "--json"])["cluster_id"].as_str().expect("an id").to_owned();
+    let id = dev.status()["cluster_id"].as_str().expect("an id").to_owned();
     let flags = ["--node=1", &format!("--cluster-id={id}")];
     let output = server(&reserve_ports(), &data.path().join("node-1").join("data"), &flags);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let well = || dev.json(&["status", "--json"])["nodes"][0]["state"] == "ok";
+    let well = || dev.status()["nodes"][0]["state"] == "ok";
     until_blocking("the node that was there to be well", || well().then_some(()));
     dev.end();
 }
@@ -136,7 +136,7 @@ fn wrong_usage_exits_with_two() {
 }
 
 #[test]
-fn nobody_listening_exits_with_three() {
+fn n7_nobody_listening_exits_with_three_and_says_so() {
     let ports = reserve_ports();
     let endpoint = format!("127.0.0.1:{}", ports.first());
     let cases: [&[&str]; 3] = [&["status"], &["kv", "get", "k"], &["leader", "transfer"]];
@@ -144,5 +144,51 @@ fn nobody_listening_exits_with_three() {
         let told = ["--endpoints", &endpoint, "--timeout", "0.3"];
         let output = tripod().args(arguments).args(told).output().expect("runs");
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
+        assert!(
+            stderr(&output).starts_with("error: T2102 not-connected: "),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
     }
+}
+
+/// One of three, on a machine where the others have not been started yet. It ends with this value.
+struct First(std::process::Child);
+
+impl Drop for First {
+    fn drop(&mut self) {
+        // There is nobody to tell when even this fails.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn n11_n12_the_first_node_of_a_first_start_says_whom_it_waits_for_in_its_log_and_in_status() {
+    let (ports, place) = (reserve_ports(), tempfile::tempdir().expect("a directory"));
+    let address = |offset: u16| format!("127.0.0.1:{}", ports.first() + offset);
+    let log = place.path().join("log");
+    let mut command = tripod();
+    command.args(["server", "--exit-with-parent", "--node=1", "--data"]).arg(place.path().join("d")).args([
+        &format!("--client={}", address(0)),
+        &format!("--peer={}", address(100)),
+        &format!("--http={}", address(200)),
+        &format!("--initial=1={},2={},3={}", address(100), address(101), address(102)),
+    ]);
+    command.stdin(Stdio::piped()).stderr(std::fs::File::create(&log).expect("made"));
+    let _first = First(command.spawn().expect("starts"));
+    let said = until_blocking("word of whom it waits for", || {
+        let log = std::fs::read_to_string(&log).expect("a log");
+        log.contains("forming: waiting for nodes 2, 3").then_some(log)
+    });
+    let calm = said.lines().filter(|line| line.contains("waiting for")).all(|line| line.contains(" INFO "));
+    assert!(calm && !said.contains("empty the data directory"), "{said}");
+    let output = tripod().args(["status", "--endpoints", &address(0)]).output().expect("runs");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{shown}");
+    assert!(shown.contains("  forming\n") && shown.contains("node 1 waits for nodes 2, 3"), "{shown}");
+    assert!(
+        !shown.contains("voters") && !shown.contains("recover") && !shown.contains("calls that wait"),
+        "{shown}"
+    );
 }

@@ -1,4 +1,5 @@
-//! What operators look at: status with dead and stopped nodes, its watch, probes and metrics of real nodes.
+//! What operators look at: status with dead and stopped nodes, its watch, probes and metrics of real nodes. That status
+//! comes within the two seconds that are promised is tested beside the command, by its own clock.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,11 +11,6 @@ use serde_json::Value;
 use tripod_wait::{deadline, until_blocking};
 
 use crate::support::{Dev, end_by, reserve_ports, send, stderr, tripod};
-
-/// That it comes within the two seconds that are promised is tested beside the command, by its own clock.
-fn status(dev: &Dev) -> Value {
-    dev.json(&["status", "-o", "json"])
-}
 
 fn node(status: &Value, id: u64) -> Value {
     let nodes = status["nodes"].as_array().expect("nodes");
@@ -51,7 +47,7 @@ fn status_tells_who_is_dead_or_stopped_and_what_to_do() {
     let dev = Dev::start(&ports, data.path(), &[]);
     dev.text(&["kv", "put", "k", "v"]);
     let (leader, well) = until_blocking("a leader", || {
-        let status = status(&dev);
+        let status = dev.status();
         Some((status["leader"].as_u64()?, status))
     });
     let told = node(&well, leader);
@@ -60,24 +56,24 @@ fn status_tells_who_is_dead_or_stopped_and_what_to_do() {
         (&"leader".into(), &leader.into(), &0.into())
     );
     assert!(told["flush_p99_us"].as_u64().is_some_and(|micros| micros > 0), "{told}");
-    assert!(dev.text(&["status"]).contains("DISK p99  SEEN"));
+    assert!(dev.status_of_a_led_cluster().contains("DISK p99  SEEN"));
 
     // A stopped process takes connections and says nothing.
     let silent = leader % 3 + 1;
     let place = usize::try_from(silent - 1).expect("a small id");
     let stopped = Stopped::stop(dev.nodes[place]);
     let (told, by) = until_blocking("the leader to tell of the stopped node", || {
-        let status = status(&dev);
+        let status = dev.status();
         let told = node(&status, silent);
         let by = status["leader"].as_u64()?;
         told["seen"]["ms_ago"].as_u64().is_some_and(|ms| ms >= 500).then_some((told, by))
     });
     assert_eq!((&told["state"], &told["seen"]["by"]), (&"unreachable".into(), &by.into()));
     assert!(told["why"].as_str().is_some_and(|why| why.contains("no answer within")), "{told}");
-    assert!(kinds(&status(&dev)).contains(&("unreachable".into(), silent.into())));
+    assert!(kinds(&dev.status()).contains(&("unreachable".into(), silent.into())));
     drop(stopped);
     until_blocking("the stopped node to answer again", || {
-        (node(&status(&dev), silent)["state"] == "ok").then_some(())
+        (node(&dev.status(), silent)["state"] == "ok").then_some(())
     });
 
     // One dead and one stopped: no leader any more. Who is left is a follower, which lets connections wait by
@@ -88,7 +84,7 @@ fn status_tells_who_is_dead_or_stopped_and_what_to_do() {
     let place = usize::try_from(silent - 1).expect("a small id");
     let _stopped = Stopped::stop(dev.nodes[place]);
     let told = until_blocking("the last node to know that nobody leads", || {
-        let told = status(&dev);
+        let told = dev.status();
         let knows = told["leader"].is_null() && node(&told, left)["state"] == "no-leader";
         (knows && told["quorum"]["answering"] == 1).then_some(told)
     });
@@ -97,8 +93,17 @@ fn status_tells_who_is_dead_or_stopped_and_what_to_do() {
     for gone in [dead, silent] {
         assert!(found.contains(&("unreachable".into(), gone.into())), "{told}");
     }
-    let text = dev.text(&["status"]);
-    assert!(text.contains("\nnext: start the nodes that do not answer"), "{text}");
+    n8_a_person_sees_the_runbook_and_a_script_sees_the_exit_code(&dev);
+}
+
+/// One of three voters answers.
+fn n8_a_person_sees_the_runbook_and_a_script_sees_the_exit_code(dev: &Dev) {
+    let output = dev.run(&["status"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("\nnext: start the nodes that do not answer; if they are gone for good: docs/runbooks/lost-quorum.md"), "{text}");
+    let told = stderr(&output);
+    assert!(told.starts_with("error: T2104 no-leader: no leader: 1 of 3 voters answer, 2 must"), "{told}");
 }
 
 /// A command whose lines are read as they come.

@@ -10,6 +10,10 @@ fn a_newcomer_gets_from_nothing_to_a_job_and_may_kill_any_node() {
     let mut printed = Vec::new();
     for block in &blocks {
         printed.push(site.run(block));
+        if block.lines == ["tripod status"] {
+            // The page has it typed until there is a leader, and it must have ended then, and no sooner.
+            assert!(printed.last().is_some_and(|shown| shown.contains("  leader node ")), "{printed:?}");
+        }
     }
     let status = site.status();
     assert_eq!(status["nodes"].as_array().map(Vec::len), Some(3), "{status}");

@@ -3,6 +3,7 @@
 //! Every host of a page is a loopback address of its own with the page's ports, so a command is changed in two
 //! ways only: the first three numbers of its addresses, and the directory that stands for a host's root.
 //! `backup-and-restore`, `lost-quorum`, `rolling-upgrade` and `downgrade` are typed by tests beside this folder, which know their clusters from inside.
+//! Numbers at the beginning of tests' names, as `n3`, are those of the walk-through of a new operator.
 
 mod clients;
 mod corrupt_node;

@@ -38,11 +38,21 @@ fn told(site: &Site, node: u64) -> serde_json::Value {
 }
 
 #[test]
-fn nodes_make_backups_that_can_be_verified_and_tell_of_them() {
+fn n20_nodes_make_backups_that_can_be_verified_and_tell_of_them() {
     let mut site = Site::new();
     for block in &blocks(PAGE) {
         site.run(block);
     }
+    until_blocking("a line about the backups of each node in the table", || {
+        let shown = site.shown("tripod status").1;
+        let line = |node: u64| {
+            let begin = format!("backups of node {node}: the newest of index ");
+            shown
+                .lines()
+                .any(|line| line.starts_with(&begin) && line.contains(" s old, verified; 1 of 48 kept in "))
+        };
+        (1..=3).all(line).then_some(())
+    });
     for node in 1..=3 {
         let told = until_blocking("a backup that is told of", || {
             Some(told(&site, node)).filter(|told| told["kept"] == 1 && told["verified_ms"].is_u64())

@@ -3,16 +3,27 @@
 //! | module | what |
 //! |---|---|
 //! | `node` | one row |
+//! | `quorum` | whether enough voters are there |
+//! | `forming` | a cluster that is not there yet |
+//! | `digest` | whether the nodes hold the same |
+//! | `indexes` | log indexes as they are shown |
 //! | `trouble` | what is wrong, and the next command |
 
+mod digest;
+mod forming;
+mod indexes;
 mod node;
+mod quorum;
 mod trouble;
 
 use serde::Serialize;
 use tripod_client::{NodeAnswer, wire};
 
 use crate::output::{self, Table};
+use crate::view::time::now_ms;
+use forming::FormingView;
 use node::NodeView;
+use quorum::QuorumView;
 use trouble::Trouble;
 
 /// What `status` prints. A contract: fields may be added, never renamed.
@@ -24,19 +35,14 @@ pub(crate) struct ClusterView {
     term: u64,
     quorum: QuorumView,
     nodes: Vec<NodeView>,
+    /// Nodes of a first start that wait for others; absent: the cluster is there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forming: Vec<FormingView>,
     /// Empty: the cluster is healthy.
     troubles: Vec<Trouble>,
-}
-
-/// Whether enough voters are there, as far as it can be seen from here.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-struct QuorumView {
-    voters: usize,
-    learners: usize,
-    /// Voters that must be up, the leader among them.
-    needed: usize,
-    /// Voters that answered this command.
-    answering: usize,
+    /// Where the log begins; rows are shown without it.
+    #[serde(skip)]
+    base: u64,
 }
 
 impl ClusterView {
@@ -47,9 +53,9 @@ impl ClusterView {
         let told: Vec<_> = answers.iter().filter_map(|answer| answer.status.as_ref().ok()).collect();
         let quorum = QuorumView::of(&told);
         let named = told.iter().filter(|status| status.leader_id != 0).max_by_key(|status| status.term);
-        let leader = named.map(|status| status.leader_id).filter(|leader| {
-            quorum.answering >= quorum.needed || told.iter().any(|status| status.node_id == *leader)
-        });
+        let leader = named
+            .map(|status| status.leader_id)
+            .filter(|leader| !quorum.is_lost() || told.iter().any(|status| status.node_id == *leader));
         let mut nodes: Vec<NodeView> = Vec::new();
         for node in answers.iter().map(|answer| NodeView::of(answer, &told, with_digest)) {
             // A node may have been asked at two addresses, one of which it does not know to be its own.
@@ -59,7 +65,8 @@ impl ClusterView {
         }
         nodes.extend(node::unasked(&nodes, &told));
         nodes.sort_by_key(NodeView::place);
-        if leader.is_none() {
+        let forming = FormingView::all(&told);
+        if leader.is_none() && forming.is_empty() {
             nodes.iter_mut().filter(|node| node.state == "ok").for_each(|node| node.state = "no-leader");
         }
         let mut view = Self {
@@ -68,11 +75,11 @@ impl ClusterView {
             term: told.iter().map(|status| status.term).max().unwrap_or(0),
             quorum,
             nodes,
+            forming,
             troubles: Vec::new(),
+            base: indexes::base(&told),
         };
-        if view.anybody_answered() {
-            view.troubles = trouble::find(&mut view);
-        }
+        view.troubles = trouble::find(&mut view);
         view
     }
 
@@ -80,26 +87,42 @@ impl ClusterView {
         self.cluster_id.is_some()
     }
 
-    /// Why each node did not answer.
-    pub(crate) fn reasons(&self) -> String {
-        let reasons = self.nodes.iter().filter_map(|node| node.why.clone());
-        reasons.collect::<Vec<_>>().join("; ")
+    /// Why nothing can be changed in this cluster, and what to do: nobody answers, or nobody leads. `None`: somebody
+    /// leads.
+    pub(crate) fn standstill(&self) -> Option<(&str, &str)> {
+        if self.leader.is_some() {
+            return None;
+        }
+        self.troubles.first().map(Trouble::parts)
     }
 
     pub(crate) fn render(&self) -> String {
-        let mut table = Table::new(&node::COLUMNS);
-        self.nodes.iter().for_each(|node| table.row(node.cells()));
+        let digests = self.nodes.iter().any(|node| node.digest.is_some());
+        let columns: Vec<&str> = node::COLUMNS.into_iter().chain(digests.then_some(node::DIGEST)).collect();
+        let mut table = Table::new(&columns);
+        self.nodes.iter().for_each(|node| table.row(node.cells(self.base, digests)));
         let mut text = format!("{}\n{}", self.headline(), table.render());
-        if let Some(holds) = self.nodes.iter().max_by_key(|node| node.applied_index).and_then(NodeView::holds)
-        {
+        for line in self.below_the_table() {
             text.push('\n');
-            text.push_str(&holds);
+            text.push_str(&line);
         }
         for trouble in &self.troubles {
             text.push_str("\n\n");
             text.push_str(&trouble.render());
         }
         text
+    }
+
+    fn below_the_table(&self) -> Vec<String> {
+        // The calls that wait on a node which knows no cluster are its own.
+        let furthest = self.nodes.iter().max_by_key(|node| node.applied_index);
+        let holds = furthest.and_then(NodeView::holds).filter(|_| self.quorum.voters > 0);
+        let backups = self.nodes.iter().filter_map(|node| {
+            let line = node.backups.as_ref()?.line(now_ms(), |index| indexes::shown(index, self.base));
+            Some(format!("backups of node {}: {line}", node.id()?))
+        });
+        let digests = digest::compare(&self.nodes).render(self.base);
+        holds.into_iter().chain(backups).chain(digests).chain(indexes::legend(self.base)).collect()
     }
 
     fn headline(&self) -> String {
@@ -113,6 +136,7 @@ impl ClusterView {
         };
         let health = match self.troubles.len() {
             _ if !self.anybody_answered() => "unreachable".to_owned(),
+            _ if !self.forming.is_empty() => return format!("cluster {name}  forming"),
             0 => "healthy".to_owned(),
             1 => "1 trouble".to_owned(),
             troubles => format!("{troubles} troubles"),
@@ -122,24 +146,6 @@ impl ClusterView {
              answer  {health}",
             self.term
         )
-    }
-}
-
-impl QuorumView {
-    /// Who votes is believed of the node that knows the latest term.
-    fn of(told: &[&wire::StatusResponse]) -> Self {
-        let Some(status) = told.iter().max_by_key(|status| (status.term, status.committed_index)) else {
-            return Self::default();
-        };
-        let voters: Vec<u64> =
-            status.members.iter().filter(|member| member.voter).map(|member| member.node_id).collect();
-        let answers = |node: &&u64| told.iter().any(|status| status.node_id == **node);
-        Self {
-            voters: voters.len(),
-            learners: status.members.len() - voters.len(),
-            needed: voters.len() / 2 + 1,
-            answering: voters.iter().filter(answers).count(),
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use tripod_client::{NodeAnswer, wire};
 
+use super::indexes;
 use crate::view::job_ports;
 use crate::view::scheduled::ScheduledView;
 use crate::view::time::seconds;
@@ -10,15 +11,17 @@ use crate::view::time::seconds;
 /// The columns of the table.
 pub(super) const COLUMNS: [&str; 9] =
     ["NODE", "ROLE", "STATE", "VERSION", "APPLIED", "LAG", "DISK p99", "SEEN", "ADDRESS"];
+/// One more when hashes were asked for.
+pub(super) const DIGEST: &str = "DIGEST";
 
 /// One node. A contract: fields may be added, never renamed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct NodeView {
     /// `null` for an endpoint that did not answer and that no node knows.
     id: Option<u64>,
-    /// leader, follower, candidate, learner, stopped; unknown.
+    /// leader, follower, candidate, learner, stopped; none: its cluster is not formed yet; unknown.
     pub(super) role: String,
-    /// ok; no-leader: it answered but knows no leader; unreachable.
+    /// ok; no-leader: it answered but knows no leader; forming: it waits for others of a first start; unreachable.
     pub(super) state: &'static str,
     /// What is wrong with it, in a word, if anything is: see the troubles.
     pub(super) trouble: Option<&'static str>,
@@ -29,7 +32,7 @@ pub(super) struct NodeView {
     committed_index: Option<u64>,
     last_log_index: Option<u64>,
     snapshot_index: Option<u64>,
-    /// Committed entries that it has not applied; told by the leader: that it is not known to hold.
+    /// Committed entries that it has not applied; told by the leader: that it is not known to hold; `null`: nobody knows.
     pub(super) lag_entries: Option<u64>,
     term: Option<u64>,
     pub(super) voter: Option<bool>,
@@ -61,7 +64,7 @@ pub(super) struct NodeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) divergence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
+    pub(super) digest: Option<String>,
     /// The backups that it makes by itself; absent: it makes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backups: Option<ScheduledView>,
@@ -139,20 +142,25 @@ impl NodeView {
         (self.id.unwrap_or(u64::MAX), self.address.clone())
     }
 
-    pub(super) fn cells(&self) -> Vec<String> {
-        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), grouped);
+    /// Its row, with indexes counted from `base`, and its hash if that has a column.
+    pub(super) fn cells(&self, base: u64, with_digest: bool) -> Vec<String> {
+        let none = || "-".to_owned();
         let p99 = self.flush_p99_us.map(|micros| format!("{}.{} ms", micros / 1000, micros % 1000 / 100));
-        vec![
-            self.id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
+        let mut cells = vec![
+            self.id.map_or_else(none, |id| id.to_string()),
             self.role.clone(),
             self.trouble.unwrap_or(self.state).to_owned(),
-            self.version.clone().unwrap_or_else(|| "-".to_owned()),
-            number(self.applied_index),
-            number(self.lag_entries),
-            p99.unwrap_or_else(|| "-".to_owned()),
+            self.version.clone().unwrap_or_else(none),
+            self.applied_index.map_or_else(none, |index| indexes::shown(index, base)),
+            self.lag_entries.map_or_else(none, grouped),
+            p99.unwrap_or_else(none),
             self.seen.map_or_else(|| "never".to_owned(), |seen| seen.render(self.id)),
             self.address.clone(),
-        ]
+        ];
+        if with_digest {
+            cells.push(self.digest.clone().unwrap_or_else(none));
+        }
+        cells
     }
 
     /// What there is in the state, as this node holds it.
@@ -171,10 +179,17 @@ impl NodeView {
         let own = status.members.iter().find(|member| member.node_id == status.node_id);
         let measured = status.measured.unwrap_or_default();
         let comparisons = status.comparisons.as_ref();
+        let forms = status.forming.is_some() && status.members.is_empty();
+        let state = match status.leader_id {
+            _ if forms => "forming",
+            0 => "no-leader",
+            _ => "ok",
+        };
         Self {
             id: Some(status.node_id),
-            role: status.role.clone(),
-            state: if status.leader_id == 0 { "no-leader" } else { "ok" },
+            // The engine calls a node a learner that knows no members.
+            role: if forms { "none".to_owned() } else { status.role.clone() },
+            state,
             trouble: None,
             address: address.to_owned(),
             seen: Some(SeenView { by: status.node_id, ms_ago: Some(0) }),
@@ -182,13 +197,14 @@ impl NodeView {
             committed_index: Some(status.committed_index),
             last_log_index: Some(status.last_log_index),
             snapshot_index: Some(status.snapshot_index),
-            lag_entries: Some(committed(told).saturating_sub(status.applied_index)),
+            lag_entries: Some(indexes::lag(told, status.applied_index)),
             term: Some(status.term),
             voter: own.map(|member| member.voter),
             version: Some(status.version.clone()),
             jobs: Some(status.jobs),
             keys: Some(status.keys),
-            waiting_calls: Some(status.waiting_calls),
+            // Before its cluster is there only its own tasks call.
+            waiting_calls: Some(status.waiting_calls).filter(|_| !forms),
             flush_p50_us: measured.flush_p50_us,
             flush_p99_us: measured.flush_p99_us,
             flush_under_way_ms: measured.flush_under_way_ms,
@@ -213,7 +229,9 @@ impl NodeView {
         let leader = told.iter().filter(leads).max_by_key(|status| status.term);
         let by_leader = leader.and_then(|leader| Some((leader.node_id, about(leader)?)));
         let by_any = told.iter().find_map(|status| Some((status.node_id, about(status)?)));
-        let lag = by_leader.as_ref().map(|(_, member)| committed(told).saturating_sub(member.matched_index));
+        // 0: it has told this leader nothing yet.
+        let matched = by_leader.as_ref().map(|(_, member)| member.matched_index).filter(|index| *index > 0);
+        let lag = matched.map(|index| indexes::lag(told, index));
         let (seen, voter) = match by_leader.or(by_any) {
             None => (None, None),
             Some((by, member)) => (Some(SeenView { by, ms_ago: member.heard_ms_ago }), Some(member.voter)),
@@ -250,11 +268,6 @@ impl NodeView {
             why: Some(why.to_owned()),
         }
     }
-}
-
-/// The last committed entry that anybody knows of.
-fn committed(told: &[&wire::StatusResponse]) -> u64 {
-    told.iter().map(|status| status.committed_index).max().unwrap_or(0)
 }
 
 /// A number with a comma at each thousand.

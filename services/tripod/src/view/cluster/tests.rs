@@ -1,4 +1,5 @@
-//! Answers of nodes, put together.
+//! Answers of nodes, put together. The numbers of tests that begin with n are those of a walk-through that a new
+//! operator made.
 
 use serde_json::json;
 use tripod_client::{Attempt, Phase};
@@ -104,10 +105,120 @@ fn without_a_leader_the_field_is_null_and_nodes_say_so() {
 }
 
 #[test]
-fn nobody_answering_is_told_with_every_reason() {
+fn n10_that_nobody_answers_is_a_trouble_with_every_reason() {
     let view = ClusterView::of(&[dead(1), dead(2)], false);
     assert!(!view.anybody_answered());
-    assert_eq!(view.reasons().matches("Connection refused").count(), 2);
+    let json = serde_json::to_value(&view).expect("JSON");
+    let [trouble] = &json["troubles"].as_array().expect("a list")[..] else { panic!("{json}") };
+    assert_eq!((&trouble["kind"], &trouble["node"]), (&json!("unreachable"), &json!(null)));
+    assert_eq!(trouble["what"].as_str().expect("text").matches("Connection refused").count(), 2);
+    assert!(view.render().contains("\n\nno node answers: 127.0.0.1:7700: connect: "), "{}", view.render());
+}
+
+/// The first node of a first start, while the two others are not there.
+#[test]
+fn n12_a_first_start_is_shown_as_forming_with_whom_it_waits_for() {
+    let first = NodeAnswer {
+        endpoint: "127.0.0.1:7700".into(),
+        status: Ok(wire::StatusResponse {
+            cluster_id: "c-1".into(),
+            node_id: 1,
+            role: "learner".into(),
+            version: "0.1.0".into(),
+            waiting_calls: 2,
+            forming: Some(wire::Forming { waits_for: vec![2, 3] }),
+            ..Default::default()
+        }),
+    };
+    let view = ClusterView::of(&[first, dead(2)], false);
+    assert_eq!(
+        view.render(),
+        "\
+cluster c-1  forming
+NODE  ROLE     STATE        VERSION  APPLIED  LAG  DISK p99  SEEN   ADDRESS
+1     none     forming      0.1.0    0        0    -         now    127.0.0.1:7700
+-     unknown  unreachable  -        -        -    -         never  127.0.0.1:7701
+
+the cluster is not formed yet: node 1 waits for nodes 2, 3
+next: start those, each with the same --initial: a majority forms the cluster. Nodes that run must reach each other at \
+the peer addresses of --initial"
+    );
+    let json = serde_json::to_value(&view).expect("JSON");
+    assert_eq!(json["forming"], json!([{ "node": 1, "waits_for": [2, 3] }]));
+    assert_eq!((&json["quorum"]["needed"], &json["leader"]), (&json!(0), &json!(null)));
+}
+
+/// An answer of a node whose state has this hash at this index.
+fn hashed(id: u64, index: u64, digest: u64) -> NodeAnswer {
+    measured(alive(id, 7, 3), |status, _| {
+        (status.applied_index, status.committed_index, status.digest) = (index, index, digest);
+    })
+}
+
+#[test]
+fn n3_hashes_are_in_the_table_and_below_it_stands_what_they_amount_to() {
+    let shown = |answers: &[NodeAnswer]| ClusterView::of(answers, true).render();
+    let equal = shown(&[hashed(1, 43, 171), hashed(2, 43, 171), hashed(3, 43, 171)]);
+    let digests: Vec<_> =
+        equal.lines().skip(1).take(4).filter_map(|row| row.split_whitespace().last()).collect();
+    assert_eq!(digests, ["DIGEST", "00000000000000ab", "00000000000000ab", "00000000000000ab"], "{equal}");
+    assert!(equal.ends_with("\ndigests: all equal at index 43"), "{equal}");
+    let moving = shown(&[hashed(1, 42, 170), hashed(2, 43, 171), hashed(3, 43, 171)]);
+    assert!(moving.contains("\ndigests: of different indexes, which cannot be compared"), "{moving}");
+    let different = shown(&[hashed(1, 43, 170), hashed(2, 43, 171), hashed(3, 43, 171)]);
+    assert!(
+        different.ends_with(
+            "\n\nthe states of nodes 1, 2, 3 are not the same at index 43\nnext: docs/runbooks/corrupt-node.md"
+        ),
+        "{different}"
+    );
+    let plain = ClusterView::of(&[hashed(1, 43, 171), hashed(3, 43, 171)], false).render();
+    assert!(!plain.contains("DIGEST") && !plain.contains("digests"), "{plain}");
+}
+
+#[test]
+fn n14_indexes_of_a_restored_cluster_are_counted_from_where_it_begins() {
+    let begin = 2 * tripod_raft::backup::INDEX_STEP;
+    let leader = |matched| {
+        measured(hashed(3, begin + 43, 1), move |status, _| status.members[0].matched_index = matched)
+    };
+    let new = hashed(2, 0, 1);
+    let view = |matched| ClusterView::of(&[dead(1), new.clone(), leader(matched)], false);
+    let lags = |matched| {
+        let json = serde_json::to_value(view(matched)).expect("JSON");
+        [0, 1].map(|place| json["nodes"][place]["lag_entries"].clone())
+    };
+    assert_eq!(
+        lags(0),
+        [json!(null), json!(43)],
+        "the leader has not heard how far it is; the other one has nothing"
+    );
+    assert_eq!(lags(begin + 40), [json!(3), json!(43)]);
+    let text = view(begin + 40).render();
+    let leader = text.lines().nth(4).expect("a row").split_whitespace().nth(4);
+    assert_eq!(leader, Some("43"), "{text}");
+    assert!(text.contains("\nindexes are counted from 2,000,000,000,000, where "), "{text}");
+}
+
+#[test]
+fn n20_the_table_tells_of_the_backups_of_each_node() {
+    let with_backups = measured(alive(3, 7, 3), |status, _| {
+        status.backups = Some(wire::Backups {
+            directory: "/mnt/backups".into(),
+            every_ms: 3_600_000,
+            keep: 48,
+            kept: 7,
+            newest_file: "f.snap".into(),
+            newest_index: 1_041,
+            saved_ms: now_ms(),
+            verified_ms: now_ms(),
+            failure: String::new(),
+        });
+    });
+    let text = ClusterView::of(&[alive(1, 7, 3), alive(2, 7, 3), with_backups], false).render();
+    let line = text.lines().last().expect("lines");
+    assert!(line.starts_with("backups of node 3: the newest of index 1,041, "), "{text}");
+    assert!(line.ends_with(" s old, verified; 7 of 48 kept in /mnt/backups"), "{text}");
 }
 
 #[test]
@@ -148,6 +259,7 @@ fn troubles(answers: &[NodeAnswer]) -> Vec<(&'static str, Option<u64>)> {
     let json = serde_json::to_value(ClusterView::of(answers, false)).expect("JSON");
     let kinds = [
         "no-leader",
+        "forming",
         "unreachable",
         "disk-stalled",
         "disk-full",
@@ -215,12 +327,15 @@ fn a_learner_that_is_gone_is_removed_and_not_replaced() {
 }
 
 #[test]
-fn without_a_leader_it_is_told_whether_enough_voters_are_there() {
+fn n15_without_a_leader_it_is_told_whether_enough_voters_are_there_and_which_runbook_helps() {
     let lost = ClusterView::of(&[alive(1, 9, 0), dead(2), dead(3)], false).render();
     assert!(
         lost.contains("\n\nno leader: 1 of 3 voters answer, 2 must; calls are held\nnext: start "),
         "{lost}"
     );
+    // Members can be changed by a quorum only.
+    assert!(!lost.contains("member replace"), "{lost}");
+    assert_eq!(lost.matches("gone for good: docs/runbooks/lost-quorum.md").count(), 3, "{lost}");
     let electing = ClusterView::of(&[alive(1, 9, 0), alive(2, 9, 0), dead(3)], false).render();
     assert!(electing.contains("an election is under way\nnext: tripod status --watch"), "{electing}");
     assert_eq!(

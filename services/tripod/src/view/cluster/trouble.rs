@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::ClusterView;
+use super::digest::{Comparison, compare};
+use super::forming::FormingView;
 use super::node::{NodeView, grouped};
 use crate::output;
 use crate::view::time::{now_ms, seconds};
@@ -12,6 +14,8 @@ const STALL_MS: u64 = 1000;
 /// A disk is slow if its p99 is at least this, and so many times that of the others.
 const SLOW_US: u64 = 10_000;
 const SLOW_TIMES: u64 = 20;
+/// What to do when a majority will not come back.
+const LOST_QUORUM: &str = "docs/runbooks/lost-quorum.md";
 /// Further behind is behind: what a second or so of full load appends.
 const LAG_ENTRIES: u64 = 10_000;
 
@@ -29,6 +33,11 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
+    /// What is wrong, and what to do.
+    pub(super) fn parts(&self) -> (&str, &str) {
+        (&self.what, self.next.as_deref().unwrap_or_default())
+    }
+
     pub(super) fn render(&self) -> String {
         let what = output::text(&self.what);
         match &self.next {
@@ -40,7 +49,10 @@ impl Trouble {
 
 /// Everything that is wrong, the worst first; names it in the rows of the nodes, too.
 pub(super) fn find(view: &mut ClusterView) -> Vec<Trouble> {
-    let mut troubles: Vec<Trouble> = no_leader(view).into_iter().collect();
+    if !view.anybody_answered() {
+        return vec![nobody(view)];
+    }
+    let mut troubles: Vec<Trouble> = no_leader(view).into_iter().chain(different(view)).collect();
     let mut slowness = Vec::new();
     for place in 0..view.nodes.len() {
         let found = of_node(view, place);
@@ -60,26 +72,54 @@ pub(super) fn find(view: &mut ClusterView) -> Vec<Trouble> {
     troubles
 }
 
+fn nobody(view: &ClusterView) -> Trouble {
+    let reasons = view.nodes.iter().filter_map(|node| node.why.clone()).collect::<Vec<_>>().join("; ");
+    let next = "start the nodes, or name their client addresses: --endpoints, TRIPOD_ENDPOINTS";
+    Trouble {
+        node: None,
+        kind: "unreachable",
+        what: format!("no node answers: {reasons}"),
+        next: Some(next.to_owned()),
+    }
+}
+
 fn no_leader(view: &ClusterView) -> Option<Trouble> {
     if view.leader.is_some() {
         return None;
     }
     let quorum = &view.quorum;
-    let (what, next) = if quorum.answering < quorum.needed {
-        (
-            format!(
-                "no leader: {} of {} voters answer, {} must; calls are held",
-                quorum.answering, quorum.voters, quorum.needed
-            ),
-            "start the nodes that do not answer; if they are gone for good: tripod recover --help",
-        )
-    } else {
-        (
-            "no leader, though enough voters answer: an election is under way".to_owned(),
-            "tripod status --watch",
-        )
+    let trouble = |kind, what, next: String| Some(Trouble { node: None, kind, what, next: Some(next) });
+    if !view.forming.is_empty() {
+        let waits = view.forming.iter().map(FormingView::render).collect::<Vec<_>>().join("; ");
+        let next = "start those, each with the same --initial: a majority forms the cluster. Nodes that run must reach \
+                    each other at the peer addresses of --initial";
+        return trouble("forming", format!("the cluster is not formed yet: {waits}"), next.to_owned());
+    }
+    if quorum.is_lost() {
+        let what = format!(
+            "no leader: {} of {} voters answer, {} must; calls are held",
+            quorum.answering, quorum.voters, quorum.needed
+        );
+        let next = format!("start the nodes that do not answer; if they are gone for good: {LOST_QUORUM}");
+        return trouble("no-leader", what, next);
+    }
+    let what = match quorum.voters {
+        0 => "no leader: whoever answers has not heard of the cluster's voters yet",
+        _ => "no leader, though enough voters answer: an election is under way",
     };
-    Some(Trouble { node: None, kind: "no-leader", what, next: Some(next.to_owned()) })
+    trouble("no-leader", what.to_owned(), "tripod status --watch".to_owned())
+}
+
+/// States that are not the same although they must be.
+fn different(view: &ClusterView) -> Option<Trouble> {
+    let Comparison::Different { index, nodes } = compare(&view.nodes) else { return None };
+    let ids = nodes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    Some(Trouble {
+        node: None,
+        kind: "diverged",
+        what: format!("the states of nodes {ids} are not the same at index {index}"),
+        next: Some("docs/runbooks/corrupt-node.md".to_owned()),
+    })
 }
 
 /// The worst that is wrong with one node.
@@ -90,7 +130,7 @@ fn of_node(view: &ClusterView, place: usize) -> Option<Trouble> {
         Some(Trouble { node: Some(id), kind, what: format!("node {id} {what}"), next: Some(next) })
     };
     if let Some(why) = &node.why {
-        return trouble("unreachable", unreachable(node, why), back_or_away(node, id));
+        return trouble("unreachable", unreachable(node, why), back_or_away(view, node, id));
     }
     if let Some(ms) = node.flush_under_way_ms.filter(|ms| *ms >= STALL_MS) {
         let what = format!("waits for its disk since {}", seconds(ms));
@@ -124,8 +164,12 @@ fn unreachable(node: &NodeView, why: &str) -> String {
     format!("does not answer ({why}){seen}")
 }
 
-fn back_or_away(node: &NodeView, id: u64) -> String {
+fn back_or_away(view: &ClusterView, node: &NodeView, id: u64) -> String {
     match node.voter {
+        // Without a quorum no change of members can be made.
+        _ if view.leader.is_none() && view.quorum.is_lost() => {
+            format!("start it again; if it is gone for good: {LOST_QUORUM}")
+        }
         Some(false) => format!("start it again; if it is gone for good: tripod member remove {id}"),
         _ => format!("start it again; if it is gone for good: tripod member replace {id} HOST:PORT"),
     }
