@@ -51,7 +51,7 @@ async fn a_dead_node_is_replaced_although_the_leader_is_killed_meanwhile() {
     let log = cluster.log(dead);
     until(format!("node {dead} to be told that it was replaced"), || {
         let said = std::fs::read_to_string(&log).unwrap();
-        said.contains("error: T4201 node-removed: ").then_some(())
+        said.contains("T4201 node-removed: ").then_some(())
     })
     .await;
 

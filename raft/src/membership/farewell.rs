@@ -50,7 +50,8 @@ impl Farewell {
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             text = self.removed() => {
-                tracing::warn!(node = self.node, "{text}");
+                // Whether that is trouble says whoever ends the process: who was removed on purpose has none.
+                tracing::info!(node = self.node, "{text}");
                 self.told.send_replace(Some(text));
             }
             _ = stop.wait_for(|stop| *stop) => {}

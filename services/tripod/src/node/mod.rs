@@ -153,12 +153,23 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         }
         reason = handle.removed() => {
             end(&handle, config.node, tasks).await;
-            Err(Failure::told(Code::NodeEnded, reason))
+            removed(config.node, reason)
         }
         reason = handle.failed() => {
             Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
     }
+}
+
+/// What a process ends with that its cluster wants no more. To be removed is what somebody asked for, and no failure:
+/// a service manager that starts again what failed leaves the node alone.
+fn removed(node: NodeId, reason: String) -> Result<(), Failure> {
+    let failure = Failure::told(Code::NodeEnded, reason);
+    if failure.code() != Code::NodeRemoved {
+        return Err(failure);
+    }
+    tracing::info!(node = node.0, code = number(Code::NodeRemoved), reason = %failure, "this node was removed: it ends");
+    Ok(())
 }
 
 /// Takes the rights of others from the data directory of an earlier build.
@@ -304,5 +315,20 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
 fn report(port: &'static str, served: Result<(), impl std::fmt::Display>) {
     if let Err(error) = served {
         tracing::error!(port, %error, "port failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Numbers as in `n7` are those of the walk-through of a new operator.
+
+    use super::*;
+
+    #[test]
+    fn n35_a_node_that_was_removed_on_purpose_ends_well_and_one_that_is_too_old_does_not() {
+        let reason = "T4201 node-removed: node 3 was removed from cluster x".to_owned();
+        assert_eq!(removed(NodeId(3), reason), Ok(()));
+        let too_old = removed(NodeId(3), "T4402 level-old: node 3 supports less".to_owned());
+        assert_eq!(too_old.map_err(|failure| failure.code()), Err(Code::LevelOld));
     }
 }

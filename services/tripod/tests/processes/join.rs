@@ -92,9 +92,17 @@ impl<'a> Site<'a> {
     fn last_words(&mut self, node: usize) -> String {
         let (child, log) = &mut self.nodes[node];
         let status = until_blocking("the end of a removed node", || child.try_wait().expect("waited"));
-        assert_eq!(status.code(), Some(1));
+        assert_eq!(
+            status.code(),
+            Some(0),
+            "to be removed is no failure, which a service manager would repeat"
+        );
         let log = std::fs::read_to_string(log).expect("a log");
-        log.lines().last().expect("a line").to_owned()
+        assert!(!log.contains("\nerror: "), "{log}");
+        let last = log.lines().find(|line| line.contains("this node was removed: it ends"));
+        let last = last.unwrap_or_else(|| panic!("it does not say why: {log}"));
+        assert!(last.contains(" INFO ") && last.contains("code=T4201"), "{last}");
+        last.to_owned()
     }
 }
 
@@ -116,7 +124,7 @@ fn assert_told(words: &str, node: u64) {
 }
 
 #[test]
-fn a_node_that_nothing_ever_reached_is_told_that_it_was_removed() {
+fn n35_a_node_that_nothing_ever_reached_is_told_that_it_was_removed_and_ends_well() {
     let (ports, place) = (reserve_ports(), tempfile::tempdir().expect("a directory"));
     let mut site = Site::start(&ports, place.path());
     let join = format!("--join={}", site.address(0, 0));

@@ -169,7 +169,7 @@ impl Site {
         self.go_on(&format!("node {node} is back")).await
     }
 
-    /// Starts the node of a machine, which must end by itself with exit status 1; what it said.
+    /// Starts the node of a machine, which was removed and must end by itself with exit status 0; what it said.
     pub(super) async fn refused_start(&mut self, machine: u64) -> Result<String> {
         let log = self.stage.cluster.log(machine);
         let read = || fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()));
@@ -178,7 +178,7 @@ impl Site {
         let what = format!("the end of node {machine}, which must not come back");
         let status = wait::until(&what, PATIENCE, || Ok(ended(&mut self.stage.cluster, machine))).await?;
         let said = read()?.split_off(before);
-        ensure!(status.code() == Some(1), "node {machine} ended with {status}: {said}");
+        ensure!(status.code() == Some(0), "node {machine} ended with {status}: {said}");
         self.go_on(&format!("node {machine} is refused")).await?;
         Ok(said)
     }
