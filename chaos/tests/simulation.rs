@@ -120,6 +120,34 @@ fn reads_from_a_follower_are_caught() {
     assert!(rules.iter().any(|rule| rule.starts_with("linear")), "{rules:?}");
 }
 
+/// The number is that of the walk-through of a new operator.
+#[test]
+fn n04_the_printed_command_fails_as_the_seed_did() {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tripod-chaos")).args(arguments).output();
+        output.expect("the program can be started")
+    };
+    // Other than the defaults in every flag that the seed's run depends on.
+    let flags = ["--plant", "stale-reads", "--scheduler", "--faults-for-ms", "8000"];
+    let several = ["run", "simulation", "--seed", "1", "--seeds", "3"];
+    let seeds = run(&several.into_iter().chain(flags).collect::<Vec<_>>());
+    assert_eq!(seeds.status.code(), Some(1), "no seed caught it: {seeds:?}");
+    let said = String::from_utf8(seeds.stderr).expect("text");
+    let printed = said.lines().last().and_then(|line| line.strip_prefix("reproduce with: tripod-chaos "));
+    let printed = printed.unwrap_or_else(|| panic!("no command in {said}"));
+
+    let again = run(&printed.split(' ').collect::<Vec<_>>());
+    assert_eq!(again.status.code(), Some(1), "{printed}: {again:?}");
+    let told = String::from_utf8(again.stdout).expect("text");
+    // The verdict and the hash of all that happened; how long it took is between them.
+    let hash = |text: &str| text.split_once("hash ").and_then(|(_, rest)| rest.get(..16)).map(str::to_owned);
+    let verdict = told.split_once(';').expect("a verdict").0;
+    let first = said.lines().find(|line| line.starts_with(verdict));
+    let first = first.unwrap_or_else(|| panic!("{verdict} is not in {said}"));
+    assert!(verdict.ends_with("VIOLATED"), "{told}");
+    assert_eq!(hash(&told), hash(first), "{printed}");
+}
+
 #[test]
 fn an_unfenced_life_is_caught() {
     let rules = caught(Planted::IncarnationCheckSkipped, 1..=40);

@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum as _};
+use clap::Args;
 
 use super::options::Options;
 use super::planted::Planted;
-use super::report::{SeedReport, reproduce};
+use super::report::SeedReport;
 use super::run::run_seed;
 
 /// Flags of `run simulation`.
@@ -50,9 +50,13 @@ pub struct SimulationArgs {
 }
 
 impl SimulationArgs {
-    /// What a seed must be told besides to run the same again.
-    fn flags(&self) -> &'static str {
-        if self.scheduler { " --scheduler" } else { "" }
+    fn options(&self) -> Options {
+        Options {
+            faults_for_ms: self.faults_for_ms,
+            planted: self.plant,
+            scheduler: self.scheduler,
+            keep_events: self.events,
+        }
     }
 }
 
@@ -75,25 +79,20 @@ pub fn command(args: &SimulationArgs) -> anyhow::Result<ExitCode> {
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let jobs = args.jobs.map_or(cores, usize::from);
-    let fleet = Fleet { args, began: Instant::now(), state: Mutex::new(State::new(args)) };
+    let options = Options { keep_events: false, ..args.options() };
+    let fleet = Fleet { args, options, began: Instant::now(), state: Mutex::new(State::new(args)) };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(|| fleet.work())).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
     })?;
     let state = fleet.state.into_inner().expect("workers do not panic");
-    eprintln!("{}", state.sum(fleet.began, args.flags()));
+    eprintln!("{}", state.sum(fleet.began, &fleet.options));
     Ok(if state.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// One seed, in this process.
 fn alone(args: &SimulationArgs) -> ExitCode {
-    let options = Options {
-        faults_for_ms: args.faults_for_ms,
-        planted: args.plant,
-        scheduler: args.scheduler,
-        keep_events: args.events,
-    };
-    let mut report = run_seed(args.seed, &options);
+    let mut report = run_seed(args.seed, &args.options());
     for line in std::mem::take(&mut report.lines) {
         eprintln!("{line}");
     }
@@ -112,6 +111,7 @@ fn print(report: &SeedReport, output: Output) {
 
 struct Fleet<'a> {
     args: &'a SimulationArgs,
+    options: Options,
     began: Instant,
     state: Mutex<State>,
 }
@@ -153,7 +153,7 @@ impl State {
         }
     }
 
-    fn sum(&self, began: Instant, flags: &str) -> String {
+    fn sum(&self, began: Instant, options: &Options) -> String {
         let faults: Vec<_> = self.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let mut sum = format!(
             "{} seeds in {} s: {} failed; {} s simulated, {} operations; {}",
@@ -165,7 +165,7 @@ impl State {
             faults.join(", ")
         );
         if let Some(first) = self.failed.iter().min() {
-            sum.push_str(&format!("\nreproduce with: {}{flags}", reproduce(*first)));
+            sum.push_str(&format!("\nreproduce with: {}", options.reproduce(*first)));
         }
         sum
     }
@@ -180,7 +180,7 @@ impl Fleet<'_> {
             state.add(&report);
             if !report.passed {
                 eprint!("{report}");
-                eprintln!("  reproduce with: {}{}", report.reproduce(), self.args.flags());
+                eprintln!("  reproduce with: {}", self.options.reproduce(report.seed));
             }
             if self.args.output == Output::Json {
                 print(&report, Output::Json);
@@ -195,14 +195,8 @@ impl Fleet<'_> {
     fn child(&self, seed: u64) -> anyhow::Result<SeedReport> {
         let program = std::env::current_exe().context("this program cannot be found")?;
         let mut command = Command::new(program);
-        command.args(["run", "simulation", "--output", "json", "--seed", &seed.to_string()]);
-        command.args(["--faults-for-ms", &self.args.faults_for_ms.to_string()]);
-        if self.args.scheduler {
-            command.arg("--scheduler");
-        }
-        if let Some(value) = self.args.plant.and_then(|planted| planted.to_possible_value()) {
-            command.args(["--plant", value.get_name()]);
-        }
+        // As the command that is printed if the seed fails.
+        command.args(self.options.arguments(seed)).args(["--output", "json"]);
         let output = command.stdin(Stdio::null()).output().context("a seed's process cannot be started")?;
         let told = String::from_utf8_lossy(&output.stdout);
         Ok(told.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| {

@@ -55,7 +55,7 @@ pub(crate) use observation::LogLine;
 pub use observation::{SimTime, Violation};
 pub use options::Options;
 pub use planted::Planted;
-pub use report::{SeedReport, reproduce};
+pub use report::SeedReport;
 pub use run::run_seed;
 
 /// What `tripod-chaos run` calls it, and `list`.

@@ -1,5 +1,7 @@
 //! What a simulation is told besides its seed.
 
+use clap::ValueEnum as _;
+
 /// Lengths and switches of one run. The seed decides everything else.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -16,5 +18,33 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self { faults_for_ms: 20_000, planted: None, scheduler: false, keep_events: false }
+    }
+}
+
+impl Options {
+    /// The arguments with which `tripod-chaos` runs a seed with these options. Defaults are spelt out, so that a build
+    /// with others does the same.
+    #[must_use]
+    pub fn arguments(&self, seed: u64) -> Vec<String> {
+        let Self { faults_for_ms, planted, scheduler, keep_events } = self;
+        let mut words = vec!["run".to_owned(), super::NAME.to_owned()];
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+        words.extend(["--faults-for-ms".to_owned(), faults_for_ms.to_string()]);
+        if *scheduler {
+            words.push("--scheduler".to_owned());
+        }
+        if let Some(value) = planted.and_then(|planted| planted.to_possible_value()) {
+            words.extend(["--plant".to_owned(), value.get_name().to_owned()]);
+        }
+        if *keep_events {
+            words.push("--events".to_owned());
+        }
+        words
+    }
+
+    /// The command that runs a seed with these options again.
+    #[must_use]
+    pub fn reproduce(&self, seed: u64) -> String {
+        format!("tripod-chaos {}", self.arguments(seed).join(" "))
     }
 }

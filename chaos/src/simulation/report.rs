@@ -39,12 +39,6 @@ pub struct SeedReport {
 }
 
 impl SeedReport {
-    /// The command that does the same again.
-    #[must_use]
-    pub fn reproduce(&self) -> String {
-        reproduce(self.seed)
-    }
-
     /// A report of a run that ended with a panic.
     #[must_use]
     pub fn of_panic(seed: u64, what: String) -> Self {
@@ -67,12 +61,6 @@ impl SeedReport {
             lines: Vec::new(),
         }
     }
-}
-
-/// The command that runs one seed again.
-#[must_use]
-pub fn reproduce(seed: u64) -> String {
-    format!("tripod-chaos run simulation --seed {seed}")
 }
 
 impl fmt::Display for SeedReport {
