@@ -93,7 +93,7 @@ pub(crate) fn task(task: ListedTask) -> pb::RayTask {
         operationid: task.id.0,
         function_name: task.name.to_string(),
         state: state.to_owned(),
-        attempt: task.attempt.0,
+        attempt: task.attempts,
         workerid: task.worker.map(|worker| worker.0),
         error: String::from_utf8_lossy(&task.error).into_owned(),
         history: task.history,

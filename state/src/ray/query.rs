@@ -224,10 +224,10 @@ impl Ray {
             id,
             name: entry.task.name.clone(),
             state,
-            attempt: entry.attempt,
+            attempts: entry.attempts(),
             worker,
             error: entry.error.clone(),
-            history: entry.history.clone(),
+            history: entry.endings(),
         }
     }
 

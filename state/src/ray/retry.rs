@@ -14,7 +14,51 @@ use crate::ray::object::{Object, Producer, Target};
 use crate::ray::operation::{Entry, Stage};
 use crate::ray::view::{Failure, Reason};
 
+/// How it is noted that a worker was to have a task and never got it.
+const NEVER_HANDED_OVER: &str = "was never handed over";
+
 impl Entry {
+    /// Attempts that a worker made or makes, as people count them: what a worker gave back, or never got, is none,
+    /// though [`Entry::attempt`] counts it. One that a worker has counts whether it has begun yet or not.
+    pub(crate) fn attempts(&self) -> u32 {
+        let last = match self.stage {
+            Stage::Queued | Stage::Cancelled => false,
+            Stage::Running { .. } | Stage::Reported { .. } | Stage::Done => true,
+            Stage::Failed => !self.failed_in_the_queue(),
+        };
+        self.spent.saturating_add(u32::from(last))
+    }
+
+    /// How attempts ended, numbered as [`Entry::attempts`] counts them.
+    pub(crate) fn endings(&self) -> Vec<String> {
+        // The last one is among them and among those that were spent, unless none was left to be tried.
+        let exhausted =
+            self.stage == Stage::Failed && self.error[..] == *explain(Reason::RetriesExhausted).as_bytes();
+        let mut number = self.spent.saturating_add(u32::from(exhausted));
+        let shown = |line: &String| {
+            let text = line.split_once(": ").map_or(line.as_str(), |(_, text)| text);
+            if text == NEVER_HANDED_OVER {
+                return text.to_owned();
+            }
+            let shown = format!("attempt {number}: {text}");
+            number = number.saturating_sub(1);
+            shown
+        };
+        let mut endings: Vec<String> = self.history.iter().rev().map(shown).collect();
+        endings.reverse();
+        endings
+    }
+
+    /// Whether a task that failed did so while no worker had it. Its error is one that only the scheduler writes.
+    fn failed_in_the_queue(&self) -> bool {
+        let error = String::from_utf8_lossy(&self.error);
+        let argument =
+            error.strip_prefix("its argument, object ").and_then(|rest| rest.strip_suffix(", cannot be had"));
+        let argument = argument.and_then(|object| object.parse().ok()).map(ObjectId);
+        let reason = argument.map_or(Reason::NoSuchFunction, Reason::DependencyFailed);
+        error == explain(reason)
+    }
+
     /// Whether one more failure leaves an attempt.
     pub(crate) fn may_retry(&self) -> bool {
         match self.options.max_retries {
@@ -157,7 +201,7 @@ impl Act<'_> {
                 continue;
             }
             changed = true;
-            self.ray.entry_mut(run.operation).note("was never handed over");
+            self.ray.entry_mut(run.operation).note(NEVER_HANDED_OVER);
             self.ray.worker_mut(worker).suspect_until = Some(self.now.plus(DurationMs(SUSPECT_MS)));
             self.ray.follow_idle(worker);
         }

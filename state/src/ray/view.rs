@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::ids::TimeMs;
 use crate::ray::command::{Argument, Role, Run};
-use crate::ray::ids::{Attempt, FunctionName, ObjectId, OperationId, StoreId, WorkerId};
+use crate::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 
 /// A worker or driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,9 +167,11 @@ pub struct ListedTask {
     pub id: OperationId,
     pub name: FunctionName,
     pub state: TaskState,
-    pub attempt: Attempt,
+    /// Attempts that a worker made or makes. What was given back without having begun is none.
+    pub attempts: u32,
     pub worker: Option<WorkerId>,
     pub error: Bytes,
+    /// How those that ended without a result did.
     pub history: Vec<String>,
 }
 

@@ -442,3 +442,37 @@ fn a_lone_task_is_hinted_to_the_worker_that_the_planner_would_take() {
     assert_eq!(machine.assign()[0].worker, WORKER);
     assert_eq!(machine.ray().hint(&task(Vec::new())), None, "nobody is idle");
 }
+
+/// The number is that of the walk-through of a new operator.
+#[test]
+fn n05_a_task_that_is_given_back_has_made_no_attempt() {
+    let shown = |machine: &Machine| {
+        let task = machine.ray().tasks(None, 1).remove(0);
+        (task.state, task.attempts, task.history)
+    };
+    let mut machine = Machine::with_scheduler();
+    machine.submit("f", Vec::new()).expect("the function is known");
+    for _ in 0..3 {
+        let given = machine.assign().into_iter();
+        let runs: Vec<Run> =
+            given.map(|one| Run { operation: one.operation, attempt: one.attempt }).collect();
+        assert_eq!(runs.len(), 1);
+        machine.ask(Request::GiveBack { worker: WORKER, runs }).expect("it lives");
+    }
+    assert_eq!(shown(&machine), (view::TaskState::Queued, 0, Vec::new()));
+    machine.assign();
+    assert_eq!(shown(&machine), (view::TaskState::Running, 1, Vec::new()));
+
+    // The worker dies with it, and another one makes the second attempt.
+    machine.lead(Decision::Expire { peers: vec![Peer::Worker(WORKER)] });
+    let died = vec!["attempt 1: worker 1 at 10.0.0.1:40001 died: it was silent for too long".to_owned()];
+    assert_eq!(shown(&machine), (view::TaskState::Queued, 1, died.clone()));
+    let worker = WorkerId(2);
+    machine.register(Role::Worker).expect("there is a store");
+    machine.ask(Request::RegisterFunction { worker, name: name_of("f"), results: 1 }).expect("it lives");
+    machine.ask(Request::Idle { worker, previous: None, run: None }).expect("it lives");
+    machine.assign();
+    let previous = Some(Previous { succeeded: true, error: Bytes::new() });
+    machine.ask(Request::Idle { worker, previous, run: None }).expect("it lives");
+    assert_eq!(shown(&machine), (view::TaskState::Reported, 2, died));
+}

@@ -52,8 +52,8 @@ pub(crate) fn look(ray: &Ray, now: TimeMs, line: &Line<'_>) -> Option<String> {
             let tasks = ray.tasks(None, 100);
             let lines = tasks.iter().map(|task| {
                 let error = String::from_utf8_lossy(&task.error);
-                let (id, attempt, state) = (task.id, task.attempt, task.state);
-                format!("\n  {id} {} attempt {attempt} {state:?} {error} {:?}", task.name, task.history)
+                let (id, attempts, state) = (task.id, task.attempts, task.state);
+                format!("\n  {id} {} attempts {attempts} {state:?} {error} {:?}", task.name, task.history)
             });
             format!("tasks{}", lines.collect::<String>())
         }

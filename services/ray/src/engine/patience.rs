@@ -99,4 +99,23 @@ mod tests {
         assert!(told.iter().all(|ttl| (3000..6000).contains(ttl)), "{told:?}");
         assert!(told.iter().any(|ttl| *ttl < 3500) && told.iter().any(|ttl| *ttl > 5500), "{told:?}");
     }
+    /// The number is that of the walk-through of a new operator. Whoever changes a time changes the pages that tell it.
+    #[test]
+    fn n37_the_pages_tell_how_long_a_dead_worker_is_shown_busy() {
+        let patience = Patience::default();
+        let (worker, seconds) = (Peer::Worker(WorkerId(0)), |time: Duration| time.as_secs());
+        let least = seconds(patience.allowance(worker, true, 300));
+        let most = seconds(patience.ttl_min * 2 + patience.grace);
+        let told = format!("{least} to {most} s");
+        let elected = format!("at least {} s", seconds(patience.after_election(300)));
+        for page in [
+            include_str!("../../../../docs/clients/ray.md"),
+            include_str!("../../../../docs/runbooks/tasks.md"),
+        ] {
+            assert!(
+                page.contains(&told) && page.contains(&elected),
+                "{told}, or {elected}, is not in {page}"
+            );
+        }
+    }
 }
