@@ -1,5 +1,6 @@
 //! `tripod ray`: the scheduler of a job.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -23,6 +24,9 @@ Examples:
   tripod ray tasks --state failed          what failed, and how its attempts ended
   tripod ray graph --dot | dot -Tsvg > graph.svg";
 
+/// As many tasks as a node lists.
+const TASKS_MAX: u32 = 10_000;
+
 /// What to look at.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -36,7 +40,7 @@ pub(crate) enum RayCommand {
     Tasks(TasksArgs),
     /// Show the computation graph: which task made what out of what
     Graph {
-        /// Print it for Graphviz: `| dot -Tsvg > graph.svg`
+        /// Print it for Graphviz: `| dot -Tsvg > graph.svg`; tasks that failed are red
         #[arg(long)]
         dot: bool,
         #[command(flatten)]
@@ -105,9 +109,15 @@ async fn show_graph(scheduler: &Scheduler, dot: bool, format: Format) -> Result<
     let operations =
         graph::operations(&info.reply.computation_graph.unwrap_or_default(), info.base_operation);
     match format {
-        _ if dot => output::line(&graph::dot(&operations))?,
+        _ if dot => output::line(&graph::dot(&operations, &failed(scheduler).await?))?,
         Format::Json => output::json(&operations)?,
         Format::Table => output::line(&graph::list(&operations))?,
     }
     Ok(())
+}
+
+/// The tasks that failed, of the newest.
+async fn failed(scheduler: &Scheduler) -> Result<BTreeSet<u64>, Failure> {
+    let ask = wire::RayTasksRequest { limit: TASKS_MAX, state: "failed".to_owned() };
+    Ok(scheduler.tasks(ask).await?.tasks.into_iter().map(|task| task.operationid).collect())
 }

@@ -111,7 +111,7 @@ fn printed(text: &str) -> Vec<(&'static str, String)> {
         ("ray status", RayStatusView::of(status_with(text)).render()),
         ("ray tasks", tasks::render(&[RayTaskView::of(ray_task)])),
         ("ray graph", graph::list(&operations)),
-        ("ray graph --dot", graph::dot(&operations)),
+        ("ray graph --dot", graph::dot(&operations, &std::collections::BTreeSet::new())),
         ("member list", MembersView::of(&members_with(text)).render()),
         ("status", ClusterView::of(&[answer], false).render()),
         ("an error", Failure::from(refused).to_string()),

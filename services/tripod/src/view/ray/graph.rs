@@ -1,6 +1,6 @@
 //! `tripod ray graph`: who made what out of what, as a picture for Graphviz or as data.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -12,6 +12,9 @@ use crate::output::Table;
 const ROOT: u64 = u64::MAX;
 /// The creator of what a worker does that has no task.
 const NOBODY: u64 = u64::MAX - 1;
+
+/// Hexadecimal digits behind a function's name, as Python's drivers write them.
+const DIGEST_CHARS: usize = 12;
 
 /// An operation. A contract: fields may be added, never renamed.
 #[derive(Debug, Serialize)]
@@ -56,23 +59,22 @@ fn view(id: u64, operation: &Operation) -> Option<OperationView> {
     operation.get.as_ref().map(|get| plain("get", vec![get.objectid], Vec::new()))
 }
 
-/// The graph in Graphviz's language. Boxes are operations, ellipses objects; a dashed line leads from a task to what
-/// it made while it ran.
-pub(crate) fn dot(operations: &[OperationView]) -> String {
+/// The graph in Graphviz's language. Boxes are operations, red those of the tasks that failed, and ellipses objects; a
+/// dashed line leads from a task to what it made while it ran.
+pub(crate) fn dot(operations: &[OperationView], failed: &BTreeSet<u64>) -> String {
     let mut text = String::from("digraph tasks {\n  rankdir=LR;\n");
-    let mut objects = BTreeMap::new();
+    let mut objects: BTreeSet<u64> = BTreeSet::new();
     for one in operations {
         let id = one.operation;
         let label = match one.kind {
-            "task" => format!("{}\\n#{id}", escaped(&one.function)),
+            "task" => format!("{}\\n#{id}", escaped(short(&one.function))),
             kind => format!("{kind} #{id}"),
         };
-        writeln!(text, "  op{id} [shape=box, label=\"{label}\"];").expect("writing to memory");
-        for object in one.arguments.iter().chain(&one.results) {
-            objects.insert(*object, ());
-        }
+        let colour = if failed.contains(&id) { ", color=red, fontcolor=red" } else { "" };
+        writeln!(text, "  op{id} [shape=box, label=\"{label}\"{colour}];").expect("writing to memory");
+        objects.extend(one.arguments.iter().chain(&one.results));
     }
-    for object in objects.keys() {
+    for object in objects {
         writeln!(text, "  obj{object} [label=\"{object}\"];").expect("writing to memory");
     }
     for one in operations {
@@ -105,6 +107,14 @@ pub(crate) fn list(operations: &[OperationView]) -> String {
         ]);
     }
     table.render()
+}
+
+/// A function's name without what tells programs apart: the digest that Python's drivers add, and the name of every
+/// main program.
+fn short(function: &str) -> &str {
+    let digest = |text: &str| text.len() == DIGEST_CHARS && text.chars().all(|c| c.is_ascii_hexdigit());
+    let name = function.rsplit_once(':').filter(|(_, last)| digest(last)).map_or(function, |(name, _)| name);
+    name.strip_prefix("__main__.").unwrap_or(name)
 }
 
 fn escaped(text: &str) -> String {
@@ -140,11 +150,31 @@ mod tests {
 
     #[test]
     fn the_picture_has_every_operation_object_and_line() {
-        let picture = dot(&operations(&graph(), 0));
+        let picture = dot(&operations(&graph(), 0), &BTreeSet::new());
         let wanted = "digraph tasks {\n  rankdir=LR;\n  op0 [shape=box, label=\"put #0\"];\n  \
                       op1 [shape=box, label=\"m.\\\"f\\\"\\n#1\"];\n  op3 [shape=box, label=\"get #3\"];\n  \
                       obj0 [label=\"0\"];\n  obj1 [label=\"1\"];\n  op0 -> obj0;\n  obj0 -> op1;\n  op1 -> obj1;\n  \
                       obj1 -> op3;\n  op1 -> op3 [style=dashed];\n}";
         assert_eq!(picture, wanted);
+    }
+    /// The number is that of the walk-through of a new operator.
+    #[test]
+    fn n42_a_failed_task_is_red_and_labels_are_short() {
+        let task = |name: &str| Operation {
+            task: Some(Task { name: name.as_bytes().to_vec().into(), ..Task::default() }),
+            creator_operationid: ROOT,
+            ..Operation::default()
+        };
+        let names = ["__main__.add:4fdd1f06df57", "maths.square", "model.load:4fdd1f06df57", "a:b"];
+        let graph = CompGraph { operation: names.map(task).into() };
+        let picture = dot(&operations(&graph, 7), &BTreeSet::from([8]));
+        for line in [
+            "op7 [shape=box, label=\"add\\n#7\"];",
+            "op8 [shape=box, label=\"maths.square\\n#8\", color=red, fontcolor=red];",
+            "op9 [shape=box, label=\"model.load\\n#9\"];",
+            "op10 [shape=box, label=\"a:b\\n#10\"];",
+        ] {
+            assert!(picture.lines().any(|shown| shown.trim() == line), "{line} is not in\n{picture}");
+        }
     }
 }
