@@ -1,6 +1,9 @@
 """A cluster on this machine for one driver: `init` without an address. It needs the program `tripod`, which
 TRIPOD_BIN names or which is in PATH; without it, only that is told."""
 
+import argparse
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -9,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 from unittest import mock
 
@@ -112,6 +116,18 @@ class WithoutTheProgram(unittest.TestCase):
                 ray.init(num_workers=2)
         self.assertFalse(ray.is_initialized())
 
+    def test_n40_what_init_raises_has_no_frames_of_the_package(self):
+        """The number is that of the walk-through of a new operator."""
+        with mock.patch.dict(os.environ, {**alone(), "TRIPOD_BIN": "none"}, clear=True):
+            try:
+                ray.init(num_workers=1)
+            except ray.ClusterError as error:
+                shown = traceback.format_exception(error)
+            else:
+                self.fail("there is no program")
+        self.assertEqual(sum(line.startswith("  File ") for line in shown), 2, shown)
+        self.assertIn(", in init", shown[2])
+
     def test_a_program_that_fails_is_quoted(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "tripod")
@@ -152,6 +168,73 @@ class WithoutTheProgram(unittest.TestCase):
     def test_workers_are_for_a_cluster_of_its_own(self):
         with self.assertRaisesRegex(ValueError, "num_workers"):
             ray.init("127.0.0.1:1", num_workers=2)
+
+
+class Workers(unittest.TestCase):
+    """Of a cluster without nodes. The numbers are those of the walk-through of a new operator."""
+
+    def setUp(self):
+        options = argparse.Namespace(program="none", workers=2, store_mib=1, host="127.0.0.1")
+        self.keeper = keeper.Keeper(options, lambda _: True)
+        self.addCleanup(self.keeper.stop)
+
+    def begin(self, program):
+        self.keeper._worker = [sys.executable, "-c", program]
+        self.keeper.start_workers()
+
+    def look(self):
+        """What is said of workers that ended, by the time it is said."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.keeper.replace_dead_workers()
+        return said.getvalue().splitlines()
+
+    def test_n38_a_worker_that_was_killed_comes_back_and_that_is_said(self):
+        self.begin("import sys; sys.stdin.read()")
+        killed, other = (self.keeper._workers[number].process for number in (0, 1))
+        self.assertEqual(self.look(), [])
+        killed.kill()
+        killed.wait()
+        (said,) = self.look()
+        new = self.keeper._workers[0].process
+        self.assertIsNone(new.poll())
+        self.assertIs(self.keeper._workers[1].process, other)
+        self.assertEqual(
+            said,
+            f"tripod_ray: worker 0 (process {killed.pid}) was killed by SIGKILL; process {new.pid} takes its "
+            "place; 2 of 2 workers run",
+        )
+        self.assertEqual(self.look(), [])
+
+    def test_n38_a_worker_that_dies_again_and_again_is_left_out(self):
+        self.begin("import sys; sys.exit(3)")
+        said = []
+        for _ in range(keeper.RESTARTS_MOST + 2):
+            for worker in self.keeper._workers.values():
+                worker.process.wait()
+            said += self.look()
+        self.assertEqual(len(said), 2 * (keeper.RESTARTS_MOST + 1), said)
+        self.assertRegex(said[0], "ended with status 3; process [0-9]+ takes its place; 2 of 2 workers run$")
+        times = keeper.RESTARTS_MOST + 1
+        self.assertRegex(said[-1], f"{times} times in a row, and is not begun again; its log: .*; 0 of 2 workers run$")
+
+    def test_a_worker_that_has_run_for_long_has_not_died_in_a_row(self):
+        self.begin("import sys; sys.stdin.read()")
+        worker = self.keeper._workers[0]
+        worker.restarts = keeper.RESTARTS_MOST
+        worker.begun -= keeper._STEADY_S
+        worker.process.kill()
+        worker.process.wait()
+        self.assertIn("takes its place", self.look()[0])
+        self.assertEqual(self.keeper._workers[0].restarts, 1)
+
+    def test_a_worker_that_was_told_to_end_stays_away(self):
+        self.begin("import sys; sys.stdin.read()")
+        worker = self.keeper._workers[1].process
+        worker.stdin.close()
+        worker.wait()
+        (said,) = self.look()
+        self.assertTrue(said.endswith("was told to end, and is not begun again; 1 of 2 workers run"), said)
 
 
 @unittest.skipUnless(FOUND, "TRIPOD_BIN names no program, and PATH has none")

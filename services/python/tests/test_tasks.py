@@ -58,6 +58,14 @@ class PutAndGet(ClusterTest):
         ):
             with self.assertRaises(TypeError):
                 wrong()
+        # The number is that of the walk-through of a new operator.
+        with self.subTest("n39 what is no handle is named"):
+            with self.assertRaisesRegex(TypeError, "a value of type int is not an ObjectRef"):
+                ray.get(123)
+            with self.assertRaisesRegex(TypeError, "element 1, of type str, is not an ObjectRef"):
+                ray.get([ray.put(1), "x"])
+            with self.assertRaisesRegex(TypeError, r"write wait\(\[ref\]\)"):
+                ray.wait(ray.put(1))
         with self.assertRaises(ValueError):
             ray.wait([ray.put(1)], num_returns=2)
 
@@ -206,6 +214,19 @@ class Waiting(ClusterTest):
             ray.get(undecided(), timeout=0.1)
         with self.assertRaises(TimeoutError):
             ray.get([ray.put(1), undecided()], timeout=0)
+
+    def test_n39_a_timeout_names_the_objects_that_did_not_come(self):
+        """The number is that of the walk-through of a new operator."""
+        late, there = undecided(), ray.put(1)
+        with self.assertRaisesRegex(ray.GetTimeoutError, rf"^ObjectRef\({late.id}\) did not come within 0.1 s;"):
+            ray.get(late, timeout=0.1)
+        ray.get(there)
+        several = rf"^1 of 2 objects did not come within 0.1 s: ObjectRef\({late.id}\); next: `tripod ray tasks`$"
+        with self.assertRaisesRegex(ray.GetTimeoutError, several):
+            ray.get([there, late], timeout=0.1)
+        many = [undecided() for _ in range(7)]
+        with self.assertRaisesRegex(ray.GetTimeoutError, rf"ObjectRef\({many[4].id}\) and 2 more;"):
+            ray.get(many, timeout=0.1)
 
     def test_a_failed_task_is_decided(self):
         @ray.remote

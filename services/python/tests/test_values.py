@@ -249,7 +249,7 @@ class Failures(unittest.TestCase):
             "tripod.error": "RETRIES_EXHAUSTED",
             "function": "m.f",
             "text": "gone",
-            "history": ["worker 1 died"],
+            "history": ["attempt 1: worker 1 died"],
         }.items():
             entry = obj.dict_data.elem.add()
             values.write(entry.key, key, [])
@@ -257,7 +257,8 @@ class Failures(unittest.TestCase):
         with self.assertRaises(ObjectLostError) as caught:
             layout.unpack(obj.SerializeToString(), 0, ref)
         self.assertEqual(caught.exception.reason, "RETRIES_EXHAUSTED")
-        self.assertEqual(caught.exception.history, ["worker 1 died"])
+        self.assertEqual(caught.exception.history, ["attempt 1: worker 1 died"])
+        self.assertTrue(str(caught.exception).endswith("; gone; attempt 1: worker 1 died"), caught.exception)
         self.assertIn("m.f", str(caught.exception))
 
     def test_a_task_whose_argument_was_lost_fails_as_if_it_had_not_been_given_out(self):

@@ -93,3 +93,8 @@ __all__ = [
     "task_info",
     "wait",
 ]
+
+
+def __dir__():
+    """What programs may use. The modules behind it are found by their names."""
+    return list(__all__)

@@ -2,9 +2,11 @@
 
 import atexit
 import os
+from collections.abc import Iterable
 
 from . import runtime, wire
 from .calls import Alone
+from .errors import TripodError
 from .local import STORE_MIB, LocalCluster
 from .process import Process
 from .reference import ObjectRef
@@ -38,13 +40,17 @@ def init(address=None, *, node_ip=None, objstore_address="", job=None, num_worke
     address = address or os.environ.get(ENDPOINTS)
     if address and num_workers is not None:
         raise ValueError("num_workers is for a cluster that init starts; this one has its own")
-    if not address:
-        _local = LocalCluster(num_workers if num_workers is not None else os.cpu_count() or 1, store_mib)
-        address, node_ip = _local.endpoints, _local.node_ip
     try:
+        if not address:
+            _local = LocalCluster(num_workers if num_workers is not None else os.cpu_count() or 1, store_mib)
+            address, node_ip = _local.endpoints, _local.node_ip
         process = Process(address, driver=True, node_ip=node_ip, store_address=objstore_address, job=job)
         runtime.connect(process)
         reusables.export_all(process)
+    except TripodError as error:
+        shutdown()
+        # The text says what to do. Where in this package it was noticed, and after what, would only hide it.
+        raise error.with_traceback(None) from None
     except BaseException:
         shutdown()
         raise
@@ -101,16 +107,14 @@ def get(refs, timeout=None):
     """
     if isinstance(refs, ObjectRef):
         return runtime.process().get((refs,), timeout)[0]
-    refs = list(refs)
-    _check(refs)
+    refs = _checked("get", refs)
     return runtime.process().get(refs, timeout)
 
 
 def wait(refs, num_returns=1, timeout=None):
     """Waits until `num_returns` of the objects are decided: can be had, or never will. Answers with the
     handles that are, at most so many, and with the others, both in their order."""
-    refs = list(refs)
-    _check(refs)
+    refs = _checked("wait", refs)
     if not 0 < num_returns <= len(refs):
         raise ValueError("num_returns is at least 1 and at most the number of handles")
     ready = set(runtime.process().wait(refs, num_returns, timeout))
@@ -171,6 +175,16 @@ def _status(task):
     }
 
 
-def _check(refs):
-    if not all(isinstance(ref, ObjectRef) for ref in refs):
-        raise TypeError("get and wait take handles")
+def _checked(call, refs):
+    """The handles, as a list. Raises `TypeError` that names what is none of them."""
+    if isinstance(refs, ObjectRef):
+        raise TypeError(f"{call} takes a list of ObjectRefs; write {call}([ref])")
+    if not isinstance(refs, Iterable):
+        takes = "an ObjectRef or a list of them" if call == "get" else "a list of ObjectRefs"
+        raise TypeError(f"{call} takes {takes}; a value of type {type(refs).__name__} is not an ObjectRef")
+    refs = list(refs)
+    for place, ref in enumerate(refs):
+        if not isinstance(ref, ObjectRef):
+            kind = type(ref).__name__
+            raise TypeError(f"{call} takes ObjectRefs; element {place}, of type {kind}, is not an ObjectRef")
+    return refs

@@ -65,7 +65,8 @@ class ObjectLostError(TripodError):
             parts.append(f"function {function}")
         if text:
             parts.append(text)
-        parts.extend(f"attempt {place + 1}: {line}" for place, line in enumerate(self.history))
+        # Each says which attempt it was.
+        parts.extend(self.history)
         super().__init__("; ".join(parts))
 
     def __reduce__(self):

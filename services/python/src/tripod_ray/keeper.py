@@ -32,6 +32,10 @@ _STOP_S = 10.0
 _LOOK_S = 0.02
 _REPLACE_S = 1.0
 _TAIL_BYTES = 2000
+# A worker that dies so often in a row is not begun again: whatever kills it does so at once. One that has run for so
+# long has begun well, and what comes later is not in a row.
+RESTARTS_MOST = 5
+_STEADY_S = 60.0
 
 
 class StartError(Exception):
@@ -40,6 +44,18 @@ class StartError(Exception):
 
 class _Ended(Exception):
     """The cluster is not wanted any more."""
+
+
+class _Worker:
+    """A worker's process, and how often in a row its place was taken anew."""
+
+    def __init__(self, process, restarts=0):
+        self.process = process
+        self.begun = time.monotonic()
+        self.restarts = restarts
+
+    def restarts_in_a_row(self):
+        return 0 if time.monotonic() - self.begun >= _STEADY_S else self.restarts
 
 
 class Keeper:
@@ -74,15 +90,35 @@ class Keeper:
         self._await("objstore", self._begin("objstore", [self._options.program, *store]), '"socket"')
         worker = ["-m", "tripod_ray.worker", "--until-eof", "--address", self.endpoints]
         self._worker = [sys.executable, *worker, "--node-ip", self.host]
+        self.start_workers()
+
+    def start_workers(self):
         for number in range(self._options.workers):
-            self._workers[number] = self._begin(f"worker-{number}", self._worker)
+            self._workers[number] = _Worker(self._begin(f"worker-{number}", self._worker))
 
     def replace_dead_workers(self):
-        """A task that ends its process has cost the cluster a worker; one that was told to end has not."""
-        for number, worker in self._workers.items():
-            if worker.poll():
-                self._children.remove(worker)
-                self._workers[number] = self._begin(f"worker-{number}", self._worker)
+        """A worker that died is begun again, and whoever reads the driver's standard error is told: what killed it may
+        be a task. One that was told to end stays away, and so does one that dies again and again."""
+        for number, worker in list(self._workers.items()):
+            status = worker.process.poll()
+            if status is None:
+                continue
+            self._children.remove(worker.process)
+            with contextlib.suppress(OSError):
+                worker.process.stdin.close()
+            restarts = worker.restarts_in_a_row()
+            if status == 0:
+                del self._workers[number]
+                what = "was told to end, and is not begun again"
+            elif restarts >= RESTARTS_MOST:
+                del self._workers[number]
+                what = f"{_ended_by(status)}, {restarts + 1} times in a row, and is not begun again; its log: "
+                what += self._log(f"worker-{number}")
+            else:
+                self._workers[number] = _Worker(self._begin(f"worker-{number}", self._worker), restarts + 1)
+                what = f"{_ended_by(status)}; process {self._workers[number].process.pid} takes its place"
+            left = f"{len(self._workers)} of {self._options.workers} workers run"
+            _say(f"worker {number} (process {worker.process.pid}) {what}; {left}")
 
     def told(self):
         """What the driver needs to know."""
@@ -147,6 +183,21 @@ class Keeper:
 
     def _log(self, name):
         return os.path.join(self._folder, f"{name}.log")
+
+
+def _ended_by(status):
+    if status > 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def _say(text):
+    # Nobody may read there, and that is no reason to end the cluster.
+    with contextlib.suppress(OSError, ValueError):
+        print(f"tripod_ray: {text}", file=sys.stderr, flush=True)
 
 
 def _own_address():

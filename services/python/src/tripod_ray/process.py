@@ -28,6 +28,8 @@ from .store import Gets, StoreConnection
 _REQUEST_AFTER_S = 0.003
 _WAIT_SLICE_S = 5.0
 _TTL_FIRST_MS = 3000
+# Objects that did not come in time, of which an error names so many.
+_NAMED_MOST = 5
 
 _log = logging.getLogger("tripod_ray")
 
@@ -131,10 +133,14 @@ class Process:
         self._check()
         end = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.outbox.await_ids(refs, timeout_s):
-            raise GetTimeoutError("the scheduler did not accept the tasks in time")
+            unknown = sum(ref._id is None for ref in refs)
+            raise GetTimeoutError(
+                f"the scheduler did not accept the tasks of {unknown} of {len(refs)} objects within "
+                f"{timeout_s} s; next: `tripod ray status`"
+            )
         gets = Gets(self.store, [ref._id for ref in refs])
         try:
-            self._await_objects(gets, end)
+            self._await_objects(gets, end, timeout_s)
             return [self.value(gets, place, ref) for place, ref in enumerate(refs)]
         except StoreError as error:
             self.note(error)
@@ -186,7 +192,7 @@ class Process:
         if self.outbox.lost is not None:
             raise self.outbox.lost
 
-    def _await_objects(self, gets, end):
+    def _await_objects(self, gets, end, timeout_s):
         left = None if end is None else end - time.monotonic()
         if gets.wait(_REQUEST_AFTER_S if left is None else max(0.0, min(_REQUEST_AFTER_S, left))):
             return
@@ -194,9 +200,9 @@ class Process:
             self.outbox.post(calls.Request(objectid))
         with self.outbox.pausing():
             if not gets.wait(None if end is None else max(0.0, end - time.monotonic())):
-                missing = len(gets.missing())
+                missing = gets.missing()
                 gets.cancel()
-                raise GetTimeoutError(f"{missing} objects did not come in time")
+                raise GetTimeoutError(_late(missing, len(gets.replies), timeout_s))
 
     def _store(self, objectid, packed, run, last):
         """Writes a value; it is readable only after the call `last`, if there is one, was answered. Answers
@@ -288,6 +294,16 @@ class Process:
                 )
             if reply.order == wire.HeartbeatResponse.ORDER_DIE and self.on_order is not None:
                 self.on_order()
+
+
+def _late(missing, asked, timeout_s):
+    """Which of the objects that were asked for did not come."""
+    named = ", ".join(f"ObjectRef({objectid})" for objectid in missing[:_NAMED_MOST])
+    if len(missing) > _NAMED_MOST:
+        named += f" and {len(missing) - _NAMED_MOST} more"
+    which = named if asked == 1 else f"{len(missing)} of {asked} objects"
+    rest = "" if asked == 1 else f": {named}"
+    return f"{which} did not come within {timeout_s} s{rest}; next: `tripod ray tasks`"
 
 
 def _own_ip(endpoint):
