@@ -43,7 +43,7 @@ impl Replicas {
 fn newer_build(machine: &Machine) -> Vec<Assignment> {
     let ray = machine.scheduler();
     let (info, tasks) = (ray.info(), ray.tasks(None, usize::MAX));
-    let begun = |operation| tasks.iter().find(|task| task.id == operation).map_or(0, |task| task.attempt.0);
+    let begun = |operation| tasks.iter().find(|task| task.id == operation).map_or(0, |task| task.attempts);
     let mut planned = Vec::new();
     for worker in info.idle.iter().rev() {
         for operation in info.queue.iter().rev().copied() {

@@ -28,7 +28,7 @@ impl Outcome {
         let mut tasks: Vec<_> = ray
             .tasks(None, usize::MAX)
             .into_iter()
-            .map(|task| (task.id, task.state, task.attempt.0, task.history))
+            .map(|task| (task.id, task.state, task.attempts, task.history))
             .collect();
         tasks.sort_by_key(|task| task.0);
         let ids = (info.base_object..).take(info.counts.len()).map(ObjectId);

@@ -331,7 +331,7 @@ impl Stage {
     pub(super) fn attempts(&self) -> Vec<u32> {
         let mut tasks = self.machine.scheduler().tasks(None, usize::MAX);
         tasks.sort_by_key(|task| task.id);
-        tasks.into_iter().map(|task| task.attempt.0).collect()
+        tasks.into_iter().map(|task| task.attempts).collect()
     }
 
     /// All counts as clients are shown them; -1 is deallocated.
