@@ -139,6 +139,39 @@ fn short_run(name: &str, seed: &str) {
     assert!(!faults.is_empty(), "{name}: nothing happened");
     assert_all_workloads(&report, name, &said);
     assert!(!out.join("cluster").exists(), "{name} left its data behind");
+    n43_the_progress_tells_how_long_each_fault_was(&report, &said);
+    n44_the_report_tells_what_would_have_been_a_violation(&out);
+    n45_the_report_names_the_program_and_the_command(&report, &out);
+}
+
+// The numbers are those of the walk-through of a new operator.
+
+fn n43_the_progress_tells_how_long_each_fault_was(report: &Value, said: &str) {
+    for fault in report["timeline"].as_array().unwrap() {
+        let text = |key: &str| fault[key].as_str().unwrap();
+        let lasted = fault["length_us"].as_u64().unwrap() as f64 / 1e6;
+        let line = format!("{}: {}, over after {lasted:.1} s", text("kind"), text("target"));
+        assert!(said.contains(&line), "{line} is not in {said}");
+    }
+}
+
+fn n44_the_report_tells_what_would_have_been_a_violation(out: &Path) {
+    let text = fs::read_to_string(out.join("report.md")).unwrap();
+    for part in
+        ["| At | Fault | Whom | Lasted | Unavailable meanwhile |", "one node leads, and every node serves"]
+    {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+fn n45_the_report_names_the_program_and_the_command(report: &Value, out: &Path) {
+    let path = find_tripod().unwrap();
+    assert_eq!(report["program"]["path"], path.display().to_string());
+    let said = Command::new("sha256sum").arg(&path).output().unwrap().stdout;
+    let hash = String::from_utf8(said).unwrap().split_whitespace().next().unwrap().to_owned();
+    let text = fs::read_to_string(out.join("report.md")).unwrap();
+    let command = report["reproduce"].as_str().unwrap();
+    assert!(text.contains(&format!("SHA-256 {hash}")) && text.contains(&format!("`{command}`")), "{text}");
 }
 
 fn assert_all_workloads(report: &Value, name: &str, said: &str) {
@@ -381,8 +414,12 @@ fn wrong_usage_and_a_failing_harness_have_their_own_status() {
         let output = run(arguments, &out);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error_text(&output));
     }
-    let unknown = error_text(&run(&["no-such-scenario"], &out));
-    assert!(unknown.contains("the scenarios are calm, kills"), "{unknown}");
+    // The numbers are those of the walk-through of a new operator. n46: the nearest name, and all of them.
+    let misspelt = error_text(&run(&["mixd"], &out));
+    assert!(misspelt.contains("a similar value exists: 'mixed'"), "{misspelt}");
+    assert!(misspelt.contains("calm, kills") && misspelt.contains("hostile, simulation"), "{misspelt}");
+    let late = error_text(&run(&["--seed", "1", "simulation"], &out));
+    assert!(late.contains("tripod-chaos run simulation --seed 1"), "{late}");
     assert!(!out.exists(), "wrong usage must leave nothing");
 
     let mut command = chaos();

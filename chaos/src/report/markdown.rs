@@ -1,8 +1,20 @@
 //! A report as people read it.
 
-use super::{Machine, Outage, Report, Verdict};
+use super::promise::promise;
+use super::{Bound, Episode, Machine, Outage, Outcomes, Program, Report, TIMELINE_MAX, Verdict};
 use crate::check::{Checked, Conclusion};
 use crate::history::Micros;
+
+/// Stands behind the number of calls that were not answered.
+const UNKNOWN: &str = "they were not answered in time, so they may have taken effect then, later or never. That breaks \
+                       no promise, and the checkers allow all three: such a call proves less, and nothing wrong. \
+                       Clients call again when a call was given up, so one time without a leader makes many, most of \
+                       them of the calls that come most often, such as heartbeats.";
+
+/// Stands before the bounds.
+const NO_BOUND: &str = "While faults are injected, no time without service is a violation by itself: nodes that are \
+                        killed, stopped or cut off together leave no majority, and nobody could serve. What was \
+                        acknowledged is judged all the same. A violation would have been whatever took longer than:";
 
 impl Report {
     /// The whole report.
@@ -38,19 +50,56 @@ impl Report {
         put(text, "\n| | |\n|---|---|\n");
         let (duration, wall) = (seconds(self.duration_us), seconds(self.wall_us));
         put(text, &format!("| Duration | {duration} of the run's clock, {wall} on the wall |\n"));
-        put(text, &format!("| Longest unavailability | {} |\n", outage(self.outage)));
+        put(text, &format!("| Longest unavailability | {}{} |\n", outage(self.outage), self.meanwhile()));
+        put(text, &format!("| Command | `{}` |\n", cell(&self.reproduce)));
         put(text, &format!("| Version | {} |\n", self.version));
+        put(text, &format!("| Program | {} |\n", program(&self.program)));
         put(text, &format!("| Machine | {} |\n", machine(&self.machine)));
+    }
+
+    /// Which faults the longest time without service fell into.
+    fn meanwhile(&self) -> String {
+        let Some(outage) = self.outage else { return String::new() };
+        let during = self.timeline.iter().filter(|episode| episode.outage == Some(outage));
+        let kinds: Vec<&str> = during.map(|episode| episode.kind.as_str()).collect();
+        if kinds.is_empty() {
+            ", without a fault".to_owned()
+        } else {
+            format!(", during {}", kinds.join(", "))
+        }
     }
 
     fn faults(&self, text: &mut String) {
         if self.faults.is_empty() {
             put(text, "\nNo fault was injected.\n");
-            return;
+        } else {
+            put(text, "\n| Fault | Times |\n|---|---:|\n");
         }
-        put(text, "\n| Fault | Times |\n|---|---:|\n");
         for (kind, count) in &self.faults {
             put(text, &format!("| {kind} | {count} |\n"));
+        }
+        if !self.skipped.is_empty() {
+            let kinds: Vec<String> =
+                self.skipped.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+            let total: u64 = self.skipped.values().sum();
+            put(text, &format!("\n{total} more had nobody to hit: {}.\n", kinds.join(", ")));
+        }
+        self.one_by_one(text);
+    }
+
+    fn one_by_one(&self, text: &mut String) {
+        if self.timeline.is_empty() {
+            return;
+        }
+        if self.faults.values().sum::<u64>() > TIMELINE_MAX as u64 {
+            put(text, &format!("\nThe {TIMELINE_MAX} faults with the longest unavailability:\n"));
+        }
+        put(text, "\n| At | Fault | Whom | Lasted | Unavailable meanwhile |\n|---:|---|---|---:|---|\n");
+        for episode in &self.timeline {
+            let Episode { kind, target, from_us, .. } = episode;
+            let lasted = episode.length_us.map_or_else(|| "not healed".to_owned(), seconds);
+            let (from, target, unavailable) = (seconds(*from_us), cell(target), outage(episode.outage));
+            put(text, &format!("| {from} | {kind} | {target} | {lasted} | {unavailable} |\n"));
         }
     }
 
@@ -58,6 +107,12 @@ impl Report {
         put(text, "\n| Operation | ok | failed | unknown |\n|---|---:|---:|---:|\n");
         for (kind, count) in &self.operations {
             put(text, &format!("| {kind} | {} | {} | {} |\n", count.ok, count.fail, count.unknown));
+        }
+        let sum = |of: fn(&Outcomes) -> u64| self.operations.values().map(of).sum::<u64>();
+        let (unknown, calls) =
+            (sum(|count| count.unknown), sum(|count| count.ok + count.fail + count.unknown));
+        if unknown > 0 {
+            put(text, &format!("\n`unknown` are {unknown} of {calls} calls: {UNKNOWN}\n"));
         }
     }
 
@@ -72,10 +127,27 @@ impl Report {
     }
 
     fn checks(&self, text: &mut String) {
-        put(text, "\n| Checker | Looked at | Says |\n|---|---:|---|\n");
+        put(text, "\n| Checker | Looked at | Says | Promise |\n|---|---:|---|---|\n");
         for check in &self.checks {
-            put(text, &format!("| {} | {} | {} |\n", check.checker, check.examined, says(check)));
+            let (checker, says, promise) = (&check.checker, says(check), promise(&check.checker));
+            put(text, &format!("| {checker} | {} | {says} | {promise} |\n", check.examined));
         }
+        self.bounds(text);
+        self.violations(text);
+    }
+
+    /// What would have been a violation, had it taken longer.
+    fn bounds(&self, text: &mut String) {
+        if self.bounds.is_empty() {
+            return;
+        }
+        put(text, &format!("\n{NO_BOUND}\n\n| What must happen | Within |\n|---|---:|\n"));
+        for Bound { what, within_us } in &self.bounds {
+            put(text, &format!("| {} | {} |\n", cell(what), seconds(*within_us)));
+        }
+    }
+
+    fn violations(&self, text: &mut String) {
         for violation in self.checks.iter().flat_map(Checked::violations) {
             let (rule, subject) = (&violation.rule, &violation.subject);
             put(text, &format!("\n## {rule}: {subject}\n\n{}\n", violation.explanation));
@@ -117,6 +189,15 @@ pub(super) fn outage(outage: Option<Outage>) -> String {
 
 pub(super) fn seconds(length: Micros) -> String {
     format!("{:.2} s", length.as_secs_f64())
+}
+
+fn program(program: &Program) -> String {
+    let Program { path, sha256 } = program;
+    match (path.as_str(), sha256.as_str()) {
+        ("", _) => "not known".to_owned(),
+        (path, "") => format!("{}, whose hash is not known", cell(path)),
+        (path, sha256) => format!("{}, SHA-256 {sha256}", cell(path)),
+    }
 }
 
 fn machine(machine: &Machine) -> String {

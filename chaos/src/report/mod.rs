@@ -5,21 +5,31 @@
 //! |---|---|
 //! | `run`, `markdown` | the report of one run, as JSON and as Markdown |
 //! | `verdict` | the one word about it |
-//! | `outage` | the longest time without an acknowledged write |
-//! | `machine` | where it took place |
+//! | `outage` | times without an acknowledged write, and the longest |
+//! | `timeline` | every fault, with the time without service that it fell into |
+//! | `bound` | what had to happen within which time |
+//! | `promise` | what each checker stands for |
+//! | `machine`, `program` | where it took place, and what was judged |
 //! | `totals` | many runs together |
 
+mod bound;
 mod machine;
 mod markdown;
 mod outage;
+mod program;
+mod promise;
 mod run;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod totals;
 mod verdict;
 
+pub use bound::Bound;
 pub use machine::Machine;
 pub use outage::Outage;
+pub use program::Program;
 pub use run::{About, FORMAT, Outcomes, Report};
+pub use timeline::{Episode, TIMELINE_MAX};
 pub use totals::{Scenario, Totals};
 pub use verdict::Verdict;

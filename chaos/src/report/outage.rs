@@ -1,4 +1,4 @@
-//! The longest time in which the cluster acknowledged no write though it was asked to.
+//! Times in which the cluster acknowledged no write though it was asked to.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,24 @@ pub struct Outage {
 
 impl Outage {
     /// The longest gap of a history; `None` if nobody wrote.
+    #[must_use]
+    pub fn longest(history: &History) -> Option<Self> {
+        Self::all(history).into_iter().max_by_key(|gap| gap.length_us)
+    }
+
+    /// When it ended.
+    #[must_use]
+    pub fn until(&self) -> Micros {
+        self.from_us.plus(self.length_us)
+    }
+
+    /// All gaps of a history, one after the other.
     ///
     /// A gap begins with the last acknowledgement before it, or when the first write was asked for if there
     /// was none, and lasts until the next acknowledgement, or until the last client gave up. Time in which
     /// nobody waited for a write is no outage.
     #[must_use]
-    pub fn longest(history: &History) -> Option<Self> {
+    pub fn all(history: &History) -> Vec<Self> {
         let mut asked: Vec<(Micros, Micros)> = Vec::new();
         let mut acknowledged: Vec<Micros> = Vec::new();
         for operation in history.operations.iter().filter(|operation| operation.call.writes()) {
@@ -40,8 +52,7 @@ impl Outage {
                 _ => busy.push((from, until)),
             }
         }
-        let gaps = busy.into_iter().flat_map(|(from, until)| gaps(from, until, &acknowledged));
-        gaps.max_by_key(|gap| gap.length_us)
+        busy.into_iter().flat_map(|(from, until)| gaps(from, until, &acknowledged)).collect()
     }
 }
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::Checked;
 use crate::history::{History, Micros, Outcome};
 
-use super::{Machine, Outage, Verdict};
+use super::timeline::timeline;
+use super::{Bound, Episode, Machine, Outage, Program, Verdict};
 
 /// What a run did and found. Its JSON is for programs, its Markdown for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,14 +25,26 @@ pub struct Report {
     pub wall_us: Micros,
     /// Of the program under test.
     pub version: String,
+    /// Its file.
+    #[serde(default)]
+    pub program: Program,
     pub machine: Machine,
     /// Faults by kind.
     pub faults: BTreeMap<String, u64>,
+    /// Faults of the plan that had nobody to hit, such as a leader where there was none, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<String, u64>,
+    /// Faults one by one, in the order in which they began: the 200 with the longest times without service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Episode>,
     /// Operations by kind of call.
     pub operations: BTreeMap<String, Outcomes>,
     /// The longest time without an acknowledged write while clients asked for one.
     pub outage: Option<Outage>,
     pub checks: Vec<Checked>,
+    /// What had to happen within which time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bound>,
     /// What was measured and is judged by nobody, in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, String>,
@@ -55,6 +68,10 @@ pub struct Outcomes {
 pub struct About {
     /// Of the program under test.
     pub version: String,
+    pub program: Program,
+    /// Faults that had nobody to hit, by kind.
+    pub skipped: BTreeMap<String, u64>,
+    pub bounds: Vec<Bound>,
     pub duration: Micros,
     pub wall: Micros,
     pub reproduce: String,
@@ -85,11 +102,15 @@ impl Report {
             duration_us: about.duration,
             wall_us: about.wall,
             version: about.version,
+            program: about.program,
             machine: Machine::here(),
             faults,
+            skipped: about.skipped,
+            timeline: timeline(history),
             operations,
             outage: Outage::longest(history),
             checks,
+            bounds: about.bounds,
             figures: about.figures,
             verdict,
             reproduce: about.reproduce,

@@ -1,7 +1,7 @@
 //! Reports of small histories.
 
 use super::*;
-use crate::check::{Checked, Violation};
+use crate::check::{Checked, Rules, Violation, check_all};
 use crate::history::{Call, ClientId, Header, History, Key, Micros, Outcome, Recorder, Reply, Value};
 
 const DONE: Outcome = Outcome::Ok(Reply::Written { version: None, index: None });
@@ -18,6 +18,9 @@ fn recorder() -> Recorder {
 fn about() -> About {
     About {
         version: "tripod 0.1.0".into(),
+        program: Program { path: "out/tripod".into(), sha256: "0abc".into() },
+        skipped: [("kill-follower".to_owned(), 3)].into(),
+        bounds: vec![Bound { what: "the cluster serves".into(), within_us: Micros(60_000_000) }],
         duration: Micros(30_000_000),
         wall: Micros(36_000_000),
         reproduce: "tripod-chaos run kills --seed 7".into(),
@@ -149,4 +152,68 @@ fn totals_add_up_and_leave_void_runs_out() {
     assert_eq!((twice.scenarios["kills"].runs, twice.faults["kill-leader"]), (6, 8));
     let json = serde_json::to_string(&totals).unwrap();
     assert_eq!(serde_json::from_str::<Totals>(&json).unwrap(), totals);
+}
+
+/// The numbers are those of the walk-through of a new operator.
+#[test]
+fn n44_the_report_tells_when_what_was_hit_and_what_would_have_been_a_violation() {
+    let report = Report::new(&history(), vec![Checked::told("linear", 3, Vec::new())], about());
+    let text = report.markdown();
+    for part in [
+        // The write that took long began after both faults were over.
+        "| Longest unavailability | 2.00 s from 0.00 s on, without a fault |",
+        "| 0.00 s | kill-leader | node 1 | 0.00 s | nobody wrote |",
+        "| 0.00 s | kill-leader | node 2 | not healed | nobody wrote |",
+        "\n3 more had nobody to hit: kill-follower 3.\n",
+        "`unknown` are 1 of 3 calls: they were not answered in time",
+        "no time without service is a violation by itself",
+        "| the cluster serves | 60.00 s |",
+        "| linear | 3 | held | registers behave as one copy",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+
+    // Two faults fall into one time without service, which began before them.
+    let recorder = recorder();
+    write(&recorder, (0, 3_000_000), DONE);
+    recorder.fault(Micros(1_000_000), "kill-all", "all nodes").heal(Micros(2_000_000));
+    recorder.fault(Micros(2_500_000), "bridge", "node 2 | 3").heal(Micros(4_000_000));
+    let text = Report::new(&recorder.history(Micros(5_000_000)), Vec::new(), about()).markdown();
+    assert!(text.contains("| 3.00 s from 0.00 s on, during kill-all, bridge |"), "{text}");
+    assert!(text.contains("| 2.50 s | bridge | node 2 \\| 3 | 1.50 s | 3.00 s from 0.00 s on |"), "{text}");
+}
+
+#[test]
+fn n45_the_report_names_the_program_and_the_command() {
+    let text = Report::new(&history(), Vec::new(), about()).markdown();
+    assert!(text.contains("| Command | `tripod-chaos run kills --seed 7` |"), "{text}");
+    assert!(text.contains("| Program | out/tripod, SHA-256 0abc |"), "{text}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert_eq!(Program::of(file.path()).sha256, empty);
+    assert_eq!(Program::of(std::path::Path::new("/none")).sha256, "");
+}
+
+#[test]
+fn the_timeline_keeps_the_faults_with_the_longest_outages() {
+    let recorder = recorder();
+    let last = TIMELINE_MAX as u64 + 10;
+    for fault in 0..=last {
+        let at = fault * 1_000_000;
+        recorder.fault(Micros(at), "kill-leader", "node 1").heal(Micros(at + 1));
+        // The later, the longer.
+        write(&recorder, (at, at + 100 + fault), DONE);
+    }
+    let report = Report::new(&recorder.history(Micros(last * 1_000_000)), Vec::new(), about());
+    assert_eq!(report.timeline.len(), TIMELINE_MAX);
+    let lengths: Vec<_> = report.timeline.iter().map(|episode| episode.outage.unwrap().length_us).collect();
+    assert_eq!((lengths[0], lengths[TIMELINE_MAX - 1]), (Micros(111), Micros(100 + last)));
+    assert!(report.markdown().contains("The 200 faults with the longest unavailability:"));
+}
+
+#[test]
+fn every_checker_has_a_promise() {
+    for check in check_all(&History::default(), &Rules::default()) {
+        assert_ne!(promise::promise(&check.checker), "", "{}", check.checker);
+    }
 }

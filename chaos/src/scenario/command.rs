@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::run::{Kept, Options, rules, run_scenario};
-use super::{SCENARIOS, Scenario};
+use super::{SCENARIOS, Scenario, bounds};
 use crate::check::check_all;
 use crate::history::History;
 use crate::report::{About, Report, Verdict};
@@ -32,8 +33,8 @@ The report, the history of all calls, and after a failure the nodes' data and lo
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN_HELP}\n\n{EXIT_STATUS}"))]
 pub struct RunArgs {
-    /// Which run; `tripod-chaos list` tells them
-    #[arg(value_parser = scenario_name)]
+    /// Which run; `tripod-chaos list` says what each does
+    #[arg(value_parser = scenario_name(), hide_possible_values = true)]
     scenario: &'static str,
 
     /// Decides which faults come when [default: drawn, and told]
@@ -122,7 +123,11 @@ pub async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     }
     let history = History::load(file)?;
     let checks = check_all(&history, &rules());
-    let about = About { reproduce: format!("tripod-chaos replay {}", file.display()), ..About::default() };
+    let about = About {
+        reproduce: format!("tripod-chaos replay {}", file.display()),
+        bounds: bounds::of_history(&rules()),
+        ..About::default()
+    };
     let report = Report::new(&history, checks, about);
     tell(&report, args.output)?;
     Ok(exit(&report.verdict))
@@ -173,9 +178,15 @@ pub(super) fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-fn scenario_name(text: &str) -> Result<&'static str, String> {
-    let names = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
-    Scenario::find(text).map(|scenario| scenario.name).ok_or_else(|| format!("the scenarios are {}", names()))
+/// Whoever misspells one is told the nearest, and all of them. The simulation is among them, though it is found by its
+/// place before this parser comes to it.
+fn scenario_name() -> impl TypedValueParser<Value = &'static str> {
+    let names = SCENARIOS.iter().map(|scenario| scenario.name).chain([simulation::NAME]);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = Scenario::find(&name).map(|scenario| scenario.name);
+        found
+            .ok_or_else(|| format!("it comes first, with flags of its own: tripod-chaos run {name} --seed 1"))
+    })
 }
 
 fn minutes(text: &str) -> Result<f64, String> {

@@ -6,6 +6,7 @@
 //! | `plan` | which fault when, all drawn before the run |
 //! | `nemesis` | carries the plan out |
 //! | `members` | who the members were, as the nodes' logs tell |
+//! | `bounds` | what would have been a violation, for the report |
 //! | `recovery` | the deadlines after the last fault |
 //! | `hostile`, `memory` | what is judged beside attackers |
 //! | `logs` | what nodes must never write |
@@ -15,6 +16,7 @@
 //! | `command` | `run`, `list` and `replay` of the command line |
 //! | `total` | `totals` of the command line: many runs together |
 
+mod bounds;
 mod command;
 mod hostile;
 mod logs;

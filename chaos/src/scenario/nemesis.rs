@@ -1,12 +1,13 @@
 //! Carries a plan out.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::plan::Plan;
 use crate::fault::{Arena, Begun, Lane};
-use crate::history::{OpenFault, Recorder};
+use crate::history::{Micros, OpenFault, Recorder};
 use crate::workload::Clock;
 
 /// How long nodes are left unwatched at most.
@@ -18,14 +19,16 @@ struct Running {
     until: Instant,
     begun: Begun,
     noted: OpenFault,
+    kind: &'static str,
+    began: Micros,
 }
 
 /// What of a plan came about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) injected: usize,
-    /// There was nobody to whom it could be done, such as no leader.
-    pub(super) skipped: usize,
+    /// There was nobody to whom it could be done, such as no leader; by kind.
+    pub(super) skipped: BTreeMap<String, u64>,
 }
 
 /// Does everything that the plan says, and heals it all, the last of it at the plan's end.
@@ -54,14 +57,15 @@ pub(super) async fn carry_out(
         });
         if let Some(step) = steps.next_if(|_| next.is_some_and(|next| next <= now)) {
             let noted_at = clock.now();
+            let (kind, lane) = (step.fault.kind(), step.fault.lane());
             match step.fault.inject(arena).await? {
-                None => done.skipped += 1,
+                None => *done.skipped.entry(kind.to_owned()).or_default() += 1,
                 Some(begun) => {
                     done.injected += 1;
-                    let noted = recorder.fault(noted_at, step.fault.kind(), begun.target.clone());
-                    tell(step.fault.kind(), &begun.target, step.lasts_ms);
+                    let noted = recorder.fault(noted_at, kind, begun.target.clone());
+                    eprintln!("{}", began(kind, &begun.target));
                     let until = Instant::now() + Duration::from_millis(step.lasts_ms);
-                    running.push(Running { lane: step.fault.lane(), until, begun, noted });
+                    running.push(Running { lane, until, begun, noted, kind, began: noted_at });
                 }
             }
             continue;
@@ -88,16 +92,24 @@ async fn heal(
     clock: Clock,
 ) -> anyhow::Result<()> {
     while let Some(place) = running.iter().position(|running| running.until <= now) {
-        let Running { begun, noted, .. } = running.swap_remove(place);
+        let Running { begun, noted, kind, began, .. } = running.swap_remove(place);
+        let target = begun.target.clone();
         begun.heal(arena).await?;
-        noted.heal(clock.now());
+        let healed = clock.now();
+        noted.heal(healed);
+        eprintln!("{}", over(kind, &target, healed.since(began)));
     }
     Ok(())
 }
 
-/// Progress for whoever watches.
-fn tell(kind: &str, target: &str, lasts_ms: u64) {
-    eprintln!("  {kind}: {target}, for {:.1} s", Duration::from_millis(lasts_ms).as_secs_f64());
+/// Progress for whoever watches: how long a fault will last is not known yet, since healing it takes its time, too.
+fn began(kind: &str, target: &str) -> String {
+    format!("  {kind}: {target}")
+}
+
+/// Progress when it is over.
+fn over(kind: &str, target: &str, lasted: Micros) -> String {
+    format!("  {kind}: {target}, over after {:.1} s", lasted.as_secs_f64())
 }
 
 #[cfg(test)]

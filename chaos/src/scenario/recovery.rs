@@ -14,7 +14,7 @@ use crate::workload::Setting;
 
 /// How long until one node leads and all answer reads; and then until every kind of call was answered; on a machine of
 /// usual speed.
-const SERVE_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const SERVE_PATIENCE: Duration = Duration::from_secs(60);
 const STATUS_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_PAUSE: Duration = Duration::from_millis(500);
 

@@ -18,24 +18,24 @@ use super::members::Told;
 use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
-use super::{Scenario, nemesis, recovery};
+use super::{Scenario, bounds, nemesis, recovery};
 use crate::attack::Aim;
 use crate::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, find_tripod};
 use crate::fault::{Arena, settle, stands_back};
 use crate::history::{Header, Micros, NodeId, Recorder};
-use crate::report::{About, Report, Verdict};
+use crate::report::{About, Program, Report, Verdict};
 use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, read_all};
 
 /// How long clients may take to end once they are told to: their longest call. As the others, on a machine of usual
 /// speed.
-const STOP_PATIENCE: Duration = Duration::from_secs(240);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(240);
 /// How long they have when it is known that the run has failed: what they still wait for then may never come.
 const LOST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long all final reads together may take.
-const READ_PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const READ_PATIENCE: Duration = Duration::from_secs(120);
 /// How long until all replicas have applied the same entries.
-const EQUAL_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const EQUAL_PATIENCE: Duration = Duration::from_secs(60);
 /// How long after a fault a leader that it deposed may still answer heartbeats from what it knew.
 const DEPOSED_ANSWERS_MS: u64 = 2_000;
 /// How soon a read ends that has nothing to wait for. Longer than an election on a loaded machine, and shorter than
@@ -99,6 +99,7 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
         anyhow::bail!("the cluster does not even start: {late}");
     }
     let (version, service) = look(&stage.cluster).await?;
+    let program = Program::of(&find_tripod()?);
     let header = Header { scenario: scenario.name.to_owned(), seed: options.seed };
     let recorder = Recorder::new(header);
     let (stop, stopped) = watch::channel(false);
@@ -130,12 +131,16 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     .await
     .context("the checkers panicked")?;
     let figures = own.hostile.figures(&setting);
+    let skipped = std::mem::take(&mut own.skipped);
     let checks = own.checks(checks);
     let failed = Verdict::of(&checks, checked.void.as_deref()) != Verdict::Passed;
     let data = stage.data.display().to_string();
     stage.close(failed)?;
     let about = About {
         version,
+        program,
+        skipped,
+        bounds: bounds::of_run(&rules()),
         duration: now,
         wall: Micros(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)),
         reproduce: options.reproduce(),
@@ -174,6 +179,8 @@ struct Own {
     liveness: Vec<Violation>,
     processes: Vec<Violation>,
     injected: usize,
+    /// Faults that had nobody to hit, by kind.
+    skipped: BTreeMap<String, u64>,
     logs: Scanned,
     members: Told,
     hostile: Hostile,
@@ -244,10 +251,12 @@ async fn phases(
     }
     let done = carried_out?;
     own.injected = done.injected;
+    let skipped: u64 = done.skipped.values().sum();
     eprintln!(
-        "{} faults are over ({} had nobody to hit); the cluster must serve again",
-        done.injected, done.skipped
+        "{} faults are over ({skipped} had nobody to hit); the cluster must serve again",
+        done.injected
     );
+    own.skipped = done.skipped;
 
     arena.cluster.network()?.heal();
     if arena.members_change {
