@@ -13,7 +13,7 @@ pub(crate) fn value(failure: &Failure) -> Vec<u8> {
         ("tripod.error", values::text(&status::reason_word(failure.reason))),
         ("function", values::text(&function)),
         ("text", values::text(&status::reason_text(failure.reason))),
-        ("history", values::texts(failure.history.iter().map(String::as_str))),
+        ("history", values::texts(failure.endings().iter().map(String::as_str))),
     ];
     values::dict(entries).encode_to_vec()
 }
@@ -31,7 +31,8 @@ mod tests {
         let failure = Failure {
             reason: Reason::DependencyFailed(ObjectId(4)),
             function: Some(FunctionName("m.f".into())),
-            history: vec!["worker 1 died".to_owned()],
+            // It had been given out and given back before.
+            history: vec!["attempt 3: worker 1 died".to_owned()],
         };
         let value = pb::Obj::decode(value(&failure).as_slice()).unwrap();
         let entries = value.dict_data.unwrap().elem;
@@ -41,6 +42,6 @@ mod tests {
         assert_eq!((key(1), text(1)), ("function".into(), "m.f".into()));
         assert_eq!((key(2), key(3)), ("text".into(), "history".into()));
         let history = entries[3].value.clone().unwrap().list_data.unwrap();
-        assert_eq!(history.elem[0].string_data.clone().unwrap().data, "worker 1 died");
+        assert_eq!(history.elem[0].string_data.clone().unwrap().data, "attempt 1: worker 1 died");
     }
 }

@@ -34,19 +34,7 @@ impl Entry {
         // The last one is among them and among those that were spent, unless none was left to be tried.
         let exhausted =
             self.stage == Stage::Failed && self.error[..] == *explain(Reason::RetriesExhausted).as_bytes();
-        let mut number = self.spent.saturating_add(u32::from(exhausted));
-        let shown = |line: &String| {
-            let text = line.split_once(": ").map_or(line.as_str(), |(_, text)| text);
-            if text == NEVER_HANDED_OVER {
-                return text.to_owned();
-            }
-            let shown = format!("attempt {number}: {text}");
-            number = number.saturating_sub(1);
-            shown
-        };
-        let mut endings: Vec<String> = self.history.iter().rev().map(shown).collect();
-        endings.reverse();
-        endings
+        numbered(&self.history, self.spent.saturating_add(u32::from(exhausted)))
     }
 
     /// Whether a task that failed did so while no worker had it. Its error is one that only the scheduler writes.
@@ -73,6 +61,41 @@ impl Entry {
             self.history.remove(0);
         }
     }
+}
+
+impl Failure {
+    /// How the attempts ended, numbered as listings number them. With so many that the first are not told any more, the
+    /// numbers are those of the times that the task was given out.
+    #[must_use]
+    pub fn endings(&self) -> Vec<String> {
+        if self.history.len() >= HISTORY_KEPT {
+            return self.history.clone();
+        }
+        let made = self.history.iter().filter(|line| text_of(line) != NEVER_HANDED_OVER);
+        numbered(&self.history, u32::try_from(made.count()).unwrap_or(u32::MAX))
+    }
+}
+
+/// The ends of attempts of which the last one has this number. What a worker never got is no attempt.
+fn numbered(history: &[String], last: u32) -> Vec<String> {
+    let mut number = last;
+    let shown = |line: &String| {
+        let text = text_of(line);
+        if text == NEVER_HANDED_OVER {
+            return text.to_owned();
+        }
+        let shown = format!("attempt {number}: {text}");
+        number = number.saturating_sub(1);
+        shown
+    };
+    let mut endings: Vec<String> = history.iter().rev().map(shown).collect();
+    endings.reverse();
+    endings
+}
+
+/// A line of a history without the number that it was noted with.
+fn text_of(line: &str) -> &str {
+    line.split_once(": ").map_or(line, |(_, text)| text)
 }
 
 impl Act<'_> {

@@ -14,6 +14,7 @@ pub(crate) struct RayTaskView {
     operation: u64,
     function: String,
     state: String,
+    /// Attempts that a worker made or makes.
     attempt: u32,
     worker: Option<u64>,
     #[serde(skip_serializing_if = "String::is_empty")]
