@@ -4,6 +4,7 @@
 mod blanks;
 mod decisions;
 mod length;
+mod licence;
 mod mask;
 mod paths;
 mod purity;
@@ -34,9 +35,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         let mut complaints = blanks::check(&file);
         complaints.extend(paths::check(&file));
         complaints.extend(purity::check(&file));
+        complaints.extend(licence::check_manifest(&file));
         wrong.extend(complaints.into_iter().map(|complaint| format!("{}:{complaint}", file.path)));
     }
     wrong.extend(decisions::check(root)?);
+    wrong.extend(licence::check_texts(root)?);
     wrong.extend(crate::mutants::check(root));
     if !wrong.is_empty() {
         bail!("{} untidy places:\n  {}", wrong.len(), wrong.join("\n  "));
