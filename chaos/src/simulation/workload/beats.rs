@@ -1,7 +1,7 @@
 //! The heartbeats of a gang.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub(super) const LEADERS_WORD_MS: u64 = 1000;
 #[derive(Clone, Default)]
 pub(super) struct Pulse {
     beating: Rc<RefCell<BTreeMap<i32, Life>>>,
+    /// Of which the leader has heard.
+    heard: Rc<RefCell<BTreeSet<(i32, Life)>>>,
 }
 
 impl Pulse {
@@ -32,6 +34,12 @@ impl Pulse {
 
     pub(super) fn stop(&self, task: i32) {
         self.beating.borrow_mut().remove(&task);
+    }
+
+    /// Whether the leader has heard the life of a task that beats now, or it beats no more. Before, nobody knows how rarely
+    /// it beats.
+    pub(super) fn is_heard(&self, task: i32) -> bool {
+        self.life(task).is_none_or(|life| self.heard.borrow().contains(&(task, life)))
     }
 
     fn life(&self, task: i32) -> Option<Life> {
@@ -58,6 +66,7 @@ impl Pulse {
                 && beat.answered.since_ms(beat.sent) < LEADERS_WORD_MS
             {
                 client.witness.beat(&member.task, node, beat.sent);
+                self.heard.borrow_mut().insert((task, life));
             }
         }
     }

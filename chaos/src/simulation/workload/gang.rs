@@ -156,6 +156,9 @@ impl Gang {
 
     async fn fall_silent(&mut self, client: &mut Client) {
         let member = &self.members[client.dice.random_range(0..self.members.len())];
+        while !self.pulse.is_heard(member.task.1) && client.phase() != Phase::Ending {
+            client.pause(100).await;
+        }
         self.pulse.stop(member.task.1);
         // A beat that is under way may still come.
         tokio::time::sleep(Duration::from_millis(TIMEOUT_MS / 2)).await;
