@@ -69,13 +69,13 @@ impl Node {
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
         let (desk, stop) = (desk(&members, level_max), watch::Sender::new(false));
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
-        let comparer = Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.subscribe()),
             submitter,
             forwarder: Forwarder::start(link.clone()),
             own_rounds: own_rounds(votes),
             remote_rounds: remote_rounds(&link),
+            comparer: Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone()),
             stopping: AtomicBool::new(false),
             stop,
             server: Mutex::new(None),
@@ -94,7 +94,6 @@ impl Node {
             admission,
             reports,
             link,
-            comparer,
             hand_over: members.hand_over.clone(),
             members,
             desk,
