@@ -128,8 +128,8 @@ fn n04_the_printed_command_fails_as_the_seed_did() {
         output.expect("the program can be started")
     };
     // Other than the defaults in every flag that the seed's run depends on.
-    let flags = ["--plant", "stale-reads", "--scheduler", "--faults-for-ms", "8000"];
-    let several = ["run", "simulation", "--seed", "1", "--seeds", "3"];
+    let flags = ["--plant", "task-taken-away", "--scheduler", "--faults-for-ms", "3000"];
+    let several = ["run", "simulation", "--seed", "1", "--seeds", "2"];
     let seeds = run(&several.into_iter().chain(flags).collect::<Vec<_>>());
     assert_eq!(seeds.status.code(), Some(1), "no seed caught it: {seeds:?}");
     let said = String::from_utf8(seeds.stderr).expect("text");

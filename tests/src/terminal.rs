@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use tokio::process::Command;
-use tripod_chaos::cluster::find_tripod;
+use tripod_chaos::cluster::{complaint, find_tripod};
 
 use crate::wait::scaled;
 
@@ -114,7 +114,7 @@ impl Terminal {
         command.stdin(std::process::Stdio::null());
         let output = command.output().await.context("cannot start tripod")?;
         if !output.status.success() {
-            let complaint = String::from_utf8_lossy(&output.stderr);
+            let complaint = complaint(&output.stderr);
             return Ok(Err(format!("{}: {}", output.status, complaint.trim())));
         }
         let said = String::from_utf8_lossy(&output.stdout);

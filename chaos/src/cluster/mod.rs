@@ -18,6 +18,7 @@
 //! test panics. Data and logs lie in a temporary directory, which a failed start keeps and names.
 
 mod agent;
+mod complaint;
 pub mod connections;
 mod launch;
 mod options;
@@ -28,6 +29,7 @@ mod reservation;
 mod running;
 
 pub use agent::Agent;
+pub use complaint::complaint;
 pub use options::{ClusterOptions, Kind, NodeEnv, find_etcd, find_tripod};
 pub use peers::{Peers, Seat};
 pub use ports::{NodePorts, PortBlock};

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tripod_chaos::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, find_tripod};
+use tripod_chaos::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, complaint, find_tripod};
 use tripod_wait::until_async;
 
 /// A terminal.
@@ -63,7 +63,7 @@ impl Operator {
 }
 
 pub(crate) fn told(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    complaint(&output.stderr)
 }
 
 /// Machines on which nodes that join are started.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tonic::Code;
-use tripod_chaos::cluster::{Cluster, find_tripod};
+use tripod_chaos::cluster::{Cluster, complaint, find_tripod};
 use tripod_client::{Client, Config, Error, Scheduler};
 use tripod_proto::ray::{ExportReusableVariableRequest, Function, ReusableVar};
 use tripod_wait::{deadline, until_async};
@@ -26,7 +26,7 @@ async fn run(endpoints: &[String], arguments: &[&str]) -> Output {
 }
 
 fn told(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    complaint(&output.stderr)
 }
 
 /// The same for a command that must succeed.

@@ -33,8 +33,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Flags that every command understands.
+/// Flags that every command understands. They stand behind a command's own in its help.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Client addresses of the nodes, tried in this order
     #[arg(
@@ -59,7 +60,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "SECONDS", default_value = "10")]
     pub(crate) timeout: Seconds,
 
-    /// How a line of the log looks; the nodes of `dev` are told by the variable
+    /// How a line of the log looks, which commands that ask a cluster write only if TRIPOD_LOG says so
     #[arg(
         long,
         global = true,
@@ -203,6 +204,12 @@ impl Command {
         )
     }
 
+    /// Whether its failure is for the program that asked for data. That of a service stands behind its log, for people,
+    /// and `run` leaves the terminal to its program.
+    pub(crate) fn fails_as_data(&self) -> bool {
+        !self.is_a_service() && !matches!(self, Self::Run(_))
+    }
+
     /// Whether its log tells what it ends with, since something collects it and starts the process again. (In front of
     /// `dev` sits whoever reads the error itself.)
     pub(crate) fn logs_its_end(&self) -> bool {
@@ -219,6 +226,25 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn n30_a_commands_own_flags_stand_before_the_global_ones() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut stack = vec![&mut cli];
+        let mut looked = 0;
+        while let Some(command) = stack.pop() {
+            let help = command.render_long_help().to_string();
+            let (own, global) = help.split_once("\nGlobal options:\n").expect("a section for them");
+            for flag in ["--endpoints <", "-o, --output <", "--json", "--timeout <", "--log-format <"] {
+                let lists = |text: &str| text.lines().any(|line| line.trim_start().starts_with(flag));
+                assert!(lists(global) && !lists(own), "{flag} in {help}");
+            }
+            looked += 1;
+            stack.extend(command.get_subcommands_mut().filter(|below| below.get_name() != "help"));
+        }
+        assert!(looked > 50, "{looked}");
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl Consent {
         !self.yes && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Whether it was said on the command line.
+    pub(crate) fn is_given(self) -> bool {
+        self.yes
+    }
+
     /// Goes on if it was said on the command line, or is said now. `what` is what would be done, as an order:
     /// `delete job train`.
     ///
@@ -36,9 +41,7 @@ impl Consent {
         }
         let asked = tokio::task::spawn_blocking(move || {
             if !self.will_ask() {
-                let told =
-                    format!("to {what} needs --yes, as there is no terminal to ask on; nothing was done");
-                return Err(Failure::new(Code::NotConfirmed, told));
+                return Err(unasked(&what));
             }
             ask(&what, &mut io::stdin().lock(), &mut io::stderr().lock())
         });
@@ -46,6 +49,13 @@ impl Consent {
             .await
             .unwrap_or_else(|error| Err(Failure::new(Code::Defect, format!("asking was cut: {error}"))))
     }
+}
+
+/// Nobody can be asked.
+fn unasked(what: &str) -> Failure {
+    let told =
+        format!("this would {what}; there is no terminal to ask on, so it needs --yes; nothing was done");
+    Failure::new(Code::NotConfirmed, told)
 }
 
 fn ask(what: &str, answers: &mut impl BufRead, questions: &mut impl Write) -> Result<(), Failure> {
@@ -81,6 +91,15 @@ mod tests {
         for no in ["", "\n", "y\n", "no\n", "yes please\n"] {
             assert_eq!(answered(no), Err(Code::NotConfirmed), "{no:?}");
         }
+    }
+
+    #[test]
+    fn n26_who_cannot_be_asked_is_told_in_a_sentence() {
+        assert_eq!(
+            unasked("replace node 3 by the one at a:1, for good: the old id never comes back").to_string(),
+            "T1104 not-confirmed: this would replace node 3 by the one at a:1, for good: the old id never comes back; \
+             there is no terminal to ask on, so it needs --yes; nothing was done"
+        );
     }
 
     #[tokio::test]

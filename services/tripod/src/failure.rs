@@ -1,23 +1,41 @@
 //! Why a command failed, and the exit code that says so. Exit codes are a contract: 0 done, 1 failed,
-//! 2 wrong usage, 3 nobody could be reached. So are error codes; every failure has one, and a page
-//! `docs/errors/Tnnnn.md`.
+//! 2 wrong usage, 3 nobody could be reached, 141 nobody reads on. So are error codes; every failure has one, and a
+//! page `docs/errors/Tnnnn.md`.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use tripod_client::Phase;
 use tripod_gateway::Outage;
 use tripod_proto::code::Code;
 
 use crate::logging;
-use crate::output;
+use crate::output::{self, Format};
+
+/// What a process ends with that SIGPIPE has ended, as a shell tells it. Signals are left as Rust has set them, so that
+/// a write to a closed pipe is an error here and the signal never comes.
+const BY_SIGPIPE: u8 = 128 + 13;
 
 /// A failure as one clear line, which begins with its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     code: Code,
     text: String,
+    /// Whoever read the output has closed it, which needs no words: `head` has what it wanted.
+    unread: bool,
+}
+
+/// A failure for programs. A contract: fields may be added, never renamed.
+#[derive(Debug, Serialize)]
+struct FailureView<'a> {
+    /// What a person reads, without the code in front of it.
+    error: &'a str,
+    code: String,
+    slug: &'static str,
+    exit_code: u8,
 }
 
 /// What the process ends with.
@@ -33,15 +51,15 @@ pub(crate) enum Exit {
 
 impl Failure {
     pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        Self { code, text: text.into(), unread: false }
     }
 
     /// What a library says: the code in its text goes to the front; if it has none, it is this one.
     pub(crate) fn told(otherwise: Code, text: impl Into<String>) -> Self {
         let text = text.into();
         match Code::find(&text) {
-            Some(code) => Self { code, text: text.replacen(&format!("{code}: "), "", 1) },
-            None => Self { code: otherwise, text },
+            Some(code) => Self::new(code, text.replacen(&format!("{code}: "), "", 1)),
+            None => Self::new(otherwise, text),
         }
     }
 
@@ -60,7 +78,7 @@ impl Failure {
     /// The same call, given that nobody leads: `why`, and what to do `next`.
     pub(crate) fn without_a_leader(self, why: &str, next: &str) -> Self {
         let tried = self.text.split("; next: ").next().unwrap_or_default();
-        Self { code: Code::NoLeader, text: format!("{why} ({tried}); next: {next}") }
+        Self::new(Code::NoLeader, format!("{why} ({tried}); next: {next}"))
     }
 
     /// Tells the log that a process ends of this, if it is one whose log somebody reads. What is wrong with a
@@ -71,12 +89,30 @@ impl Failure {
         }
     }
 
+    /// Tells whoever looks on, or the program that asked for data as JSON. That nobody reads on is told to nobody.
+    pub(crate) fn tell(&self, format: Format) {
+        match format {
+            _ if self.unread => {}
+            Format::Table => output::note(&format!("error: {self}")),
+            Format::Json => output::note_json(&self.view()),
+        }
+    }
+
+    fn view(&self) -> FailureView<'_> {
+        FailureView {
+            error: &self.text,
+            code: format!("T{:04}", self.code.number()),
+            slug: self.code.slug(),
+            exit_code: self.exit() as u8,
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         exit(self.code)
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.exit() as u8)
+        ExitCode::from(if self.unread { BY_SIGPIPE } else { self.exit() as u8 })
     }
 }
 
@@ -227,10 +263,11 @@ impl From<tripod_objstore::Error> for Failure {
     }
 }
 
-/// Standard output is gone or full: nobody reads on.
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self::new(Code::OutputFailed, format!("cannot write the output: {error}"))
+/// Standard output is gone or full.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let unread = error.kind() == ErrorKind::BrokenPipe;
+        Self { unread, ..Self::new(Code::OutputFailed, format!("cannot write the output: {error}")) }
     }
 }
 
@@ -311,6 +348,27 @@ mod tests {
             assert_eq!((failure.code(), failure.exit()), (code, Exit::Unreachable));
             assert!(failure.to_string().starts_with(&format!("{code}: kv get: ")), "{failure}");
         }
+    }
+
+    #[test]
+    fn n24_a_failure_for_programs_has_its_code_beside_its_text() {
+        let failure = Failure::new(Code::KeyUnknown, "there is no key `x`");
+        let json = serde_json::to_value(failure.view()).expect("JSON");
+        let expected = serde_json::json!({
+            "error": "there is no key `x`",
+            "code": "T6201",
+            "slug": "key-unknown",
+            "exit_code": 1,
+        });
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn n18_only_a_closed_pipe_ends_as_by_sigpipe() {
+        let ending = |kind: ErrorKind| format!("{:?}", Failure::from(io::Error::from(kind)).exit_code());
+        let of = |code: u8| format!("{:?}", ExitCode::from(code));
+        assert_eq!(ending(ErrorKind::BrokenPipe), of(141));
+        assert_eq!(ending(ErrorKind::StorageFull), of(1));
     }
 
     #[test]

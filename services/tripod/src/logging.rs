@@ -3,7 +3,7 @@
 
 mod coded;
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 use clap::ValueEnum;
 use tracing::Subscriber;
@@ -14,6 +14,8 @@ use tripod_proto::code::Code;
 
 pub(crate) use coded::number;
 use coded::{Coded, Ending};
+
+use crate::output;
 
 /// The variable that says what is logged.
 const VARIABLE: &str = "TRIPOD_LOG";
@@ -49,7 +51,7 @@ pub(crate) fn start(is_a_service: bool, format: LogFormat) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(base), Some(error)),
     };
-    subscriber(filter, format, io::stderr, io::stderr().is_terminal()).init();
+    subscriber(filter, format, io::stderr, output::wants_colours(&io::stderr())).init();
     if let Some(error) = complaint {
         let code = number(Code::ValueIllegal);
         tracing::warn!(code, %error, asked, "TRIPOD_LOG is not understood, and left aside; see `tripod --help`");

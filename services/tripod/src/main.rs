@@ -5,8 +5,9 @@
 //!
 //! Invariants:
 //! * Data goes to standard output, everything else to standard error.
-//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached or nobody leads; of `run`: its program's.
-//! * Every failure is one line that says what failed, why, and what to do next.
+//! * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody could be reached or nobody leads, 141 nobody reads on; of
+//!   `run`: its program's.
+//! * Every failure is one line that says what failed, why, and what to do next; an object for who asks for JSON.
 //! * A process that this one starts ends with it, even if this one is killed. (Not so the program of
 //!   `run`: it loses its agent, and ends or goes on as it does without one.)
 //!
@@ -23,8 +24,12 @@
 //! | `launch` | a program as one task of a job, with an agent of its own |
 //! | `child` | processes of this same executable |
 //! | `view` | what is printed, as data |
+//! | `operator` | who gives a command |
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
+//! | `usage` | what is told of a line that is wrong |
 //! | `pages` | what error codes mean, `docs/errors` |
+//!
+//! Tests that are called `n` and a number pin what the walk-through of a new operator found under that number.
 
 // Whatever reaches a terminal goes through `output`.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -43,10 +48,12 @@ mod launch;
 mod logging;
 mod node;
 mod open_files;
+mod operator;
 mod output;
 mod pages;
 mod preflight;
 mod settings;
+mod usage;
 mod view;
 
 use std::ffi::OsString;
@@ -57,7 +64,8 @@ use tripod_proto::code::Code;
 
 use crate::cli::Cli;
 use crate::environment::Environment;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
+use crate::output::Format;
 
 /// The allocator of the C library keeps far more memory than a state of many small values needs.
 #[global_allocator]
@@ -74,28 +82,19 @@ fn plant() {
 fn main() -> ExitCode {
     #[cfg(feature = "planted")]
     plant();
-    match run(std::env::args_os().collect()) {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let mut format = usage::format_asked(&line);
+    match run(line, &mut format) {
         Ok(code) => code,
         Err(failure) => {
-            output::note(&format!("error: {failure}"));
+            failure.tell(format);
             failure.exit_code()
         }
     }
 }
 
-/// What the parser of the command line has to say: help, which was asked for, or what is wrong.
-fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
-    let text = error.to_string();
-    match text.strip_prefix("error: ") {
-        Some(wrong) => Err(Failure::new(Code::Usage, wrong.trim_end())),
-        None => {
-            error.print()?;
-            Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8)))
-        }
-    }
-}
-
-fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
+/// Runs the command of the line; `format` is how its failure is told.
+fn run(line: Vec<OsString>, format: &mut Format) -> Result<ExitCode, Failure> {
     let environment = Environment::of_this_process();
     for warning in environment.warnings() {
         output::note(&format!("warning: {warning}"));
@@ -103,8 +102,9 @@ fn run(line: Vec<OsString>) -> Result<ExitCode, Failure> {
     let line = config_file::complete(line, &environment)?;
     let cli = match Cli::try_parse_from(line) {
         Ok(cli) => cli,
-        Err(error) => return told(&error),
+        Err(error) => return usage::told(error),
     };
+    *format = if cli.command.fails_as_data() { cli.global.format() } else { Format::Table };
     if cli.command.keeps_what_it_writes_private() {
         // Before there are threads, and before anything is made.
         tripod_local::files::close();

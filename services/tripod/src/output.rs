@@ -1,6 +1,7 @@
 //! Data goes to standard output, as JSON or as a table; everything else goes to standard error. Nothing leaves in another
 //! way, so that what comes from clients reaches no terminal as an order: see `plain`.
 
+mod colour;
 mod plain;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -8,6 +9,7 @@ use std::io::{self, IsTerminal as _, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 
+pub(crate) use colour::{Colour, wanted as wants_colours};
 pub(crate) use plain::{lines, text};
 
 /// Has a terminal begin at its top, with nothing below.
@@ -29,7 +31,8 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
 /// Prints one line, or several, at once: a reader of a pipe waits for it.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", lines(text))?;
+    let text = lines(text);
+    writeln!(out, "{}", colour::shown(&text, colour::wanted(&out)))?;
     out.flush()
 }
 
@@ -57,8 +60,16 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
 
 /// Tells whoever looks on, by a line on standard error. Nobody need.
 pub(crate) fn note(text: &str) {
+    let mut err = io::stderr().lock();
+    let text = colour::headed(&lines(text));
     // Where standard error is closed nobody looks on.
-    _ = writeln!(io::stderr().lock(), "{}", lines(text));
+    _ = writeln!(err, "{}", colour::shown(&text, colour::wanted(&err)));
+}
+
+/// The same for programs: one value as one line of JSON.
+pub(crate) fn note_json(value: &impl Serialize) {
+    let text = serde_json::to_string(value).expect("what is told is plain data");
+    _ = writeln!(io::stderr().lock(), "{}", plain::json(&text));
 }
 
 /// Columns, as wide as their widest cell.

@@ -2,6 +2,7 @@
 //!
 //! | path | answers |
 //! |---|---|
+//! | `/` | a page that names the others |
 //! | `/livez` | 200 for as long as the process runs its requests |
 //! | `/readyz` | 200 when a linearizable read works, the disk answers and the node is not drained, else 503 with the reason; `?verbose` tells each check |
 //! | `/status` | this node's view of itself and the cluster, as JSON |

@@ -3,7 +3,7 @@
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
@@ -11,14 +11,33 @@ use tripod_gateway::{Check, Gateway, Readiness};
 use crate::metrics;
 use crate::view::View;
 
+/// What is served, and what for.
+const PATHS: [(&str, &str); 5] = [
+    ("/livez", "whether the process runs its requests"),
+    ("/readyz", "whether the node serves; 503 with the reason if it does not"),
+    ("/readyz?verbose", "the same, check by check"),
+    ("/status", "the node&rsquo;s view of itself and the cluster, as JSON"),
+    ("/metrics", "metrics, as Prometheus reads them"),
+];
+
 /// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
 pub fn router(gateway: Gateway) -> Router {
     Router::new()
+        .route("/", get(index))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
         .route("/metrics", get(metrics))
         .with_state(gateway)
+}
+
+/// What a browser is shown that was given the address alone.
+async fn index() -> Html<String> {
+    let line = |(path, what): &(&str, &str)| format!("<li><a href=\"{path}\">{path}</a>: {what}</li>\n");
+    let paths: String = PATHS.iter().map(line).collect();
+    Html(format!(
+        "<!DOCTYPE html>\n<title>Tripod node</title>\n<p>This is a node of a Tripod cluster.</p>\n<ul>\n{paths}</ul>\n"
+    ))
 }
 
 async fn livez() -> &'static str {

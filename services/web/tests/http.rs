@@ -1,4 +1,5 @@
-//! The http port over a gateway in memory, with requests as a probe sends them.
+//! The http port over a gateway in memory, with requests as a probe sends them. The number behind `n` is that of the
+//! walk-through of a new operator.
 
 use std::time::Duration;
 
@@ -34,6 +35,19 @@ async fn a_node_with_a_leader_is_live_ready_and_tells_its_status() {
     assert_eq!(head, "HTTP/1.1 200 OK");
     let status: serde_json::Value = serde_json::from_str(&body).expect("JSON");
     assert_eq!((&status["id"], &status["role"]), (&1.into(), &"leader".into()));
+}
+
+#[tokio::test]
+async fn n33_a_browser_is_shown_paths_that_are_served() {
+    let (gateway, _backend) = Gateway::in_memory();
+    let address = serve(gateway).await;
+    let (head, body) = get(&address, "/").await;
+    assert_eq!(head, "HTTP/1.1 200 OK");
+    let paths: Vec<&str> = body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(paths, ["/livez", "/readyz", "/readyz?verbose", "/status", "/metrics"]);
+    for path in paths {
+        assert_eq!(get(&address, path).await.0, "HTTP/1.1 200 OK", "{path}");
+    }
 }
 
 #[tokio::test]

@@ -22,15 +22,18 @@ pub(crate) fn list(status: &Status, list: &MemberList, announced: &Members) -> w
 }
 
 fn sight(member: &MemberSight, announced: &Members) -> wire::MemberSight {
-    let addresses = announced.iter().find(|(node, _)| *node == member.node);
+    let addresses = announced.iter().find(|(node, _)| *node == member.node).map(|(_, known)| known);
     wire::MemberSight {
         node_id: member.node.0,
         peer_address: member.peer.clone(),
-        client_address: addresses.map_or_else(String::new, |(_, known)| known.client.clone()),
+        client_address: addresses.map_or_else(String::new, |known| known.client.clone()),
         voter: member.voter,
         answers: member.answers,
         lag_entries: member.lag_entries,
         drained: member.drained,
+        job_host: addresses.map_or_else(String::new, |known| known.job_host.clone()),
+        job_port_first: addresses.map_or(0, |known| known.job_port_first.into()),
+        job_port_count: addresses.map_or(0, |known| known.job_port_count.into()),
     }
 }
 

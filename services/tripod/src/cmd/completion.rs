@@ -1,12 +1,12 @@
 //! `tripod completion`: scripts that let a shell complete commands and flags.
 
-use std::io::Write as _;
-
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell as Generator;
+use tripod_proto::code::Code;
 
 use crate::cli::Cli;
 use crate::failure::Failure;
+use crate::output::{self, Format};
 
 /// The shells that there is a script for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -16,10 +16,14 @@ pub(crate) enum Shell {
     Fish,
 }
 
-pub(crate) fn run(shell: Shell) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(&script(shell))?;
-    Ok(out.flush()?)
+pub(crate) fn run(shell: Shell, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Table => Ok(output::bytes(&script(shell))?),
+        Format::Json => {
+            let told = "a completion script is for a shell and has no form as JSON; leave out --json";
+            Err(Failure::new(Code::FlagsConflict, told))
+        }
+    }
 }
 
 /// The script, from the description of the command line.
@@ -37,6 +41,12 @@ fn script(shell: Shell) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn n25_a_script_is_not_given_as_something_that_it_is_not() {
+        let told = run(Shell::Bash, Format::Json).expect_err("refused").to_string();
+        assert!(told.starts_with("T1102 flags-conflict: ") && told.contains("--json"), "{told}");
+    }
 
     #[test]
     fn a_script_knows_the_commands_and_flags() {

@@ -13,6 +13,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::settings::{CONFIG, Settings, nearest};
+use crate::view::count;
 use crate::view::setting::{self, SettingView};
 
 const EXAMPLES: &str = "\
@@ -81,8 +82,8 @@ fn check(file: &Path, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => output::json(&view)?,
         Format::Table => {
-            let line = format!("{}: {} settings, complete and legal", file.display(), view.settings);
-            output::line(&line)?;
+            let settings = count(view.settings, "setting");
+            output::line(&format!("{}: {settings}, complete and legal", file.display()))?;
         }
     }
     Ok(())

@@ -88,8 +88,9 @@ fn look(args: &DoctorArgs, format: Format) -> Result<(), Failure> {
     }
     match report.problems.len() {
         0 => Ok(()),
-        count => {
-            Err(Failure::new(Code::DoctorFound, format!("{count} problems in {}, told above", report.data)))
+        found => {
+            let problems = view::count(found, "problem");
+            Err(Failure::new(Code::DoctorFound, format!("{problems} in {}, told above", report.data)))
         }
     }
 }

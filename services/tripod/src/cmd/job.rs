@@ -101,6 +101,10 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
             }
         }
         JobCommand::Delete { name, consent } => {
+            if !consent.is_given() {
+                // Nobody is asked about what is not there.
+                existing(&client, &name).await?;
+            }
             consent.to(format!("delete job `{name}` and everything in it")).await?;
             Ok(client.jobs().delete(&name).await?)
         }

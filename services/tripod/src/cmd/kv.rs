@@ -18,8 +18,12 @@ const EXAMPLES: &str = "\
 Examples:
   tripod kv put config/rate 0.1
   tripod kv put model/weights < weights.bin
+  tripod kv put model/weights - < weights.bin           the same
   tripod kv get config/rate
   tripod kv list config/ --job train";
+
+/// The value that stands for what comes by standard input, as everywhere.
+const STANDARD_INPUT: &str = "-";
 
 /// What to do with keys.
 #[derive(Debug, Subcommand)]
@@ -62,7 +66,7 @@ pub(crate) struct GetArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PutArgs {
     key: String,
-    /// The value [default: all of standard input]
+    /// The value; `-`: all of standard input [default: -]
     #[arg(allow_hyphen_values = true)]
     value: Option<String>,
     /// Refuse if the key exists
@@ -128,8 +132,8 @@ async fn put(client: &Client, args: PutArgs, format: Format) -> Result<(), Failu
         None => Condition::Always,
     };
     let value = match args.value {
-        Some(value) => Bytes::from(value),
-        None => standard_input().await?,
+        Some(value) if value != STANDARD_INPUT => Bytes::from(value),
+        _ => standard_input().await?,
     };
     let written = client.kv(&args.of.job).put(&args.key, value, condition).await;
     close(client).await;

@@ -25,13 +25,17 @@ pub(crate) enum LeaderCommand {
     /// Hand leadership to another node; clients notice nothing
     Transfer {
         /// The node to hand it to [default: the one that is furthest]
-        #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(value_name = "ID", value_parser = clap::value_parser!(u64).range(1..))]
+        node: Option<u64>,
+        /// The same as ID
+        #[arg(long, value_name = "ID", conflicts_with = "node", value_parser = clap::value_parser!(u64).range(1..))]
         to: Option<u64>,
     },
 }
 
 pub(crate) async fn run(command: LeaderCommand, global: &Global) -> Result<(), Failure> {
-    let LeaderCommand::Transfer { to } = command;
+    let LeaderCommand::Transfer { node, to } = command;
+    let to = node.or(to);
     let client = global.client()?;
     let timeout = global.timeout.duration();
     let first = Cell::new(None);
@@ -194,6 +198,23 @@ mod tests {
         assert!(!is_settled(&[says(2, 1, 4), says(3, 1, 4)]), "its endpoint may answer yet");
         assert!(!is_settled(&[says(1, 1, 4), says(2, 2, 5)]), "there may be an answer of node 3");
         assert!(!is_settled(&[says(1, 1, 4), says(2, 0, 4)]));
+    }
+
+    #[test]
+    fn n28_the_heir_is_named_as_nodes_are_elsewhere_or_by_its_flag() {
+        #[derive(Debug, clap::Parser)]
+        struct Line {
+            #[command(subcommand)]
+            command: LeaderCommand,
+        }
+        let heir = |words: &[&str]| {
+            let line = ["test", "transfer"].iter().chain(words);
+            let line = <Line as clap::Parser>::try_parse_from(line).map_err(|error| error.kind())?;
+            let LeaderCommand::Transfer { node, to } = line.command;
+            Ok(node.or(to))
+        };
+        assert_eq!((heir(&["3"]), heir(&["--to", "3"]), heir(&[])), (Ok(Some(3)), Ok(Some(3)), Ok(None)));
+        assert_eq!(heir(&["3", "--to", "3"]), Err(clap::error::ErrorKind::ArgumentConflict));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use tripod_proto::code::Code;
 
 use crate::cli::Global;
 use crate::cmd::leader::leader;
-use crate::cmd::member::who;
 use crate::failure::Failure;
+use crate::operator::who;
 use crate::output::{self, Format};
 use crate::view::level::{LevelsView, not_back, still_pinned};
 

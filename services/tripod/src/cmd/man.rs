@@ -4,13 +4,22 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
+use serde::Serialize;
 use tripod_proto::code::Code;
 
 use crate::cli::Cli;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Format};
+use crate::view::count;
 
-pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
+/// What `man` prints. A contract: fields may be added, never renamed.
+#[derive(Debug, Serialize)]
+struct WrittenView<'a> {
+    directory: &'a Path,
+    pages: usize,
+}
+
+pub(crate) fn run(dir: &Path, format: Format) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Code::OutputFailed, format!("cannot write manual pages to {}: {error}", dir.display()))
     };
@@ -19,7 +28,19 @@ pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     for (name, page) in &pages {
         fs::write(dir.join(name), page).map_err(failed)?;
     }
-    Ok(output::line(&format!("{} pages in {}; `man -l {0}/tripod.1`", pages.len(), dir.display()))?)
+    let view = WrittenView { directory: dir, pages: pages.len() };
+    match format {
+        Format::Json => output::json(&view)?,
+        Format::Table => output::line(&view.render())?,
+    }
+    Ok(())
+}
+
+impl WrittenView<'_> {
+    fn render(&self) -> String {
+        let directory = self.directory.display();
+        format!("{} in {directory}; `man -l {directory}/tripod.1`", count(self.pages, "page"))
+    }
 }
 
 /// Names of files, and what is in them.
@@ -54,6 +75,12 @@ mod tests {
         for below in command.get_subcommands() {
             names(below, &format!("{name}-{}", below.get_name()), found);
         }
+    }
+
+    #[test]
+    fn n17_the_command_that_shows_a_page_names_the_directory() {
+        let view = WrittenView { directory: Path::new("man"), pages: 62 };
+        assert_eq!(view.render(), "62 pages in man; `man -l man/tripod.1`");
     }
 
     #[test]

@@ -16,7 +16,9 @@ use crate::cli::Global;
 use crate::cmd::leader::{call_leader, leader};
 use crate::confirm::Consent;
 use crate::failure::Failure;
+use crate::operator::who;
 use crate::output::{self, Format};
+use crate::view::counted;
 use crate::view::members::{MembersView, VotesView};
 
 /// Between two looks at a change that goes on.
@@ -314,16 +316,10 @@ fn progress(list: &wire::ListMembersResponse, node: u64) -> String {
             format!("{what}: node {node} does not answer at {}; is it started?", member.peer_address)
         }
         Some(member) => match member.lag_entries {
-            Some(lag) if lag > 0 => format!("{what}: node {node} is {lag} entries behind"),
+            Some(lag) if lag > 0 => {
+                format!("{what}: node {node} is {} behind", counted(lag, "entry", "entries"))
+            }
             _ => what,
         },
     }
-}
-
-/// Who gives the command, for other people who find it in progress.
-pub(crate) fn who() -> String {
-    let user = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = host.trim();
-    if host.is_empty() { user } else { format!("{user}@{host}") }
 }

@@ -36,8 +36,9 @@ A node that joins a running cluster, any of whose nodes it names:
 The same from a file, whose keys are the names of these flags (docs/server.toml explains each of them):
   tripod server --config /etc/tripod/server.toml
 
-Every node is given the same --initial and the same --job-ports. A node that was started before keeps
-its identity in --data. SIGTERM hands over leadership, sends waiting calls on to other nodes and ends this one.
+Every node is given the same --initial and the same --job-ports; one that joins takes the latter from the
+cluster. A node that was started before keeps its identity in --data. SIGTERM hands over leadership, sends
+waiting calls on to other nodes and ends this one.
 
 A flag wins over the environment (TRIPOD_HEARTBEAT_TIMEOUT for --heartbeat-timeout, TRIPOD_CONFIG for the
 file), that over the same key in the file, and that over the default. `tripod config explain` tells what is set
@@ -95,9 +96,10 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
-    /// Ports on which jobs are served, the same range on every production node
-    #[arg(long, value_name = "FIRST-LAST", default_value = "8000-8099")]
-    job_ports: PortRange,
+    /// Ports on which jobs are served, the same range on every production node; one that joins takes that of the members
+    /// on other hosts [default: 8000-8099]
+    #[arg(long, value_name = "FIRST-LAST")]
+    job_ports: Option<PortRange>,
 
     /// Also serve clients on this unix socket
     #[arg(long, value_name = "PATH")]
@@ -260,7 +262,7 @@ fn reached_at(args: &ServerArgs) -> Result<String, Failure> {
 
 /// Id and cluster of this node, and the first voters, or the members that it was told of when it joined.
 fn place(args: &ServerArgs, joined: Option<Joined>) -> Result<(NodeId, String, InitialMembers), Failure> {
-    if let Some(Joined { owner: Owner { cluster_id, node }, members }) = joined {
+    if let Some(Joined { owner: Owner { cluster_id, node }, members, .. }) = joined {
         if args.node.is_some_and(|asked| asked != node.0) {
             return Err(Failure::new(
                 Code::FlagsConflict,
@@ -295,6 +297,7 @@ fn place(args: &ServerArgs, joined: Option<Joined>) -> Result<(NodeId, String, I
 }
 
 fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Failure> {
+    let job_ports = joining::job_ports(args.job_ports, joined.as_ref());
     let (node, cluster_id, initial) = place(&args, joined)?;
     let pace = args.timing.timing();
     let timing = Timing {
@@ -314,7 +317,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         http: args.http,
         initial,
         advertise: args.advertise,
-        job_ports: args.job_ports,
+        job_ports,
         client_socket: args.client_socket,
         socket_uids: args.socket_uids,
         default_job: args.job.to_spec(args.job.tasks(args.tasks)?.unwrap_or(1))?,
@@ -417,8 +420,17 @@ mod tests {
             let line = least.iter().chain(more).copied();
             let owner = Owner { cluster_id: "prod".to_owned(), node: NodeId(4) };
             let members = "1=a:2,2=b:2".parse().expect("legal");
-            config(Line::try_parse_from(line).expect("well-formed").args, Some(Joined { owner, members }))
+            let job_ports = Some(PortRange { first: 43_000, last: 43_099 });
+            config(
+                Line::try_parse_from(line).expect("well-formed").args,
+                Some(Joined { owner, members, job_ports }),
+            )
         };
+        let ports = |more: &[&str]| joined(more).expect("legal").job_ports.to_string();
+        assert_eq!(
+            (ports(&[]), ports(&["--job-ports=9000-9001"])),
+            ("43000-43099".into(), "9000-9001".into())
+        );
         let config = joined(&[]).expect("legal");
         assert_eq!((config.node, config.cluster_id.as_str()), (NodeId(4), "prod"));
         assert_eq!(config.initial.to_flag(), "1=a:2,2=b:2", "whom it asks whether it still is a member");

@@ -12,7 +12,7 @@ use tripod_proto::code::Code;
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::{Failure, of_phase};
-use crate::output::{self, Format};
+use crate::output::{self, Colour, Format};
 use crate::view::cluster::{ClusterView, not_asked};
 
 /// Of the promised two seconds; the rest is for starting and printing. It must be more than the second for
@@ -96,8 +96,26 @@ async fn watch(args: &StatusArgs, global: &Global, pause: Duration) -> Result<()
 fn print(view: &ClusterView, format: Format, print: fn(&str) -> io::Result<()>) -> io::Result<()> {
     match format {
         Format::Json => output::json(view),
-        Format::Table => print(&view.render()),
+        Format::Table => print(&coloured(&view.render(), view.is_healthy())),
     }
+}
+
+/// What is said of the cluster's health, and of each trouble, in colour: the end of the first line, and the first line
+/// of each paragraph behind the table.
+fn coloured(text: &str, is_healthy: bool) -> String {
+    let mut paragraphs = text.split("\n\n");
+    let table = paragraphs.next().unwrap_or_default();
+    let (head, rows) = table.split_once('\n').unwrap_or((table, ""));
+    let (facts, health) = head.rsplit_once("  ").unwrap_or(("", head));
+    let colour = if is_healthy { Colour::Good } else { Colour::Bad };
+    let mut coloured = format!("{facts}  {}\n{rows}", colour.of(health));
+    for paragraph in paragraphs {
+        let (what, next) = paragraph
+            .split_once('\n')
+            .map_or((paragraph, String::new()), |(what, next)| (what, format!("\n{next}")));
+        coloured.push_str(&format!("\n\n{}{next}", Colour::Bad.of(what)));
+    }
+    coloured
 }
 
 /// Asks the nodes at `endpoints`, and as soon as one of them tells of members that are not among them, those
@@ -207,6 +225,15 @@ mod tests {
              within 10.0 s: x); next: start the nodes that do not answer; if they are gone for good: \
              docs/runbooks/lost-quorum.md"
         );
+    }
+
+    #[test]
+    fn n31_health_and_troubles_are_coloured_and_nothing_else() {
+        let good = coloured("cluster c  term 7  healthy\nNODE\n1", true);
+        assert_eq!(good, format!("cluster c  term 7  {}\nNODE\n1", Colour::Good.of("healthy")));
+        let bad = coloured("cluster c  1 trouble\nNODE\n\nnode 3 is dead\nnext: x", false);
+        let (health, trouble) = (Colour::Bad.of("1 trouble"), Colour::Bad.of("node 3 is dead"));
+        assert_eq!(bad, format!("cluster c  {health}\nNODE\n\n{trouble}\nnext: x"));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use crate::args::job_flags::JobFlags;
 use crate::args::seconds::Seconds;
 use crate::failure::Failure;
 use crate::launch::numbers;
-use crate::view::time;
+use crate::view::{count, time};
 
 /// A job that its tasks can come to.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,8 +53,9 @@ fn settled(job: &wire::Job, asked: Option<u32>, wanted_ms: Option<u64>) -> Resul
         Some(asked) if asked != is => Err(Failure::new(
             Code::JobDiffers,
             format!(
-                "job `{name}` has {is} tasks, not {asked}; look at it with `tripod job show {name}`, give this run \
-                 another --job, or, if nobody needs it any more, `tripod job delete {name}`"
+                "job `{name}` has {}, not {asked}; look at it with `tripod job show {name}`, give this run \
+                 another --job, or, if nobody needs it any more, `tripod job delete {name}`",
+                count(is, "task")
             ),
         )),
         _ => Ok(Settled {
@@ -87,9 +88,10 @@ fn left_over(job: &wire::Job) -> Option<String> {
     (used && job.tasks_connected == 0).then(|| {
         let name = &job.name;
         format!(
-            "job `{name}` has {} keys, {} tasks in error and nobody is there: if an earlier run has left them, \
+            "job `{name}` has {}, {} in error and nobody is there: if an earlier run has left them, \
              end this one, and give it another --job or `tripod job delete {name}` first",
-            job.keys, job.tasks_in_error
+            count(job.keys, "key"),
+            count(job.tasks_in_error, "task")
         )
     })
 }

@@ -6,10 +6,13 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Controls (ESC, DEL and those of one byte that stand for ESC and another one among them), separators of lines, and
-/// what changes the direction of letters.
+use super::colour;
+
+/// Controls (ESC, DEL and those of one byte that stand for ESC and another one among them), separators of lines,
+/// what changes the direction of letters, and our own marks of colours.
 fn is_order(c: char) -> bool {
     c.is_control()
+        || colour::is_mark(c)
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -18,9 +21,10 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     escaped(text, is_order, |out, c| out.extend(c.escape_default()))
 }
 
-/// Lines of ours, with what was left in them: their ends and tabs are meant.
+/// Lines of ours, with what was left in them: their ends, tabs and colours are meant.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_order(c) && c != '\n' && c != '\t', |out, c| out.extend(c.escape_default()))
+    let is_meant = |c: char| c == '\n' || c == '\t' || colour::is_mark(c);
+    escaped(text, |c| is_order(c) && !is_meant(c), |out, c| out.extend(c.escape_default()))
 }
 
 /// JSON as it is: of these characters a writer of JSON escapes those of ASCII only. They can stand in strings only, and
@@ -48,6 +52,12 @@ mod tests {
 
     /// A title that is set, a screen that is cleared, the same by one byte, letters turned around, and lines.
     const HOSTILE: &str = "a\x1b]0;x\x07\x1b[2J\u{9b}2J\u{202e}b\u{2028}c\x7f\r\nd\te";
+
+    #[test]
+    fn a_text_within_a_line_has_no_colour_of_its_own() {
+        assert_eq!(text("\u{fdd1}x\u{fdd3}"), r"\u{fdd1}x\u{fdd3}");
+        assert_eq!(lines("\u{fdd1}x\u{fdd3}"), "\u{fdd1}x\u{fdd3}");
+    }
 
     #[test]
     fn every_order_is_shown() {

@@ -186,8 +186,10 @@ const WITHOUT_A_PAGE: &[&str] = &[
     "signal could not be passed on",
     "the limit of open files cannot be raised",
     "the note of joining could not be removed",
+    "the note of the cluster's job ports cannot be read",
     "the note of the members that this node was told of cannot be read",
     "the note of the members that this node was told of is no list",
+    "this node serves jobs at other ports than the nodes that it joined",
 ];
 
 /// The arguments of every warning and error in a source.

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | `disk` | the data directory: may it be written, how fast is a flush, how much is free |
 //! | `ports` | whether the node's own addresses can be listened on |
+//! | `running` | whether the node itself runs there already |
+//! | `outgoing` | whether the kernel gives ports of jobs to connections that go out |
 //! | `peers` | whether the others' names resolve, and who answers |
 //! | `host` | limits of the process |
 //! | `clock` | this machine's clock against that of nodes that run |
@@ -12,8 +14,10 @@
 mod clock;
 mod disk;
 mod host;
+mod outgoing;
 mod peers;
 mod ports;
+mod running;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -91,7 +95,7 @@ pub(crate) async fn run(plan: &Plan) -> Vec<Check> {
         }));
     }
     checks.push(host::open_files(plan));
-    checks.extend(ports::check(plan));
+    checks.extend(ports::check(plan, running::find(plan).await.as_ref()));
     let (peers, clock) = tokio::join!(peers::check(plan), clock::check(plan));
     checks.extend(peers);
     checks.push(clock);

@@ -8,7 +8,7 @@ use tripod_state::restore::Jobs;
 use tripod_state::snapshot::Counts;
 
 use crate::args::initial::InitialMembers;
-use crate::view::time;
+use crate::view::{count, time};
 
 /// What is in a file. Hashes are hexadecimal text: JSON's numbers are too small for them.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -121,14 +121,14 @@ impl RestoredView {
 
 fn counts(counts: &Counts) -> String {
     format!(
-        "{} jobs, {} tasks, {} barriers, {} keys of {} bytes, {} sessions; {} records",
-        counts.jobs,
-        counts.tasks,
-        counts.barriers,
-        counts.keys,
-        counts.key_bytes,
-        counts.sessions,
-        counts.records
+        "{}, {}, {}, {} of {}, {}; {}",
+        count(counts.jobs, "job"),
+        count(counts.tasks, "task"),
+        count(counts.barriers, "barrier"),
+        count(counts.keys, "key"),
+        count(counts.key_bytes, "byte"),
+        count(counts.sessions, "session"),
+        count(counts.records, "record")
     )
 }
 

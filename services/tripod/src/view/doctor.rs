@@ -4,6 +4,7 @@ use serde_json::Value;
 use tripod_raft::doctor::{EntryId, Report};
 
 use crate::output::Table;
+use crate::view::{count, counted};
 
 /// The report for people.
 pub(crate) fn render(report: &Report) -> String {
@@ -25,7 +26,8 @@ fn summary(report: &Report) -> Vec<(&'static str, String)> {
     let log = &report.log;
     let range = match (log.first, log.last) {
         (Some(first), Some(last)) => {
-            format!("{} entries, {} to {}, {} bytes", log.entries, first.index, last.index, log.bytes)
+            let entries = counted(log.entries, "entry", "entries");
+            format!("{entries}, {} to {}, {} bytes", first.index, last.index, log.bytes)
         }
         _ => "no entries".to_owned(),
     };
@@ -53,7 +55,7 @@ fn summary(report: &Report) -> Vec<(&'static str, String)> {
 fn verdict(report: &Report) -> String {
     match report.problems.len() {
         0 => "the node would start".to_owned(),
-        count => format!("{count} problems"),
+        found => count(found, "problem"),
     }
 }
 
@@ -162,7 +164,7 @@ mod tests {
             "vote              term 3 for node 2, which led",
             "log               5 entries, 6 to 10, 500 bytes",
             "purged up to      5 of term 3",
-            "verdict           1 problems",
+            "verdict           1 problem",
             "1.segment  4096   0       64   -        damaged",
             "s.snap    -     -      -     damaged",
         ] {

@@ -104,11 +104,26 @@ impl JobView {
     }
 
     pub(crate) fn render(&self, now_ms: u64) -> String {
-        let mut text = format!("job {}\ntarget {}", output::text(&self.job), output::text(&self.target));
-        if let Some(state) = &self.state {
-            text.push_str(&state.render(now_ms));
+        let (job, target) = (output::text(&self.job), output::text(&self.target));
+        let mut text = format!("job {job}\n{}target {target}", self.ports());
+        match &self.state {
+            Some(state) => text.push_str(&state.render(now_ms)),
+            None if self.target.is_empty() => {}
+            None => text.push_str(&format!("\n\n{}", list_exports(&target))),
         }
         text
+    }
+
+    /// A line with the job's port on every node; on one machine each node has another one.
+    fn ports(&self) -> String {
+        let mut ports: Vec<&str> =
+            self.addresses.iter().filter_map(|address| Some(address.rsplit_once(':')?.1)).collect();
+        ports.dedup();
+        match ports[..] {
+            [] => String::new(),
+            [port] => format!("port {}\n", output::text(port)),
+            _ => format!("ports {}\n", output::text(&ports.join(", "))),
+        }
     }
 }
 
@@ -240,6 +255,16 @@ pub(crate) fn list(jobs: &[wire::Job]) -> String {
     table.render()
 }
 
+/// What somebody types for a JAX program that is given the list of nodes.
+fn list_exports(target: &str) -> String {
+    format!(
+        "\
+export JAX_COORDINATOR_ADDRESS={target}
+export JAX_COORDINATOR_BIND_ADDRESS=127.0.0.1:0
+export GRPC_FAIL_FAST=false"
+    )
+}
+
 /// What somebody types for a JAX program that finds the nodes by xDS.
 pub(crate) fn xds_exports(job: &str) -> String {
     format!(
@@ -297,6 +322,26 @@ mod tests {
             "target": "ipv4:127.0.0.1:8000,127.0.0.1:8100,127.0.0.1:8200",
         });
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn n13_a_created_job_tells_its_ports_and_what_to_export() {
+        let text = JobView::place(&job()).render(0);
+        let target = "ipv4:127.0.0.1:8000,127.0.0.1:8100,127.0.0.1:8200";
+        assert_eq!(
+            text,
+            format!(
+                "job train\nports 8000, 8100, 8200\ntarget {target}\n\nexport JAX_COORDINATOR_ADDRESS={target}\n\
+                 export JAX_COORDINATOR_BIND_ADDRESS=127.0.0.1:0\nexport GRPC_FAIL_FAST=false"
+            )
+        );
+        let address = |node_id: u64| wire::JobAddress { node_id, address: format!("10.0.0.{node_id}:8000") };
+        let spread = wire::Job { addresses: vec![address(1), address(2)], ..job() };
+        assert!(
+            JobView::full(&spread).render(0).starts_with("job train\nport 8000\ntarget ipv4:10.0.0.1:8000,")
+        );
+        let nowhere = wire::Job { addresses: Vec::new(), ..job() };
+        assert_eq!(JobView::place(&nowhere).render(0), "job train\ntarget ");
     }
 
     #[test]

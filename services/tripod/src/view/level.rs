@@ -58,7 +58,7 @@ impl LevelsView {
         }
         let mut text = format!("feature level {}\n{}", self.level, table.render());
         if let Some(next) = &self.next {
-            text.push_str(&format!("\n\n{next}"));
+            text.push_str(&format!("\n\nnext: {next}"));
         }
         text
     }
@@ -99,27 +99,24 @@ fn next(level: u32, members: &[MemberView]) -> Option<String> {
     };
     let silent = which(&|member| member.supports.is_none());
     if !silent.is_empty() {
-        return Some(format!(
-            "next: start node {}: until it says what it supports the level stays",
-            of(silent)
-        ));
+        return Some(format!("start node {}: until it says what it supports the level stays", of(silent)));
     }
     let highest = members.iter().filter_map(|member| member.supports).map(|[_, max]| max).max()?;
     let old = which(&|member| member.supports.is_some_and(|[_, max]| max < highest));
     if !old.is_empty() {
         return Some(format!(
-            "next: upgrade node {}: when all support {highest} the level rises by itself",
+            "upgrade node {}: when all support {highest} the level rises by itself",
             of(old)
         ));
     }
     let pinned = which(&|member| member.pinned.is_some());
     if !pinned.is_empty() && level < highest {
         return Some(format!(
-            "next: `tripod level unpin` to let it rise to {highest}; or start nodes with the older build, those first \
+            "`tripod level unpin` to let it rise to {highest}; or start nodes with the older build, those first \
              that are back to {level}"
         ));
     }
-    (level < highest).then(|| format!("next: wait: the leader is about to raise it to {highest}"))
+    (level < highest).then(|| format!("wait: the leader is about to raise it to {highest}"))
 }
 
 #[cfg(test)]
@@ -156,6 +153,15 @@ mod tests {
         let pinned = told_of(1, &[member(1, 2, 1, 1), member(2, 2, 0, 2)]).expect("a line");
         assert!(pinned.contains("level unpin"), "{pinned}");
         assert!(told_of(1, &[member(1, 2, 0, 1)]).expect("a line").contains("about to raise"));
+    }
+
+    #[test]
+    fn n25_what_to_do_next_is_called_so_once() {
+        let report = wire::LevelsReport { level: 1, members: vec![member(1, 2, 0, 1)] };
+        let view = LevelsView::of(&report);
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["next"], "wait: the leader is about to raise it to 2");
+        assert!(view.render().ends_with("\n\nnext: wait: the leader is about to raise it to 2"));
     }
 
     #[test]

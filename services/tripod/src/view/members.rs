@@ -186,6 +186,7 @@ mod tests {
             answers: node_id != 3,
             lag_entries: (node_id != 1).then_some(12),
             drained: node_id == 2,
+            ..Default::default()
         };
         wire::ListMembersResponse {
             cluster_id: "prod".into(),

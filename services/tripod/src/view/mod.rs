@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod barrier;
 pub(crate) mod cluster;
+mod count;
 pub(crate) mod doctor;
 #[cfg(test)]
 mod hostile;
@@ -17,3 +18,5 @@ pub(crate) mod scheduled;
 pub(crate) mod setting;
 pub(crate) mod tasks;
 pub(crate) mod time;
+
+pub(crate) use count::{count, counted};

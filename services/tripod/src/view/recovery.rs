@@ -6,6 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 use tripod_raft::doctor::{EntryId, Report, Salvaged};
 
+use crate::view::counted;
+
 /// Another survivor whose directory was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Compared {
@@ -89,8 +91,8 @@ impl RecoveryView {
                 self.cluster_id, self.last.index, self.last.term
             ),
             format!(
-                "uncertain  {} entries at the end, not known as committed here, are saved too",
-                self.uncertain
+                "uncertain  {} at the end, not known as committed here, saved too",
+                counted(self.uncertain, "entry", "entries")
             ),
         ];
         for compared in &self.compared {

@@ -1,4 +1,5 @@
-//! What commands print as JSON is what `docs/cli.md` says, field by field, and how they end.
+//! What commands print as JSON is what `docs/cli.md` says, field by field, and how they end. The numbers behind `n` are
+//! those of the walk-through of a new operator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -93,6 +94,48 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {}", stderr(output)))
 }
 
+/// Beside a running node: its port is taken, and its clock is asked.
+fn preflight_beside_a_node(dev: &Dev, root: &Path) {
+    let client = dev.endpoints(1).split(',').next().expect("an address").to_owned();
+    // A node that is slow to tell its time is not compared.
+    let ahead_s = until_blocking("clocks that are compared", || {
+        let beside = dev.run(&["preflight", "--client", &client, "-o", "json"]);
+        assert_eq!(beside.status.code(), Some(1), "{}", stderr(&beside));
+        let beside = json(&beside);
+        check("preflight", &beside);
+        let checks = beside["checks"].as_array().expect("checks");
+        let one = |name: &str| checks.iter().find(|check| check["check"] == name).expect("the check");
+        assert_eq!(one("port-client")["verdict"], "fail", "{beside}");
+        one("clock")["figures"]["ahead_s"].as_i64()
+    });
+    assert!(ahead_s.abs() <= 2, "{ahead_s} s");
+    // n34: with the node's own directory, its port is known to be its own. It may be slow to say so.
+    let own = root.join("node-1").join("data").display().to_string();
+    until_blocking("a port that is the node's own", || {
+        let itself = json(&dev.run(&["preflight", "--data", &own, "--client", &client, "-o", "json"]));
+        let checks = itself["checks"].as_array().expect("checks");
+        checks.iter().any(|check| check["check"] == "port-client" && check["verdict"] == "ok").then_some(())
+    });
+}
+
+/// What is asked of the data of a node that was killed.
+fn look_at_a_dead_node(dev: &Dev, root: &Path) {
+    dev.kill(3);
+    let data = root.join("node-3").join("data").display().to_string();
+    let looked = until_blocking("the lock of a dead node to go", || {
+        let output = dev.run(&["doctor", &data, "-o", "json"]);
+        output.status.success().then_some(output)
+    });
+    check("doctor", &json(&looked));
+    check("status", &json(&dev.run(&["status", "-o", "json"])));
+    let index = repair::plant(Path::new(&data), b"nobody can read this").expect("planted");
+    let told = stderr(&dev.run(&["doctor", &data]));
+    let checksum = told.split_once("(checksum ").expect("a checksum").1.split(')').next().expect("a word");
+    let skip =
+        ["repair", "skip", &data, "--index", &index.to_string(), "--checksum", checksum, "--yes", "--json"];
+    check("repair", &json(&dev.run(&skip)));
+}
+
 #[test]
 fn n9_what_is_printed_as_json_is_what_the_page_says() {
     let root = tempfile::tempdir().expect("a directory");
@@ -158,35 +201,9 @@ fn n9_what_is_printed_as_json_is_what_the_page_says() {
     assert!(matches!(measured.status.code(), Some(0 | 1)), "{}", stderr(&measured));
     check("preflight", &json(&measured));
 
-    // Beside a running node: its port is taken, and its clock is asked.
-    let client = dev.endpoints(1).split(',').next().expect("an address").to_owned();
-    // A node that is slow to tell its time is not compared.
-    let ahead_s = until_blocking("clocks that are compared", || {
-        let beside = dev.run(&["preflight", "--client", &client, "-o", "json"]);
-        assert_eq!(beside.status.code(), Some(1), "{}", stderr(&beside));
-        let beside = json(&beside);
-        check("preflight", &beside);
-        let checks = beside["checks"].as_array().expect("checks");
-        let one = |name: &str| checks.iter().find(|check| check["check"] == name).expect("the check");
-        assert_eq!(one("port-client")["verdict"], "fail", "{beside}");
-        one("clock")["figures"]["ahead_s"].as_i64()
-    });
-    assert!(ahead_s.abs() <= 2, "{ahead_s} s");
+    preflight_beside_a_node(&dev, root.path());
 
-    dev.kill(3);
-    let data = root.path().join("node-3").join("data").display().to_string();
-    let looked = until_blocking("the lock of a dead node to go", || {
-        let output = dev.run(&["doctor", &data, "-o", "json"]);
-        output.status.success().then_some(output)
-    });
-    check("doctor", &json(&looked));
-    check("status", &json(&dev.run(&["status", "-o", "json"])));
-    let index = repair::plant(Path::new(&data), b"nobody can read this").expect("planted");
-    let told = stderr(&dev.run(&["doctor", &data]));
-    let checksum = told.split_once("(checksum ").expect("a checksum").1.split(')').next().expect("a word");
-    let skip =
-        ["repair", "skip", &data, "--index", &index.to_string(), "--checksum", checksum, "--yes", "--json"];
-    check("repair", &json(&dev.run(&skip)));
+    look_at_a_dead_node(&dev, root.path());
     dev.kill(2);
     dev.kill(1);
 }
@@ -245,6 +262,18 @@ fn a_command_ends_with_the_exit_code_of_its_error_code() {
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
         assert!(told.starts_with(text), "{arguments:?}: {told}");
+
+        // n24: who asks for JSON is told errors as JSON, whatever is wrong.
+        let output = tripod().arg("--json").args(arguments).output().expect("runs");
+        let told: Value = serde_json::from_str(&stderr(&output)).expect("one object");
+        check("error", &told);
+        let words = format!(
+            "error: {} {}: ",
+            told["code"].as_str().expect("text"),
+            told["slug"].as_str().expect("text")
+        );
+        assert!(text.starts_with(words.trim_end()), "{arguments:?}: {told}");
+        assert_eq!((output.status.code(), &told["exit_code"]), (Some(code), &Value::from(code)), "{told}");
     }
     let output = tripod().args(["version"]).output().expect("runs");
     assert!(output.status.success() && output.stderr.is_empty());

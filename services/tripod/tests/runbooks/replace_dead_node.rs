@@ -1,12 +1,18 @@
+use tripod_wait::until_blocking;
+
 use crate::page::blocks;
 use crate::program::Program;
 use crate::site::Site;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/replace-dead-node.md");
 
+/// Below those that the kernel gives to connections that go out.
+const JOB_PORTS: &str = "21000-21099";
+
+/// Of the numbers of the walk-through of a new operator, this is also n19: the new node serves jobs where the others do.
 #[test]
 fn a_dead_node_is_replaced_while_a_program_writes_and_is_refused_when_it_comes_back() {
-    let mut site = Site::of_three();
+    let mut site = Site::of_three_with_job_ports(JOB_PORTS);
     let program = Program::start(&site.endpoints());
     program.goes_on();
     site.kill(3);
@@ -21,6 +27,13 @@ fn a_dead_node_is_replaced_while_a_program_writes_and_is_refused_when_it_comes_b
     let ids: Vec<u64> =
         status["nodes"].as_array().expect("nodes").iter().filter_map(|node| node["id"].as_u64()).collect();
     assert_eq!(ids, [1, 2, 4], "{status}");
+
+    site.look("tripod job create moved --tasks 1");
+    let port_of_new = site.address(4, 21_000);
+    // It announces its ports by itself, a moment after it has joined.
+    until_blocking("a job port of the new node where those of the others are", || {
+        site.look("tripod job show moved").contains(&port_of_new).then_some(())
+    });
 
     // It is needed now.
     site.kill(2);

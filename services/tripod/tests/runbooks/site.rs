@@ -33,6 +33,8 @@ pub(crate) struct Site {
     servers: BTreeMap<u8, Child>,
     /// Directories of nodes that are not on the disk that everything else is on.
     data: BTreeMap<u8, PathBuf>,
+    /// Where the first three nodes serve jobs, if not as on the pages.
+    job_ports: Option<&'static str>,
 }
 
 impl Site {
@@ -45,6 +47,7 @@ impl Site {
             endpoints: String::new(),
             servers: BTreeMap::new(),
             data: BTreeMap::new(),
+            job_ports: None,
         }
     }
 
@@ -57,6 +60,19 @@ impl Site {
     pub(crate) fn of_three_on(data: BTreeMap<u8, PathBuf>) -> Self {
         let mut site = Self::new();
         site.data = data;
+        site.serving()
+    }
+
+    /// The same, whose nodes were told at which ports jobs are served.
+    pub(crate) fn of_three_with_job_ports(job_ports: &'static str) -> Self {
+        let mut site = Self::new();
+        site.job_ports = Some(job_ports);
+        site.serving()
+    }
+
+    /// Starts its nodes with the page for it, and waits until they serve.
+    fn serving(mut self) -> Self {
+        let site = &mut self;
         let page = include_str!("../../../../docs/runbooks/first-cluster.md");
         let blocks = crate::page::blocks(page);
         let leader = blocks.iter().position(|block| block.lines == ["tripod status"]).expect("on the page");
@@ -69,7 +85,7 @@ impl Site {
         until_blocking("a cluster that serves", || {
             site.attempt("tripod kv list").0.filter(|code| *code == 0)
         });
-        site
+        self
     }
 
     /// The directory that stands for `/var/lib/tripod` of a host; it may be missing.
@@ -245,6 +261,9 @@ impl Site {
             command.env_remove(name);
         }
         command.env("PATH", format!("{programs}:{path}")).env("TRIPOD_ENDPOINTS", &self.endpoints);
+        if let Some(job_ports) = self.job_ports.filter(|_| host <= 3) {
+            command.env("TRIPOD_JOB_PORTS", job_ports);
+        }
         command
     }
 }

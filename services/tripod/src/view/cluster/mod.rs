@@ -17,9 +17,10 @@ mod quorum;
 mod trouble;
 
 use serde::Serialize;
-use tripod_client::{NodeAnswer, wire};
+use tripod_client::NodeAnswer;
 
 use crate::output::{self, Table};
+use crate::view::count;
 use crate::view::time::now_ms;
 use forming::FormingView;
 use node::NodeView;
@@ -96,6 +97,11 @@ impl ClusterView {
         self.troubles.first().map(Trouble::parts)
     }
 
+    /// Whether nothing is wrong that could be seen.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.anybody_answered() && self.troubles.is_empty()
+    }
+
     pub(crate) fn render(&self) -> String {
         let digests = self.nodes.iter().any(|node| node.digest.is_some());
         let columns: Vec<&str> = node::COLUMNS.into_iter().chain(digests.then_some(node::DIGEST)).collect();
@@ -129,20 +135,19 @@ impl ClusterView {
         let name = output::text(self.cluster_id.as_deref().unwrap_or("unknown"));
         let leader = self.leader.map_or_else(|| "none known".to_owned(), |leader| format!("node {leader}"));
         let QuorumView { voters, learners, needed, answering } = self.quorum;
+        let voters = count(voters, "voter");
         let listeners = match learners {
             0 => String::new(),
-            1 => ", 1 learner".to_owned(),
-            learners => format!(", {learners} learners"),
+            learners => format!(", {}", count(learners, "learner")),
         };
         let health = match self.troubles.len() {
             _ if !self.anybody_answered() => "unreachable".to_owned(),
             _ if !self.forming.is_empty() => return format!("cluster {name}  forming"),
             0 => "healthy".to_owned(),
-            1 => "1 trouble".to_owned(),
-            troubles => format!("{troubles} troubles"),
+            troubles => count(troubles, "trouble"),
         };
         format!(
-            "cluster {name}  leader {leader}  term {}  {voters} voters{listeners}  quorum {needed}, {answering} \
+            "cluster {name}  leader {leader}  term {}  {voters}{listeners}  quorum {needed}, {answering} \
              answer  {health}",
             self.term
         )

@@ -2,7 +2,7 @@
 //! operator made.
 
 use serde_json::json;
-use tripod_client::{Attempt, Phase};
+use tripod_client::{Attempt, Phase, wire};
 
 use super::*;
 
