@@ -19,6 +19,7 @@ use tripod_proto::xla::coordination::coordination_service_server::CoordinationSe
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService as ServiceL;
 use tripod_state::ids::NodeId;
 use tripod_state::job::DEFAULT_JOB;
+use tripod_state::limits::TIMEOUT_MS_MAX;
 use tripod_state::{State, Topic, member};
 
 use crate::dialect::Dialect;
@@ -190,7 +191,8 @@ where
         Err(status) => return refused(&status),
     };
     if deadline_ms > 0 {
-        request.set_timeout(Duration::from_millis(deadline_ms));
+        // What is no time any more would be none that can be written.
+        request.set_timeout(Duration::from_millis(deadline_ms.min(TIMEOUT_MS_MAX)));
     }
     match call(request).await {
         Ok(reply) => {
