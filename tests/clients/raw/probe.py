@@ -23,7 +23,7 @@ class Probe:
         """Whether upstream serves a call in this dialect."""
         return rpc in wire.REQUESTS[self.dialect]
 
-    def _start(self, rpc, fields):
+    def _start(self, rpc, fields, seconds=ANSWER_SECONDS):
         if not self.has(rpc):
             return None
         fields = dict(fields)
@@ -31,7 +31,7 @@ class Probe:
             fields["service"] = self.service
         path = wire.PATHS.get(self.dialect, {}).get(rpc, rpc)
         call = self.channel.unary_unary(f"/{wire.SERVICES[self.dialect]}/{path}")
-        call = call.future(wire.encode(self.dialect, rpc, fields), timeout=ANSWER_SECONDS)
+        call = call.future(wire.encode(self.dialect, rpc, fields), timeout=seconds)
         call.rpc = rpc
         return call
 
@@ -111,11 +111,15 @@ class Probe:
             error = self._start("Heartbeat", {"service": 1}).exception()
             self.service = int(error.details().rsplit(" ", 1)[1])
 
+    def beat(self, seconds, **beat):
+        """A heartbeat of which no outcome is recorded. A client waits for the answer until it sends the next one."""
+        self._start("Heartbeat", beat, seconds).exception()
+
     def beat_until_done(self, held, **beat):
         """Keeps one task alive until a held call ends."""
         deadline = time.monotonic() + ANSWER_SECONDS
         while not held.done() and time.monotonic() < deadline:
-            self._start("Heartbeat", beat).exception()
+            self.beat(ANSWER_SECONDS, **beat)
             time.sleep(0.2)
 
     def masked(self):

@@ -273,6 +273,8 @@ def register_timeout(p):
 
 def silent(p):
     register_both(p)
+    # A real client sends its first heartbeat later than a job may give up. Who has sent one is silent afterwards.
+    p.beat(2.5, task=0, incarnation=ONE)
     poll = p.hold("PollForError", task=1)
     held = p.hold("Barrier", barrier="b", timeout=20000, task=1)
     p.beat_until_done(poll, task=1, incarnation=TWO)
