@@ -13,6 +13,9 @@ use crate::simulation::invariant::incarnation_fencing::Task;
 use crate::simulation::observation::{Life, SimTime};
 use crate::simulation::witness::now;
 
+/// By how much a deadline is later than the patience of who gave it.
+const AHEAD: Duration = Duration::from_millis(50);
+
 /// Who a task is.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
@@ -104,7 +107,9 @@ impl Member {
             incarnation: u64::from(life.0),
             source_task_id: self.task.1,
         };
-        let request = to_job(self.job(), request);
+        let mut request = to_job(self.job(), request);
+        // As real clients do, whose next heartbeat comes by then.
+        request.set_timeout(patience + AHEAD);
         let sent = now();
         let asked = client.member_at(node);
         let answer = tokio::time::timeout(patience, service.heartbeat(request)).await.ok()?;
