@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use rand::RngExt as _;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 use tripod_proto::metadata;
 use tripod_proto::ray::{
-    DecrementRefCountRequest, IncrementRefCountRequest, Obj, PutObjReply, PutObjRequest, SubmitTaskReply,
-    SubmitTaskRequest, Task, Value as Argument,
+    DecrementRefCountRequest, IncrementRefCountRequest, Obj, PutObjReply, PutObjRequest, RequestObjRequest,
+    SubmitTaskReply, SubmitTaskRequest, Task, Value as Argument,
 };
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient;
@@ -17,6 +18,7 @@ use tripod_proto::tripod::v1::ray_result::Reply;
 use tripod_proto::tripod::v1::{RayBatchRequest, RayCall, RayResult, RayRun};
 
 use super::JOB;
+use super::shelf::REFUSED_FOR;
 use crate::simulation::client::{Answer, Client, to_job};
 use crate::simulation::witness::now;
 
@@ -145,13 +147,32 @@ impl Calls {
         }
     }
 
-    /// An id for an object that is then to be written, unless that was done before.
-    pub(super) async fn put(&mut self, child: Option<Child>) -> Result<(u64, bool), Gone> {
+    /// Has the cluster bring an object to the store of this process, which then waits for it there.
+    pub(super) async fn request(&mut self, object: u64, right: &[&str]) -> Result<(), Gone> {
+        let workerid = self.process.unwrap_or_default();
+        let get = RequestObjRequest { workerid, objectid: object };
+        loop {
+            let sent = Instant::now();
+            self.batch(vec![call(Call::Request(get))], right).await?;
+            // The answer may be late. What the store could not have after the cluster had heard this is told those who
+            // come to it within a while; who comes later would wait for nobody.
+            if sent.elapsed() < REFUSED_FOR {
+                return Ok(());
+            }
+        }
+    }
+
+    /// An id for an object that is then to be written, unless that was done before. `losses`: refusals of its first
+    /// reference that are right, as when the store ended meanwhile, in which it would have been written.
+    pub(super) async fn put(&mut self, child: Option<Child>, losses: &[&str]) -> Result<(u64, bool), Gone> {
         let put = PutObjRequest { workerid: self.process.unwrap_or_default(), hold: false };
         let put = of_task(call(Call::Put(put)), child);
         let reply = self.batch(vec![put], &[]).await?.pop().and_then(|result| result.reply);
         let Some(Reply::Put(PutObjReply { objectid, already_present })) = reply else { return Err(Gone) };
-        self.batch(vec![increment(vec![objectid])], &[]).await?;
+        let counted = self.batch(vec![increment(vec![objectid])], losses).await?;
+        if counted.iter().any(|result| result.code != 0) {
+            return Err(Gone);
+        }
         Ok((objectid, already_present))
     }
 }

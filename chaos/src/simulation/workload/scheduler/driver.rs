@@ -9,11 +9,10 @@ use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::tripod::v1::heartbeat_request::Kind;
-use tripod_proto::tripod::v1::ray_call::Call;
 
 use super::Machine;
 use super::beat::Beats;
-use super::calls::{Calls, Gone, call, decrement, increment, number, object};
+use super::calls::{Calls, Gone, decrement, increment, number, object};
 use super::function::{SLOW, exported_by};
 use super::life::Life;
 use super::shelf::{Refused, Shelf};
@@ -181,7 +180,7 @@ impl Driver<'_> {
 
     async fn put(&mut self) -> Result<(), Gone> {
         let n = self.calls.client.dice.random_range(0..1000);
-        let (id, _) = self.calls.put(None).await?;
+        let (id, _) = self.calls.put(None, self.losses()).await?;
         self.shelf.put(id, Value::Number(n), None)?;
         self.machine.witness.note(now(), "scheduler", format_args!("put {n}: {id}"));
         self.held.push(Held { id, expected: Expected::Number(n) });
@@ -228,9 +227,7 @@ impl Driver<'_> {
     ) -> Result<Option<Value>, Gone> {
         let end = Instant::now() + patience.unwrap_or(COMES_WITHIN);
         loop {
-            let workerid = self.calls.process.unwrap_or_default();
-            let get = pb::RequestObjRequest { workerid, objectid: id };
-            self.calls.batch(vec![call(Call::Request(get))], right).await?;
+            self.calls.request(id, right).await?;
             match timeout_at(end, self.shelf.get(id)).await {
                 Ok(Ok(Ok(value))) => return Ok(Some(value)),
                 Ok(Err(Gone)) => return Err(Gone),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tripod_proto::ray::{AddContainedObjectIDsRequest, RequestObjRequest};
+use tripod_proto::ray::AddContainedObjectIDsRequest;
 use tripod_proto::tripod::v1::RayRun;
 use tripod_proto::tripod::v1::ray_call::Call;
 
@@ -111,7 +111,7 @@ impl<'a> Running<'a> {
     /// be the one that makes it.
     async fn get(&mut self, object: u64) -> Result<Value, Gone> {
         let shelf = &self.worker.shelf;
-        request(self.calls, object).await?;
+        self.calls.request(object, &[]).await?;
         if let Ok(got) = tokio::time::timeout(WAIT_SHORT, shelf.get(object)).await
             && let Ok(got) = got?
         {
@@ -127,7 +127,7 @@ impl<'a> Running<'a> {
                     // It cannot come now. Who asks later is brought it.
                     Err(Refused) => {
                         tokio::time::sleep(ASK_AGAIN).await;
-                        request(self.calls, object).await?;
+                        self.calls.request(object, &[]).await?;
                     }
                 }
             }
@@ -140,19 +140,12 @@ impl<'a> Running<'a> {
     /// An object that holds the id of another one, which holds the number.
     async fn wrap(&mut self, sum: u64) -> Result<Output, Gone> {
         let child = self.child();
-        let (inner, present) = self.calls.put(child).await?;
+        let (inner, present) = self.calls.put(child, &[]).await?;
         if !present {
             self.worker.shelf.put(inner, Value::Number(sum), None)?;
         }
         Ok(Output::Value(Value::Holding(inner)))
     }
-}
-
-/// Has the cluster bring an object to the store of this worker.
-async fn request(calls: &mut Calls, object: u64) -> Result<(), Gone> {
-    let workerid = calls.process.unwrap_or_default();
-    let get = RequestObjRequest { workerid, objectid: object };
-    calls.batch(vec![call(Call::Request(get))], &[]).await.map(drop)
 }
 
 /// Whether a driver has exported that function.

@@ -26,7 +26,7 @@ pub(super) struct Refused;
 
 /// How long after the cluster has heard that an object does not come those who ask are still told: who asked the cluster
 /// before that is not brought it.
-const REFUSED_FOR: Duration = Duration::from_secs(2);
+pub(super) const REFUSED_FOR: Duration = Duration::from_secs(2);
 
 pub(super) struct Shelf {
     pub(super) store: u64,

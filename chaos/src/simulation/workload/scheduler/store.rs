@@ -134,6 +134,8 @@ async fn deliver(
                 let Some(order) = order else { return };
                 if !fetched.contains(&order.object) && !shelf.has(order.object) && life.refuses() {
                     machine.witness.count("objects that a store refused");
+                    let (store, object) = (shelf.store, order.object);
+                    machine.witness.note(now(), "scheduler", format_args!("store {store} refuses {object}"));
                     shelf.refuse(order.object);
                 } else {
                     fetched.insert(order.object);
