@@ -18,7 +18,7 @@ _TIMED_OUT_NAMES = re.compile(r"(timed out task names:\n)((?:\d+\n)+)")
 _PAYLOADS = re.compile(r"(?: \[type\.googleapis\.com/[^\]]*\])+")
 # 64-bit ids, and the length byte that protobuf puts before a text that holds one.
 _RANDOM_ID = re.compile(r"\d{15,20}")
-_ID_LENGTH = re.compile(r"\\n\\x1[c-e](?=Shutdown::)")
+_ID_LENGTH = re.compile(r"\\n\\x1[9a-e](?=Shutdown::)")
 # The map that the client's own gRPC prints in either order.
 _GRPC_MAP = re.compile(r'\{grpc_status:(\d+), grpc_message:(".*?")\}', re.DOTALL)
 # Where the reason of a fatal log entry ends and the log goes on.
