@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use futures::future::join_all;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tonic::transport::Channel;
 use tripod_client::{Client, Config};
@@ -18,18 +19,17 @@ use tripod_wait::deadline;
 
 /// Between two writes through one node.
 const EVERY: Duration = Duration::from_millis(50);
-/// How long one write may take.
-const LIMIT: Duration = Duration::from_secs(5);
 /// Keys of one answer when they are read back.
 const PAGE_KEYS: u32 = 1_000;
 const PREFIX: &str = "witness/";
 
-/// Writes a key every 50 ms through each node, until it is asked what it saw.
+/// Writes a key every 50 ms through each node, until it is asked what it saw. It has a thread of its own, as a client on
+/// another machine would: what attackers in this process take of its threads is not what they take of the nodes.
 #[derive(Debug)]
 pub struct Witness {
     endpoints: Vec<String>,
     stop: watch::Sender<bool>,
-    writers: JoinSet<Written>,
+    writers: JoinHandle<Vec<Written>>,
 }
 
 /// What a well-behaved client saw.
@@ -56,15 +56,27 @@ struct Written {
 }
 
 impl Witness {
-    /// Begins to write through nodes at these addresses.
+    /// Begins to write through nodes at these addresses, and waits until each of them has answered.
     ///
     /// # Errors
-    /// One is no address.
-    pub fn start(endpoints: &[String]) -> anyhow::Result<Self> {
+    /// One is no address, or does not answer.
+    pub async fn start(endpoints: &[String]) -> anyhow::Result<Self> {
         let (stop, stopped) = watch::channel(false);
-        let mut writers = JoinSet::new();
-        for (number, endpoint) in endpoints.iter().enumerate() {
-            writers.spawn(write(connect::lazy(endpoint)?, number, stopped.clone()));
+        let (begun, mut beginning) = mpsc::unbounded_channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let writing: Vec<_> = {
+            let _inside = runtime.enter();
+            let each = endpoints.iter().enumerate();
+            each.map(|(number, endpoint)| {
+                Ok(write(connect::lazy(endpoint)?, number, stopped.clone(), begun.clone()))
+            })
+            .collect::<anyhow::Result<_>>()?
+        };
+        drop(begun);
+        let work = move || runtime.block_on(join_all(writing));
+        let writers = thread::Builder::new().name("witness".to_owned()).spawn(work)?;
+        for _ in endpoints {
+            timeout(deadline(), beginning.recv()).await.context("a node does not answer the witness")?;
         }
         Ok(Self { endpoints: endpoints.to_vec(), stop, writers })
     }
@@ -73,11 +85,11 @@ impl Witness {
     ///
     /// # Errors
     /// What is there cannot be read.
-    pub async fn end(mut self) -> anyhow::Result<Testimony> {
+    pub async fn end(self) -> anyhow::Result<Testimony> {
         self.stop.send_replace(true);
+        let ended = tokio::task::spawn_blocking(|| self.writers.join()).await?;
         let mut all = Written::default();
-        while let Some(written) = self.writers.join_next().await {
-            let written = written.context("a writer panicked")?;
+        for written in ended.map_err(|_| anyhow::anyhow!("a writer panicked"))? {
             all.acknowledged.extend(written.acknowledged);
             all.failed += written.failed;
             all.first_failure = all.first_failure.or(written.first_failure);
@@ -116,7 +128,12 @@ impl fmt::Display for Testimony {
     }
 }
 
-async fn write(channel: Channel, writer: usize, mut stop: watch::Receiver<bool>) -> Written {
+async fn write(
+    channel: Channel,
+    writer: usize,
+    mut stop: watch::Receiver<bool>,
+    answered: mpsc::UnboundedSender<()>,
+) -> Written {
     let mut client = KvClient::new(channel);
     let mut written = Written::default();
     let mut ticks = tokio::time::interval(EVERY);
@@ -129,7 +146,12 @@ async fn write(channel: Channel, writer: usize, mut stop: watch::Receiver<bool>)
         let key = format!("{PREFIX}{writer}/{number:010}");
         let request = PutRequest { key: key.clone(), value: value(&key), ..PutRequest::default() };
         let begun = Instant::now();
-        match timeout(LIMIT, client.put(request)).await {
+        let answer = timeout(deadline(), client.put(request)).await;
+        if number == 0 {
+            // Who started it may have given up.
+            let _ = answered.send(());
+        }
+        match answer {
             Ok(Ok(_)) => {
                 written.acknowledged.insert(key, begun.elapsed());
             }

@@ -22,14 +22,14 @@ impl Hostile {
     /// Lets a well-behaved client begin, if there is something for it to notice.
     ///
     /// # Errors
-    /// An endpoint is no address.
-    pub(super) fn begin(setting: &Setting) -> anyhow::Result<Self> {
+    /// An endpoint is no address, or does not answer.
+    pub(super) async fn begin(setting: &Setting) -> anyhow::Result<Self> {
         if setting.aim.is_none() {
             return Ok(Self::default());
         }
         let endpoints: Vec<String> =
             setting.endpoints.iter().map(|endpoint| endpoint.address.clone()).collect();
-        Ok(Self { witness: Some(Witness::start(&endpoints)?), ..Self::default() })
+        Ok(Self { witness: Some(Witness::start(&endpoints).await?), ..Self::default() })
     }
 
     /// Hears it, when the cluster serves again.

@@ -239,7 +239,7 @@ async fn phases(
     stop: watch::Sender<bool>,
     own: &mut Own,
 ) -> anyhow::Result<()> {
-    own.hostile = Hostile::begin(setting)?;
+    own.hostile = Hostile::begin(setting).await?;
     let mut clients = JoinSet::new();
     for workload in scenario.workloads {
         workload.start(setting, &mut clients);

@@ -22,7 +22,7 @@ impl Scene {
         let options = ClusterOptions::tripod().unwrap().with_args(args);
         let cluster = Cluster::start(options).await.unwrap();
         let aim = Aim::at(&cluster).await.unwrap();
-        let witness = Witness::start(&cluster.endpoints()).unwrap();
+        let witness = Witness::start(&cluster.endpoints()).await.unwrap();
         Self { cluster, aim, witness }
     }
 
