@@ -2,7 +2,7 @@
 //! numbers are facts of the protocols. There is no logic here, and no type of the domain.
 //!
 //! [`metadata`] names what of ours travels beside the messages, [`code`] what may go wrong;
-//! [`raw`] is for those that pass messages on, [`wide`] for ids of two fields.
+//! [`bounds`] how large a message may be; [`raw`] is for those that pass messages on, [`wide`] for ids of two fields.
 
 #![allow(
     missing_docs,
@@ -12,6 +12,7 @@
     reason = "generated; the .proto files carry the words"
 )]
 
+pub mod bounds;
 pub mod code;
 pub mod metadata;
 pub mod raw;

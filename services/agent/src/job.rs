@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tonic::{Code, Status};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_proto::tripod::v1::{CreateJobRequest, GetJobRequest, Job, JobSpec};
 
@@ -137,7 +138,7 @@ async fn get(upstream: &Upstream, name: &str) -> Result<Job, Status> {
     let ask = |wire: Wire| {
         let request = GetJobRequest { name: name.to_owned() };
         // A job's answer lists all its tasks.
-        async move { JobsClient::new(wire).max_decoding_message_size(usize::MAX).get(request).await }
+        async move { JobsClient::new(wire).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX).get(request).await }
     };
     upstream.ask("job show", ask).await
 }

@@ -2,6 +2,7 @@
 
 use tonic::Code;
 use tonic::transport::Channel;
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 
 use crate::call::Repeat;
 use crate::client::Client;
@@ -42,7 +43,12 @@ impl Jobs {
         let request = wire::GetJobRequest { name: name.to_owned() };
         let get = |channel: Channel| {
             let request = request.clone();
-            async move { JobsClient::new(channel).max_decoding_message_size(usize::MAX).get(request).await }
+            async move {
+                JobsClient::new(channel)
+                    .max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
+                    .get(request)
+                    .await
+            }
         };
         match self.client.caller().call("job show", Repeat::Freely, get).await {
             Ok(job) => Ok(Some(job)),
@@ -58,7 +64,7 @@ impl Jobs {
     pub async fn list(&self) -> Result<Vec<wire::Job>, Error> {
         let list = |channel: Channel| async move {
             JobsClient::new(channel)
-                .max_decoding_message_size(usize::MAX)
+                .max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
                 .list(wire::ListJobsRequest {})
                 .await
         };

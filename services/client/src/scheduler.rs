@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::metadata as key;
 use tripod_proto::ray;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
@@ -222,7 +223,8 @@ impl Scheduler {
     /// As any call.
     pub async fn info(&self) -> Result<Info, Error> {
         self.look("scheduler info", |channel, request| async move {
-            let mut client = SchedulerClient::new(channel).max_decoding_message_size(usize::MAX);
+            let mut client =
+                SchedulerClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
             let response = client.scheduler_info(request.map(|()| ray::SchedulerInfoRequest {})).await?;
             let (told, reply, extensions) = response.into_parts();
             let base = |key| told.get(key).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
@@ -239,7 +241,8 @@ impl Scheduler {
     /// As any call.
     pub async fn task_info(&self) -> Result<ray::TaskInfoReply, Error> {
         self.look("task info", |channel, request| async move {
-            let mut client = SchedulerClient::new(channel).max_decoding_message_size(usize::MAX);
+            let mut client =
+                SchedulerClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
             client.task_info(request.map(|()| ray::TaskInfoRequest {})).await
         })
         .await
@@ -342,5 +345,5 @@ impl Scheduler {
 }
 
 fn ray_client(channel: Channel) -> RayClient<Channel> {
-    RayClient::new(channel).max_decoding_message_size(usize::MAX)
+    RayClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
 }

@@ -10,6 +10,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tripod_gateway::{CONNECTION_WINDOW_BYTES, Gateway, JobBinding};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
 use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
 use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
@@ -31,8 +32,8 @@ const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// Calls of one connection at a time. A client that gives up waiting for a key leaves its call open, so there may be
 /// many; as many bytes as they take are counted, and this many of them never fit.
 const STREAMS_MAX: u32 = 1 << 18;
-/// Bytes of an answer, which is refused beyond [`ANSWER_BYTES_MAX`] before it is made: what frames its keys comes on top.
-const ENCODED_BYTES_MAX: usize = 2 * ANSWER_BYTES_MAX as usize;
+/// An answer is refused beyond [`ANSWER_BYTES_MAX`] before it is made. What frames its keys comes on top.
+const _: () = assert!(ANSWER_ENCODED_BYTES_MAX as u64 >= 2 * ANSWER_BYTES_MAX);
 /// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
 const FINISH_TIME: Duration = Duration::from_secs(1);
 /// The same when a node is cut off. It may only be an election that takes long, so it goes on holding them, as if
@@ -48,18 +49,18 @@ pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let n = ServerN::new(n::Service::new(front(Dialect::N)))
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ENCODED_BYTES_MAX);
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
     let t = ServerT::new(t::Service::new(front(Dialect::T)))
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ENCODED_BYTES_MAX);
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
     let l = ServerL::new(l::Service::new(front(Dialect::L)))
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ENCODED_BYTES_MAX);
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
     let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ENCODED_BYTES_MAX);
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
     let foreign = Arc::new(foreign::Service::new());
     let worker = WorkerServiceServer::from_arc(Arc::clone(&foreign));
     let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);

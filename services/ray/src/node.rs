@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tonic::service::Routes;
 use tripod_dial::{Dialler, Named, Rule};
 use tripod_gateway::{Gateway, JobBinding};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::ray::scheduler_server::SchedulerServer;
 use tripod_proto::tripod::v1::membership_server::MembershipServer;
@@ -82,13 +83,13 @@ impl Scheduler {
         };
         let scheduler = SchedulerServer::new(scheduler::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
-            .max_encoding_message_size(usize::MAX);
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
         let ray = RayServer::new(native::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
-            .max_encoding_message_size(usize::MAX);
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
         let line = RayLineServer::new(line::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
-            .max_encoding_message_size(usize::MAX);
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
         routes
             .add_service(Oversize(scheduler))
             .add_service(Oversize(ray))

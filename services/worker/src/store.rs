@@ -9,6 +9,7 @@ use tonic::transport::Endpoint;
 use tripod_client::wire::RayRun;
 use tripod_objstore::local::{Connection, LocalError};
 use tripod_objstore::{Made, ObjectId, Run, Teller};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::ray::ObjStoreInfoRequest;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 
@@ -67,8 +68,10 @@ impl Store {
             let channel = target.connect().await.map_err(|error| root_of(&error))?;
             // Of no object: what is wanted is where its socket is.
             let ask = ObjStoreInfoRequest { objectid: Vec::new() };
-            let told =
-                ObjStoreClient::new(channel).max_decoding_message_size(usize::MAX).obj_store_info(ask).await;
+            let told = ObjStoreClient::new(channel)
+                .max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
+                .obj_store_info(ask)
+                .await;
             let socket = told.map_err(|status| status.message().to_owned())?.into_inner().local_socket;
             if socket.is_empty() {
                 return Err("it does not say where its socket for processes of this machine is".to_owned());

@@ -9,6 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::{Ascii, KeyAndValueRef, MetadataKey, MetadataMap, MetadataValue};
 use tonic::{Code, Request, Status, Streaming};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tripod::v1::{LocalBatches, LocalRelayed};
 
@@ -79,8 +80,8 @@ impl<'a> Batches<'a> {
             _ = request.metadata_mut().insert(key, value);
         }
         let channel = self.nodes.channel(&self.asked.endpoint).await?;
-        // What may come is the process's business, as on a stream of its own.
-        let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
+        let mut client =
+            tonic::client::Grpc::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
         client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let path = PathAndQuery::from_static(PATH);
         let answers = client.streaming(request, path, RawCodec).await?.into_inner();

@@ -16,13 +16,15 @@ ATTEMPT_S = 12.0
 # Longer than any election, and than a restart of a node.
 PATIENCE_S = 60.0
 _PAUSE_MOST_S = 0.5
+# Bytes of an answer as a node bounds them: another program at its address fills no memory.
+ANSWER_BYTES_MAX = 256 << 20
 _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 3_000),
-    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
     ("grpc.max_send_message_length", -1),
 ]
 _AGAIN = (

@@ -14,6 +14,8 @@ from .relay import RelayedOrders, RelayEnded
 # Attempts that are remembered, so that one that is sent again is not run again.
 _SEEN_MOST = 20_000
 _THREADS = 16
+# A task or an import as a node takes it has 16 MiB; what its order adds is far less than as much again.
+_ORDER_BYTES_MAX = 64 << 20
 
 _log = logging.getLogger("tripod_ray")
 
@@ -58,7 +60,7 @@ class Service(grpc.GenericRpcHandler):
             handlers=(self,),
             options=[
                 ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", -1),
+                ("grpc.max_receive_message_length", _ORDER_BYTES_MAX),
                 ("grpc.keepalive_time_ms", 10_000),
                 ("grpc.keepalive_timeout_ms", 5_000),
             ],
