@@ -20,6 +20,26 @@ pub(crate) fn feed<H: Hasher>(value: &impl Serialize, hasher: &mut H) {
         .expect("our values hold neither maps nor fractions, and know their lengths");
 }
 
+/// How many bytes [`feed`] feeds of `value`.
+pub(crate) fn bytes_of(value: &impl Serialize) -> u64 {
+    let mut counter = Counter(0);
+    feed(value, &mut counter);
+    counter.0
+}
+
+/// Counts what it is given.
+struct Counter(u64);
+
+impl Hasher for Counter {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = self.0.saturating_add(bytes.len() as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 struct Feeder<'a, H>(&'a mut H);
 
 /// A value of a kind that has no canonical bytes here.

@@ -1,6 +1,5 @@
 //! How much single things take.
 
-use std::hash::Hasher;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -66,22 +65,7 @@ pub(crate) const fn of_shared<T>() -> u64 {
 
 /// A refusal or an answer, behind a pointer, by what it says.
 pub(crate) fn of_faults(said: &impl Serialize) -> u64 {
-    let mut counter = Counter(ALLOCATION);
-    canonical::feed(said, &mut counter);
-    counter.0
-}
-
-/// Counts what it is given.
-struct Counter(u64);
-
-impl Hasher for Counter {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = self.0.saturating_add(bytes.len() as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    ALLOCATION + canonical::bytes_of(said)
 }
 
 macro_rules! all_inside {
