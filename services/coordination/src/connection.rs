@@ -28,6 +28,7 @@
 //! | `doorway` | what new connections of a port depend on |
 //! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
+//! | `standing` | that a connection stands, for those who wait for its client's first heartbeat |
 //! | `untaken` | what h2 has not been able to write |
 //! | `adapter` | the adapter around a socket |
 //! | `incoming` | listeners that yield adapted connections |
@@ -43,6 +44,7 @@ mod mender;
 mod opening;
 mod outgoing;
 mod parting;
+mod standing;
 mod untaken;
 
 pub use adapter::Mended;
@@ -50,3 +52,4 @@ pub use doorway::Doorway;
 pub use incoming::{Listener, MendedIncoming, Socket};
 pub use line::Line;
 pub(crate) use line::{Handing, Unfinished};
+pub use standing::tell_standing;

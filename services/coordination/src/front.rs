@@ -75,9 +75,8 @@ impl Front {
     where
         M: Message,
     {
-        let caller = self.caller(&request).await?;
-        let command = decode(caller, request.get_ref());
-        self.answer(caller.call(&self.gateway, command).await, encode)
+        let (_, reply) = self.ask(&request, decode).await?;
+        self.answer(reply, encode)
     }
 
     /// A registration. Until the task's first heartbeat the connection by which it came stands for it.
@@ -90,15 +89,27 @@ impl Front {
     where
         M: Message,
     {
-        let caller = self.caller(&request).await?;
-        let command = decode(caller, request.get_ref());
-        // The connection of an agent is not the task's: the agent tells of that.
-        let life = Life::of(&command).filter(|_| !caller.lasting);
-        let reply = caller.call(&self.gateway, command).await;
+        let (life, reply) = self.ask(&request, decode).await?;
         if let (Some(life), Ok(Ok(_))) = (life, &reply) {
             presence::follow(&self.gateway, &request, life);
         }
         self.answer(reply, encode)
+    }
+
+    /// Has the cluster execute what a request means. With the life that it begins, if it is the caller's own: the connection of
+    /// an agent is not the task's, and the agent tells of that.
+    async fn ask<M>(
+        &self,
+        request: &Request<M>,
+        decode: impl FnOnce(Caller, &M) -> Command + Send,
+    ) -> Result<(Option<Life>, Result<Reply, Outage>), Status>
+    where
+        M: Message,
+    {
+        let caller = self.caller(request).await?;
+        let command = decode(caller, request.get_ref());
+        let life = Life::of(&command).filter(|_| !caller.lasting);
+        Ok((life, caller.call(&self.gateway, command).await))
     }
 
     /// What an agent tells of the connection of a task that has registered so. Gives whether it is to tell it again.

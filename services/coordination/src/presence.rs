@@ -5,25 +5,19 @@
 //! that, until the first heartbeat says the rest.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use tonic::Request;
 use tripod_gateway::{Gateway, PRESENT_EVERY};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
-use tripod_state::task::HEARTBEAT_INTERVAL_MS_MAX;
 use tripod_state::{Command, Scope, task};
 
-use crate::connection::Line;
+use crate::connection::{Line, tell_standing};
 use crate::stop::Stopping;
 
 /// Tasks that one connection is told to have: a client is one, or a few that share a process.
 const FOLLOWED_MAX: usize = 1024;
-/// For how long at most: no first heartbeat comes later.
-const FOLLOWED_FOR: Duration = Duration::from_millis(HEARTBEAT_INTERVAL_MS_MAX.0);
 
 /// Which tasks of each connection are told of. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -95,30 +89,13 @@ pub(crate) fn follow<M>(gateway: &Gateway, request: &Request<M>, life: Life) {
     }
     let (gateway, stopping) = (gateway.clone(), Stopping::of(request));
     tokio::spawn(async move {
-        until_first_heartbeat(&gateway, &line, &stopping, life).await;
-        line.presences().end(life);
+        let (gateway, presences) = (&gateway, line.presences());
+        tell_standing(&line, &stopping, PRESENT_EVERY, |connection, gone| async move {
+            presences.is_current(life) && life.tell(gateway, connection, gone).await
+        })
+        .await;
+        presences.end(life);
     });
-}
-
-async fn until_first_heartbeat(gateway: &Gateway, line: &Line, stopping: &Stopping, life: Life) {
-    let connection = RandomState::new().hash_one(());
-    let until = Instant::now() + FOLLOWED_FOR;
-    while life.tell(gateway, connection, false).await {
-        tokio::select! {
-            biased;
-            () = line.ended() => {
-                // A connection that we end says nothing about its client.
-                if !stopping.is_begun() {
-                    life.tell(gateway, connection, true).await;
-                }
-                return;
-            }
-            () = tokio::time::sleep(PRESENT_EVERY) => {}
-        }
-        if Instant::now() >= until || !line.presences().is_current(life) {
-            return;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 //! not take them for dead; when one is closed it is told that at once.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tonic::Code;
 use tripod_coordination::Stopping;
-use tripod_coordination::connection::Line;
+use tripod_coordination::connection::{Line, tell_standing};
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_proto::tripod::v1::{BeatRequest, ClientBeat, Presence};
 
@@ -21,8 +20,6 @@ use crate::upstream::Wire;
 const TELL_EVERY: Duration = Duration::from_secs(15);
 /// How long a node may take to say whether it wants to be told again.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// For how long at most: half a year is the longest interval of heartbeats.
-const FOLLOWED_FOR: Duration = Duration::from_secs(183 * 24 * 3600);
 /// Clients that are followed at a time: an agent has one for each accelerator of its host.
 const FOLLOWED_MAX: usize = 4096;
 
@@ -41,30 +38,13 @@ impl Beats {
         }
         let (beats, job) = (self.clone(), job.to_owned());
         tokio::spawn(async move {
-            beats.until_first_heartbeat(&job, &registration, &line, &stopping).await;
+            let (told, job, registered) = (&beats, &job, &registration);
+            tell_standing(&line, &stopping, TELL_EVERY, |connection, gone| {
+                told.tell(job, registered, Presence { connection, gone })
+            })
+            .await;
             beats.shared.followed.lock().0.remove(&registration);
         });
-    }
-
-    async fn until_first_heartbeat(&self, job: &str, registration: &Beat, line: &Line, stopping: &Stopping) {
-        let connection = RandomState::new().hash_one(());
-        let until = Instant::now() + FOLLOWED_FOR;
-        while self.tell(job, registration, Presence { connection, gone: false }).await {
-            tokio::select! {
-                biased;
-                () = line.ended() => {
-                    // A connection that we end says nothing about its client.
-                    if !stopping.is_begun() {
-                        self.tell(job, registration, Presence { connection, gone: true }).await;
-                    }
-                    return;
-                }
-                () = tokio::time::sleep(TELL_EVERY) => {}
-            }
-            if Instant::now() >= until {
-                return;
-            }
-        }
     }
 
     /// Whether the cluster wants to be told again.
