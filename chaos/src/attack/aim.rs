@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::Instant;
 use tonic::transport::Channel;
 use tripod_client::{Client, Config};
 use tripod_load::connect;
 use tripod_proto::xla::coordination::Incarnations;
-use tripod_wait::deadline;
 
 use crate::cluster::Cluster;
 
@@ -19,8 +17,6 @@ use crate::cluster::Cluster;
 const FROM: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 /// How long a node may take to say which cluster it is of.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
-/// Between two looks at the level of a new cluster.
-const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A cluster that is attacked. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -39,18 +35,12 @@ pub(super) struct Attacked {
 }
 
 impl Aim {
-    /// All nodes of a cluster that serves, as soon as it goes by the newest level that they support. A new cluster begins with
-    /// an older one, at which sessions can be guessed.
+    /// All nodes of a cluster that serves.
     ///
     /// # Errors
-    /// No node says which cluster it is of, one is not on loopback, or the level does not rise.
+    /// No node says which cluster it is of, or one is not on loopback.
     pub async fn at(cluster: &Cluster) -> anyhow::Result<Self> {
         let client = Client::new(&Config::new(cluster.endpoints()))?;
-        let (patience, begun) = (deadline(), Instant::now());
-        while !at_newest_level(cluster).await? {
-            anyhow::ensure!(begun.elapsed() < patience, "the level has not risen for {patience:?}");
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
         let answers = client.status(LOOK_LIMIT, false).await;
         let status = answers.into_iter().find_map(|answer| answer.status.ok());
         let status = status.context("no node tells its cluster's id")?;
@@ -101,18 +91,6 @@ impl Aim {
     pub(super) fn life(&self) -> Incarnations {
         Incarnations { task_id: 0, task_incarnation: 1, service_incarnation: self.service }
     }
-}
-
-/// Whether every node has applied that the level has risen as far as it can.
-async fn at_newest_level(cluster: &Cluster) -> anyhow::Result<bool> {
-    for endpoint in cluster.endpoints() {
-        let report = Client::new(&Config::new(vec![endpoint]))?.levels().await?;
-        let newest = report.members.iter().map(|member| member.max).min();
-        if newest.is_none_or(|newest| report.level < newest) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// A channel from the attacker's address.

@@ -22,9 +22,6 @@ const ANNOUNCED_BYTES: u32 = 66 << 20;
 const DIRECTORY: &str = "attack/state";
 const DIRECTORY_KEYS: usize = 64;
 const VALUE_BYTES: usize = 64 << 10;
-/// Beyond the sessions that the nodes opened before the level of their cluster had risen: nobody uses those any more, but they
-/// are there for another quarter of an hour, and whoever guesses one is answered what the node was.
-const GUESSED_FROM: u64 = 1_000;
 /// Elements of an absurd list.
 const ELEMENTS: usize = 2_000_000;
 
@@ -127,7 +124,7 @@ impl Attack {
                 tally
             }
             Self::OpenSessions => sessions::open(aim, upto(5_000)).await,
-            Self::GuessSessions => sessions::guess(aim, upto(2_000), GUESSED_FROM).await,
+            Self::GuessSessions => sessions::guess(aim, upto(2_000), 1).await,
             Self::Keys => {
                 let prefix = format!("{DIRECTORY}/");
                 state::keys(aim, upto(DIRECTORY_KEYS), &prefix, VALUE_BYTES).await
