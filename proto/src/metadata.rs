@@ -11,6 +11,9 @@ pub const STAMP: &str = "x-tripod-stamp";
 /// poll for errors may be held even in jobs that release polls.
 pub const LASTING: &str = "x-tripod-lasting";
 
+/// Request, binary: the message by which the client of an agent registered, where the call itself does not say who makes it.
+pub const REGISTRATION: &str = "x-tripod-registration-bin";
+
 /// Trailer of a status that is not the domain's word but this node's own trouble: the call can be sent
 /// again, to another node too. The value is one of the `OUTAGE_*` words.
 pub const OUTAGE: &str = "x-tripod-outage";

@@ -338,6 +338,8 @@ mod tests {
         check_golden("level5/identity.json", 5, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(6)) };
         check_golden("level6/identity.json", 6, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(7)) };
+        check_golden("level7/identity.json", 7, &expected);
     }
 
     #[test]

@@ -43,19 +43,19 @@ impl State {
             Command::Retried(_) => unreachable!("the mark was taken off"),
             Command::Job(command) => self.apply_job(context, command, effects),
             Command::Task(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.task(command, retried))
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.task(command, retried))
             }
             Command::Kv(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.kv(command, retried))
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.kv(command, retried))
             }
             Command::Barrier(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.barrier(command))
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.barrier(command))
             }
             Command::Runtime(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.runtime(command))
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.runtime(command))
             }
             Command::Ray(command) => {
-                self.jobs.turn(command.scope(), context, effects, |turn| turn.ray(level, command))
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.ray(command))
             }
             Command::Session(command) => self.sessions.apply(level, context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),

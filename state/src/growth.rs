@@ -21,6 +21,7 @@ impl Command {
             },
             Self::Kv(command) => match command {
                 kv::Command::Insert { .. }
+                | kv::Command::InsertAs { .. }
                 | kv::Command::CompareAndSet { .. }
                 | kv::Command::Increment { .. } => true,
                 kv::Command::Delete { .. } => false,

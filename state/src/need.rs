@@ -96,12 +96,12 @@ impl State {
 fn of_key(job: &Job, command: &kv::Command, encoded: u64) -> (Purpose, u64) {
     let known = |key: &str| job.store.get(&kv::normalize(key)).map(|entry| entry.value.len());
     let purpose = match command {
-        kv::Command::Insert { key, value, .. } | kv::Command::CompareAndSet { key, value, .. } => {
-            match known(key) {
-                Some(length) if value.len() <= length => Purpose::Nothing,
-                Some(_) | None => Purpose::Begin,
-            }
-        }
+        kv::Command::Insert { key, value, .. }
+        | kv::Command::InsertAs { key, value, .. }
+        | kv::Command::CompareAndSet { key, value, .. } => match known(key) {
+            Some(length) if value.len() <= length => Purpose::Nothing,
+            Some(_) | None => Purpose::Begin,
+        },
         // A number is never long.
         kv::Command::Increment { key, .. } if known(key).is_some() => Purpose::GoOn,
         kv::Command::Increment { .. } => Purpose::Begin,

@@ -90,6 +90,13 @@ pub(crate) fn level_6() -> Vec<Sample> {
     vec![("task/note-interval", plain(Command::Task(note)))]
 }
 
+/// The kind of command that came with level 7.
+pub(crate) fn level_7() -> Vec<Sample> {
+    let (task, incarnation) = (TaskId(1), Incarnation(1 << 40));
+    let insert = Kv::InsertAs { scope: SCOPE, key: "k".into(), value: bytes("v"), task, incarnation };
+    vec![("kv/insert-as", plain(Command::Kv(insert)))]
+}
+
 fn jobs_and_keys(add: &mut impl FnMut(&'static str, Command)) {
     let spec = Spec {
         heartbeat_timeout_ms: DurationMs(10_000),

@@ -299,6 +299,25 @@ fn a_snapshot_of_level_6_stays_as_it_is() {
     check("level6/state.snap", &header(&log), &log);
 }
 
+/// What the command of level 7 makes of it: a task that came back, and what it wrote again.
+fn level_7() -> Log {
+    let mut log = level_6();
+    log.apply(schedulers::raise(7, 4));
+    let (scope, task, incarnation) = (TRAIN, TaskId(2), Incarnation(10));
+    let (recoverable, protocol) = (true, Protocol::Xla);
+    log.apply(Command::Task(task::Command::Register { scope, task, incarnation, recoverable, protocol }));
+    let (key, value) = ("a/b".to_owned(), Bytes::from_static(b"value"));
+    log.apply(Command::Kv(kv::Command::InsertAs { scope, key, value, task, incarnation }));
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_7_stays_as_it_is() {
+    let log = level_7();
+    assert_eq!(log.state.level(), FeatureLevel(7));
+    check("level7/state.snap", &header(&log), &log);
+}
+
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
@@ -321,9 +340,11 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 5"), "{told}");
     let told = refusal(&level_6(), 5).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 6"), "{told}");
+    let told = refusal(&level_7(), 6).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 7"), "{told}");
     let (earlier, later) = (
         [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4)],
-        [(level_4(), 4), (level_5(), 5), (level_5(), 6), (level_6(), 6)],
+        [(level_4(), 4), (level_5(), 5), (level_5(), 6), (level_6(), 6), (level_7(), 7)],
     );
     let read = earlier.into_iter().chain(later);
     for (log, level_max) in read {

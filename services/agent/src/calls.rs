@@ -17,6 +17,9 @@ pub(crate) enum Dialect {
     Foreign,
 }
 
+/// What a write says of neither its task nor its life: the cluster is told by whose connection it came.
+pub(crate) const INSERT_T: &str = "/tensorflow.CoordinationService/InsertKeyValue";
+
 const SERVICES: [(&str, Dialect); 5] = [
     ("xla.coordination.CoordinationService", Dialect::N),
     ("tensorflow.CoordinationService", Dialect::T),

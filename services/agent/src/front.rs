@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use prost::Message as _;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
@@ -17,6 +18,7 @@ use tower::Service;
 use tripod_coordination::connection::Line;
 use tripod_coordination::{Answer, Cut, MESSAGE_BYTES_MAX, Stopping, UnderWay};
 use tripod_proto::raw::RawCodec;
+use tripod_proto::tensorflow::RegisterTaskRequest;
 
 use crate::beats::{Beat, Beats};
 use crate::calls::{self, Call, Dialect, Kind};
@@ -121,7 +123,12 @@ impl Front {
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
         let line = request.extensions().get::<Line>().cloned();
-        let message = Message::read(request, deadline).await?;
+        let mut message = Message::read(request, deadline).await?;
+        if message.path == calls::INSERT_T
+            && let Some(registration) = line.as_ref().and_then(Line::registration)
+        {
+            message.tell_registration(&registration);
+        }
         let reply = tokio::select! {
             biased;
             reply = self.forwarder.call(&message, call.repeat) => reply?,
@@ -139,6 +146,11 @@ impl Front {
         let answer = message_of(reply.body.clone(), false).await;
         if let (Some(request), Some(answer)) = (request, answer) {
             self.beats.registered(dialect, &request, answer);
+            if let (Some(line), Dialect::T) = (&line, dialect)
+                && let Some(task) = task_of(request.clone())
+            {
+                line.note_registration(task, request.clone());
+            }
             if let (Some(line), Dialect::N | Dialect::T) = (line, dialect) {
                 let registration = Beat { path: message.path.clone(), message: request };
                 self.beats.follow(&self.job_name, registration, line, self.stopping.clone());
@@ -166,6 +178,12 @@ impl Front {
     async fn release(&self, poll: &Message) -> Result<Reply, Status> {
         self.forwarder.release(poll).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
     }
+}
+
+/// Which task a registration of dialect T is of, in its client's words.
+fn task_of(registration: Bytes) -> Option<String> {
+    let task = RegisterTaskRequest::decode(registration).ok()?.source_task?;
+    Some(format!("{}/{}", task.job_name, task.task_id))
 }
 
 /// What a call is told that a stop ends.

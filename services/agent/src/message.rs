@@ -8,6 +8,7 @@ use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Full};
 use tonic::Status;
 use tonic::body::Body;
+use tonic::metadata::{Binary, MetadataValue};
 use tripod_coordination::MESSAGE_BYTES_MAX;
 use tripod_proto::metadata;
 
@@ -66,6 +67,13 @@ impl Message {
         let mark = HeaderValue::from_static(PREVIOUS_ATTEMPTS_MAX);
         last.headers.insert(HeaderName::from_static(PREVIOUS_ATTEMPTS), mark);
         last
+    }
+
+    /// Has nodes told how the client registered that makes this call.
+    pub(crate) fn tell_registration(&mut self, registration: &[u8]) {
+        let told = MetadataValue::<Binary>::from_bytes(registration);
+        let told = HeaderValue::from_bytes(told.as_encoded_bytes()).expect("base64 is text");
+        self.headers.insert(HeaderName::from_static(metadata::REGISTRATION), told);
     }
 
     /// The request of one attempt.

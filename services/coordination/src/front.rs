@@ -11,6 +11,7 @@ use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
 use crate::answer::unexpected;
 use crate::caller::{self, Caller};
+use crate::connection::Line;
 use crate::deadline;
 use crate::dialect::Dialect;
 use crate::label::Label;
@@ -91,6 +92,7 @@ impl Front {
     {
         let (life, reply) = self.ask(&request, decode).await?;
         if let (Some(life), Ok(Ok(_))) = (life, &reply) {
+            life.heard(&request);
             presence::follow(&self.gateway, &request, life);
         }
         self.answer(reply, encode)
@@ -155,7 +157,11 @@ impl Front {
     {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
         let interval = self.interval(&request);
-        self.answer(self.gateway.heartbeat(scope, task, incarnation, interval).await, encode)
+        let reply = self.gateway.heartbeat(scope, task, incarnation, interval).await;
+        if let (Ok(Ok(_)), Some(line)) = (&reply, request.extensions().get::<Line>()) {
+            line.speakers().heard(scope.job, task, incarnation);
+        }
+        self.answer(reply, encode)
     }
 
     /// When the client of a heartbeat sends the next one: clients of N and T wait for an answer that long, and no

@@ -36,6 +36,7 @@
 //! | `front` | the way from a request to the gateway and back, and who calls |
 //! | `agents` | heartbeats in batches and the members, for node-local agents |
 //! | `caller` | who calls: job, attempt, stamp |
+//! | `speaker` | for whom a connection speaks |
 //! | `presence` | tasks that have registered and not sent a heartbeat yet |
 //! | `label` | a job named by the host that was dialled |
 //! | `attempt` | how often gRPC has made a call before |
@@ -72,6 +73,7 @@ mod names;
 mod overlong;
 mod payload;
 mod presence;
+mod speaker;
 pub mod push;
 mod server;
 mod status;

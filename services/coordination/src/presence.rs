@@ -52,6 +52,13 @@ impl Life {
         gateway.present(scope, task, incarnation, connection).await
     }
 
+    /// Its task is heard on the connection of this request.
+    pub(crate) fn heard<M>(self, request: &Request<M>) {
+        if let Some(line) = request.extensions().get::<Line>() {
+            line.speakers().heard(self.scope.job, self.task, self.incarnation);
+        }
+    }
+
     fn key(self) -> (JobId, TaskId) {
         (self.scope.job, self.task)
     }

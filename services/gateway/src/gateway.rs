@@ -137,7 +137,7 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn submit_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
-        Ok(self.submitter.submit_stamped(&envelope).await?.reply)
+        Ok(self.submitter.submit_stamped(envelope).await?.reply)
     }
 
     /// [`Self::submit`], and if the reply is a ticket, waits for its outcome. Dropping the future
@@ -155,7 +155,7 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn call_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
-        self.outcome(self.submitter.submit_stamped(&envelope).await?).await
+        self.outcome(self.submitter.submit_stamped(envelope).await?).await
     }
 
     async fn outcome(&self, Applied { index, reply }: Applied) -> Result<Reply, Outage> {

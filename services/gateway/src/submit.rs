@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tripod_raft::{Applied, ProposeError, command_bytes};
 use tripod_state::session::Owner;
-use tripod_state::{Answer, Command, Envelope, Fault, ray, session};
+use tripod_state::{Answer, Command, Envelope, Fault, State, ray, session};
 
 use crate::backend::{Backend, look};
 use crate::caller_address::CallerAddress;
@@ -63,7 +63,7 @@ impl Submitter {
         if let Some(refused) = self.too_long(&command) {
             return Ok(refused);
         }
-        let mut envelope = Envelope { stamp: None, command };
+        let mut envelope = Envelope { stamp: None, command: self.fit(command) };
         let mut hold = self.hold();
         if is_repeatable(&envelope.command) {
             let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
@@ -109,13 +109,20 @@ impl Submitter {
 
     /// Submits an envelope as it is: its stamp is the client's own. Without one it is not sent again
     /// when its outcome is unknown.
-    pub(crate) async fn submit_stamped(&self, envelope: &Envelope) -> Result<Applied, Outage> {
+    pub(crate) async fn submit_stamped(&self, envelope: Envelope) -> Result<Applied, Outage> {
         if let Some(refused) = self.too_long(&envelope.command) {
             return Ok(refused);
         }
+        let envelope = Envelope { command: self.fit(envelope.command), ..envelope };
         let mut hold = self.hold();
         let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
-        self.send(envelope, &mut hold, envelope.stamp.is_some()).await
+        self.send(&envelope, &mut hold, envelope.stamp.is_some()).await
+    }
+
+    /// A command as the cluster has it at the level of which this node knows. If it is higher by now, the earlier command
+    /// asks for less.
+    fn fit(&self, command: Command) -> Command {
+        command.for_level(|| look(self.backend.as_ref(), State::level))
     }
 
     /// The refusal of a command whose lists are too long to be sent to anybody.

@@ -30,6 +30,7 @@ pub(crate) struct Job {
     pub(crate) spec_bytes: u64,
     pub(crate) tasks: task::table::Table,
     pub(crate) intervals: task::interval::Intervals,
+    pub(crate) returned: task::returned::Returned,
     pub(crate) polls: Polls,
     pub(crate) alive: task::alive::Groups,
     pub(crate) barriers: barrier::table::Table,
@@ -43,8 +44,8 @@ pub(crate) struct Job {
     pub(crate) ray: Option<Box<Ray>>,
 }
 
-/// That there is no scheduler does not count, nor that no interval is known: so a job without them keeps the digest that
-/// it has for a program that knows none.
+/// That there is no scheduler does not count, nor that no interval is known and that no task came back: so a job without
+/// them keeps the digest that it has for a program that knows none.
 impl Hash for Job {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Self { id, name, slot, service, spec, tasks, polls, alive, .. } = self;
@@ -53,6 +54,9 @@ impl Hash for Job {
         (barriers, failed_barriers, store, increments, protocols, runtime).hash(hasher);
         if !self.intervals.is_empty() {
             self.intervals.hash(hasher);
+        }
+        if !self.returned.is_empty() {
+            self.returned.hash(hasher);
         }
         if let Some(ray) = ray {
             ray.hash(hasher);
@@ -94,6 +98,7 @@ impl Job {
             service,
             tasks: task::table::Table::new(spec.tasks),
             intervals: task::interval::Intervals::default(),
+            returned: task::returned::Returned::default(),
             spec_bytes: memory::spec_bytes(&spec),
             spec,
             polls: Polls::default(),

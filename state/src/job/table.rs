@@ -7,7 +7,7 @@ use imbl::OrdMap;
 use crate::command::{Answer, Effect, Reply, Scope};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
-use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
+use crate::ids::{DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
@@ -76,6 +76,21 @@ impl Table {
         job.tasks.contains(task) && job.intervals.restore(task, incarnation, interval)
     }
 
+    /// Puts back a task of a snapshot that came back; `false` if it is out of place.
+    pub(crate) fn restore_return(&mut self, job: JobId, task: TaskId, incarnation: Incarnation) -> bool {
+        let Some(mut job) = self.edit(job) else { return false };
+        job.tasks.contains(task) && job.returned.restore(task, incarnation)
+    }
+
+    /// From now on no job knows which of its tasks came back.
+    pub(crate) fn forget_returns(&mut self) {
+        let with: Vec<JobId> =
+            self.iter().filter(|job| !job.returned.is_empty()).map(|job| job.id).collect();
+        for job in with {
+            self.edit(job).expect("it was just found").returned.clear();
+        }
+    }
+
     /// From now on no job knows how often its tasks send heartbeats.
     pub(crate) fn forget_intervals(&mut self) {
         let with: Vec<JobId> =
@@ -133,13 +148,13 @@ impl Table {
     pub(crate) fn turn(
         &mut self,
         scope: Scope,
-        context: &ApplyContext,
+        (level, context): (FeatureLevel, &ApplyContext),
         effects: &mut Vec<Effect>,
         work: impl FnOnce(&mut Turn<'_>) -> Reply,
     ) -> Reply {
         self.scoped(scope)?;
         let mut job = self.edit(scope.job).expect("it was just found");
-        let mut turn = Turn::new(&mut job, *context, effects);
+        let mut turn = Turn::new(&mut job, level, *context, effects);
         let reply = work(&mut turn);
         turn.finish();
         reply

@@ -2,12 +2,14 @@
 
 use crate::command::Effect;
 use crate::context::ApplyContext;
-use crate::ids::{BarrierName, CallId, Incarnation, TaskId};
+use crate::ids::{BarrierName, CallId, FeatureLevel, Incarnation, TaskId};
 use crate::job::record::Job;
 
 /// A job while a command changes it, with the effects so far. Every domain adds its own methods.
 pub(crate) struct Turn<'a> {
     pub(crate) job: &'a mut Job,
+    /// At which it is applied.
+    pub(crate) level: FeatureLevel,
     pub(crate) context: ApplyContext,
     effects: &'a mut Vec<Effect>,
     // These three concern the whole job, so one command needs to tell them once only.
@@ -17,8 +19,13 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(job: &'a mut Job, context: ApplyContext, effects: &'a mut Vec<Effect>) -> Self {
-        Self { job, context, effects, tasks_changed: false, polls_changed: false, alive_answered: false }
+    pub(crate) fn new(
+        job: &'a mut Job,
+        level: FeatureLevel,
+        context: ApplyContext,
+        effects: &'a mut Vec<Effect>,
+    ) -> Self {
+        Self { job, level, context, effects, tasks_changed: false, polls_changed: false, alive_answered: false }
     }
 
     /// The id of the wait that this command may begin.

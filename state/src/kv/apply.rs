@@ -20,15 +20,11 @@ impl Turn<'_> {
                 self.put(normalize(&key), value, Bytes::new())
             }
             Command::Insert { scope: _, key, value, overwrite } => {
-                let key = normalize(&key);
-                match self.job.store.get(&key) {
-                    Some(entry) if retried && entry.value == value => {
-                        let (version, modified) = (entry.version, entry.modified);
-                        Ok(Answer::Value { key, value: Bytes::new(), version, modified })
-                    }
-                    Some(_) if !overwrite => Err(Fault::KeyExists { key }),
-                    _ => self.put(key, value, Bytes::new()),
-                }
+                self.insert(normalize(&key), value, overwrite, retried)
+            }
+            Command::InsertAs { scope: _, key, value, task, incarnation } => {
+                let again = retried || self.came_back(task, incarnation);
+                self.insert(normalize(&key), value, false, again)
             }
             Command::CompareAndSet { scope: _, key, value, expected } => {
                 let key = normalize(&key);
@@ -45,6 +41,18 @@ impl Turn<'_> {
                 let keys = self.job.store.delete(&normalize(&key));
                 Ok(Answer::Deleted { keys })
             }
+        }
+    }
+
+    /// `again`: the caller may have written it before, and is answered as if it had just now.
+    fn insert(&mut self, key: Key, value: Bytes, overwrite: bool, again: bool) -> Reply {
+        match self.job.store.get(&key) {
+            Some(entry) if again && entry.value == value => {
+                let (version, modified) = (entry.version, entry.modified);
+                Ok(Answer::Value { key, value: Bytes::new(), version, modified })
+            }
+            Some(_) if !overwrite => Err(Fault::KeyExists { key }),
+            _ => self.put(key, value, Bytes::new()),
         }
     }
 

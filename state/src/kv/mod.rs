@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
-use crate::ids::Incarnation;
+use crate::ids::{Incarnation, TaskId};
 
 pub use normalize::normalize;
 
@@ -34,15 +34,29 @@ pub enum Command {
     },
     /// The key and everything under `key/`. Answers [`crate::Answer::Deleted`].
     Delete { scope: Scope, key: String },
+    /// An insert that overwrites nothing, by this life of a task. One that came back into a recoverable job is answered as if
+    /// it had written what stands there already byte for byte, as its earlier life did; everybody else is refused.
+    InsertAs { scope: Scope, key: String, value: Bytes, task: TaskId, incarnation: Incarnation },
 }
 
 impl Command {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Self::Insert { scope, .. }
+            | Self::InsertAs { scope, .. }
             | Self::CompareAndSet { scope, .. }
             | Self::Increment { scope, .. }
             | Self::Delete { scope, .. } => *scope,
+        }
+    }
+
+    /// The same by nobody in particular.
+    pub(crate) fn without_life(self) -> Self {
+        match self {
+            Self::InsertAs { scope, key, value, task: _, incarnation: _ } => {
+                Self::Insert { scope, key, value, overwrite: false }
+            }
+            command => command,
         }
     }
 }

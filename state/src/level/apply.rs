@@ -90,6 +90,10 @@ impl State {
                     // The leader gives such tasks the time that it gives all of which it knows nothing.
                     self.jobs.forget_intervals();
                 }
+                if !Rule::Returns.holds_at(*to) {
+                    // Who came back is refused what it wrote before, as in a cluster of that level.
+                    self.jobs.forget_returns();
+                }
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);
                 }

@@ -19,12 +19,14 @@ pub enum Rule {
     /// A session belongs to a node or to a client, and its id cannot be guessed. Before, ids were log indexes; those
     /// sessions are closed soon, whether they are used or not.
     OwnedSessions,
+    /// It is known which tasks of a recoverable job are not in their first life.
+    Returns,
 }
 
 impl Rule {
     /// All of them, in no order.
     pub const ALL: &[Self] =
-        &[Self::LastExports, Self::RoomBesideWaiting, Self::BoundedNests, Self::OwnedSessions];
+        &[Self::LastExports, Self::RoomBesideWaiting, Self::BoundedNests, Self::OwnedSessions, Self::Returns];
 
     /// The first level at which it holds.
     #[must_use]
@@ -32,6 +34,7 @@ impl Rule {
         match self {
             Self::LastExports | Self::RoomBesideWaiting | Self::BoundedNests => FeatureLevel(4),
             Self::OwnedSessions => FeatureLevel(5),
+            Self::Returns => FeatureLevel(7),
         }
     }
 

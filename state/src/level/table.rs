@@ -40,6 +40,7 @@ kinds! {
     TASK_REFUSE_BEAT = 1 "task/refuse-beat",
     TASK_NOTE_INTERVAL = 6 "task/note-interval",
     KV_INSERT = 1 "kv/insert",
+    KV_INSERT_AS = 7 "kv/insert-as",
     KV_COMPARE_AND_SET = 1 "kv/compare-and-set",
     KV_INCREMENT = 1 "kv/increment",
     KV_DELETE = 1 "kv/delete",
@@ -112,6 +113,7 @@ impl Command {
             Self::Task(command) => of_task(command),
             Self::Kv(command) => match command {
                 kv::Command::Insert { .. } => Kind::KV_INSERT,
+                kv::Command::InsertAs { .. } => Kind::KV_INSERT_AS,
                 kv::Command::CompareAndSet { .. } => Kind::KV_COMPARE_AND_SET,
                 kv::Command::Increment { .. } => Kind::KV_INCREMENT,
                 kv::Command::Delete { .. } => Kind::KV_DELETE,

@@ -84,6 +84,7 @@ impl Job {
             latched,
             of_set::<TaskId>(self.polls.pushed.len()),
             of_map::<TaskId, (Incarnation, DurationMs)>(self.intervals.len()),
+            of_map::<TaskId, Incarnation>(self.returned.len()),
             self.runtime.as_ref().map_or(0, |runtime| choose(runtime.bytes(), &|| runtime.recounted())),
             self.ray.as_ref().map_or(0, |ray| choose(ray.bytes(), &|| ray.recounted())),
         ];

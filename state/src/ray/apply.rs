@@ -26,8 +26,8 @@ pub(crate) struct Moment {
 
 impl Turn<'_> {
     /// A scheduler begins with the first command that leaves something in it.
-    pub(crate) fn ray(&mut self, level: FeatureLevel, command: Command) -> AnyReply {
-        let now = Moment { now: self.context.now_ms, level };
+    pub(crate) fn ray(&mut self, command: Command) -> AnyReply {
+        let now = Moment { now: self.context.now_ms, level: self.level };
         let (reply, changed) = match self.job.ray.as_deref_mut() {
             Some(ray) => ray.apply(now, command),
             None => {

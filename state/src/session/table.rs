@@ -15,7 +15,7 @@ use crate::level::Rule;
 use crate::limits::{NODE_SESSIONS_MAX, SESSION_WINDOW, SESSIONS_MAX, within};
 use crate::memory::{Weigh, Weighed, of_faults, of_map};
 use crate::session::{Command, Owner};
-use crate::{canonical, job, task};
+use crate::{canonical, job, kv, task};
 
 /// One client's memory of replies of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -274,6 +274,10 @@ fn mark_of(command: &AnyCommand) -> u64 {
         }
         AnyCommand::Job(job::Command::Create { name, spec, service: _ }) => {
             canonical::feed(&("create", name, spec), &mut hasher);
+        }
+        // Before the level was raised a node sent it without the life.
+        AnyCommand::Kv(insert @ kv::Command::InsertAs { .. }) => {
+            canonical::feed(&AnyCommand::Kv(insert.clone().without_life()), &mut hasher);
         }
         command => canonical::feed(command, &mut hasher),
     }

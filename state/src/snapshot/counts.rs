@@ -56,7 +56,8 @@ impl Counts {
             | Piece::Scheduler { .. }
             | Piece::SchedulerPart(_)
             | Piece::Owned { .. }
-            | Piece::Interval { .. } => {}
+            | Piece::Interval { .. }
+            | Piece::Returned { .. } => {}
         }
     }
 }

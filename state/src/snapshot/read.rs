@@ -101,6 +101,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             last = self.next()?;
         }
         last = self.intervals(&mut state, last)?;
+        last = self.returns(&mut state, last)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }
@@ -118,6 +119,20 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             let known = state.level() >= Kind::TASK_NOTE_INTERVAL.needs;
             let ascending = before.is_none_or(|before| before <= job);
             let fits = state.jobs.restore_interval(job, (task, incarnation, interval_ms));
+            self.check(known && ascending && fits)?;
+            before = Some(job);
+            last = self.next()?;
+        }
+        Ok(last)
+    }
+
+    /// Those that begin with `last`; gives what stands behind them.
+    fn returns(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
+        let mut before = None;
+        while let Piece::Returned { job, task, incarnation } = last {
+            let known = Rule::Returns.holds_at(state.level());
+            let ascending = before.is_none_or(|before| before <= job);
+            let fits = state.jobs.restore_return(job, task, incarnation);
             self.check(known && ascending && fits)?;
             before = Some(job);
             last = self.next()?;

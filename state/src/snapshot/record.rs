@@ -128,6 +128,8 @@ pub(crate) enum Piece {
         incarnation: Incarnation,
         interval_ms: DurationMs,
     },
+    /// Behind the intervals, one for each task that came back, by job and task.
+    Returned { job: JobId, task: TaskId, incarnation: Incarnation },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -62,6 +62,7 @@ impl State {
             .chain(self.jobs.iter().flat_map(scheduler_records))
             .chain(owned)
             .chain(self.jobs.iter().flat_map(interval_records))
+            .chain(self.jobs.iter().flat_map(return_records))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }
@@ -124,6 +125,10 @@ fn interval_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
         incarnation,
         interval_ms,
     })
+}
+
+fn return_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
+    job.returned.iter().map(|(task, incarnation)| Piece::Returned { job: job.id, task, incarnation })
 }
 
 fn runtime_record(runtime: &Runtime) -> RuntimeRecord {

@@ -6,6 +6,7 @@ mod devices;
 mod error;
 mod heartbeat;
 pub(crate) mod interval;
+pub(crate) mod returned;
 pub(crate) mod leave;
 mod poll;
 pub(crate) mod record;

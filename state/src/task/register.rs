@@ -49,6 +49,7 @@ impl Turn<'_> {
     /// Goes through the register barrier, which holds everybody until all have come and nobody later.
     fn join(&mut self, task: TaskId, incarnation: Incarnation) -> Reply {
         let call = self.call();
+        self.note_return(task, incarnation);
         let mut record = self.job.tasks.edit(task);
         record.incarnation = incarnation;
         record.registering = Some(call);
@@ -89,6 +90,7 @@ impl Turn<'_> {
 
     /// A reply was lost, or a recoverable task restarted.
     fn connect_again(&mut self, task: TaskId, incarnation: Incarnation) -> Answer {
+        self.note_return(task, incarnation);
         self.job.tasks.edit(task).incarnation = incarnation;
         self.connect(task, incarnation);
         if self.job.recoverable(task) {

@@ -89,7 +89,7 @@ fn plain_command() -> impl Strategy<Value = Command> {
 
 fn levels() -> impl Strategy<Value = Command> {
     let by = String::new;
-    (0_u32..7, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
+    (0_u32..8, vec((1_u64..3).prop_map(NodeId), 0..3), select(vec![0, 1, 2])).prop_map(
         move |(level, heard, which)| {
             let level = FeatureLevel(level);
             Command::Level(match which {
@@ -209,6 +209,9 @@ fn keys() -> impl Strategy<Value = kv::Command> {
             value,
             overwrite
         }),
+        (scope(), key(), value(), task(), incarnation()).prop_map(
+            |(scope, key, value, task, incarnation)| C::InsertAs { scope, key, value, task, incarnation }
+        ),
         (scope(), key(), value(), 0_u64..3).prop_map(|(scope, key, value, expected)| C::CompareAndSet {
             scope,
             key,

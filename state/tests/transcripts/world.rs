@@ -211,7 +211,18 @@ impl World {
         let (scope, key) = (self.scope(line), line.text(1));
         let value = || Bytes::from(line.text(2).replace('_', " "));
         match line.word(0) {
-            "insert" => kv::Command::Insert { scope, key, value: value(), overwrite: line.flag("overwrite") },
+            "insert" => match line.get("task").zip(line.get("incarnation")) {
+                Some((task, incarnation)) => kv::Command::InsertAs {
+                    scope,
+                    key,
+                    value: value(),
+                    task: TaskId(task),
+                    incarnation: Incarnation(incarnation),
+                },
+                None => {
+                    kv::Command::Insert { scope, key, value: value(), overwrite: line.flag("overwrite") }
+                }
+            },
             "cas" => {
                 kv::Command::CompareAndSet { scope, key, value: value(), expected: line.or("expected", 0) }
             }

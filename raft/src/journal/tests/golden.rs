@@ -49,6 +49,11 @@ fn check(name: &str, samples: &[commands::Sample]) {
 }
 
 #[test]
+fn a_journal_of_level_7_is_read_and_written() {
+    check("level7/journal.segment", &commands::level_7());
+}
+
+#[test]
 fn a_journal_of_level_6_is_read_and_written() {
     check("level6/journal.segment", &commands::level_6());
 }

@@ -6,14 +6,17 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tonic::transport::Channel;
 use tonic::{Code, Request};
 use tripod_agent::{AgentConfig, Kind};
 use tripod_coordination::COORDINATION_KEY;
 use tripod_coordination::connection::Listener;
 use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Mishap};
+use tripod_proto::tensorflow as t;
+use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient;
 use tripod_proto::xla::coordination as n;
 use tripod_state::ids::ServiceIncarnation;
-use tripod_state::{Command, job};
+use tripod_state::{Command, job, level};
 
 use crate::support::{Client, Served, config, lines, soon, until};
 
@@ -21,6 +24,7 @@ const SERVICE: u64 = 7;
 
 /// Two nodes' ports over one state.
 struct Cluster {
+    gateway: Gateway,
     backend: Arc<MemoryBackend>,
     ports: Vec<Port>,
 }
@@ -57,7 +61,11 @@ impl Cluster {
         let create = job::Command::Create { name: "train".to_owned(), spec, service };
         gateway.submit(Command::Job(create)).await.expect("in memory").expect("created");
         let ports = listen.map(|(listener, address)| Port::open(&gateway, listener, address));
-        Self { backend, ports: ports.into() }
+        Self { gateway, backend, ports: ports.into() }
+    }
+
+    async fn submit(&self, command: Command) {
+        self.gateway.submit(command).await.expect("in memory").expect("nobody is against it");
     }
 
     /// An agent's configuration for it.
@@ -165,6 +173,37 @@ async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
     let told = soon(poll).await.expect("no panic").expect_err("there is an error");
     assert_eq!((told.code(), told.message()), (Code::NotFound, "boom"));
     assert!(told.details().windows(COORDINATION_KEY.len()).any(|part| part == COORDINATION_KEY.as_bytes()));
+}
+
+/// Calls of the older dialect do not say whose they are, and all clients of an agent come by one connection.
+#[tokio::test(start_paused = true)]
+async fn the_cluster_is_told_which_client_came_back() {
+    let cluster = Cluster::start().await;
+    cluster.submit(Command::Level(level::Command::Raise { to: level::NEWEST, heard: Vec::new() })).await;
+    let spec = job::Spec { recoverable: true, ..job::Spec::of_tasks(2) };
+    let (name, service) = ("again".to_owned(), ServiceIncarnation(SERVICE));
+    cluster.submit(Command::Job(job::Command::Create { name, spec, service })).await;
+    let served = Served::start(AgentConfig { job: "again".to_owned(), ..cluster.config() });
+    let register = async |task_id, incarnation| {
+        let mut client = CoordinationServiceClient::new(served.channel().await);
+        let job_name = "jax_worker".to_owned();
+        let source_task = Some(t::CoordinatedTask { job_name, task_id, recoverable: false });
+        let request = t::RegisterTaskRequest { incarnation, source_task };
+        soon(client.register_task(request)).await.expect("registered");
+        client
+    };
+    let insert = async |client: &mut CoordinationServiceClient<Channel>| {
+        let kv = Some(t::KeyValueEntry { key: "topology".to_owned(), value: "all".into() });
+        let request = t::InsertKeyValueRequest { kv, allow_overwrite: false };
+        soon(client.insert_key_value(request)).await.map(drop).map_err(|status| status.code())
+    };
+    let (mut first, mut other) = tokio::join!(register(0, 40), register(1, 41));
+    assert_eq!(insert(&mut first).await, Ok(()));
+    assert_eq!(insert(&mut other).await, Err(Code::AlreadyExists));
+    let mut again = register(0, 42).await;
+    assert_eq!(insert(&mut again).await, Ok(()));
+    assert_eq!(insert(&mut other).await, Err(Code::AlreadyExists), "it is in its first life");
+    assert_eq!(insert(&mut first).await, Err(Code::AlreadyExists), "that life is over");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tripod_gateway::{Account, CallerAddress, CallerConnection};
 
 use crate::presence::Presences;
+use crate::speaker::{Registered, Speakers};
 
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
@@ -22,7 +24,8 @@ pub struct Line {
 #[derive(Debug, Default)]
 struct Shared {
     presences: Presences,
-
+    speakers: Speakers,
+    registered: Registered,
     unfinished: AtomicUsize,
     handing: AtomicUsize,
     /// Who waits for the last of them.
@@ -67,6 +70,22 @@ impl Line {
     /// Its tasks of whose presence the leader is told.
     pub(crate) fn presences(&self) -> &Presences {
         &self.shared.presences
+    }
+
+    /// The tasks that are heard on it.
+    pub(crate) fn speakers(&self) -> &Speakers {
+        &self.shared.speakers
+    }
+
+    /// For agents: a client has registered on it as this task, in its own words, by this message.
+    pub fn note_registration(&self, task: String, message: Bytes) {
+        self.shared.registered.note(task, message);
+    }
+
+    /// For agents: the newest message by which the only task of the connection registered.
+    #[must_use]
+    pub fn registration(&self) -> Option<Bytes> {
+        self.shared.registered.get()
     }
 
     /// What its connection holds until it ends.

@@ -46,7 +46,13 @@ pub(super) fn watch(caller: Caller, request: &pb::WatchTasksRequest) -> Ticket {
 pub(super) fn insert(caller: Caller, request: &pb::InsertKeyValueRequest) -> Command {
     let scope = scope(caller, request.incarnations.as_ref());
     let pb::KeyValueEntry { key, value } = request.kv.clone().unwrap_or_default();
-    Command::Kv(kv::Command::Insert { scope, key, value, overwrite: request.allow_overwrite })
+    Command::Kv(match &request.incarnations {
+        Some(life) if !request.allow_overwrite => {
+            let (task, incarnation) = (TaskId(life.task_id), Incarnation(life.task_incarnation));
+            kv::Command::InsertAs { scope, key, value, task, incarnation }
+        }
+        _ => kv::Command::Insert { scope, key, value, overwrite: request.allow_overwrite },
+    })
 }
 
 pub(super) fn get(caller: Caller, request: &pb::GetKeyValueRequest) -> Ticket {

@@ -33,6 +33,11 @@ pub(super) fn register(caller: Caller, request: &pb::RegisterTaskRequest) -> Com
     })
 }
 
+/// The life of a task that registers so.
+pub(super) fn life(request: &pb::RegisterTaskRequest) -> (TaskId, Incarnation) {
+    (task(request.source_task.as_ref()), Incarnation(request.incarnation))
+}
+
 pub(super) fn heartbeat(caller: Caller, request: &pb::HeartbeatRequest) -> (Scope, TaskId, Incarnation) {
     (scope(caller), task(request.source_task.as_ref()), Incarnation(request.incarnation))
 }
@@ -68,9 +73,20 @@ pub(super) fn watch(caller: Caller, request: &pb::WatchJobStateRequest) -> Ticke
     Ticket::Tasks { scope: scope(caller), seen: TaskVersion(request.version_number) }
 }
 
-pub(super) fn insert(caller: Caller, request: &pb::InsertKeyValueRequest) -> Command {
+/// `life`: whose call it is, as far as its connection or its agent tells.
+pub(super) fn insert(
+    caller: Caller,
+    request: &pb::InsertKeyValueRequest,
+    life: Option<(TaskId, Incarnation)>,
+) -> Command {
+    let (scope, overwrite) = (scope(caller), request.allow_overwrite);
     let pb::KeyValueEntry { key, value } = request.kv.clone().unwrap_or_default();
-    Command::Kv(kv::Command::Insert { scope: scope(caller), key, value, overwrite: request.allow_overwrite })
+    Command::Kv(match life {
+        Some((task, incarnation)) if !overwrite => {
+            kv::Command::InsertAs { scope, key, value, task, incarnation }
+        }
+        _ => kv::Command::Insert { scope, key, value, overwrite },
+    })
 }
 
 pub(super) fn get(caller: Caller, request: &pb::GetKeyValueRequest) -> Ticket {

@@ -1,14 +1,20 @@
 //! The calls of dialect T: decode, ask the cluster, encode.
 
-use tonic::{Request, Status, async_trait};
+use prost::Message as _;
+use tonic::metadata::MetadataMap;
+use tonic::{Extensions, Request, Status, async_trait};
+use tripod_proto::metadata;
 use tripod_proto::tensorflow as pb;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService;
 use tripod_state::State;
+use tripod_state::ids::{Incarnation, TaskId};
 
 use super::devices::Form;
 use super::tasks::{self, NamesTasks};
 use super::{decode, encode};
 use crate::answer;
+use crate::caller::Caller;
+use crate::connection::Line;
 use crate::front::{Front, Outcome};
 
 /// Answers `tensorflow.CoordinationService`.
@@ -29,6 +35,15 @@ impl Service {
     ) -> Result<bool, Status> {
         let (front, request) = self.enter(request).await;
         front.tell(&request, decode::register, sign).await
+    }
+
+    /// Which life of a task makes a call that an agent passes on.
+    async fn told_life(&self, metadata: &MetadataMap) -> Option<(TaskId, Incarnation)> {
+        let told = metadata.get_bin(metadata::REGISTRATION)?.to_bytes().ok()?;
+        let registration = pb::RegisterTaskRequest::decode(told).ok()?;
+        let registration = Request::from_parts(metadata.clone(), Extensions::default(), registration);
+        let (_, registration) = self.enter(registration).await;
+        Some(decode::life(registration.get_ref()))
     }
 
     /// The call with its tasks by their numbers in the job, and a front that knows their names.
@@ -111,7 +126,13 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::InsertKeyValueRequest>,
     ) -> Outcome<pb::InsertKeyValueResponse> {
-        self.front.command(request, decode::insert, answer::done).await
+        let told = self.told_life(request.metadata()).await;
+        let line = request.extensions().get::<Line>().cloned();
+        let insert = |caller: Caller, asked: &pb::InsertKeyValueRequest| {
+            let life = told.or_else(|| line?.speakers().of(caller.job));
+            decode::insert(caller, asked, life)
+        };
+        self.front.command(request, insert, answer::done).await
     }
 
     async fn get_key_value(

@@ -1,0 +1,42 @@
+//! What is asked of a cluster whose level does not have a command yet.
+
+use crate::command::Command;
+use crate::ids::FeatureLevel;
+use crate::kv;
+use crate::level::Kind;
+
+impl Command {
+    /// The command itself where the level has it, and otherwise an earlier one that asks for as much as there is. What has no
+    /// earlier one is refused by the cluster. The level is asked for by few commands.
+    #[must_use]
+    pub fn for_level(self, level: impl FnOnce() -> FeatureLevel) -> Self {
+        match self {
+            Self::Retried(command) => Self::Retried(Box::new(command.for_level(level))),
+            Self::Kv(command @ kv::Command::InsertAs { .. }) if level() < Kind::KV_INSERT_AS.needs => {
+                Self::Kv(command.without_life())
+            }
+            command => command,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Scope;
+    use crate::ids::{Incarnation, JobId, TaskId};
+
+    #[test]
+    fn below_its_level_an_insert_of_a_life_is_one_of_anybody() {
+        let scope = Scope { job: JobId(1), service: None };
+        let (key, value) = ("k".to_owned(), bytes::Bytes::from_static(b"v"));
+        let (task, incarnation) = (TaskId(0), Incarnation(7));
+        let by_life =
+            Command::Kv(kv::Command::InsertAs { scope, key: key.clone(), value: value.clone(), task, incarnation });
+        let by_anybody = Command::Kv(kv::Command::Insert { scope, key, value, overwrite: false });
+        assert_eq!(by_life.clone().for_level(|| FeatureLevel(6)), by_anybody);
+        assert_eq!(by_life.clone().for_level(|| FeatureLevel(7)), by_life);
+        let retried = Command::Retried(Box::new(by_life));
+        assert_eq!(retried.for_level(|| FeatureLevel(6)), Command::Retried(Box::new(by_anybody)));
+    }
+}
