@@ -38,6 +38,8 @@ enum Jaxlib {
     RawCalls,
     KilledTask,
     Heartbeats,
+    /// Of releases that have `live_devices`.
+    FaultTolerant,
     UnixSocket,
     /// The program with each fault.
     Programs,
@@ -45,7 +47,10 @@ enum Jaxlib {
     Agent(Part),
 }
 
-use Jaxlib::{Agent, Conformance, Directed, Heartbeats, KilledTask, Programs, RawCalls, Scripts, UnixSocket};
+use Jaxlib::{
+    Agent, Conformance, Directed, FaultTolerant, Heartbeats, KilledTask, Programs, RawCalls, Scripts,
+    UnixSocket,
+};
 
 /// One of each age that a client's behaviour changed in, from the newest to the oldest that can still be had. 0.10.2 is
 /// the last one for Python 3.11, and 0.9.2 the last one of the older dialect.
@@ -54,12 +59,13 @@ const JAXLIBS: [&str; 7] = ["0.12.0.1", "0.11.2", "0.10.2", "0.9.2", "0.4.30", "
 /// Three releases have goldens. The gRPC of releases 0.4 is too old for xDS, and only 0.4.13 speaks the oldest protocol.
 /// An upgrade and bad input are about nodes and agents: any client will do.
 #[rustfmt::skip] // A table is read by its columns.
-const OF_JAXLIB: [Row<Jaxlib, 7>; 12] = [
+const OF_JAXLIB: [Row<Jaxlib, 7>; 13] = [
     // 0.12.0.1 0.11.2 0.10.2 0.9.2  0.4.30 0.4.20 0.4.13
     Row([Every, Never, Never, Never, Never, Never, Never], &[Scripts]),
     Row([Every, Never, Turn,  Every, Never, Never, Never], &[Conformance, KilledTask, UnixSocket]),
     Row([Every, Never, Never, Every, Never, Never, Never], &[RawCalls]),
     Row([Every, Never, All,   All,   Never, Never, Never], &[Heartbeats]),
+    Row([Every, Never, All,   Every, Never, Never, Never], &[FaultTolerant]),
     Row([Every, Never, Turn,  Turn,  Never, Never, Never], &[Programs]),
     Row([Every, Turn,  Turn,  Turn,  Turn,  Turn,  Every], &[Directed(Target::List)]),
     Row([Every, All,   Turn,  All,   Never, Never, Never], &[Directed(Target::Xds)]),
@@ -157,6 +163,7 @@ impl Jaxlib {
             RawCalls => Dialect::of(release).map(|dialect| Case::Raw { dialect }).collect(),
             KilledTask => [Poll::Release, Poll::Hold].map(|poll| Case::KilledTask { release, poll }).to_vec(),
             Heartbeats => vec![Case::Heartbeats { release }],
+            FaultTolerant => vec![Case::FaultTolerant { release }],
             UnixSocket => vec![Case::UnixSocket { release }],
             Programs => Fault::ALL.map(|fault| Case::Program { release, fault }).to_vec(),
             Directed(target) => vec![Case::Directed { release, target }],
@@ -173,6 +180,7 @@ impl fmt::Display for Jaxlib {
             RawCalls => f.write_str("`raw calls`"),
             KilledTask => f.write_str("`killed task`"),
             Heartbeats => f.write_str("`heartbeats`"),
+            FaultTolerant => f.write_str("`fault tolerant`"),
             UnixSocket => f.write_str("`unix socket`"),
             Programs => f.write_str("`program` with each fault"),
             Directed(target) => write!(f, "`{target} program`"),
@@ -257,12 +265,13 @@ mod tests {
             of("0.9.2"),
             [
                 "conformance 0.9.2",
+                "fault tolerant 0.9.2",
                 "killed task 0.9.2 poll hold",
                 "killed task 0.9.2 poll release",
                 "unix socket 0.9.2",
             ]
         );
-        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + Fault::ALL.len() + 2 + 4);
+        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + 1 + Fault::ALL.len() + 2 + 4);
         assert_eq!(of("2.21.0").len(), 6);
         assert_eq!(
             of("2.12.0"),
@@ -281,8 +290,8 @@ mod tests {
         };
         // Conformance, two killed tasks, a unix socket, programs, with a list, with xDS, with agents.
         assert_eq!(run("0.10.2"), 4 + Fault::ALL.len() + 3);
-        // The same without xDS, and raw calls.
-        assert_eq!(run("0.9.2"), 4 + Fault::ALL.len() + 2 + 1);
+        // The same without xDS, raw calls, and processes that come back.
+        assert_eq!(run("0.9.2"), 4 + Fault::ALL.len() + 2 + 1 + 1);
         assert_eq!([run("0.11.2"), run("0.4.30"), run("0.4.20")], [2, 2, 2]);
         assert!(["0.11.2", "0.10.2", "0.9.2", "0.4.30", "0.4.20"].into_iter().all(takes_turns));
         assert!(!["0.12.0.1", "0.4.13", "none"].into_iter().any(takes_turns));

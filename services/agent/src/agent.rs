@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tripod_coordination::connection::Listener;
 use tripod_coordination::{Stop, Stopping};
@@ -30,7 +31,12 @@ pub struct Agent {
     supervisor: Supervisor,
     meters: Arc<Meters>,
     lanes: Arc<Lanes>,
+    lives: mpsc::Sender<u64>,
+    told_lives: Option<mpsc::Receiver<u64>>,
 }
+
+/// Lives that registered and of which nobody has taken notice yet, at most.
+const LIVES_UNTOLD_MAX: usize = 64;
 
 impl Agent {
     /// Checks the configuration and opens the places to listen at. Needs no cluster.
@@ -60,7 +66,15 @@ impl Agent {
     fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
         let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
         let lanes = Lanes::new(upstream.clone(), LANES_MAX);
-        Self { config, opened, upstream, supervisor, meters: Arc::default(), lanes }
+        let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
+        let (meters, told_lives) = (Arc::default(), Some(told_lives));
+        Self { config, opened, upstream, supervisor, meters, lanes, lives, told_lives }
+    }
+
+    /// Tells the incarnation of every task that registers through the agent, where the protocol has any. The first who asks
+    /// is told; of more than 64 that were not taken yet the newest are lost.
+    pub fn lives(&mut self) -> Option<mpsc::Receiver<u64>> {
+        self.told_lives.take()
     }
 
     /// Where clients find the agent; a port that was asked for as 0 is the one that was found.
@@ -87,7 +101,7 @@ impl Agent {
     /// [`Error::Serve`], also when the cluster says soon that the job has another number of tasks.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let places = self.places().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        let Self { config, opened, upstream, supervisor, meters, lanes } = self;
+        let Self { config, opened, upstream, supervisor, meters, lanes, lives, told_lives: _ } = self;
         let (stop, stopping) = Stop::new();
         let job = AgentJob::new();
         let beats = Beats::new(upstream.clone(), Arc::clone(&meters));
@@ -99,6 +113,7 @@ impl Agent {
             job_name: Arc::from(config.job.as_str()),
             meters: Arc::clone(&meters),
             stopping: stopping.clone(),
+            lives,
         };
 
         // These end with the set.

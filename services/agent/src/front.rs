@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use prost::Message as _;
+use tokio::sync::mpsc;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
@@ -18,7 +18,8 @@ use tower::Service;
 use tripod_coordination::connection::Line;
 use tripod_coordination::{Answer, Cut, MESSAGE_BYTES_MAX, Stopping, UnderWay};
 use tripod_proto::raw::RawCodec;
-use tripod_proto::tensorflow::RegisterTaskRequest;
+use tripod_proto::tensorflow as t;
+use tripod_proto::xla::coordination as n;
 
 use crate::beats::{Beat, Beats};
 use crate::calls::{self, Call, Dialect, Kind};
@@ -48,6 +49,8 @@ pub(crate) struct Front {
     pub(crate) job_name: Arc<str>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) stopping: Stopping,
+    /// Told of each life that registers, as long as somebody takes it.
+    pub(crate) lives: mpsc::Sender<u64>,
 }
 
 impl Service<Request<Body>> for Front {
@@ -146,16 +149,35 @@ impl Front {
         let answer = message_of(reply.body.clone(), false).await;
         if let (Some(request), Some(answer)) = (request, answer) {
             self.beats.registered(dialect, &request, answer);
-            if let (Some(line), Dialect::T) = (&line, dialect)
-                && let Some(task) = task_of(request.clone())
-            {
-                line.note_registration(task, request.clone());
+            match dialect {
+                Dialect::N => {
+                    if let Ok(n::RegisterTaskRequest { incarnation, .. }) =
+                        prost::Message::decode(request.clone())
+                    {
+                        self.is_alive(incarnation);
+                    }
+                }
+                Dialect::T => {
+                    if let Ok(t::RegisterTaskRequest { incarnation, source_task: Some(task) }) =
+                        prost::Message::decode(request.clone())
+                    {
+                        self.is_alive(incarnation);
+                        let task = format!("{}/{}", task.job_name, task.task_id);
+                        line.iter().for_each(|line| line.note_registration(task.clone(), request.clone()));
+                    }
+                }
+                Dialect::L | Dialect::Foreign => {}
             }
             if let (Some(line), Dialect::N | Dialect::T) = (line, dialect) {
                 let registration = Beat { path: message.path.clone(), message: request };
                 self.beats.follow(&self.job_name, registration, line, self.stopping.clone());
             }
         }
+    }
+
+    /// A life has registered. Of more than are taken, nobody is told.
+    fn is_alive(&self, incarnation: u64) {
+        let _ = self.lives.try_send(incarnation);
     }
 
     async fn heartbeat(
@@ -178,12 +200,6 @@ impl Front {
     async fn release(&self, poll: &Message) -> Result<Reply, Status> {
         self.forwarder.release(poll).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
     }
-}
-
-/// Which task a registration of dialect T is of, in its client's words.
-fn task_of(registration: Bytes) -> Option<String> {
-    let task = RegisterTaskRequest::decode(registration).ok()?.source_task?;
-    Some(format!("{}/{}", task.job_name, task.task_id))
 }
 
 /// What a call is told that a stop ends.

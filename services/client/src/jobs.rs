@@ -85,6 +85,20 @@ impl Jobs {
         self.client.caller().call("job note", Repeat::Freely, write).await.map(|_| ())
     }
 
+    /// Says that the process that was this life of a task is no more: the task is lost at once, and not only when it has been
+    /// silent for too long. If another life is there by now, nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such job, else as any call.
+    pub async fn end_task(&self, name: &str, task_id: i32, incarnation: u64) -> Result<(), Error> {
+        let request = wire::EndTaskRequest { name: name.to_owned(), task_id, incarnation };
+        let end = |channel: Channel| {
+            let request = request.clone();
+            async move { JobsClient::new(channel).end_task(request).await }
+        };
+        self.client.caller().call("job end-task", Repeat::Freely, end).await.map(|_| ())
+    }
+
     /// Deletes a job and everything in it.
     ///
     /// # Errors

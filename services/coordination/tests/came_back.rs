@@ -37,7 +37,10 @@ struct LifeN {
 impl LifeN {
     async fn begins(served: &Served, incarnation: u64) -> Self {
         let mut client = ClientN::new(served.connect().await);
-        client.register_task(xla::RegisterTaskRequest { incarnation, source_task_id: 0 }).await.expect("taken");
+        client
+            .register_task(xla::RegisterTaskRequest { incarnation, source_task_id: 0 })
+            .await
+            .expect("taken");
         Self { client, incarnation }
     }
 

@@ -10,9 +10,9 @@ use tripod_raft::{
     Applied, ChangeError, Connections, Handle, Leadership, LevelError, LevelRequest, Levels, Measures,
     MembersAnswer, MembersRequest, ProposeError, Status,
 };
-use tripod_state::ids::{DurationMs, Incarnation, LogIndex, NodeId, TaskId, TimeMs};
+use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, NodeId, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
-use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic};
+use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
 
 use crate::backend::{Backend, RaftBackend, look};
 use crate::bytes_held::Budget;
@@ -238,6 +238,15 @@ impl Gateway {
     /// Tells the leader that the client has closed that connection.
     pub async fn gone(&self, scope: Scope, task: TaskId, incarnation: Incarnation, connection: u64) {
         self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Gone { connection } }).await;
+    }
+
+    /// Gives a life of a task up whose process is known to be no more, by the rules of one that was silent for too long.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn lost(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Result<Reply, Outage> {
+        let silent = vec![(task, incarnation)];
+        self.submit(Command::Task(task::Command::Expire { job, silent })).await
     }
 
     /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node

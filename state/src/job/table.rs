@@ -7,7 +7,9 @@ use imbl::OrdMap;
 use crate::command::{Answer, Effect, Reply, Scope};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
-use crate::ids::{DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, ServiceIncarnation, TaskId};
+use crate::ids::{
+    DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, ServiceIncarnation, TaskId,
+};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
@@ -84,8 +86,7 @@ impl Table {
 
     /// From now on no job knows which of its tasks came back.
     pub(crate) fn forget_returns(&mut self) {
-        let with: Vec<JobId> =
-            self.iter().filter(|job| !job.returned.is_empty()).map(|job| job.id).collect();
+        let with: Vec<JobId> = self.iter().filter(|job| !job.returned.is_empty()).map(|job| job.id).collect();
         for job in with {
             self.edit(job).expect("it was just found").returned.clear();
         }

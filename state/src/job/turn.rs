@@ -25,7 +25,15 @@ impl<'a> Turn<'a> {
         context: ApplyContext,
         effects: &'a mut Vec<Effect>,
     ) -> Self {
-        Self { job, level, context, effects, tasks_changed: false, polls_changed: false, alive_answered: false }
+        Self {
+            job,
+            level,
+            context,
+            effects,
+            tasks_changed: false,
+            polls_changed: false,
+            alive_answered: false,
+        }
     }
 
     /// The id of the wait that this command may begin.

@@ -31,8 +31,13 @@ mod tests {
         let scope = Scope { job: JobId(1), service: None };
         let (key, value) = ("k".to_owned(), bytes::Bytes::from_static(b"v"));
         let (task, incarnation) = (TaskId(0), Incarnation(7));
-        let by_life =
-            Command::Kv(kv::Command::InsertAs { scope, key: key.clone(), value: value.clone(), task, incarnation });
+        let by_life = Command::Kv(kv::Command::InsertAs {
+            scope,
+            key: key.clone(),
+            value: value.clone(),
+            task,
+            incarnation,
+        });
         let by_anybody = Command::Kv(kv::Command::Insert { scope, key, value, overwrite: false });
         assert_eq!(by_life.clone().for_level(|| FeatureLevel(6)), by_anybody);
         assert_eq!(by_life.clone().for_level(|| FeatureLevel(7)), by_life);

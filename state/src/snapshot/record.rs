@@ -129,7 +129,11 @@ pub(crate) enum Piece {
         interval_ms: DurationMs,
     },
     /// Behind the intervals, one for each task that came back, by job and task.
-    Returned { job: JobId, task: TaskId, incarnation: Incarnation },
+    Returned {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,11 +6,11 @@ mod devices;
 mod error;
 mod heartbeat;
 pub(crate) mod interval;
-pub(crate) mod returned;
 pub(crate) mod leave;
 mod poll;
 pub(crate) mod record;
 pub(crate) mod register;
+pub(crate) mod returned;
 pub(crate) mod table;
 mod watch;
 

@@ -219,9 +219,7 @@ impl World {
                     task: TaskId(task),
                     incarnation: Incarnation(incarnation),
                 },
-                None => {
-                    kv::Command::Insert { scope, key, value: value(), overwrite: line.flag("overwrite") }
-                }
+                None => kv::Command::Insert { scope, key, value: value(), overwrite: line.flag("overwrite") },
             },
             "cas" => {
                 kv::Command::CompareAndSet { scope, key, value: value(), expected: line.or("expected", 0) }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 mod conformance;
 pub(crate) mod directed;
+mod fault_tolerant;
 mod heartbeats;
 mod killed_task;
 pub(crate) mod program;
@@ -48,6 +49,8 @@ pub(crate) enum Case {
     KilledTask { release: &'static str, poll: Poll },
     /// Programs and jobs that do not agree on when a task is lost.
     Heartbeats { release: &'static str },
+    /// Every process of a program is killed and comes back.
+    FaultTolerant { release: &'static str },
     /// A client reaches a node through a unix socket.
     UnixSocket { release: &'static str },
     /// `tripod dev`, which serves all the tests that share a cluster, ends with its nodes.
@@ -77,6 +80,7 @@ impl fmt::Display for Case {
                 write!(f, "killed task {release} poll release")
             }
             Self::Heartbeats { release } => write!(f, "heartbeats {release}"),
+            Self::FaultTolerant { release } => write!(f, "fault tolerant {release}"),
             Self::UnixSocket { release } => write!(f, "unix socket {release}"),
             Self::DevEnds => write!(f, "dev ends with its nodes"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
@@ -113,6 +117,7 @@ impl Case {
             | Self::Raw { .. }
             | Self::KilledTask { .. }
             | Self::Heartbeats { .. }
+            | Self::FaultTolerant { .. }
             | Self::UnixSocket { .. }
             | Self::DevEnds => true,
             Self::PythonCluster | Self::Program { .. } | Self::Directed { .. } | Self::Agent { .. } => false,
@@ -132,6 +137,7 @@ impl Case {
             Self::Conformance { .. } => 135,
             Self::PythonCluster => 130,
             Self::Heartbeats { .. } => 180,
+            Self::FaultTolerant { .. } => 40,
             Self::Program { .. } => 20,
             Self::Directed { .. } => 35,
             Self::Agent { part, .. } => part.usual_s(),
@@ -169,7 +175,7 @@ impl Case {
             Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
-            Self::Heartbeats { .. } => Duration::from_secs(600),
+            Self::Heartbeats { .. } | Self::FaultTolerant { .. } => Duration::from_secs(600),
             Self::KilledTask { .. } | Self::UnixSocket { .. } | Self::DevEnds => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
             Self::Directed { .. } => directed::Target::LIMIT,
@@ -191,6 +197,9 @@ impl Case {
                 killed_task::run(settings, release, poll, folder, endpoints).await
             }
             Self::Heartbeats { release } => heartbeats::run(settings, release, folder, endpoints).await,
+            Self::FaultTolerant { release } => {
+                fault_tolerant::run(settings, release, folder, endpoints).await
+            }
             Self::UnixSocket { release } => unix_socket::run(settings, release, folder).await,
             Self::DevEnds => ends(Dev::start(folder, &[]).await?).await,
             Self::Program { release, fault } => program::run(settings, release, fault, folder).await,

@@ -5,9 +5,10 @@ use tonic::{Request, Response, Status};
 use tripod_gateway::{CallBytes, Consistency, Gateway, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
-    CreateJobRequest, DeleteJobRequest, DeleteJobResponse, GetJobRequest, Job, ListJobsRequest,
-    ListJobsResponse, NoteJobRequest, NoteJobResponse,
+    CreateJobRequest, DeleteJobRequest, DeleteJobResponse, EndTaskRequest, EndTaskResponse, GetJobRequest,
+    Job, ListJobsRequest, ListJobsResponse, NoteJobRequest, NoteJobResponse,
 };
+use tripod_state::ids::{Incarnation, TaskId};
 use tripod_state::{Answer, Command, Fault, State, job, task};
 
 use crate::{decode, encode, resolve, status};
@@ -95,6 +96,15 @@ impl Jobs for Service {
         let NoteJobRequest { name, note } = request.into_inner();
         self.submit(job::Command::Note { name, note }).await?;
         Ok(Response::new(NoteJobResponse {}))
+    }
+
+    async fn end_task(&self, request: Request<EndTaskRequest>) -> Result<Response<EndTaskResponse>, Status> {
+        let EndTaskRequest { name, task_id, incarnation } = request.into_inner();
+        let found = self.read(|state| resolve::in_state(state, &name)).await?;
+        let job = found.map_err(|fault| status::of_fault(&fault))?;
+        let (task, incarnation) = (TaskId(task_id), Incarnation(incarnation));
+        status::answer(self.gateway.lost(job, task, incarnation).await)?;
+        Ok(Response::new(EndTaskResponse {}))
     }
 }
 

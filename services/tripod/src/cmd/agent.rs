@@ -78,6 +78,10 @@ pub(crate) struct AgentArgs {
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
+
+    /// Print a line for each process that registers, with its incarnation: {"registered":N}
+    #[arg(long)]
+    print_registrations: bool,
 }
 
 /// What an agent prints when it listens. A contract: fields may be added, never renamed.
@@ -87,17 +91,34 @@ struct ListensLine<'a> {
     job: &'a str,
 }
 
+/// What it prints for each life of a task, if it is to. A contract, too.
+#[derive(Debug, Serialize)]
+struct RegisteredLine {
+    registered: u64,
+}
+
 /// Runs the agent until it is told to stop.
 pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure> {
     let mut stop = Stop::listen(args.exit_with_parent)?;
     // Each client is one, and a machine may have a thousand of them.
     open_files::raise();
     let job = args.job.clone();
-    let agent = Agent::open(config(args, global)?).await?;
+    let prints = args.print_registrations;
+    let mut agent = Agent::open(config(args, global)?).await?;
     let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();
     match global.format() {
         Format::Json => output::json(&ListensLine { listen: &listen, job: &job })?,
         Format::Table => output::line(&format!("agent of job `{job}` listens on {}", listen.join(", ")))?,
+    }
+    if let Some(mut lives) = agent.lives().filter(|_| prints) {
+        tokio::spawn(async move {
+            while let Some(registered) = lives.recv().await {
+                // Whoever listened is gone; clients are served all the same.
+                if output::json(&RegisteredLine { registered }).is_err() {
+                    return;
+                }
+            }
+        });
     }
     agent
         .run(async move {

@@ -19,6 +19,9 @@ Starts an agent on this machine, then the program, told by its environment where
 The program is given SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; a second SIGINT kills it. Its exit status
 is that of `run`, 128 + N after signal N. If it fails, `run` tells what the cluster knows of why.
 
+With --restarts a program that failed is begun again after a pause of 1 s, doubled each time up to 30 s. When it has
+ended, in whichever way, the job is told at once, and the others need not wait for its silence.
+
 Which task of how many this is comes from the flags, else from Open MPI, PMI, Slurm, an indexed Kubernetes
 job (which does not tell how many there are), RANK and WORLD_SIZE, or TF_CONFIG.
 
@@ -62,6 +65,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", default_value = "ps")]
     tf_job: String,
 
+    /// Begin a program that failed again, so often at most: one that ended with an error, or by a signal that nobody uses to
+    /// ask for an end. It is the next life of its task, so the job must be --recoverable
+    #[arg(long, value_name = "N", default_value_t = 0, env = "TRIPOD_RESTARTS")]
+    restarts: u32,
+
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     line: Vec<OsString>,
@@ -79,6 +87,7 @@ pub(crate) async fn run(args: RunArgs, global: &Global) -> Result<ExitCode, Fail
         client,
         agent_flags,
         tf_job: args.tf_job,
+        restarts: args.restarts,
         line: args.line,
     })
     .await

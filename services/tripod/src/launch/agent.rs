@@ -1,11 +1,11 @@
 //! The agent of a program: a process of its own, started again at the same place whenever it ends.
 
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::ChildStdout;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -24,6 +24,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// An agent that ran for this long was well.
 const LASTED: Duration = Duration::from_secs(10);
+/// Registrations of one life of the program that are remembered; one is usual.
+const LIVES_MAX: usize = 64;
 /// How long the rest of an ended agent's log may take to be read.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -75,11 +77,38 @@ struct Listens {
     listen: Vec<String>,
 }
 
+/// What an agent says of a process that registers.
+#[derive(Debug, Deserialize)]
+struct Registered {
+    registered: u64,
+}
+
+/// The incarnations under which processes have registered by the agent. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lives(Arc<Mutex<Vec<u64>>>);
+
+impl Lives {
+    /// Those since the last question, the newest ones if there were very many.
+    pub(crate) fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, line: &str) {
+        let Ok(Registered { registered }) = serde_json::from_str(line) else { return };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == LIVES_MAX {
+            known.remove(0);
+        }
+        known.push(registered);
+    }
+}
+
 /// An agent that is kept running.
 #[derive(Debug)]
 pub(crate) struct AgentProcess {
     pub(crate) places: Places,
     pub(crate) log: LogTail,
+    pub(crate) lives: Lives,
     stop: oneshot::Sender<()>,
     keeper: JoinHandle<()>,
 }
@@ -89,6 +118,7 @@ struct Keeper {
     config: Config,
     places: Places,
     log: LogTail,
+    lives: Lives,
 }
 
 /// One life of an agent.
@@ -103,14 +133,14 @@ impl AgentProcess {
     /// # Errors
     /// It cannot be started, or ended at once; the text has its reason.
     pub(crate) async fn start(config: Config, places: Places) -> Result<Self, Failure> {
-        let log = LogTail::default();
-        let mut keeper = Keeper { config, places, log: log.clone() };
+        let (log, lives) = (LogTail::default(), Lives::default());
+        let mut keeper = Keeper { config, places, log: log.clone(), lives: lives.clone() };
         let life = keeper.begin().await.map_err(|why| {
             Failure::new(Code::AgentFailed, format!("the agent of this program did not start: {why}"))
         })?;
         let (stop, stopped) = oneshot::channel();
         let places = keeper.places.clone();
-        Ok(Self { places, log, stop, keeper: tokio::spawn(keeper.keep(life, stopped)) })
+        Ok(Self { places, log, lives, stop, keeper: tokio::spawn(keeper.keep(life, stopped)) })
     }
 
     /// Ends the agent; returns what it logged.
@@ -133,8 +163,17 @@ impl Keeper {
         let (stdout, stderr) = (stdout.expect("asked for"), stderr.expect("asked for"));
         let reading = tokio::spawn(self.log.clone().follow(stderr, self.config.verbose));
         let life = Life { child, reading };
-        match timeout(START_TIMEOUT, first_line(stdout)).await {
+        let mut lines = BufReader::new(stdout).lines();
+        let first = async { lines.next_line().await.ok().flatten() };
+        match timeout(START_TIMEOUT, first).await {
             Ok(Some(line)) => {
+                let lives = self.lives.clone();
+                // It ends with the agent.
+                tokio::spawn(async move {
+                    while let Ok(Some(line)) = lines.next_line().await {
+                        lives.note(&line);
+                    }
+                });
                 self.places = told(&line).ok_or_else(|| format!("it said `{line}`"))?;
                 Ok(life)
             }
@@ -144,7 +183,8 @@ impl Keeper {
     }
 
     fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec!["agent".to_owned(), "--exit-with-parent".into(), "--json".into()];
+        let always = ["agent", "--exit-with-parent", "--print-registrations", "--json"];
+        let mut arguments: Vec<String> = always.map(str::to_owned).into();
         arguments.extend(self.places.flags());
         arguments.push(format!("--cluster={}", self.config.cluster.join(",")));
         arguments.push(format!("--job={}", self.config.job));
@@ -198,10 +238,6 @@ impl Life {
     }
 }
 
-async fn first_line(stdout: ChildStdout) -> Option<String> {
-    BufReader::new(stdout).lines().next_line().await.ok().flatten()
-}
-
 fn told(line: &str) -> Option<Places> {
     let mut listen = serde_json::from_str::<Listens>(line).ok()?.listen.into_iter();
     Some(Places { ordinary: listen.next()?, beside_a_service: listen.next() })
@@ -218,6 +254,17 @@ mod tests {
         let flags: Vec<_> = places.flags().collect();
         assert_eq!(flags, ["--listen=127.0.0.1:7790", "--listen=[::1]:7791"]);
         assert_eq!(places.for_jax(), "[::]:7791");
+    }
+
+    #[test]
+    fn lives_are_told_once_and_the_newest_ones() {
+        let lives = Lives::default();
+        for line in [r#"{"registered":18446744073709551615}"#, "{}", "no json", r#"{"registered":7}"#] {
+            lives.note(line);
+        }
+        assert_eq!((lives.take(), lives.take()), (vec![u64::MAX, 7], Vec::new()));
+        (0..=LIVES_MAX as u64).for_each(|life| lives.note(&format!(r#"{{"registered":{life}}}"#)));
+        assert_eq!(lives.take(), (1..=LIVES_MAX as u64).collect::<Vec<_>>());
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::view::{count, time};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
     pub(crate) tasks: u32,
+    /// Whether a task that was lost may come back.
+    pub(crate) takes_lives: bool,
     /// What the user should know of it.
     pub(crate) notes: Vec<String>,
 }
@@ -60,6 +62,7 @@ fn settled(job: &wire::Job, asked: Option<u32>, wanted_ms: Option<u64>) -> Resul
         )),
         _ => Ok(Settled {
             tasks: is,
+            takes_lives: job.spec.as_ref().is_some_and(|spec| spec.recoverable || spec.reconnect),
             notes: left_over(job)
                 .into_iter()
                 .chain(wanted_ms.and_then(|ms| other_timeout(job, ms)))
@@ -107,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_job_of_another_size_is_not_the_one_that_is_meant() {
-        assert_eq!(settled(&job(4), None, None).expect("any size"), Settled { tasks: 4, notes: Vec::new() });
+        let four = Settled { tasks: 4, takes_lives: false, notes: Vec::new() };
+        assert_eq!(settled(&job(4), None, None).expect("any size"), four);
         assert_eq!(settled(&job(4), Some(4), None).expect("the same").tasks, 4);
         let text = settled(&job(4), Some(3), None).expect_err("refused").to_string();
         assert!(

@@ -1,6 +1,7 @@
 //! A program as one task of a job: an agent beside it, the environment that it needs, its signals, its exit
 //! status, and, if it fails, what the cluster knows of why.
 
+mod again;
 mod agent;
 mod job;
 mod log_tail;
@@ -13,7 +14,9 @@ mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use tokio::time::{Instant, timeout};
 use tripod_client::Client;
 use tripod_proto::code::Code;
 
@@ -21,6 +24,7 @@ pub(crate) use numbers::Asked;
 
 use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;
+use crate::launch::again::Restarts;
 use crate::launch::agent::{AgentProcess, Places};
 use crate::launch::numbers::Numbers;
 use crate::launch::program::Ended;
@@ -29,6 +33,9 @@ use crate::launch::tf_config::TfConfig;
 use crate::launch::variables::Told;
 use crate::launch::why::Question;
 use crate::output;
+
+/// How long the cluster gets to hear that the program has ended. Without a leader, silence tells it.
+const TELL_LIMIT: Duration = Duration::from_secs(5);
 
 /// What a program is started with.
 pub(crate) struct Config {
@@ -41,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) agent_flags: Vec<String>,
     /// The job of `TF_CONFIG` that the coordinator becomes.
     pub(crate) tf_job: String,
+    /// How often a program that failed is begun again.
+    pub(crate) restarts: u32,
     /// The program and its arguments.
     pub(crate) line: Vec<OsString>,
 }
@@ -60,13 +69,17 @@ pub(crate) async fn run(config: Config) -> Result<ExitCode, Failure> {
         ready = prepare(&config, tf_config.as_ref()) => ready?,
         signal = signals.next_end() => return Ok(ExitCode::from(program::after_signal(signal as i32))),
     };
-    let ran = ready.run(&config, tf_config, &mut signals).await;
+    let ran = ready.run(&config, tf_config.as_ref(), &mut signals).await;
+    let (job, task) = (&ready.numbers.job, ready.numbers.task);
+    let failed = ran.as_ref().is_ok_and(|ended| !ended.is_plain());
+    // Before the job hears of this end, which explains nothing.
+    let known = if failed { Some(config.client.jobs().get(job).await) } else { None };
+    ready.tell_end(&config.client).await;
     let log = ready.agent.end().await;
     let ended = ran?;
-    if !ended.is_plain() {
-        let (job, task) = (&ready.numbers.job, ready.numbers.task);
+    if let Some(known) = known {
         let question = Question { job, task, how: ended.to_string(), log: &log };
-        output::note(question.answer(&config.client).await.trim_end());
+        output::note(question.answer(known).trim_end());
     }
     Ok(ended.exit_code())
 }
@@ -82,7 +95,14 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
     }
     let job = job::settle(&config.client, &numbers.job, numbers.tasks, &flags).await?;
     for note in numbers.notes.iter().chain(&job.notes) {
-        output::note(&format!("tripod run: {note}"));
+        say(note);
+    }
+    if config.restarts > 0 && !job.takes_lives {
+        say(&format!(
+            "tasks of job `{}` cannot come back: a program that --restarts begins again is refused; create the job with \
+             --recoverable",
+            numbers.job
+        ));
     }
     let tasks = job.tasks;
     if numbers.task >= tasks {
@@ -105,7 +125,48 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
 }
 
 impl Ready {
+    /// Runs the program, again and again while it fails and may be begun again.
     async fn run(
+        &self,
+        config: &Config,
+        tf_config: Option<&TfConfig>,
+        signals: &mut Signals,
+    ) -> Result<Ended, Failure> {
+        let mut restarts = Restarts::of(config.restarts);
+        loop {
+            let begun = Instant::now();
+            let ended = self.run_once(config, tf_config.cloned(), signals).await?;
+            if !ended.is_failure() {
+                return Ok(ended);
+            }
+            let Some(pause) = restarts.next(begun.elapsed()) else {
+                restarts.given_up().iter().for_each(|note| say(note));
+                return Ok(ended);
+            };
+            self.tell_end(&config.client).await;
+            say(&restarts.note(&self.numbers.job, self.numbers.task, &ended.to_string(), pause));
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = signals.next_end() => return Ok(ended.and_no_more()),
+            }
+        }
+    }
+
+    /// The job learns at once that the lives of the task are over, and not only by their silence. Those that have left it are
+    /// lost to nobody.
+    async fn tell_end(&self, client: &Client) {
+        let task = i32::try_from(self.numbers.task).unwrap_or(i32::MAX);
+        for incarnation in self.agent.lives.take() {
+            let (jobs, job) = (client.jobs(), &self.numbers.job);
+            match timeout(TELL_LIMIT, jobs.end_task(job, task, incarnation)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "nobody was told that the program ended"),
+                Err(_) => tracing::debug!("the cluster does not answer; it is told by silence"),
+            }
+        }
+    }
+
+    async fn run_once(
         &self,
         config: &Config,
         tf_config: Option<TfConfig>,
@@ -120,6 +181,11 @@ impl Ready {
         };
         program::run(&config.line, told.variables()?, signals).await
     }
+}
+
+/// A line of this command's own.
+fn say(text: &str) {
+    output::note(&format!("tripod run: {text}"));
 }
 
 /// What is told of a job when a program of it failed.

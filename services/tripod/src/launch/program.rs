@@ -30,6 +30,18 @@ impl Ended {
         self.status.success() || self.asked
     }
 
+    /// The same, and somebody wants no other program in its place.
+    pub(crate) fn and_no_more(self) -> Self {
+        Self { asked: true, ..self }
+    }
+
+    /// Whether the program failed, so that it may be begun again: it was not asked to end, neither by us nor by somebody else
+    /// who told it in the usual way.
+    pub(crate) fn is_failure(self) -> bool {
+        let asked_it = self.status.signal().and_then(|signal| Signal::try_from(signal).ok());
+        !self.is_plain() && !asked_it.is_some_and(asks_for_an_end)
+    }
+
     /// The same status for this process.
     pub(crate) fn exit_code(self) -> ExitCode {
         let code = match (self.status.code(), self.status.signal()) {
@@ -128,5 +140,13 @@ mod tests {
     fn an_end_that_was_asked_for_needs_no_explanation() {
         let ended = |asked| Ended { status: ExitStatus::from_raw(15), asked };
         assert!(ended(true).is_plain() && !ended(false).is_plain());
+    }
+
+    #[test]
+    fn what_failed_is_begun_again_and_what_somebody_ended_is_not() {
+        let failed = |raw| Ended { status: ExitStatus::from_raw(raw), asked: false }.is_failure();
+        assert!(failed(3 << 8) && failed(9) && failed(6) && failed(11));
+        assert!(!failed(0) && !failed(15) && !failed(2) && !failed(1), "success, SIGTERM, SIGINT, SIGHUP");
+        assert!(!Ended { status: ExitStatus::from_raw(9), asked: true }.is_failure());
     }
 }

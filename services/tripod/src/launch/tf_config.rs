@@ -14,7 +14,7 @@ use crate::failure::Failure;
 const MEMBERS: [&str; 2] = ["chief", "worker"];
 
 /// A value of `TF_CONFIG`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TfConfig {
     config: Value,
 }

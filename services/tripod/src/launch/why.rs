@@ -4,7 +4,7 @@ mod job;
 
 use std::fmt::Write as _;
 
-use tripod_client::{Client, Error, wire};
+use tripod_client::{Error, wire};
 
 use crate::launch::log_tail::LogTail;
 use crate::output;
@@ -19,9 +19,9 @@ pub(crate) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Asks the cluster and tells everything that is known.
-    pub(crate) async fn answer(&self, client: &Client) -> String {
-        self.screen(client.jobs().get(self.job).await, time::now_ms())
+    /// Everything that is known. `job`: what the cluster told of it.
+    pub(crate) fn answer(&self, job: Result<Option<wire::Job>, Error>) -> String {
+        self.screen(job, time::now_ms())
     }
 
     fn screen(&self, job: Result<Option<wire::Job>, Error>, now_ms: u64) -> String {

@@ -137,6 +137,13 @@ impl Jobs for Native {
     async fn note(&self, _: Request<pb::NoteJobRequest>) -> Result<Response<pb::NoteJobResponse>, Status> {
         Err(Status::unimplemented("agents note nothing"))
     }
+
+    async fn end_task(
+        &self,
+        _: Request<pb::EndTaskRequest>,
+    ) -> Result<Response<pb::EndTaskResponse>, Status> {
+        Err(Status::unimplemented("agents end no task"))
+    }
 }
 
 #[tonic::async_trait]
