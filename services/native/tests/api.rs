@@ -114,6 +114,28 @@ async fn jobs_do_not_see_each_others_keys() {
 }
 
 #[tokio::test]
+async fn a_life_that_is_over_is_lost_at_once_and_no_other_one() {
+    let service = serve().await;
+    let jobs = service.client.jobs();
+    let job = service.backend.state().job_named("default").expect("created");
+    let scope = Scope { job, service: None };
+    for task in (0..2).map(TaskId) {
+        let (incarnation, protocol) = (Incarnation(7), task::Protocol::Xla);
+        let register = task::Command::Register { scope, task, incarnation, recoverable: false, protocol };
+        service.gateway.submit(Command::Task(register)).await.expect("no outage").expect("not refused");
+    }
+    let shown = async || jobs.get("default").await.expect("asked").expect("exists");
+    jobs.end_task("default", 0, 8).await.expect("nobody is meant");
+    jobs.end_task("default", 5, 7).await.expect("nobody is meant");
+    assert_eq!((shown().await.tasks_connected, shown().await.tasks_in_error), (2, 0));
+    jobs.end_task("default", 0, 7).await.expect("told");
+    let first = shown().await.tasks.remove(0);
+    assert_eq!((first.state.as_str(), first.reason.as_str()), ("error", "task-silent"));
+    let refused = jobs.end_task("none", 0, 7).await.expect_err("there is no such job");
+    assert!(matches!(refused, Error::Refused { code: Code::NotFound, .. }), "{refused}");
+}
+
+#[tokio::test]
 async fn a_job_shows_who_was_lost_and_which_barrier_waited_for_whom() {
     let service = serve().await;
     let jobs = service.client.jobs();
