@@ -139,10 +139,19 @@ impl Submitter {
         hold: &mut Hold<'_>,
         repeatable: bool,
     ) -> Result<Applied, Outage> {
+        let mut envelope = envelope.clone();
         loop {
             let attempt = self.backend.propose(envelope.clone());
             let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {
                 Ok(Ok(applied)) => return certain(&envelope.command, applied, hold),
+                // The level was lowered, and nothing was appended: the earlier command says nearly as much.
+                Ok(Err(ProposeError::Level(why))) => match envelope.command.earlier() {
+                    Some(command) => {
+                        envelope.command = command;
+                        continue;
+                    }
+                    None => ProposeError::Level(why),
+                },
                 Ok(Err(error)) => error,
                 Err(_) => ProposeError::Unknown("no answer for as long as calls are held".into()),
             };

@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::ids::FeatureLevel;
 use crate::kv;
-use crate::level::Kind;
+use crate::level::{FIRST, Kind};
 
 impl Command {
     /// The command itself where the level has it, and otherwise an earlier one that asks for as much as there is. What has no
@@ -17,6 +17,14 @@ impl Command {
             }
             command => command,
         }
+    }
+}
+
+impl Command {
+    /// What asks for nearly as much at any level, if that is another command.
+    #[must_use]
+    pub fn earlier(&self) -> Option<Self> {
+        Some(self.clone().for_level(|| FIRST)).filter(|earlier| earlier != self)
     }
 }
 
@@ -41,6 +49,7 @@ mod tests {
         let by_anybody = Command::Kv(kv::Command::Insert { scope, key, value, overwrite: false });
         assert_eq!(by_life.clone().for_level(|| FeatureLevel(6)), by_anybody);
         assert_eq!(by_life.clone().for_level(|| FeatureLevel(7)), by_life);
+        assert_eq!((by_life.earlier(), by_anybody.earlier()), (Some(by_anybody.clone()), None));
         let retried = Command::Retried(Box::new(by_life));
         assert_eq!(retried.for_level(|| FeatureLevel(6)), Command::Retried(Box::new(by_anybody)));
     }
