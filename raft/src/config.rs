@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openraft::{Config, SnapshotPolicy};
 
-use crate::StartError;
+use crate::base::error::StartError;
 use crate::network::auth::Caller;
 use crate::network::{channels, transfer};
 use crate::options::Options;

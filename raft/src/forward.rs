@@ -13,8 +13,8 @@ use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{ProposeRequest, ProposeResponse};
 
+use crate::base::error::{Applied, ProposeError};
 use crate::codec;
-use crate::handle::{Applied, ProposeError};
 use crate::leader_link::{LeaderLink, Target};
 use crate::network::leader_service::Outcome;
 

@@ -1,63 +1,24 @@
 //! A running node as the rest of the process sees it. Nothing of openraft shows.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_state::ids::{LogIndex, NodeId, Term};
-use tripod_state::{Effect, Envelope, Reply, State};
+use tripod_state::{Envelope, State};
 
+use crate::apply::hooks::Hooks;
 use crate::backup::{SaveError, Saving};
+use crate::base::error::{Applied, ProposeError, StartError};
 use crate::divergence::Comparisons;
-pub use crate::fitness::GivenUp;
+use crate::fitness::GivenUp;
 use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::Measures;
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::Node;
 use crate::options::Options;
-pub use crate::space::DiskStatus;
+use crate::space::DiskStatus;
 use crate::world::World;
-
-/// A committed and applied command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    pub index: LogIndex,
-    pub reply: Reply,
-}
-
-/// Why a proposal or a read did not come through.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProposeError {
-    /// Nobody leads, or the leader cannot be reached. Nothing was sent; try again.
-    #[error("no leader: {0}")]
-    NoLeader(String),
-    /// The command may or may not have taken effect. Only a stamped command may be sent again.
-    #[error("outcome unknown: {0}")]
-    Unknown(String),
-    /// A bounded queue is full. Nothing was sent.
-    #[error("overloaded: {0}")]
-    Overloaded(String),
-    /// The command would make the state grow, and the disks are full. Nothing was sent; the text names
-    /// the nodes.
-    #[error("{0}")]
-    DiskFull(String),
-    /// The command needs memory, and its job takes as much as a job may. Nothing was appended; the text names the job.
-    #[error("{0}")]
-    JobFull(String),
-    /// The command needs memory, and the state takes as much as it may. Nothing was appended; the text names the
-    /// largest jobs.
-    #[error("{0}")]
-    StateFull(String),
-    /// The command needs a higher feature level than the one in force. Nothing was appended; the text names the
-    /// nodes that hold it down.
-    #[error("{0}")]
-    Level(String),
-    /// This node is stopping, or its storage failed.
-    #[error("node stopped: {0}")]
-    Stopped(String),
-}
 
 /// What a node is at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,25 +74,6 @@ pub struct Status {
     /// The cluster is not formed yet: the nodes of the first start that have not answered this one. `None`: it is,
     /// or this node joined it.
     pub forming: Option<Vec<NodeId>>,
-}
-
-/// Answers the questions that other nodes' gateways ask the leader's.
-pub trait AskHandler: Send + Sync + 'static {
-    /// Called only while this node leads. An error text becomes the asker's [`ProposeError::NoLeader`].
-    fn ask(&self, question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>>;
-}
-
-/// Is given the effects of an applied batch.
-pub type EffectsHook = Arc<dyn Fn(&[Effect]) + Send + Sync>;
-
-/// What the layer above is told.
-#[derive(Clone)]
-pub struct Hooks {
-    /// Called after every applied batch, outside the state's lock, in log order. Must not block.
-    pub effects: EffectsHook,
-    /// Called after a snapshot replaced the whole state: every waiter must look again.
-    pub replaced: Arc<dyn Fn() + Send + Sync>,
-    pub asks: Arc<dyn AskHandler>,
 }
 
 /// A cheap, clonable handle on a running node.
@@ -302,15 +244,4 @@ impl Handle {
     pub async fn shutdown(&self) {
         self.node.shutdown().await;
     }
-}
-
-/// Why a node did not start. Each names the file or port and the next step.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error("{0}")]
-    Identity(String),
-    #[error("{0}")]
-    Storage(String),
-    #[error("{0}")]
-    Network(String),
 }

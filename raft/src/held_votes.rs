@@ -20,12 +20,13 @@ use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::LogIndex;
 
+use crate::apply::engine::Raft;
+use crate::base::error::ProposeError;
 use crate::codec;
-use crate::handle::ProposeError;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
 use crate::read_index::Rounds;
-use crate::types::{LogId, Raft, Vote};
+use crate::types::{LogId, Vote};
 
 /// How long a quorum may take. Who waits for the read asks again.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);

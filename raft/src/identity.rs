@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use tripod_local::files;
 use tripod_state::ids::{FeatureLevel, NodeId};
 
-use crate::StartError;
+use crate::base::advice;
+use crate::base::error::StartError;
 use crate::log_store::{MetaKey, SledDisk};
 use crate::options::Options;
-use crate::rejoin;
 
 /// The layout of the data directory that this program writes. Format 1 had no journal; a program that knows no
 /// journal must not open a log that has one, as it would forget votes.
@@ -204,7 +204,7 @@ fn log_lost(options: &Options, log: &Path) -> StartError {
         options.data.display(),
         options.node,
         log.display(),
-        rejoin::advice(&options.data),
+        advice::rejoin(&options.data),
     ))
 }
 

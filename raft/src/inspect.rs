@@ -3,30 +3,14 @@
 //! A node of ours encodes what it has checked. Anybody else who reaches the peer port could have bytes committed that
 //! nobody can read, and every node would stop at them.
 
-use tripod_state::ids::{FeatureLevel, LogIndex};
+use tripod_state::ids::LogIndex;
 use tripod_state::{Envelope, State, level};
 
+use crate::base::command::COMMAND_BYTES_MAX;
 use crate::codec;
 use crate::network::leader_service::Outcome;
 use crate::space::{Admission, Admitted};
 use crate::state_machine::StateMachine;
-
-/// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
-/// command that does not could be appended, but never replicated.
-pub(crate) const COMMAND_BYTES_MAX: usize = 72 << 20;
-
-/// Reads an encoded command as a build that supports levels up to `level_max` does.
-///
-/// # Errors
-/// It cannot read it, in words.
-pub(crate) fn readable(payload: &[u8], level_max: FeatureLevel) -> Result<Envelope, String> {
-    let envelope: Envelope = codec::decode(payload).map_err(|error| error.to_string())?;
-    let needs = envelope.command.needs_at(level::FIRST);
-    if needs > level_max {
-        return Err(format!("it needs feature level {needs}, this build supports {level_max} at most"));
-    }
-    Ok(envelope)
-}
 
 /// Reads proposals of other nodes.
 pub(crate) struct Inspector {
@@ -86,7 +70,7 @@ fn refused(problem: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use tripod_state::ids::{BarrierCounter, NodeId, TaskId};
+    use tripod_state::ids::{BarrierCounter, FeatureLevel, NodeId, TaskId};
     use tripod_state::{Command, Fault, barrier, kv, level, member};
 
     use super::*;

@@ -11,18 +11,17 @@ use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
 use tripod_state::ids::{FeatureLevel, LogIndex, NodeId, Term};
 
+use crate::apply::engine::Raft;
+use crate::base::error::{Applied, ProposeError, leader_too_old};
 use crate::codec;
 use crate::divergence::{Answer, Report};
-use crate::handle::{Applied, Leadership, ProposeError};
+use crate::handle::Leadership;
 use crate::leadership::LeadershipWatch;
-use crate::level;
-use crate::network::MESSAGE_BYTES_MAX;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
 use crate::network::leader_service::Outcome;
-use crate::network::{blob, unblob};
+use crate::network::{MESSAGE_BYTES_MAX, blob, unblob};
 use crate::space::DiskStatus;
-use crate::types::Raft;
 
 /// How long the leader may take to confirm its leadership: longer than its lease, after which it
 /// gives up itself.
@@ -154,7 +153,7 @@ impl LeaderLink {
                 Err(error) => unknown(error.to_string()),
             },
             Err(status) if status.code() == Code::Unimplemented => {
-                Err(level::leader_too_old(NodeId(target.leader), needs))
+                Err(leader_too_old(NodeId(target.leader), needs))
             }
             // The leader, and its guard, use this code only before anything is appended.
             Err(status) if status.code() == Code::FailedPrecondition => {

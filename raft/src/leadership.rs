@@ -8,11 +8,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_state::ids::{NodeId, Term};
 
+use crate::apply::engine::{Raft, ServerMetrics};
 use crate::fitness::Unfit;
 use crate::handle::Leadership;
 use crate::measures::{ElectionCounts, ElectionTally};
 use crate::network::heard::Sign;
-use crate::types::{LogId, Raft, ServerMetrics, Vote};
+use crate::types::{LogId, Vote};
 
 /// How long calls that a leader has begun may still be answered after it gave up or was deposed.
 const DEPOSED_GRACE: Duration = Duration::from_secs(1);

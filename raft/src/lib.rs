@@ -50,7 +50,9 @@
 #[cfg(test)]
 extern crate self as tripod_raft;
 
+mod apply;
 pub mod backup;
+mod base;
 mod chance;
 mod codec;
 mod config;
@@ -98,14 +100,14 @@ mod test_support;
 mod types;
 mod world;
 
+pub use apply::hooks::{AskHandler, EffectsHook, Hooks};
+pub use base::error::{Applied, ProposeError, StartError};
 pub use chance::{Chance, SeededChance};
 pub use codec::command_bytes;
 pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
 pub use divergence::Comparisons;
-pub use handle::{
-    Applied, AskHandler, DiskStatus, EffectsHook, GivenUp, Handle, Hooks, Leadership, MemberStatus,
-    ProposeError, Role, StartError, Status,
-};
+pub use fitness::GivenUp;
+pub use handle::{Handle, Leadership, MemberStatus, Role, Status};
 pub use identity::{Owner, owner};
 pub use journal::SimulatedDisk;
 pub use level::{LevelError, LevelRequest, Levels, MemberLevel};
@@ -115,6 +117,7 @@ pub use membership::{
     Votes,
 };
 pub use options::{InitialMember, Options, StateLimits, Timing};
+pub use space::DiskStatus;
 pub use stages::{FlushTimes, HistogramView, StageTimes};
 pub use world::{
     BoxFuture, Listener, LogLine, Network, Observer, SeenMembers, Stream, WallClock, World, time_of_day,

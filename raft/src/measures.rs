@@ -7,8 +7,8 @@ use std::time::Duration;
 use openraft::async_runtime::Instant as _;
 use tripod_state::ids::NodeId;
 
+use crate::apply::engine::Metrics;
 use crate::stages::{FlushTimes, StageTimes};
-use crate::types::Metrics;
 
 /// Figures of one node since its process started. The default is that of a node that has done nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use std::future::Future;
 use tokio::sync::{mpsc, oneshot};
 use tripod_state::ids::LogIndex;
 
-use crate::handle::ProposeError;
+use crate::base::error::ProposeError;
 
 /// Readers that may wait for the next round.
 const WAITING_MAX: usize = 65_536;

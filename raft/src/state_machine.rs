@@ -17,16 +17,16 @@ use tripod_state::{ApplyContext, Effect, Envelope, State, level};
 
 use builder::Builder;
 
+use crate::apply::hooks::Hooks;
+use crate::base::command;
 use crate::divergence::{self, Fork};
 use crate::failure::Failure;
-use crate::handle::Hooks;
-use crate::inspect;
 use crate::level::{AppliedLevels, Note, PinNote};
 use crate::membership::{Met, listed};
 use crate::skipped::Skipped;
-use crate::snapshot::{Frozen, SnapshotFile, SnapshotStore};
+use crate::snapshot::{Frozen, Snapshot, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
-use crate::types::{Entry, LogId, Membership, Response, Snapshot, SnapshotMeta, Types, entry_bytes};
+use crate::types::{Entry, LogId, Membership, Response, SnapshotMeta, Types, entry_bytes};
 use crate::world::{self, Observer};
 
 /// Entries applied under one hold of the lock. Readers wait that long at most.
@@ -256,7 +256,7 @@ impl StateMachine {
             EntryPayload::Blank => Ok(Step::Blank),
             EntryPayload::Membership(membership) => Ok(Step::Membership(membership.clone())),
             EntryPayload::Normal(command) => {
-                match inspect::readable(&command.payload, self.shared.level_max) {
+                match command::readable(&command.payload, self.shared.level_max) {
                     Ok(envelope) => Ok(Step::Command { now_ms: TimeMs(command.now_ms), envelope }),
                     Err(_) if self.shared.skipped.holds(entry.log_id.index, &command.payload) => {
                         tracing::warn!(index = entry.log_id.index, "an operator has this entry passed over");

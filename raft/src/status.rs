@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use openraft::ServerState;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
+use crate::apply::engine::Metrics;
 use crate::divergence::Comparisons;
 use crate::fitness::GivenUp;
 use crate::handle::{Leadership, MemberStatus, Role, Status};
 use crate::options::Options;
 use crate::space::DiskStatus;
-use crate::types::{LogId, Metrics};
+use crate::types::LogId;
 
 /// What openraft does not know of the node.
 pub(crate) struct Health {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use tripod_state::ids::FeatureLevel;
 
-use crate::StartError;
+use crate::base::advice;
+use crate::base::error::StartError;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::journal::{self, Files, RealFiles, SimulatedDisk, Space};
 use crate::level::PinNote;
 use crate::log_store::LogStore;
 use crate::options::Options;
-use crate::rejoin::{self, Marker};
+use crate::rejoin::Marker;
 use crate::repair;
 use crate::skipped::Skipped;
 use crate::snapshot::SnapshotStore;
@@ -134,6 +135,6 @@ fn check_reach(options: &Options, storage: &Storage) -> Result<(), StartError> {
         data.display(),
         purged.index,
         data.join("snapshots").display(),
-        rejoin::advice(data)
+        advice::rejoin(data)
     )))
 }

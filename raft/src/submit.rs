@@ -6,9 +6,10 @@ use openraft::errors::{ClientWriteError, Fatal, ForwardToLeader, RaftError};
 use openraft::raft::ClientWriteResponse;
 use tripod_state::ids::LogIndex;
 
-use crate::handle::{Applied, ProposeError};
+use crate::apply::engine::Raft;
+use crate::base::error::{Applied, ProposeError};
 use crate::stages::Stages;
-use crate::types::{LogCommand, Raft, Response, Types};
+use crate::types::{LogCommand, Response, Types};
 use crate::world::WallClock;
 
 /// Appends commands to the log of this node, which should be the leader.

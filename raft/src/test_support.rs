@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::handle::{AskHandler, Hooks};
+use crate::apply::hooks::{AskHandler, Hooks};
 
 struct NoAnswers;
 

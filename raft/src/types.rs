@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use tripod_state::Reply;
 
 use crate::runtime::Runtime;
-use crate::snapshot::SnapshotFile;
-use crate::state_machine::StateMachine;
 
 openraft::declare_raft_types!(
     /// Everything openraft must know about us; whatever is not named here is its default.
@@ -21,16 +19,11 @@ openraft::declare_raft_types!(
         AsyncRuntime = Runtime,
 );
 
-pub(crate) type Raft = openraft::Raft<Types, StateMachine>;
 pub(crate) type Entry = alias::EntryOf<Types>;
 pub(crate) type Vote = alias::VoteOf<Types>;
 pub(crate) type LogId = alias::LogIdOf<Types>;
 pub(crate) type Membership = alias::StoredMembershipOf<Types>;
 pub(crate) type SnapshotMeta = alias::SnapshotMetaOf<Types>;
-pub(crate) type Snapshot = alias::SnapshotOf<Types, SnapshotFile>;
-/// The part of the metrics that changes with elections only.
-pub(crate) type ServerMetrics = openraft::metrics::RaftServerMetrics<Types>;
-pub(crate) type Metrics = openraft::RaftMetrics<Types>;
 
 /// What an ordinary log entry holds.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +63,9 @@ pub(crate) struct Peer {
 /// No log reaches this index or this term: a million entries in a second for 146,000 years. Whoever reads a log counts on from
 /// where it ends, so what is read of files is below it.
 pub(crate) const COUNTED_MAX: u64 = 1 << 62;
+
+/// Terms that whatever is believed may be ahead of the last entry in a node's log: an election in each second for 136 years.
+pub(crate) const TERMS_AHEAD_MAX: u64 = 1 << 32;
 
 /// About how many bytes of memory an entry holds.
 pub(crate) fn entry_bytes(entry: &Entry) -> usize {

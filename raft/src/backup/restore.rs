@@ -14,7 +14,7 @@ use tripod_state::ids::{LogIndex, Term};
 use tripod_state::{State, level};
 
 use super::{Contents, Error, Plan, RestoredNote, verify};
-use crate::StartError;
+use crate::base::error::StartError;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::journal;

@@ -10,7 +10,7 @@ use tripod_state::restore::Jobs;
 use tripod_state::{ApplyContext, Command, Envelope, Scope, State, job, kv, session};
 
 use super::*;
-use crate::StartError;
+use crate::base::error::StartError;
 use crate::failure::Failure;
 use crate::log_store::LogStore;
 use crate::options::{InitialMember, Options, Timing};

@@ -13,10 +13,10 @@ use tripod_state::ids::{LogIndex, NodeId};
 
 use super::judge::{Finding, Judge};
 use super::{Answer, Comparisons, Fingerprint, Fork, Report, Verdict};
+use crate::base::advice;
 use crate::failure::Failure;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
-use crate::rejoin;
 use crate::state_machine::StateMachine;
 use crate::world::Work;
 
@@ -255,7 +255,7 @@ impl Comparer {
         failure.set(&format!(
             "T3112 state-diverged: the state of {}. It must not be served. {}",
             differs(*node, index, own, majority, of),
-            rejoin::advice(data)
+            advice::rejoin(data)
         ));
     }
 }

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::backup::Contents;
 use crate::journal::SegmentFacts;
-use crate::network::sanity::TERMS_AHEAD_MAX;
-use crate::types::{Entry, Vote, entry_bytes};
+use crate::types::{Entry, TERMS_AHEAD_MAX, Vote, entry_bytes};
 
 /// Everything that was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use openraft::EntryPayload;
 use tripod_state::level;
 
-use crate::inspect;
+use crate::base::command;
 use crate::skipped::{Skipped, checksum};
 use crate::types::Entry;
 
@@ -29,7 +29,7 @@ impl<'a> Unreadable<'a> {
         if index <= self.saved || self.problem.is_some() || self.skipped.holds(index, &command.payload) {
             return;
         }
-        let Err(why) = inspect::readable(&command.payload, level::NEWEST) else { return };
+        let Err(why) = command::readable(&command.payload, level::NEWEST) else { return };
         let (checksum, data) = (checksum(&command.payload), self.data.display());
         self.problem = Some(format!(
             "T3114 apply-unknown: the command at index {index} (checksum {checksum:016x}) cannot be read: {why}. Start \

@@ -22,11 +22,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 use tripod_state::ids::NodeId;
 
+use crate::apply::engine::Raft;
 use crate::log_store::Flushes;
 use crate::network::line::{Flow, Line};
 use crate::node::HandOver;
 use crate::options::Options;
-use crate::types::Raft;
 
 use judge::{Judge, Sight};
 

@@ -2,8 +2,8 @@
 
 use tripod_state::{Envelope, State, level};
 
+use crate::base::command::{self, COMMAND_BYTES_MAX};
 use crate::codec;
-use crate::inspect::{self, COMMAND_BYTES_MAX};
 
 /// A command as it is proposed.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn check_committed(envelope: &Envelope) {
         // Who proposes it is refused.
         return;
     }
-    match inspect::readable(&payload, level::NEWEST) {
+    match command::readable(&payload, level::NEWEST) {
         Ok(read) => assert!(read == *envelope, "{envelope:?} was committed, and {read:?} is read"),
         Err(error) => panic!("a command of {} bytes was committed that nobody reads: {error}", payload.len()),
     }
@@ -36,7 +36,7 @@ pub fn check_proposed(payload: &[u8], state: &State) -> Option<Envelope> {
     if payload.len() > COMMAND_BYTES_MAX {
         return None;
     }
-    let envelope = inspect::readable(payload, level::NEWEST).ok()?;
+    let envelope = command::readable(payload, level::NEWEST).ok()?;
     envelope.command.check_lists(&|job| state.tasks_of(job)).ok()?;
     check_committed(&envelope);
     Some(envelope)

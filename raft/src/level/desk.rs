@@ -7,8 +7,8 @@ use tripod_state::level::{Command, Refusal};
 use tripod_state::{Envelope, Fault};
 
 use super::{Door, Own, Survey};
+use crate::base::error::ProposeError;
 use crate::codec;
-use crate::handle::ProposeError;
 use crate::leadership::LeadershipWatch;
 use crate::submit::Submitter;
 

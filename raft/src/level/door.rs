@@ -15,7 +15,7 @@ use tripod_state::ids::{FeatureLevel, NodeId, Term};
 use tripod_state::{Command, State, level};
 
 use super::{MemberLevel, survey};
-use crate::handle::ProposeError;
+use crate::base::error::ProposeError;
 use crate::leadership::LeadershipWatch;
 use crate::state_machine::StateMachine;
 

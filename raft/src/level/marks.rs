@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use tripod_state::ids::FeatureLevel;
 
 use super::Own;
+use crate::apply::engine::Raft;
 use crate::identity::{self, Identity};
-use crate::types::Raft;
 use crate::world::Work;
 
 /// Between two looks.

@@ -23,9 +23,7 @@ mod own;
 mod pin;
 mod survey;
 
-use tripod_state::ids::{FeatureLevel, NodeId};
-
-use crate::handle::ProposeError;
+use tripod_state::ids::FeatureLevel;
 
 pub(crate) use applied::{AppliedLevels, Note};
 pub(crate) use desk::{Desk, Parts};
@@ -46,12 +44,4 @@ pub(crate) fn too_old(node: u64, supported: FeatureLevel, level: FeatureLevel) -
          is at level {level}; start it with the build that the other nodes run (`tripod level show` lists them), or \
          have the level lowered first: docs/runbooks/downgrade.md"
     )
-}
-
-/// That a leader which knows no levels was asked for a newer command.
-pub(crate) fn leader_too_old(leader: NodeId, needs: FeatureLevel) -> ProposeError {
-    ProposeError::Level(format!(
-        "T4401 level-low: this needs feature level {needs}, and the cluster is at 1: its leader, node {leader}, runs \
-         a build that supports level 1 only; upgrade it: docs/runbooks/rolling-upgrade.md"
-    ))
 }

@@ -12,9 +12,9 @@ use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level;
 
 use super::{MemberLevel, Own};
+use crate::apply::engine::Raft;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
-use crate::types::Raft;
 
 /// How long one member may take.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::StartError;
+use crate::base::advice;
+use crate::base::error::StartError;
 use crate::log_store::chunk::Damage;
-use crate::rejoin;
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Vote};
 
@@ -123,7 +123,7 @@ pub(crate) enum DiskError {
 
 /// What to do, for a directory that lies in the data directory.
 fn advice_beside(directory: &str) -> String {
-    rejoin::advice(Path::new(parent(directory)))
+    advice::rejoin(Path::new(parent(directory)))
 }
 
 fn parent(path: &str) -> &str {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 
+use crate::apply::engine::Raft;
 use crate::network::channels::Channels;
-use crate::types::Raft;
 
 /// Tells the transport of every membership, until the node stops. The engine goes on calling a member at the
 /// address that it had when the leadership began.

@@ -10,8 +10,8 @@ use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
 use super::judge::{Sight, Unwise};
 use super::votes::Votes;
 use super::{Effective, Members};
+use crate::base::error::ProposeError;
 use crate::codec;
-use crate::handle::ProposeError;
 use crate::network::channels;
 
 /// How long the arrival of a node may hold up a change that an operator wants.

@@ -42,6 +42,7 @@ use tonic::Code;
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
+use crate::apply::engine::Raft;
 use crate::held_votes::HeldVotes;
 use crate::leadership::LeadershipWatch;
 use crate::network::auth::Caller;
@@ -49,7 +50,6 @@ use crate::network::channels::Channels;
 use crate::node::HandOver;
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
-use crate::types::Raft;
 
 pub(crate) use book::follow as follow_addresses;
 pub use desk::{ChangeError, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned};

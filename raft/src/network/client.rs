@@ -27,8 +27,8 @@ use super::line::Line;
 use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, sanity, transfer};
 use crate::codec;
-use crate::snapshot::{SnapshotFile, SnapshotStore};
-use crate::types::{Peer, Snapshot, Types, Vote, entry_bytes};
+use crate::snapshot::{Snapshot, SnapshotFile, SnapshotStore};
+use crate::types::{Peer, Types, Vote, entry_bytes};
 
 /// How long a stream of appends may take to open, connecting included.
 const OPEN_DEADLINE: Duration = Duration::from_secs(1);

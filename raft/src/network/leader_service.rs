@@ -11,14 +11,15 @@ use tripod_state::Reply;
 use tripod_state::ids::{LogIndex, NodeId};
 
 use super::{blob, unblob};
+use crate::apply::hooks::Hooks;
+use crate::base::error::{Applied, JOB_FULL, ProposeError, STATE_FULL};
 use crate::codec;
 use crate::divergence::{Comparer, Report};
-use crate::handle::{Applied, Hooks, ProposeError};
 use crate::inspect::Inspector;
 use crate::leadership::LeadershipWatch;
 use crate::level::Door;
 use crate::read_index::ReadRounds;
-use crate::space::{DiskStatus, JOB_FULL, Reports, STATE_FULL};
+use crate::space::{DiskStatus, Reports};
 use crate::submit::Submitter;
 
 /// The outcome of one forwarded command.

@@ -12,10 +12,9 @@ use tonic::Status;
 use tripod_state::limits::NODES_MAX;
 
 use super::seldom::Seldom;
-use crate::types::{Entry, LogId, Raft, Types, Vote};
+use crate::apply::engine::Raft;
+use crate::types::{Entry, LogId, TERMS_AHEAD_MAX, Types, Vote};
 
-/// Terms that a peer may be ahead of this node's log: an election in each second for 136 years.
-pub(crate) const TERMS_AHEAD_MAX: u64 = 1 << 32;
 /// Entries that a peer may be ahead of this node's log: a million in each second for 12 days. A node that comes to an
 /// old cluster has none.
 const ENTRIES_AHEAD_MAX: u64 = 1 << 40;

@@ -25,13 +25,14 @@ use super::leader_service::LeaderService;
 use super::sanity::Sanity;
 use super::transfer::{Offer, Received};
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
-use crate::StartError;
+use crate::apply::engine::Raft;
+use crate::base::error::StartError;
 use crate::codec;
 use crate::held_votes;
 use crate::level::Own;
 use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;
-use crate::types::{Raft, Types};
+use crate::types::Types;
 use crate::world::{self, Door, Wires};
 
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;

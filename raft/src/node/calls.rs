@@ -10,9 +10,10 @@ use tripod_state::{Envelope, State, level};
 
 use super::Node;
 use crate::backup::{self, SaveError, SavesFull, Saving};
+use crate::base::command::COMMAND_BYTES_MAX;
+use crate::base::error::{Applied, ProposeError};
 use crate::codec;
-use crate::handle::{Applied, ProposeError, Status};
-use crate::inspect::COMMAND_BYTES_MAX;
+use crate::handle::Status;
 use crate::leadership::LeadershipWatch;
 use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::{self, Measures};

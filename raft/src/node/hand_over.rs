@@ -25,12 +25,13 @@ use tokio::time::Instant;
 use tripod_state::ids::NodeId;
 
 use super::first_answer::first_yes;
-use crate::handle::ProposeError;
+use crate::apply::engine::Raft;
+use crate::base::error::ProposeError;
 use crate::held_votes::{self, HeldVotes};
 use crate::leadership::LeadershipWatch;
 use crate::options::Options;
 use crate::state_machine::StateMachine;
-use crate::types::{Raft, Vote};
+use crate::types::Vote;
 
 /// Entries that an heir may lack. It gets them before it stands, and nothing is taken in meanwhile.
 const LAG_MAX: u64 = 4096;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use openraft::errors::{InitializeError, RaftError};
 
 use super::Node;
+use crate::apply::engine::Raft;
 use crate::backup::RestoredNote;
 use crate::membership::{Farewell, follow_addresses};
 use crate::network::channels::Channels;
 use crate::rejoin::{Asked, Marker, Newcomer, Returning};
-use crate::types::{Peer, Raft};
+use crate::types::Peer;
 use crate::world::Work;
 
 impl Node {

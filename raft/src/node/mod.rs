@@ -28,12 +28,13 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::apply::engine::Raft;
+use crate::apply::hooks::Hooks;
 use crate::backup::Saves;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
 use crate::fitness::Fitness;
 use crate::forward::Forwarder;
-use crate::handle::Hooks;
 use crate::journal::Space;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
@@ -48,7 +49,6 @@ use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
-use crate::types::Raft;
 use crate::world::Work;
 
 pub(crate) use hand_over::HandOver;

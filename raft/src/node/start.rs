@@ -10,13 +10,16 @@ use tokio::sync::watch;
 use tripod_state::ids::FeatureLevel;
 
 use super::{HandOver, Node};
+use crate::apply::engine::Raft;
+use crate::apply::hooks::Hooks;
 use crate::backup::Saves;
+use crate::base::advice;
+use crate::base::error::StartError;
 use crate::config;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
 use crate::fitness::Fitness;
 use crate::forward::Forwarder;
-use crate::handle::{Hooks, StartError};
 use crate::held_votes::HeldVotes;
 use crate::leader_link::LeaderLink;
 use crate::leadership::{LeadershipWatch, Sources};
@@ -29,12 +32,12 @@ use crate::network::line::Line;
 use crate::network::server;
 use crate::options::Options;
 use crate::read_index::ReadRounds;
-use crate::rejoin::{self, Acknowledged, Forming, Gate};
+use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::storage::Storage;
 use crate::submit::Submitter;
-use crate::types::{Raft, Types};
+use crate::types::Types;
 use crate::world::{Work, World};
 
 impl Node {
@@ -223,7 +226,7 @@ fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<Types>) -
             "T3113 recovery: the state of node {} cannot be recovered from {}: {fatal}. {}",
             options.node,
             options.data.display(),
-            rejoin::advice(&options.data)
+            advice::rejoin(&options.data)
         )
     })
 }

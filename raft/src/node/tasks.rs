@@ -9,6 +9,7 @@ use tripod_state::ids::{NodeId, Term};
 
 use super::Node;
 use super::trim::Trimmer;
+use crate::apply::engine::Raft;
 use crate::divergence::Company;
 use crate::failure::Failure;
 use crate::fitness::Watcher;
@@ -22,7 +23,6 @@ use crate::network::sanity::Sanity;
 use crate::network::server::{self, RaftService};
 use crate::rejoin::Respondent;
 use crate::state_machine::StateMachine;
-use crate::types::Raft;
 use crate::world::{self, Door};
 
 impl Node {

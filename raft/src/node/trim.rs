@@ -7,10 +7,11 @@
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 
+use crate::apply::engine::Raft;
 use crate::log_store::LogStore;
 use crate::options::Options;
 use crate::snapshot::SnapshotStore;
-use crate::types::{LogId, Raft};
+use crate::types::LogId;
 
 /// Bytes of entries that are kept behind a snapshot, at most: what lies between two snapshots at most, so that
 /// the log is never longer than two of these.

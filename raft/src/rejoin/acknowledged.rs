@@ -10,7 +10,7 @@ use openraft::async_runtime::WatchReceiver as _;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::types::{Metrics, Raft};
+use crate::apply::engine::{Metrics, Raft};
 
 /// The shortest time between two looks: figures change with every append.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -32,8 +32,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 pub(crate) use acknowledged::Acknowledged;
 pub(crate) use forming::Forming;
 pub(crate) use gate::Gate;
@@ -43,14 +41,3 @@ pub(crate) use survey::Question;
 #[cfg(test)]
 pub(crate) use survey::Standing;
 pub(crate) use task::{Asked, Newcomer, Respondent};
-
-/// What an operator does with a node that must give up its data, exactly. Needs nothing of the node but
-/// its directory, so that it can be part of any error.
-pub(crate) fn advice(data: &Path) -> String {
-    let data = data.display();
-    format!(
-        "To let it rejoin without its data, stop it, run `mv {data} {data}.damaged`, and start it again with the \
-         same flags while all other nodes run: it takes everything from them and votes only after that. (The data \
-         of a cluster of one node is nowhere else: restore a copy of the directory instead.)"
-    )
-}

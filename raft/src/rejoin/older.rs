@@ -14,10 +14,11 @@ use tripod_proto::code::Code;
 use tripod_proto::tripod::peer::v1::AcknowledgedRequest;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
-use super::advice;
+use crate::apply::engine::Raft;
+use crate::base::advice;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
-use crate::types::{Peer, Raft};
+use crate::types::Peer;
 
 /// How long an answer may take. Nodes that are not there refuse at once; only one that is silent delays this start,
 /// and by less than the others need to miss it.
@@ -74,7 +75,7 @@ impl Returning {
             Code::DataOlder,
             self.data.display(),
             self.node,
-            advice(&self.data)
+            advice::rejoin(&self.data)
         )
     }
 }

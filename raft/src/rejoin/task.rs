@@ -15,6 +15,7 @@ use tripod_state::{Command, Envelope, job};
 
 use super::survey::{Decision, Question, Standing, counted, decide, named};
 use super::{Acknowledged, Forming, Gate, Marker};
+use crate::apply::engine::Raft;
 use crate::codec;
 use crate::failure::Failure;
 use crate::identity;
@@ -23,7 +24,7 @@ use crate::network::auth::{self, Caller};
 use crate::network::channels::{Channels, Class};
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
-use crate::types::{Peer, Raft, Types, Vote};
+use crate::types::{Peer, Types, Vote};
 
 /// How long one answer may take.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use openraft::EntryPayload;
 use tripod_state::level;
 
 use super::{Error, OpenLog};
-use crate::inspect;
+use crate::base::command;
 use crate::journal::{Files, RealFiles};
 use crate::skipped::{self, Skipped};
 
@@ -44,7 +44,7 @@ pub fn pass_over(data: &Path, index: u64, checksum: u64) -> Result<PassedOver, E
     if computed != checksum {
         return refused(format!("its checksum is {computed:016x}, not {checksum:016x}"));
     }
-    if inspect::readable(&command.payload, level::NEWEST).is_ok() {
+    if command::readable(&command.payload, level::NEWEST).is_ok() {
         return refused("this build can read it: start the node".into());
     }
     let written = RealFiles::open(data).and_then(|files| {

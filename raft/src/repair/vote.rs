@@ -6,9 +6,8 @@ use openraft::impls::leader_id_adv::LeaderId;
 
 use super::{Error, OpenLog};
 use crate::log_store::{Change, Disk as _};
-use crate::network::sanity::TERMS_AHEAD_MAX;
 use crate::snapshot::SnapshotStore;
-use crate::types::Vote;
+use crate::types::{TERMS_AHEAD_MAX, Vote};
 
 /// How far behind the last entry the new vote is. This node may have voted in terms that left no entry, though never in so
 /// many; and a node never votes twice in one term.

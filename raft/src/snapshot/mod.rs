@@ -38,6 +38,7 @@ use tripod_state::snapshot::Record;
 use tripod_state::{State, level};
 
 use crate::journal::{Blob, Files};
+use crate::types::Types;
 
 pub(crate) use frozen::Frozen;
 pub(crate) use header::{Form, Header};
@@ -79,6 +80,9 @@ pub(crate) fn examine(
 ) -> Result<(Header, State), SnapshotError> {
     read::read(file, level::NEWEST, each)
 }
+
+/// A snapshot as the engine is given it.
+pub(crate) type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
 /// A snapshot on disk, and the directory that it is in.
 #[derive(Clone)]

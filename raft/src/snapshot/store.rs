@@ -18,7 +18,8 @@ use super::stream::BlobStream;
 use super::{FileId, Header, Part, SnapshotFile, write};
 use crate::journal::{Blob, Files, RealFiles};
 use crate::measures::SnapshotTally;
-use crate::types::{LogId, Snapshot, SnapshotMeta};
+use crate::snapshot::Snapshot;
+use crate::types::{LogId, SnapshotMeta};
 use crate::world::Work;
 
 /// Complete snapshots that stay. The older one serves a transfer that began before the newer.

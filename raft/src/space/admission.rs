@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tripod_state::{Command, Envelope};
 
 use super::room::{Admitted, Room};
-use crate::handle::ProposeError;
+use crate::base::error::ProposeError;
 use crate::options::StateLimits;
 use crate::state_machine::StateMachine;
 

@@ -17,7 +17,7 @@ mod verdict;
 pub(crate) use admission::Admission;
 pub(crate) use gauge::Gauge;
 pub(crate) use reports::Reports;
-pub(crate) use room::{Admitted, JOB_FULL, STATE_FULL};
+pub(crate) use room::Admitted;
 
 use serde::{Deserialize, Serialize};
 

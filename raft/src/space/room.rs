@@ -13,12 +13,8 @@ use tripod_state::ids::JobId;
 use tripod_state::need::{Need, Purpose};
 use tripod_state::{Envelope, State};
 
-use crate::handle::ProposeError;
+use crate::base::error::{JOB_FULL, ProposeError, STATE_FULL};
 use crate::options::StateLimits;
-
-/// How the text of a refusal begins, for want of room in one job and in all together.
-pub(crate) const JOB_FULL: &str = "T2211 job-full";
-pub(crate) const STATE_FULL: &str = "T2212 state-full";
 
 /// One part in so many of each limit is only for what goes on with something that is there.
 const RESERVE_SHARE: u64 = 8;

@@ -14,7 +14,7 @@ use super::dice::Dice;
 use super::files::SimFiles;
 use super::home::SimHome;
 use super::medium::{Loss, Medium};
-use crate::StartError;
+use crate::base::error::StartError;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::journal::JournalDisk;

@@ -109,7 +109,7 @@ async fn is_refused(directory: &Path, expected: &Seen, what: &str) -> bool {
     };
     assert!(Code::find(&refusal).is_some_and(|code| code.slug().starts_with("log-")), "{what}: {refusal}");
     if refusal.starts_with("T3101 log-damaged") {
-        let command = crate::rejoin::advice(directory);
+        let command = crate::base::advice::rejoin(directory);
         assert!(refusal.contains(&command), "{what}: {refusal}");
     }
     true

@@ -9,11 +9,11 @@ use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageE
 use openraft::testing::log::{StoreBuilder, Suite};
 use tempfile::TempDir;
 
+use crate::base::advice;
 use crate::failure::Failure;
 use crate::journal;
 use crate::log_store::test_entries::{entries, entry, id};
 use crate::log_store::{Change, Disk as _, DiskError, LogStore, SledDisk};
-use crate::rejoin;
 use crate::snapshot::SnapshotStore;
 use crate::state_machine::StateMachine;
 use crate::test_support::quiet_hooks;
@@ -218,7 +218,7 @@ async fn a_sled_that_forgot_the_end_of_the_log_refuses_the_start() {
     drop(disk);
     let refusal = refusal(directory.path());
     assert!(
-        refusal.starts_with("T3101 log-damaged") && refusal.contains(&rejoin::advice(directory.path())),
+        refusal.starts_with("T3101 log-damaged") && refusal.contains(&advice::rejoin(directory.path())),
         "{refusal}"
     );
 }

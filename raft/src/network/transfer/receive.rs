@@ -6,8 +6,7 @@ use tripod_proto::tripod::peer::v1::{SnapshotChunk, SnapshotOffer};
 
 use super::{CHUNK_IDLE, Offer};
 use crate::codec;
-use crate::snapshot::{FileId, Header, Part, SnapshotStore, Turn};
-use crate::types::Snapshot;
+use crate::snapshot::{FileId, Header, Part, Snapshot, SnapshotStore, Turn};
 
 /// A snapshot that is complete here.
 pub(crate) struct Received {

@@ -18,8 +18,8 @@ use crate::codec;
 use crate::journal::Blob;
 use crate::network::auth::Caller;
 use crate::network::unblob;
-use crate::snapshot::SnapshotStore;
-use crate::types::{Snapshot, Vote};
+use crate::snapshot::{Snapshot, SnapshotStore};
+use crate::types::Vote;
 use crate::world::Work;
 
 /// How long a follower may be out of reach before a transfer that broke is given up. openraft begins another

@@ -18,8 +18,8 @@ use tripod_state::{ApplyContext, Command, Envelope, Scope, State, job, kv};
 use super::send::Outgoing;
 use super::*;
 use crate::codec;
-use crate::snapshot::{Form, Header, SnapshotStore};
-use crate::types::{Membership, Snapshot};
+use crate::snapshot::{Form, Header, Snapshot, SnapshotStore};
+use crate::types::Membership;
 
 const CLUSTER: &str = "test";
 
