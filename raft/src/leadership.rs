@@ -239,7 +239,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::log_store::test_entries::id;
+    use crate::base::test_entries::id;
 
     const PATIENCE: Duration = Duration::from_millis(600);
 

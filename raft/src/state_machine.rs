@@ -19,11 +19,11 @@ use builder::Builder;
 
 use crate::apply::hooks::Hooks;
 use crate::base::command;
+use crate::disk::skipped::Skipped;
 use crate::divergence::{self, Fork};
 use crate::failure::Failure;
 use crate::level::{AppliedLevels, Note, PinNote};
 use crate::membership::{Met, listed};
-use crate::skipped::Skipped;
 use crate::snapshot::{Frozen, Snapshot, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Membership, Response, SnapshotMeta, Types, entry_bytes};

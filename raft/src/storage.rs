@@ -6,17 +6,17 @@ use tripod_state::ids::FeatureLevel;
 
 use crate::base::advice;
 use crate::base::error::StartError;
+use crate::disk::identity::{self, Identity};
+use crate::disk::journal::{self, SimulatedDisk, Space};
+use crate::disk::skipped::Skipped;
+use crate::disk::{Files, RealFiles, Work};
 use crate::failure::Failure;
-use crate::identity::{self, Identity};
-use crate::journal::{self, Files, RealFiles, SimulatedDisk, Space};
 use crate::level::PinNote;
 use crate::log_store::LogStore;
 use crate::options::Options;
 use crate::rejoin::Marker;
 use crate::repair;
-use crate::skipped::Skipped;
 use crate::snapshot::SnapshotStore;
-use crate::world::Work;
 
 /// What a node has on disk.
 pub(crate) struct Storage {

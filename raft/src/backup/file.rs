@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::pace::{Pace, Walk};
-use crate::journal::{Blob, read_up_to};
+use crate::disk::{Blob, read_up_to};
 
 /// An open file.
 pub(crate) struct ReadOnlyFile {

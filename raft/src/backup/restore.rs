@@ -15,10 +15,9 @@ use tripod_state::{State, level};
 
 use super::{Contents, Error, Plan, RestoredNote, verify};
 use crate::base::error::StartError;
+use crate::disk::identity::{self, Identity};
+use crate::disk::{Change, Disk, DiskError, journal};
 use crate::failure::Failure;
-use crate::identity::{self, Identity};
-use crate::journal;
-use crate::log_store::{Change, Disk, DiskError};
 use crate::options::{Options, Timing};
 use crate::snapshot::{Form, Header, SnapshotStore};
 use crate::types::{COUNTED_MAX, LogId, Membership, Peer, Vote};

@@ -11,6 +11,7 @@ use tripod_state::{ApplyContext, Command, Envelope, Scope, State, job, kv, sessi
 
 use super::*;
 use crate::base::error::StartError;
+use crate::disk::Work;
 use crate::failure::Failure;
 use crate::log_store::LogStore;
 use crate::options::{InitialMember, Options, Timing};
@@ -18,7 +19,6 @@ use crate::snapshot::{self, Form, Header};
 use crate::storage::Storage;
 use crate::test_support::tree;
 use crate::types::{LogId, Membership, Peer};
-use crate::world::Work;
 
 const SAVED_INDEX: u64 = 41;
 const SERVICE: ServiceIncarnation = ServiceIncarnation(7);

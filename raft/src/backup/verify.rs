@@ -9,7 +9,7 @@ use tripod_state::snapshot::Counts;
 
 use super::pace::Pace;
 use super::{Error, ReadOnlyFile};
-use crate::journal::Blob;
+use crate::disk::Blob;
 use crate::snapshot::{self, Header, SnapshotError};
 
 /// Bytes at the end of a file that are the hash of everything before the last frame.

@@ -9,3 +9,5 @@
 pub(crate) mod advice;
 pub(crate) mod command;
 pub(crate) mod error;
+#[cfg(test)]
+pub(crate) mod test_entries;

@@ -14,11 +14,11 @@ use tripod_state::ids::{LogIndex, NodeId};
 use super::judge::{Finding, Judge};
 use super::{Answer, Comparisons, Fingerprint, Fork, Report, Verdict};
 use crate::base::advice;
+use crate::disk::Work;
 use crate::failure::Failure;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
 use crate::state_machine::StateMachine;
-use crate::world::Work;
 
 /// How often a node looks whether its log rests, and asks again about what is still open.
 const TICK: Duration = Duration::from_secs(5);

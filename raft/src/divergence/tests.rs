@@ -7,9 +7,9 @@ use tripod_state::ids::{LogIndex, NodeId, ServiceIncarnation, Term};
 use tripod_state::{ApplyContext, Command, Envelope, Scope, State, job};
 use tripod_wait::{until, within};
 
+use crate::disk::Work;
 use crate::snapshot::SnapshotStore;
 use crate::test_cluster::{Cluster, barrier, create_job, each_seed, write, write_keys};
-use crate::world::Work;
 
 /// What a defect may do to a state.
 fn corrupt(state: &mut State) {

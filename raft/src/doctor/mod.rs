@@ -27,17 +27,17 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::backup;
+use crate::disk::identity::Identity;
+use crate::disk::journal::{self, Home as _};
+use crate::disk::skipped::{self, Skipped};
+use crate::disk::{Disk as _, DiskError, Loaded, MetaKey, RealFiles, SledDisk};
 use crate::failure::Failure;
-use crate::identity::Identity;
-use crate::journal::{self, Home as _, RealFiles};
-use crate::log_store::{Disk as _, DiskError, Loaded, MetaKey, SledDisk};
-use crate::skipped::{self, Skipped};
 use crate::types::{Entry, LogId};
 
 use scratch::Scratch;
 use stopper::Unreadable;
 
-pub use crate::journal::SegmentFacts;
+pub use crate::disk::journal::SegmentFacts;
 pub use entry::Line;
 pub use report::{EntryId, LogFacts, Report, SnapshotFacts, VoteFacts};
 pub use salvage::{Salvaged, salvage};

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::backup::Contents;
-use crate::journal::SegmentFacts;
+use crate::disk::journal::SegmentFacts;
 use crate::types::{Entry, TERMS_AHEAD_MAX, Vote, entry_bytes};
 
 /// Everything that was found.

@@ -13,7 +13,7 @@ use tripod_state::{ApplyContext, Envelope, State};
 use super::{EntryId, Error, Report, look};
 use crate::backup;
 use crate::codec;
-use crate::skipped::Skipped;
+use crate::disk::skipped::Skipped;
 use crate::snapshot::{self, Form, Header};
 use crate::types::{Entry, Membership};
 

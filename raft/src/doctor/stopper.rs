@@ -6,7 +6,7 @@ use openraft::EntryPayload;
 use tripod_state::level;
 
 use crate::base::command;
-use crate::skipped::{Skipped, checksum};
+use crate::disk::skipped::{Skipped, checksum};
 use crate::types::Entry;
 
 /// Looks for an entry that this build cannot read.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer};
 
 use crate::codec;
-use crate::journal::{JournalValues, recover_from};
+use crate::disk::journal::{JournalValues, recover_from};
 use crate::types::{Entry, LogId, Vote};
 
 /// The highest kind of a record.
@@ -21,7 +21,7 @@ pub fn journal_record<'de, D: Deserializer<'de>>(kind: u8, drawn: D) -> Option<V
         3 => made::<Vote, D>(drawn),
         4 => made::<Option<LogId>, D>(drawn),
         5 | 6 => made::<LogId, D>(drawn),
-        _ => made::<crate::journal::JournalCheckpoint, D>(drawn),
+        _ => made::<crate::disk::journal::JournalCheckpoint, D>(drawn),
     }
 }
 

@@ -8,7 +8,7 @@ use tripod_state::State;
 use tripod_state::snapshot::Record;
 
 use crate::codec;
-use crate::journal::Blob;
+use crate::disk::Blob;
 use crate::snapshot::{self, Form, Header};
 
 /// A state is what is read when it was written as a snapshot.

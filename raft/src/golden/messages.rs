@@ -12,9 +12,9 @@ use tripod_state::ids::{FeatureLevel, JobName, ServiceIncarnation, TaskId};
 use tripod_state::{Answer, Fault, level};
 
 use super::{check_lines, commands, schedulers};
+use crate::base::test_entries::id;
 use crate::codec;
 use crate::divergence::{Answer as Compared, Fingerprint, Report, Verdict};
-use crate::log_store::test_entries::id;
 use crate::network::AppendAnswer;
 use crate::network::leader_service::Outcome;
 use crate::network::transfer::Offer;

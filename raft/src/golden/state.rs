@@ -19,7 +19,7 @@ use tripod_state::{barrier, job, kv, level, session, task};
 
 use super::{check_file, scheduler_state, schedulers};
 use crate::backup::{Pace, ReadOnlyFile};
-use crate::log_store::test_entries::id;
+use crate::base::test_entries::id;
 use crate::snapshot::{Form, Header, SnapshotStore, examine, write_to};
 use crate::types::{Membership, Peer};
 

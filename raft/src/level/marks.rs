@@ -12,8 +12,8 @@ use tripod_state::ids::FeatureLevel;
 
 use super::Own;
 use crate::apply::engine::Raft;
-use crate::identity::{self, Identity};
-use crate::world::Work;
+use crate::disk::Work;
+use crate::disk::identity::{self, Identity};
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

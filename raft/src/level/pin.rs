@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tripod_state::ids::FeatureLevel;
 
-use crate::journal::Files;
+use crate::disk::Files;
 
 const FILE: &str = "level-pin";
 const TEMPORARY: &str = "level-pin.tmp";
@@ -59,7 +59,7 @@ impl PinNote {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::RealFiles;
+    use crate::disk::RealFiles;
 
     #[test]
     fn a_pin_is_kept_replaced_and_given_up() {

@@ -2,22 +2,14 @@
 //!
 //! openraft calls [`LogStore`]; it changes the [`tail`] at once, so that what was appended can be
 //! read, and queues the change for the [`writer`]. The writer hands groups of changes to a
-//! [`disk`]: the [journal](crate::journal), behind which [`sled_disk`] stores entries in [`chunk`]s
-//! under the keys of [`keyspace`].
+//! [`Disk`]: the [journal](crate::disk::journal).
 
-mod chunk;
-mod disk;
 mod flushes;
-mod keyspace;
-mod sled_disk;
-mod sled_reader;
 mod tail;
 mod weights;
 mod writer;
 mod writer_task;
 
-#[cfg(test)]
-pub(crate) mod test_entries;
 #[cfg(test)]
 mod tests;
 
@@ -31,18 +23,16 @@ use openraft::{OptionalSend, alias};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
+use crate::disk::{Change, Disk, DiskError, OldEntries, Work};
 use crate::failure::Failure;
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Types, Vote};
-use crate::world::{LogLine, Work};
+use crate::world::LogLine;
 
 use tail::{Place, Tail};
 use writer::{Waiter, Writer};
 
-pub(crate) use disk::{Change, Disk, DiskError, Loaded, OldEntries};
 pub(crate) use flushes::Flushes;
-pub(crate) use keyspace::MetaKey;
-pub(crate) use sled_disk::SledDisk;
 
 /// Bytes of entries kept in memory. A follower that lags further is served from disk.
 const TAIL_BYTES_MAX: usize = 8 << 20;

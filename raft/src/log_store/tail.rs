@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::log_store::disk::Loaded;
+use crate::disk::Loaded;
 use crate::log_store::weights::Weights;
 use crate::types::{Entry, LogId, Vote, entry_bytes};
 
@@ -201,7 +201,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log_store::test_entries::{entries, id};
+    use crate::base::test_entries::{entries, id};
 
     /// An append is answered before it is reported as stored. By then its end may have been cut, and other entries
     /// may stand there.

@@ -17,14 +17,13 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 use tripod_state::planted::{Bug, is_planted};
 
+use crate::disk::{Change, Disk, DiskError, Work};
 use crate::failure::Failure;
-use crate::log_store::disk::{Change, Disk, DiskError};
 use crate::log_store::flushes::Flushes;
 use crate::log_store::tail::Tail;
 use crate::log_store::writer_task::WriterTask;
 use crate::stages::Stages;
 use crate::types::{LogId, Types};
-use crate::world::Work;
 
 /// Most changes that are written as one batch.
 const GROUP_MAX: usize = 4096;

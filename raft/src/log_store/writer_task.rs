@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::writer::{Job, Worker};
-use crate::journal::SimulatedDisk;
+use crate::disk::journal::SimulatedDisk;
 
 /// The queue's other end. Clones share the task.
 #[derive(Clone)]

@@ -31,11 +31,12 @@ use tokio::task::JoinHandle;
 use crate::apply::engine::Raft;
 use crate::apply::hooks::Hooks;
 use crate::backup::Saves;
+use crate::disk::Work;
+use crate::disk::journal::Space;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
 use crate::fitness::Fitness;
 use crate::forward::Forwarder;
-use crate::journal::Space;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
 use crate::level::Desk;
@@ -49,7 +50,6 @@ use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
 use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
-use crate::world::Work;
 
 pub(crate) use hand_over::HandOver;
 

@@ -16,6 +16,7 @@ use crate::backup::Saves;
 use crate::base::advice;
 use crate::base::error::StartError;
 use crate::config;
+use crate::disk::Work;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
 use crate::fitness::Fitness;
@@ -38,7 +39,7 @@ use crate::state_machine::StateMachine;
 use crate::storage::Storage;
 use crate::submit::Submitter;
 use crate::types::Types;
-use crate::world::{Work, World};
+use crate::world::World;
 
 impl Node {
     /// Opens the storage, recovers the state, and joins the peers.

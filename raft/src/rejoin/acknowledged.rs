@@ -80,7 +80,7 @@ fn remember(known: &mut BTreeMap<u64, u64>, metrics: &Metrics) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log_store::test_entries::id;
+    use crate::base::test_entries::id;
 
     fn leads(matched: &[(u64, u64)], committed: u64) -> Metrics {
         let matched = matched.iter().map(|(node, index)| (*node, Some(id(3, *index))));

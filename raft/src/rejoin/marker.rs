@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::journal::Files;
+use crate::disk::Files;
 
 const FILE: &str = "rejoining";
 const TEXT: &[u8] = b"This node has lost its data and votes again when it holds what the others have.\n";

@@ -8,8 +8,8 @@ use tripod_state::level;
 
 use super::{Error, OpenLog};
 use crate::base::command;
-use crate::journal::{Files, RealFiles};
-use crate::skipped::{self, Skipped};
+use crate::disk::skipped::{self, Skipped};
+use crate::disk::{Files, RealFiles};
 
 /// What is passed over from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,10 +14,9 @@ mod vote;
 
 use std::path::Path;
 
+use crate::disk::identity::Identity;
+use crate::disk::{Disk as _, DiskError, Loaded, MetaKey, SledDisk, journal};
 use crate::failure::Failure;
-use crate::identity::Identity;
-use crate::journal;
-use crate::log_store::{Disk as _, DiskError, Loaded, MetaKey, SledDisk};
 use crate::types::Entry;
 
 pub use entry::{PassedOver, pass_over};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use openraft::EntryPayload;
 
 use super::{Error, OpenLog};
-use crate::log_store::{Change, Disk as _};
+use crate::disk::{Change, Disk as _};
 use crate::types::{Entry, LogCommand, LogId};
 
 /// Appends a command to the log of a stopped node, whatever its bytes mean, as if the last leader had; gives its index.

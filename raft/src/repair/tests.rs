@@ -7,8 +7,8 @@ use openraft::impls::leader_id_adv::LeaderId;
 use tempfile::TempDir;
 
 use super::*;
+use crate::disk::Change;
 use crate::doctor;
-use crate::log_store::Change;
 use crate::test_cluster::{Cluster, assert_same_states, create_job, local, write};
 use crate::types::Vote;
 

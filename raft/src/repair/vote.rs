@@ -5,7 +5,7 @@ use std::path::Path;
 use openraft::impls::leader_id_adv::LeaderId;
 
 use super::{Error, OpenLog};
-use crate::log_store::{Change, Disk as _};
+use crate::disk::{Change, Disk as _};
 use crate::snapshot::SnapshotStore;
 use crate::types::{TERMS_AHEAD_MAX, Vote};
 

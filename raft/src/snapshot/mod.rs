@@ -37,7 +37,7 @@ use tripod_state::ids::FeatureLevel;
 use tripod_state::snapshot::Record;
 use tripod_state::{State, level};
 
-use crate::journal::{Blob, Files};
+use crate::disk::{Blob, Files};
 use crate::types::Types;
 
 pub(crate) use frozen::Frozen;

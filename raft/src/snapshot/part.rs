@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::{FileId, SnapshotFile};
-use crate::journal::Blob;
-use crate::world::Work;
+use crate::disk::{Blob, Work};
 
 /// An incoming file. It goes with its owner unless it was installed, and so renamed, before. Files of
 /// gigabytes take their time to go, wherever their last owner is: that is left to whoever does what blocks.

@@ -14,7 +14,7 @@ use super::{
     TRAILER_BYTES, frame_checksum, header,
 };
 use crate::codec;
-use crate::journal::Blob;
+use crate::disk::Blob;
 
 /// Why a file is no snapshot.
 #[derive(Debug, thiserror::Error)]

@@ -16,11 +16,10 @@ use tripod_state::{State, level};
 use super::incoming::Incoming;
 use super::stream::BlobStream;
 use super::{FileId, Header, Part, SnapshotFile, write};
-use crate::journal::{Blob, Files, RealFiles};
+use crate::disk::{Blob, Files, RealFiles, Work};
 use crate::measures::SnapshotTally;
 use crate::snapshot::Snapshot;
 use crate::types::{LogId, SnapshotMeta};
-use crate::world::Work;
 
 /// Complete snapshots that stay. The older one serves a transfer that began before the newer.
 const KEPT: usize = 2;

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use crate::journal::Blob;
+use crate::disk::Blob;
 
 /// A file, and how far one has come in it.
 pub(super) struct BlobStream {

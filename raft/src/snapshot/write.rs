@@ -10,7 +10,7 @@ use super::{
     FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, TRAILER_BYTES, frame_checksum,
 };
 use crate::codec;
-use crate::journal::Files;
+use crate::disk::Files;
 
 /// Writes a snapshot durably: complete under `name`, or not there at all. Blocks, also on the disk.
 pub(super) fn write(files: &dyn Files, name: &str, header: &Header, state: &State) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::DiskStatus;
-use crate::journal::Space;
+use crate::disk::journal::Space;
 
 /// Bytes kept besides room for a snapshot: two segments of the journal, one that is on its way to sled
 /// with what sled needs for it, and what may be written between two looks at the disk.

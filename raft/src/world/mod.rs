@@ -7,7 +7,6 @@
 //! |---|---|
 //! | `network` | the interface of a network that is brought along |
 //! | `wiring` | our transport over the operating system's network, or over such a one |
-//! | `work` | who does what blocks: a thread, or the caller |
 //! | `clock` | the time of day |
 //! | `observer` | who looks on |
 
@@ -15,7 +14,6 @@ mod clock;
 mod network;
 mod observer;
 mod wiring;
-mod work;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,12 +21,12 @@ use std::sync::Arc;
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
 
-use crate::journal::SimulatedDisk;
+use crate::disk::Work;
+use crate::disk::journal::SimulatedDisk;
 
 pub(crate) use clock::catch_up;
 pub(crate) use observer::tell;
 pub(crate) use wiring::{Door, Wires, incoming};
-pub(crate) use work::Work;
 
 pub use clock::{WallClock, time_of_day};
 pub use network::{BoxFuture, Listener, Network, Stream};

@@ -13,10 +13,11 @@ use openraft::vote::RaftLeaderId as _;
 use openraft::{StorageError, alias};
 use tempfile::TempDir;
 
-use super::chunk::PART_BYTES;
-use super::keyspace::ChunkKey;
 use super::*;
-use crate::log_store::test_entries::{entries, entry, id};
+use crate::base::test_entries::{entries, entry, id};
+use crate::disk::home::chunk::{self, PART_BYTES};
+use crate::disk::home::keyspace::ChunkKey;
+use crate::disk::{Loaded, SledDisk};
 use crate::snapshot::SnapshotStore;
 use crate::state_machine::StateMachine;
 use crate::test_support::quiet_hooks;

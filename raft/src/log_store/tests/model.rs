@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::journal;
+use crate::disk::journal;
 
 #[derive(Debug, Clone)]
 enum Step {

@@ -15,12 +15,11 @@ use tripod_proto::tripod::peer::v1::{SnapshotChunk, SnapshotOffer};
 
 use super::{CHUNK_BYTES, CHUNK_IDLE, CHUNKS_AHEAD, INSTALL_DEADLINE, Offer};
 use crate::codec;
-use crate::journal::Blob;
+use crate::disk::{Blob, Work};
 use crate::network::auth::Caller;
 use crate::network::unblob;
 use crate::snapshot::{Snapshot, SnapshotStore};
 use crate::types::Vote;
-use crate::world::Work;
 
 /// How long a follower may be out of reach before a transfer that broke is given up. openraft begins another
 /// one then, of the newest snapshot.

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "claim-of-the-next-segment",
         promise: "INV-9: a frame that was durable once and cannot be read is damage, also if only the header of the \
                   next segment says that it was durable.",
-        file: "raft/src/journal/recovery.rs",
+        file: "raft/src/disk/journal/recovery.rs",
         original: &["let claim = end.claim().max(beyond.map(|(_, claim)| claim));"],
         replacement: &["let claim = end.claim();"],
         tests: JOURNAL,
@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "found-and-not-flushed",
         promise: "INV-7: what a start finds in the log is durable before the node builds on it, though a crash may \
                   have left it to the system's memory.",
-        file: "raft/src/journal/recovery.rs",
+        file: "raft/src/disk/journal/recovery.rs",
         original: &["last.sync_data()?;", "if !end.is_sealed(next) {"],
         replacement: &["if !end.is_sealed(next) {"],
         tests: JOURNAL,
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "moved-before-committed",
         promise: "Only committed entries leave the journal for the log's home: what a new leader cuts off must not \
                   come back from there.",
-        file: "raft/src/journal/moves.rs",
+        file: "raft/src/disk/journal/moves.rs",
         original: &[
             "let last = overdue.zip(log.committed).map(|(overdue, committed)| overdue.min(committed.index));",
         ],
@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "read-behind-a-cut",
         promise: "INV-8: an entry that was cut off the log is never read again, also if its record stands in the \
                   journal still.",
-        file: "raft/src/journal/reader.rs",
+        file: "raft/src/disk/journal/reader.rs",
         original: &["return Source::Journal { file, place: run.place, end: end.min(run.last + 1) };"],
         replacement: &["return Source::Journal { file, place: run.place, end };"],
         tests: JOURNAL,

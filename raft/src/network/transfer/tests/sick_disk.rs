@@ -6,8 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use super::*;
-use crate::journal::{Blob, Files, RealFiles};
-use crate::world::Work;
+use crate::disk::{Blob, Files, RealFiles, Work};
 
 /// A sync that is under way, and that fails when it is let go on. Every later one succeeds at once, as the
 /// kernel has it: it tells an error once.
