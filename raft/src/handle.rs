@@ -230,7 +230,7 @@ impl Handle {
 
     /// The replicated state, to break it.
     #[cfg(test)]
-    pub(crate) fn machine(&self) -> &crate::state_machine::StateMachine {
+    pub(crate) fn machine(&self) -> &crate::apply::state_machine::StateMachine {
         self.node.machine()
     }
 

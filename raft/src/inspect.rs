@@ -6,11 +6,11 @@
 use tripod_state::ids::LogIndex;
 use tripod_state::{Envelope, State, level};
 
+use crate::apply::state_machine::StateMachine;
 use crate::base::command::COMMAND_BYTES_MAX;
 use crate::codec;
 use crate::network::leader_service::Outcome;
 use crate::space::{Admission, Admitted};
-use crate::state_machine::StateMachine;
 
 /// Reads proposals of other nodes.
 pub(crate) struct Inspector {

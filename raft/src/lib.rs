@@ -86,7 +86,6 @@ mod runtime;
 mod snapshot;
 mod space;
 mod stages;
-mod state_machine;
 mod status;
 mod storage;
 mod submit;
@@ -99,7 +98,9 @@ mod types;
 mod world;
 
 pub use apply::hooks::{AskHandler, EffectsHook, Hooks};
+pub use base::clock::{WallClock, time_of_day};
 pub use base::error::{Applied, ProposeError, StartError};
+pub use base::observer::{LogLine, Observer, SeenMembers};
 pub use chance::{Chance, SeededChance};
 pub use codec::command_bytes;
 pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
@@ -109,14 +110,13 @@ pub use divergence::Comparisons;
 pub use fitness::GivenUp;
 pub use handle::{Handle, Leadership, MemberStatus, Role, Status};
 pub use level::{LevelError, LevelRequest, Levels, MemberLevel};
-pub use measures::{ElectionCounts, Measures, SnapshotCounts};
+pub use measures::{ElectionCounts, Measures};
 pub use membership::{
     ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
     Votes,
 };
 pub use options::{InitialMember, Options, StateLimits, Timing};
+pub use snapshot::SnapshotCounts;
 pub use space::DiskStatus;
 pub use stages::{FlushTimes, HistogramView, StageTimes};
-pub use world::{
-    BoxFuture, Listener, LogLine, Network, Observer, SeenMembers, Stream, WallClock, World, time_of_day,
-};
+pub use world::{BoxFuture, Listener, Network, Stream, World};

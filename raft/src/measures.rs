@@ -8,6 +8,7 @@ use openraft::async_runtime::Instant as _;
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Metrics;
+use crate::snapshot::SnapshotCounts;
 use crate::stages::{FlushTimes, StageTimes};
 
 /// Figures of one node since its process started. The default is that of a node that has done nothing.
@@ -34,17 +35,6 @@ pub struct ElectionCounts {
     pub leader_changes: u64,
 }
 
-/// Snapshots of this node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SnapshotCounts {
-    /// Written of its own state.
-    pub built: u64,
-    /// Sent to other nodes, whole.
-    pub sent: u64,
-    /// Received from a leader, and put in the place of its own state.
-    pub installed: u64,
-}
-
 /// Counts elections. Clones count together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ElectionTally {
@@ -65,35 +55,6 @@ impl ElectionTally {
         ElectionCounts {
             stood: stood.load(Ordering::Relaxed),
             leader_changes: leader_changes.load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// Counts snapshots. Clones count together.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SnapshotTally {
-    counts: Arc<[AtomicU64; 3]>,
-}
-
-impl SnapshotTally {
-    pub(crate) fn built(&self) {
-        self.counts[0].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn sent(&self) {
-        self.counts[1].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn installed(&self) {
-        self.counts[2].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn counts(&self) -> SnapshotCounts {
-        let [built, sent, installed] = &*self.counts;
-        SnapshotCounts {
-            built: built.load(Ordering::Relaxed),
-            sent: sent.load(Ordering::Relaxed),
-            installed: installed.load(Ordering::Relaxed),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tripod_state::ids::FeatureLevel;
 
+use crate::apply::pin::PinNote;
 use crate::base::advice;
 use crate::base::error::StartError;
 use crate::disk::identity::{self, Identity};
@@ -11,7 +12,6 @@ use crate::disk::journal::{self, SimulatedDisk, Space};
 use crate::disk::skipped::Skipped;
 use crate::disk::{Files, RealFiles, Work};
 use crate::failure::Failure;
-use crate::level::PinNote;
 use crate::log_store::LogStore;
 use crate::options::Options;
 use crate::rejoin::Marker;

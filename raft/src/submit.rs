@@ -7,10 +7,10 @@ use openraft::raft::ClientWriteResponse;
 use tripod_state::ids::LogIndex;
 
 use crate::apply::engine::Raft;
+use crate::base::clock::WallClock;
 use crate::base::error::{Applied, ProposeError};
 use crate::stages::Stages;
 use crate::types::{LogCommand, Response, Types};
-use crate::world::WallClock;
 
 /// Appends commands to the log of this node, which should be the leader.
 #[derive(Clone)]

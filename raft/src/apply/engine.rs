@@ -1,6 +1,6 @@
 //! Names for openraft over this state machine.
 
-use crate::state_machine::StateMachine;
+use crate::apply::state_machine::StateMachine;
 use crate::types::Types;
 
 pub(crate) type Raft = openraft::Raft<Types, StateMachine>;

@@ -12,13 +12,14 @@ use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
 
 use super::judge::{Finding, Judge};
-use super::{Answer, Comparisons, Fingerprint, Fork, Report, Verdict};
+use super::{Answer, Comparisons, Fingerprint, Report, Verdict};
+use crate::apply::fork::Fork;
+use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
 use crate::disk::Work;
 use crate::failure::Failure;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
-use crate::state_machine::StateMachine;
 
 /// How often a node looks whether its log rests, and asks again about what is still open.
 const TICK: Duration = Duration::from_secs(5);

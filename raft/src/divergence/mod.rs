@@ -10,27 +10,19 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `schedule` | at which indexes states are compared |
 //! | `judge` | who said what of which index, and what follows |
 //! | `compare` | the task on every node, and the leader's answer |
 
 mod compare;
 mod judge;
-mod schedule;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
-use tripod_state::State;
 use tripod_state::ids::LogIndex;
 
-use crate::types::LogId;
-
 pub(crate) use compare::{Company, Comparer};
-pub(crate) use schedule::is_due;
 
 /// What became of the comparisons of states, as this node knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,14 +38,6 @@ pub struct Comparisons {
     pub alarm: Option<String>,
 }
 
-/// A state as it was at one index.
-pub(crate) struct Fork {
-    pub(crate) id: LogId,
-    pub(crate) state: State,
-    /// The voters as of that index: one set, or two during a change of membership.
-    pub(crate) voters: Vec<BTreeSet<u64>>,
-}
-
 /// What a state at one index is known by. Equal logs give equal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Fingerprint {
@@ -66,7 +50,7 @@ pub(crate) struct Fingerprint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) node: u64,
-    /// How the digests were made: [`State::DIGEST_VERSION`].
+    /// How the digests were made: [`DIGEST_VERSION`](tripod_state::State::DIGEST_VERSION).
     pub(crate) digest_version: u32,
     pub(crate) points: Vec<(u64, Fingerprint)>,
 }

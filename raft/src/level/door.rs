@@ -15,9 +15,9 @@ use tripod_state::ids::{FeatureLevel, NodeId, Term};
 use tripod_state::{Command, State, level};
 
 use super::{MemberLevel, survey};
+use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
 use crate::leadership::LeadershipWatch;
-use crate::state_machine::StateMachine;
 
 /// The door of one node. Clones are the same door.
 #[derive(Clone)]

@@ -4,12 +4,13 @@
 use tripod_state::ids::{FeatureLevel, NodeId};
 
 use super::desk::Desk;
+use crate::apply::levels::AppliedLevels;
 
 impl Desk {
     /// Asks the leader if this node may have missed a pin. It alone is asked: another node that lags may not have
     /// seen yet that the pin was lifted.
     pub(super) async fn ask_for_pin(&self) {
-        if !self.own.machine.levels(super::AppliedLevels::may_lack_pin) {
+        if !self.own.machine.levels(AppliedLevels::may_lack_pin) {
             return;
         }
         let Some(NodeId(leader)) = self.leadership.get().leader.filter(|leader| leader.0 != self.node) else {

@@ -3,35 +3,29 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `applied` | what the log has meant for the levels of this node |
 //! | `own` | what this node says that it supports |
-//! | `pin` | that it is to support no more than a level, remembered in the data directory |
-//! | `inherit` | the same, of a node that a snapshot has told nothing of it |
+//! | `inherit` | the pin of a node that a snapshot has told nothing of it |
 //! | `survey` | what every member says, asked now |
 //! | `door` | which commands the leader takes |
 //! | `keeper` | while the node runs: raises the level, on the leader, and asks for a pin, elsewhere |
 //! | `desk` | takes what an operator asks |
 //! | `marks` | what the data directory says of the level that it needs |
 
-mod applied;
 mod desk;
 mod door;
 mod inherit;
 mod keeper;
 mod marks;
 mod own;
-mod pin;
 mod survey;
 
 use tripod_state::ids::FeatureLevel;
 
-pub(crate) use applied::{AppliedLevels, Note};
 pub(crate) use desk::{Desk, Parts};
 pub use desk::{LevelError, LevelRequest, Levels, MemberLevel};
 pub(crate) use door::Door;
 pub(crate) use marks::Marks;
 pub(crate) use own::Own;
-pub(crate) use pin::PinNote;
 pub(crate) use survey::Survey;
 
 /// What people call this build.

@@ -9,7 +9,7 @@ use tripod_state::ids::FeatureLevel;
 use tripod_state::{State, level};
 
 use super::BUILD;
-use crate::state_machine::StateMachine;
+use crate::apply::state_machine::StateMachine;
 
 /// This node's word. Clones say the same.
 #[derive(Clone)]

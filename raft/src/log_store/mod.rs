@@ -23,11 +23,11 @@ use openraft::{OptionalSend, alias};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
+use crate::base::observer::LogLine;
 use crate::disk::{Change, Disk, DiskError, OldEntries, Work};
 use crate::failure::Failure;
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Types, Vote};
-use crate::world::LogLine;
 
 use tail::{Place, Tail};
 use writer::{Waiter, Writer};

@@ -8,7 +8,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_state::ids::NodeId;
 
-use super::{Members, Shape};
+use super::Members;
+use crate::apply::shape::Shape;
 use crate::rejoin::Gate;
 
 /// Between two looks.

@@ -8,9 +8,10 @@ use tripod_state::ids::NodeId;
 use tripod_state::member::{self, Ending, Open};
 
 use super::judge::{Sight, Unwise};
-use super::shape::Shape;
 use super::step::{self, Entry, Step};
 use super::{Effective, Members};
+
+use crate::apply::shape::Shape;
 
 /// Between two looks at a learner that catches up, and two attempts at what failed.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -14,12 +14,12 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
 use crate::codec;
 use crate::leadership::LeadershipWatch;
 use crate::network::auth::{self, Caller};
 use crate::network::channels::{Channels, Class};
 use crate::rejoin::Question;
-use crate::state_machine::StateMachine;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

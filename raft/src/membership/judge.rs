@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::member::Change;
 
-use super::shape::Shape;
 use super::votes::Votes;
+
+use crate::apply::shape::Shape;
 
 /// Committed entries that a learner may lack when it becomes a voter: what a busy leader has under way. It gets
 /// the rest within a round trip or two, and would hold up nothing even if its vote were needed at once.

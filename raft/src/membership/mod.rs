@@ -7,7 +7,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `shape` | who the members are, as the membership entry lists them |
 //! | `votes` | who votes and who answers, before a change and after |
 //! | `judge` | whether a change is wise |
 //! | `step` | what to do next for a change |
@@ -15,7 +14,6 @@
 //! | `driver` | does it, on the leader |
 //! | `drained` | a node that is to lead nothing |
 //! | `farewell` | how a node learns that it was removed |
-//! | `met` | whom else it can ask that |
 //! | `book` | the transport follows the membership |
 
 mod book;
@@ -24,8 +22,6 @@ mod drained;
 mod driver;
 mod farewell;
 mod judge;
-mod met;
-mod shape;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -43,20 +39,19 @@ use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use crate::apply::engine::Raft;
+use crate::apply::shape::Shape;
+use crate::apply::state_machine::StateMachine;
 use crate::held_votes::HeldVotes;
 use crate::leadership::LeadershipWatch;
 use crate::network::auth::Caller;
 use crate::network::channels::Channels;
 use crate::node::HandOver;
-use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
 
 pub(crate) use book::follow as follow_addresses;
 pub use desk::{ChangeError, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned};
 pub(crate) use farewell::Farewell;
 pub use judge::{LAG_ENTRIES_MAX, Unwise};
-pub(crate) use met::Met;
-pub(crate) use shape::{Shape, listed};
 pub use votes::Votes;
 
 /// Judges changes and brings them about. Clones are the same.

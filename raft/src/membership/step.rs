@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use openraft::ChangeMembers;
 use tripod_state::member::{Change, Ending, Open};
 
-use super::shape::Shape;
+use crate::apply::shape::Shape;
 use crate::types::Peer;
 
 /// The next step.

@@ -10,7 +10,8 @@ use tripod_state::member::{self, Change, Ending};
 use tripod_state::{Command, Envelope};
 use tripod_wait::until;
 
-use super::{MembersAnswer, MembersRequest, Shape};
+use super::{MembersAnswer, MembersRequest};
+use crate::apply::shape::Shape;
 use crate::handle::Handle;
 use crate::test_cluster::{Cluster, each_seed};
 use crate::types::Peer;

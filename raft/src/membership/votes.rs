@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tripod_state::ids::NodeId;
 
-use super::shape::Shape;
+use crate::apply::shape::Shape;
 
 /// The members at one moment, or as a change will leave them. In ascending order of id.
 #[derive(Debug, Clone, PartialEq, Eq)]

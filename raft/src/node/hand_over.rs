@@ -26,11 +26,11 @@ use tripod_state::ids::NodeId;
 
 use super::first_answer::first_yes;
 use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
 use crate::held_votes::{self, HeldVotes};
 use crate::leadership::LeadershipWatch;
 use crate::options::Options;
-use crate::state_machine::StateMachine;
 use crate::types::Vote;
 
 /// Entries that an heir may lack. It gets them before it stands, and nothing is taken in meanwhile.

@@ -30,6 +30,7 @@ use tokio::task::JoinHandle;
 
 use crate::apply::engine::Raft;
 use crate::apply::hooks::Hooks;
+use crate::apply::state_machine::StateMachine;
 use crate::backup::Saves;
 use crate::disk::Work;
 use crate::disk::journal::Space;
@@ -48,7 +49,6 @@ use crate::options::Options;
 use crate::read_index::ReadRounds;
 use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
-use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
 
 pub(crate) use hand_over::HandOver;

@@ -10,6 +10,8 @@ use tripod_state::ids::{NodeId, Term};
 use super::Node;
 use super::trim::Trimmer;
 use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
+use crate::base::clock;
 use crate::disk::identity::Identity;
 use crate::divergence::Company;
 use crate::failure::Failure;
@@ -22,8 +24,7 @@ use crate::network::leader_service::LeaderService;
 use crate::network::sanity::Sanity;
 use crate::network::server::{self, RaftService};
 use crate::rejoin::Respondent;
-use crate::state_machine::StateMachine;
-use crate::world::{self, Door};
+use crate::world::Door;
 
 impl Node {
     /// Opens the port to the peers.
@@ -147,7 +148,7 @@ async fn keep_time(leadership: LeadershipWatch, machine: StateMachine, mut stop:
         while let Ok(now) = leadership.wait_for(|now| now.ready_here && Some(now.term) != reign).await {
             reign = Some(now.term);
             drop(now);
-            world::catch_up(machine.read(State::now_ms));
+            clock::catch_up(machine.read(State::now_ms));
         }
     };
     tokio::select! {

@@ -16,13 +16,13 @@ use tripod_state::{Command, Envelope, job};
 use super::survey::{Decision, Question, Standing, counted, decide, named};
 use super::{Acknowledged, Forming, Gate, Marker};
 use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
 use crate::codec;
 use crate::disk::identity;
 use crate::failure::Failure;
 use crate::leadership::LeadershipWatch;
 use crate::network::auth::{self, Caller};
 use crate::network::channels::{Channels, Class};
-use crate::state_machine::StateMachine;
 use crate::submit::Submitter;
 use crate::types::{Peer, Types, Vote};
 

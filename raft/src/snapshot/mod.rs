@@ -21,6 +21,7 @@ mod part;
 mod read;
 mod store;
 mod stream;
+mod tally;
 mod write;
 
 #[cfg(test)]
@@ -46,6 +47,8 @@ pub(crate) use incoming::{FileId, Turn};
 pub(crate) use part::Part;
 pub(crate) use read::SnapshotError;
 pub(crate) use store::SnapshotStore;
+pub use tally::SnapshotCounts;
+pub(crate) use tally::SnapshotTally;
 
 /// Begins every snapshot file.
 const MAGIC: &[u8; 8] = b"TRIPODSN";

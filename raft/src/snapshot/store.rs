@@ -17,8 +17,7 @@ use super::incoming::Incoming;
 use super::stream::BlobStream;
 use super::{FileId, Header, Part, SnapshotFile, write};
 use crate::disk::{Blob, Files, RealFiles, Work};
-use crate::measures::SnapshotTally;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SnapshotTally};
 use crate::types::{LogId, SnapshotMeta};
 
 /// Complete snapshots that stay. The older one serves a transfer that began before the newer.

@@ -6,9 +6,9 @@ use tokio::sync::watch;
 use tripod_state::{Command, Envelope};
 
 use super::room::{Admitted, Room};
+use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
 use crate::options::StateLimits;
-use crate::state_machine::StateMachine;
 
 /// The word that nothing may grow at the moment, with its reason. Clones share it.
 #[derive(Debug, Clone)]

@@ -12,9 +12,9 @@ use tripod_state::ids::{NodeId, Term};
 use super::verdict::{self, Known};
 use super::{Admission, DiskStatus, Gauge};
 use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
 use crate::leader_link::LeaderLink;
 use crate::leadership::LeadershipWatch;
-use crate::state_machine::StateMachine;
 
 /// How often the disk is looked at: what a busy node writes in this time is a part of the reserve.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

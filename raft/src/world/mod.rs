@@ -7,12 +7,8 @@
 //! |---|---|
 //! | `network` | the interface of a network that is brought along |
 //! | `wiring` | our transport over the operating system's network, or over such a one |
-//! | `clock` | the time of day |
-//! | `observer` | who looks on |
 
-mod clock;
 mod network;
-mod observer;
 mod wiring;
 
 use std::fmt;
@@ -21,16 +17,14 @@ use std::sync::Arc;
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
 
+use crate::base::clock::{WallClock, time_of_day};
+use crate::base::observer::Observer;
 use crate::disk::Work;
 use crate::disk::journal::SimulatedDisk;
 
-pub(crate) use clock::catch_up;
-pub(crate) use observer::tell;
 pub(crate) use wiring::{Door, Wires, incoming};
 
-pub use clock::{WallClock, time_of_day};
 pub use network::{BoxFuture, Listener, Network, Stream};
-pub use observer::{LogLine, Observer, SeenMembers};
 
 /// The world of one node. Clones are the same world.
 #[derive(Clone)]

@@ -14,12 +14,12 @@ use openraft::{StorageError, alias};
 use tempfile::TempDir;
 
 use super::*;
+use crate::apply::state_machine::StateMachine;
 use crate::base::test_entries::{entries, entry, id};
 use crate::disk::home::chunk::{self, PART_BYTES};
 use crate::disk::home::keyspace::ChunkKey;
 use crate::disk::{Loaded, SledDisk};
 use crate::snapshot::SnapshotStore;
-use crate::state_machine::StateMachine;
 use crate::test_support::quiet_hooks;
 
 fn open(directory: &Path) -> Result<LogStore, DiskError> {

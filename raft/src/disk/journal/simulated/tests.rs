@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tripod_state::State;
 
 use super::*;
+use crate::base::observer::LogLine;
 use crate::base::test_entries::{entries, entry, id};
 use crate::chance::Chance;
 use crate::disk::{Files as _, Work};
@@ -15,7 +16,6 @@ use crate::failure::Failure;
 use crate::log_store::LogStore;
 use crate::snapshot::{Form, Header, SnapshotStore};
 use crate::types::{Entry, Membership, Vote};
-use crate::world::LogLine;
 
 fn open(disk: &SimulatedDisk) -> LogStore {
     let failure = Failure::new();

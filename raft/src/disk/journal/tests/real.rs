@@ -9,13 +9,13 @@ use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageE
 use openraft::testing::log::{StoreBuilder, Suite};
 use tempfile::TempDir;
 
+use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
 use crate::base::test_entries::{entries, entry, id};
 use crate::disk::{Change, Disk as _, DiskError, SledDisk, journal};
 use crate::failure::Failure;
 use crate::log_store::LogStore;
 use crate::snapshot::SnapshotStore;
-use crate::state_machine::StateMachine;
 use crate::test_support::quiet_hooks;
 use crate::types::{Entry, LogId, Types, Vote};
 

@@ -1,8 +1,13 @@
-//! At which indexes states are compared. Every node must choose the same ones without talking about it,
-//! so they follow from the log: from the leader's time as it stands there, and from the index.
+//! A state as it was at one index, to be compared with those of the other nodes, and at which indexes there is one.
+//! Every node must choose the same ones without talking about it, so they follow from the log: from the leader's time
+//! as it stands there, and from the index.
+
+use std::collections::BTreeSet;
 
 use tripod_state::State;
 use tripod_state::ids::TimeMs;
+
+use crate::types::LogId;
 
 /// Length of a period of the log's time. The first command of a period is a point of comparison.
 const PERIOD_MS: u64 = 15_000;
@@ -14,6 +19,14 @@ const CORE_SHARE: u64 = 100;
 /// What hashing is taken to cost, in nanoseconds. An estimate on the slow side; nobody has measured it yet.
 const NANOSECONDS_A_KEY: u64 = 1_000;
 const BYTES_A_NANOSECOND: u64 = 2;
+
+/// A state as it was at one index.
+pub(crate) struct Fork {
+    pub(crate) id: LogId,
+    pub(crate) state: State,
+    /// The voters as of that index: one set, or two during a change of membership.
+    pub(crate) voters: Vec<BTreeSet<u64>>,
+}
 
 /// Whether `state`, after the entry at `index` was applied, is to be compared. `before` is its time before.
 pub(crate) fn is_due(before: TimeMs, state: &State, index: u64) -> bool {

@@ -17,17 +17,19 @@ use tripod_state::{ApplyContext, Effect, Envelope, State, level};
 
 use builder::Builder;
 
+use crate::apply::fork::{self, Fork};
 use crate::apply::hooks::Hooks;
+use crate::apply::levels::{AppliedLevels, Note};
+use crate::apply::met::Met;
+use crate::apply::pin::PinNote;
+use crate::apply::shape::listed;
 use crate::base::command;
+use crate::base::observer::{self, Observer};
 use crate::disk::skipped::Skipped;
-use crate::divergence::{self, Fork};
 use crate::failure::Failure;
-use crate::level::{AppliedLevels, Note, PinNote};
-use crate::membership::{Met, listed};
 use crate::snapshot::{Frozen, Snapshot, SnapshotFile, SnapshotStore};
 use crate::stages::Stages;
 use crate::types::{Entry, LogId, Membership, Response, SnapshotMeta, Types, entry_bytes};
-use crate::world::{self, Observer};
 
 /// Entries applied under one hold of the lock. Readers wait that long at most.
 const APPLY_MAX: usize = 512;
@@ -312,7 +314,7 @@ impl StateMachine {
                     };
                     machine.levels.take(note, id.index, &outcome.reply);
                     effects.extend(outcome.effects);
-                    if divergence::is_due(before, &machine.state, id.index)
+                    if fork::is_due(before, &machine.state, id.index)
                         && let Some(fork) = machine.fork()
                     {
                         // One that finds no room, as while a log is replayed, is not compared.
@@ -344,7 +346,7 @@ impl StateMachine {
         let mut bytes = 0;
         for (entry, responder) in batch.drain(..) {
             if let Some(observer) = &self.shared.observer {
-                world::tell(observer.as_ref(), &entry);
+                observer::tell(observer.as_ref(), &entry);
             }
             bytes += entry_bytes(&entry);
             steps.push((entry.log_id, self.decode(&entry)?));
