@@ -11,7 +11,8 @@ use crate::apply::hooks::Hooks;
 use crate::backup::{SaveError, Saving};
 use crate::base::error::{Applied, ProposeError, StartError};
 use crate::divergence::Comparisons;
-use crate::fitness::GivenUp;
+use crate::lead::fitness::GivenUp;
+use crate::lead::leadership::Leadership;
 use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::Measures;
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
@@ -28,15 +29,6 @@ pub enum Role {
     Candidate,
     Learner,
     Stopped,
-}
-
-/// Who leads, as this node knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leadership {
-    pub leader: Option<NodeId>,
-    pub term: Term,
-    /// This node leads, and has applied everything of earlier terms.
-    pub ready_here: bool,
 }
 
 /// A member as this node sees it.

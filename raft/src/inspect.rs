@@ -9,7 +9,7 @@ use tripod_state::{Envelope, State, level};
 use crate::apply::state_machine::StateMachine;
 use crate::base::command::COMMAND_BYTES_MAX;
 use crate::codec;
-use crate::network::leader_service::Outcome;
+use crate::lead::outcome::Outcome;
 use crate::space::{Admission, Admitted};
 
 /// Reads proposals of other nodes.

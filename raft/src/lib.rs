@@ -61,17 +61,13 @@ mod disk;
 mod divergence;
 pub mod doctor;
 mod failure;
-mod fitness;
-mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(test)]
 mod golden;
 mod handle;
-mod held_votes;
 mod inspect;
-mod leader_link;
-mod leadership;
+mod lead;
 mod level;
 mod log_store;
 mod measures;
@@ -79,7 +75,6 @@ mod membership;
 mod network;
 mod node;
 mod options;
-mod read_index;
 mod rejoin;
 pub mod repair;
 mod runtime;
@@ -88,7 +83,6 @@ mod space;
 mod stages;
 mod status;
 mod storage;
-mod submit;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod test_cluster;
@@ -107,10 +101,12 @@ pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place
 pub use disk::identity::{Owner, owner};
 pub use disk::journal::SimulatedDisk;
 pub use divergence::Comparisons;
-pub use fitness::GivenUp;
-pub use handle::{Handle, Leadership, MemberStatus, Role, Status};
+pub use handle::{Handle, MemberStatus, Role, Status};
+pub use lead::elections::ElectionCounts;
+pub use lead::fitness::GivenUp;
+pub use lead::leadership::Leadership;
 pub use level::{LevelError, LevelRequest, Levels, MemberLevel};
-pub use measures::{ElectionCounts, Measures};
+pub use measures::Measures;
 pub use membership::{
     ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
     Votes,

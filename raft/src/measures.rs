@@ -1,13 +1,12 @@
 //! What a node has measured of itself, for those who watch it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use openraft::async_runtime::Instant as _;
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Metrics;
+use crate::lead::elections::ElectionCounts;
 use crate::snapshot::SnapshotCounts;
 use crate::stages::{FlushTimes, StageTimes};
 
@@ -24,39 +23,6 @@ pub struct Measures {
     pub snapshots: SnapshotCounts,
     /// On the leader: how long ago each other member answered last. A member that never did is missing.
     pub heard: Vec<(NodeId, Duration)>,
-}
-
-/// How often leaders came, as this node saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ElectionCounts {
-    /// How often this node stood for election.
-    pub stood: u64,
-    /// How often it learned of a leader that was not the one before.
-    pub leader_changes: u64,
-}
-
-/// Counts elections. Clones count together.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ElectionTally {
-    counts: Arc<(AtomicU64, AtomicU64)>,
-}
-
-impl ElectionTally {
-    pub(crate) fn stood(&self) {
-        self.counts.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn leader_changed(&self) {
-        self.counts.1.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn counts(&self) -> ElectionCounts {
-        let (stood, leader_changes) = &*self.counts;
-        ElectionCounts {
-            stood: stood.load(Ordering::Relaxed),
-            leader_changes: leader_changes.load(Ordering::Relaxed),
-        }
-    }
 }
 
 /// How long ago each member answered the leader, as the engine of the leader tells.

@@ -7,8 +7,9 @@ use tripod_state::ids::{LogIndex, NodeId, Term};
 
 use crate::apply::engine::Metrics;
 use crate::divergence::Comparisons;
-use crate::fitness::GivenUp;
-use crate::handle::{Leadership, MemberStatus, Role, Status};
+use crate::handle::{MemberStatus, Role, Status};
+use crate::lead::fitness::GivenUp;
+use crate::lead::leadership::Leadership;
 use crate::options::Options;
 use crate::space::DiskStatus;
 use crate::types::LogId;

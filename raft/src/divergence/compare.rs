@@ -16,16 +16,21 @@ use super::{Answer, Comparisons, Fingerprint, Report, Verdict};
 use crate::apply::fork::Fork;
 use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
+use crate::base::error::ProposeError;
 use crate::disk::Work;
 use crate::failure::Failure;
-use crate::leader_link::LeaderLink;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leader_link::LeaderLink;
+use crate::lead::leadership::LeadershipWatch;
+use crate::network::{blob, unblob};
 
 /// How often a node looks whether its log rests, and asks again about what is still open.
 const TICK: Duration = Duration::from_secs(5);
 /// Ticks without a new entry after which the last state is compared although no period has begun: an idle
 /// log would keep the last change from being compared.
 const REST_TICKS: u32 = 3;
+
+/// How long the leader may take to answer.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Compares. Clones are the same.
 #[derive(Clone)]
@@ -136,7 +141,7 @@ impl Comparer {
         }
         let (node, digest_version) = (self.shared.node, State::DIGEST_VERSION);
         let report = Report { node, digest_version, points };
-        match company.link.compare(&report).await {
+        match ask(&company.link, &report).await {
             Ok(answer) => self.take_answer(&report, answer),
             // The leader is gone, or is too old to compare: it is asked again.
             Err(error) => tracing::debug!(%error, "states not compared"),
@@ -259,6 +264,15 @@ impl Comparer {
             advice::rejoin(data)
         ));
     }
+}
+
+/// What the leader makes of this node's states.
+async fn ask(link: &LeaderLink, report: &Report) -> Result<Answer, ProposeError> {
+    let target = link.target()?;
+    let mut client = link.lazy_client(&target)?;
+    let request = link.caller(target.leader).request(blob(report));
+    let answer = link.bounded(&target, ANSWER_DEADLINE, client.compare(request)).await?;
+    unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
 }
 
 fn differs(node: u64, index: u64, own: Fingerprint, majority: Fingerprint, of: &[u64]) -> String {

@@ -9,8 +9,8 @@ use serde::de::{DeserializeOwned, Deserializer};
 
 use crate::codec;
 use crate::divergence::Report;
+use crate::lead::outcome::Outcome;
 use crate::network::AppendAnswer;
-use crate::network::leader_service::Outcome;
 use crate::network::sanity::{Reach, answered};
 use crate::network::transfer::Offer;
 use crate::rejoin::Question;

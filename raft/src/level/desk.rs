@@ -9,8 +9,8 @@ use tripod_state::{Envelope, Fault};
 use super::{Door, Own, Survey};
 use crate::base::error::ProposeError;
 use crate::codec;
-use crate::leadership::LeadershipWatch;
-use crate::submit::Submitter;
+use crate::lead::leadership::LeadershipWatch;
+use crate::lead::submit::Submitter;
 
 /// What can be asked about the level.
 #[derive(Debug, Clone, PartialEq, Eq)]

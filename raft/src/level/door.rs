@@ -17,7 +17,7 @@ use tripod_state::{Command, State, level};
 use super::{MemberLevel, survey};
 use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leadership::LeadershipWatch;
 
 /// The door of one node. Clones are the same door.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use tripod_state::ids::NodeId;
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
 use crate::codec;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leadership::LeadershipWatch;
 use crate::network::auth::{self, Caller};
 use crate::network::channels::{Channels, Class};
 use crate::rejoin::Question;

@@ -41,12 +41,12 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use crate::apply::engine::Raft;
 use crate::apply::shape::Shape;
 use crate::apply::state_machine::StateMachine;
-use crate::held_votes::HeldVotes;
-use crate::leadership::LeadershipWatch;
+use crate::lead::hand_over::HandOver;
+use crate::lead::held_votes::HeldVotes;
+use crate::lead::leadership::LeadershipWatch;
+use crate::lead::submit::Submitter;
 use crate::network::auth::Caller;
 use crate::network::channels::Channels;
-use crate::node::HandOver;
-use crate::submit::Submitter;
 
 pub(crate) use book::follow as follow_addresses;
 pub use desk::{ChangeError, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned};

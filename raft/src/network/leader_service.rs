@@ -1,76 +1,24 @@
 //! What followers ask of the leader. A node that does not lead refuses: nothing is forwarded twice.
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use tonic::{Request, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_server::Leader as LeaderApi;
 use tripod_proto::tripod::peer::v1::{
     Blob, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
 };
-use tripod_state::Reply;
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::ids::NodeId;
 
 use super::{blob, unblob};
 use crate::apply::hooks::Hooks;
-use crate::base::error::{Applied, JOB_FULL, ProposeError, STATE_FULL};
 use crate::codec;
 use crate::divergence::{Comparer, Report};
 use crate::inspect::Inspector;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leadership::LeadershipWatch;
+use crate::lead::outcome::Outcome;
+use crate::lead::read_index::ReadRounds;
+use crate::lead::submit::Submitter;
 use crate::level::Door;
-use crate::read_index::ReadRounds;
 use crate::space::{DiskStatus, Reports};
-use crate::submit::Submitter;
-
-/// The outcome of one forwarded command.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Outcome {
-    Applied(u64, Reply),
-    NoLeader(String),
-    Unknown(String),
-    /// Or memory: builds that know no such limits say so of a disk, and the text says what it is.
-    DiskFull(String),
-    /// Only to what was asked by `ProposeNewer`.
-    Level(String),
-}
-
-impl From<Result<Applied, ProposeError>> for Outcome {
-    fn from(result: Result<Applied, ProposeError>) -> Self {
-        match result {
-            Ok(applied) => Self::Applied(applied.index.0, applied.reply),
-            Err(ProposeError::Unknown(reason)) => Self::Unknown(reason),
-            Err(
-                ProposeError::DiskFull(reason)
-                | ProposeError::JobFull(reason)
-                | ProposeError::StateFull(reason),
-            ) => Self::DiskFull(reason),
-            Err(ProposeError::Level(reason)) => Self::Level(reason),
-            // Only `Unknown` may have taken effect. That it is this node that is full or stopping
-            // does not concern the asker, who will find another leader.
-            Err(
-                ProposeError::NoLeader(reason)
-                | ProposeError::Overloaded(reason)
-                | ProposeError::Stopped(reason),
-            ) => Self::NoLeader(reason),
-        }
-    }
-}
-
-impl From<Outcome> for Result<Applied, ProposeError> {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Applied(index, reply) => Ok(Applied { index: LogIndex(index), reply }),
-            Outcome::NoLeader(reason) => Err(ProposeError::NoLeader(reason)),
-            Outcome::Unknown(reason) => Err(ProposeError::Unknown(reason)),
-            Outcome::DiskFull(reason) if reason.starts_with(JOB_FULL) => Err(ProposeError::JobFull(reason)),
-            Outcome::DiskFull(reason) if reason.starts_with(STATE_FULL) => {
-                Err(ProposeError::StateFull(reason))
-            }
-            Outcome::DiskFull(reason) => Err(ProposeError::DiskFull(reason)),
-            Outcome::Level(reason) => Err(ProposeError::Level(reason)),
-        }
-    }
-}
 
 /// Answers while this node leads.
 pub(crate) struct LeaderService {

@@ -4,14 +4,12 @@
 //! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
 //! calls that were meant for somebody else. [`sanity`] refuses what no peer can mean. [`client`] sends, no further ahead than [`window`] allows,
 //! [`arrivals`] bounds the connections that come, [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
-//! the leader. [`line`](mod@line) is what holds back a leader that cannot lead, [`heard`] tells whose
-//! appends come in.
+//! the leader. [`line`](mod@line) is what holds back a leader that cannot lead.
 
 mod arrivals;
 pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod client;
-pub(crate) mod heard;
 pub(crate) mod leader_service;
 pub(crate) mod line;
 pub(crate) mod sanity;

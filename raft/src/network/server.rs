@@ -20,7 +20,6 @@ use tripod_proto::tripod::peer::v1::{
 
 use super::arrivals::arrivals;
 use super::auth::Guard;
-use super::heard::Heard;
 use super::leader_service::LeaderService;
 use super::sanity::Sanity;
 use super::transfer::{Offer, Received};
@@ -28,7 +27,8 @@ use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, transfer, unblob};
 use crate::apply::engine::Raft;
 use crate::base::error::StartError;
 use crate::codec;
-use crate::held_votes;
+use crate::lead::heard::Heard;
+use crate::lead::held_votes;
 use crate::level::Own;
 use crate::rejoin::{Gate, Question, Respondent};
 use crate::snapshot::SnapshotStore;

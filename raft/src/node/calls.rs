@@ -14,7 +14,7 @@ use crate::base::command::COMMAND_BYTES_MAX;
 use crate::base::error::{Applied, ProposeError};
 use crate::codec;
 use crate::handle::Status;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leadership::LeadershipWatch;
 use crate::level::{LevelError, LevelRequest, Levels};
 use crate::measures::{self, Measures};
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};

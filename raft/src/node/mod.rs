@@ -6,14 +6,10 @@
 //! | `join` | how it takes its place among the others |
 //! | `tasks` | its port, and the tasks that look after its engine |
 //! | `calls` | what it does for those who call it |
-//! | `hand_over` | leadership for another node, and back if nobody takes it |
-//! | `first_answer` | the best of several who are asked at once |
 //! | `trim` | how much of its log is kept |
 //! | `stop` | its end |
 
 mod calls;
-mod first_answer;
-mod hand_over;
 mod join;
 mod start;
 mod stop;
@@ -36,22 +32,21 @@ use crate::disk::Work;
 use crate::disk::journal::Space;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
-use crate::fitness::Fitness;
-use crate::forward::Forwarder;
-use crate::leader_link::LeaderLink;
-use crate::leadership::LeadershipWatch;
+use crate::lead::fitness::Fitness;
+use crate::lead::forward::Forwarder;
+use crate::lead::hand_over::HandOver;
+use crate::lead::heard::Heard;
+use crate::lead::leader_link::LeaderLink;
+use crate::lead::leadership::LeadershipWatch;
+use crate::lead::read_index::ReadRounds;
+use crate::lead::submit::Submitter;
 use crate::level::Desk;
 use crate::log_store::LogStore;
 use crate::membership::Members;
-use crate::network::heard::Heard;
 use crate::network::line::Line;
 use crate::options::Options;
-use crate::read_index::ReadRounds;
 use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
-use crate::submit::Submitter;
-
-pub(crate) use hand_over::HandOver;
 
 /// A running node.
 pub(crate) struct Node {

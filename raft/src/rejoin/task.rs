@@ -20,10 +20,10 @@ use crate::apply::state_machine::StateMachine;
 use crate::codec;
 use crate::disk::identity;
 use crate::failure::Failure;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leadership::LeadershipWatch;
+use crate::lead::submit::Submitter;
 use crate::network::auth::{self, Caller};
 use crate::network::channels::{Channels, Class};
-use crate::submit::Submitter;
 use crate::types::{Peer, Types, Vote};
 
 /// How long one answer may take.

@@ -13,13 +13,17 @@ use super::verdict::{self, Known};
 use super::{Admission, DiskStatus, Gauge};
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
-use crate::leader_link::LeaderLink;
-use crate::leadership::LeadershipWatch;
+use crate::base::error::ProposeError;
+use crate::lead::leader_link::LeaderLink;
+use crate::lead::leadership::LeadershipWatch;
+use crate::network::{blob, unblob};
 
 /// How often the disk is looked at: what a busy node writes in this time is a part of the reserve.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often a follower tells the leader when nothing has changed.
 const TELL_EVERY: Duration = Duration::from_secs(1);
+/// How long the leader may take to answer.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(3);
 /// While a disk is full, a new snapshot may give space back: after deletions it is smaller, and what of
 /// the log it covers can go.
 const SNAPSHOT_EVERY: Duration = Duration::from_mins(1);
@@ -122,7 +126,7 @@ async fn tell(reports: Reports, link: LeaderLink, stop: watch::Receiver<bool>) {
             continue;
         }
         let full = disk.full;
-        match link.report(reports.own, disk).await {
+        match report(&link, reports.own, disk).await {
             Ok(refusal) => {
                 // This node may have begun to lead meanwhile, and knows better then.
                 if !reports.leadership.leads_here() {
@@ -134,4 +138,13 @@ async fn tell(reports: Reports, link: LeaderLink, stop: watch::Receiver<bool>) {
         }
         due = Instant::now() + TELL_EVERY;
     }
+}
+
+/// Tells the leader of this node's disk; gives the leader's word on growth.
+async fn report(link: &LeaderLink, own: NodeId, disk: DiskStatus) -> Result<Option<String>, ProposeError> {
+    let target = link.target()?;
+    let mut client = link.lazy_client(&target)?;
+    let request = link.caller(target.leader).request(blob(&(own.0, disk)));
+    let answer = link.bounded(&target, ANSWER_DEADLINE, client.report_disk(request)).await?;
+    unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
 }

@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "read-by-the-new-voters",
         promise: "INV-24: while voters change, a linearizable read is proved by a quorum of both sets, and not by those \
                   alone that there will be.",
-        file: "raft/src/held_votes.rs",
+        file: "raft/src/lead/held_votes.rs",
         original: &["sets.iter().all(|set| set.intersection(agreeing).count() * 2 > set.len())"],
         replacement: &["sets.last().is_some_and(|set| set.intersection(agreeing).count() * 2 > set.len())"],
         tests: "-p tripod-raft --lib held_votes::",
@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "ready-too-early",
         promise: "Who leads is ready when it has applied all of earlier terms: what it decides rests on everything that \
                   was acknowledged.",
-        file: "raft/src/leadership.rs",
+        file: "raft/src/lead/leadership.rs",
         original: &[
             "&& applied.is_some_and(|id| id.leader_id.term == term && id.leader_id.node_id == node);",
         ],
@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Mutant] = &[
     Mutant {
         name: "late-reader",
         promise: "INV-24: a read that comes while a round is under way is proved by the next one.",
-        file: "raft/src/read_index.rs",
+        file: "raft/src/lead/read_index.rs",
         original: &["let outcome = round().await;"],
         replacement: &[
             "let outcome = round().await;",
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "no-answer-is-a-refusal",
         promise: "INV-10: a forwarded proposal that a deposed leader did not answer is unknown, and never told as one \
                   that was not made.",
-        file: "raft/src/forward.rs",
+        file: "raft/src/lead/forward.rs",
         original: &["() = given_up => Err(Status::aborted(\"it lost the leadership and did not answer\")),"],
         replacement: &[
             "() = given_up => Err(Status::failed_precondition(\"it lost the leadership and did not answer\")),",

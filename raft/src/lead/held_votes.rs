@@ -23,9 +23,9 @@ use tripod_state::ids::LogIndex;
 use crate::apply::engine::Raft;
 use crate::base::error::ProposeError;
 use crate::codec;
+use crate::lead::read_index::Rounds;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
-use crate::read_index::Rounds;
 use crate::types::{LogId, Vote};
 
 /// How long a quorum may take. Who waits for the read asks again.

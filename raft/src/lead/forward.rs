@@ -15,8 +15,8 @@ use tripod_proto::tripod::peer::v1::{ProposeRequest, ProposeResponse};
 
 use crate::base::error::{Applied, ProposeError};
 use crate::codec;
-use crate::leader_link::{LeaderLink, Target};
-use crate::network::leader_service::Outcome;
+use crate::lead::leader_link::{LeaderLink, Target};
+use crate::lead::outcome::Outcome;
 
 /// Commands that may wait on this node.
 const WAITING_MAX: usize = 16_384;

@@ -5,7 +5,7 @@
 //! Two things make a leader unfit, both measured by one election timeout, the longest time after which a
 //! follower that hears nothing would have stood: its disk does not answer, or no quorum does. The rule
 //! is in [`judge`], the task that applies it here. What follows from a verdict: [`Line`] holds messages
-//! back, [`crate::leadership`] says that this node does not lead, and that ends the timers of the layer
+//! back, [`leadership`](crate::lead::leadership) says that this node does not lead, and that ends the timers of the layer
 //! above, so nothing expires by the word of a leader that was away. openraft itself pauses the
 //! heartbeats of a leader without a quorum, and tries again after a pause, so that one whose followers
 //! come back need not be elected anew.
@@ -23,21 +23,13 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Raft;
+use crate::lead::hand_over::HandOver;
+use crate::lead::leadership::Unfit;
 use crate::log_store::Flushes;
 use crate::network::line::{Flow, Line};
-use crate::node::HandOver;
 use crate::options::Options;
 
 use judge::{Judge, Sight};
-
-/// Why a leader must not lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unfit {
-    /// Its disk has not answered for an election timeout.
-    DiskStalled,
-    /// No quorum has acknowledged anything that it sent within an election timeout.
-    NoQuorum,
-}
 
 /// How often this node gave up leading, since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

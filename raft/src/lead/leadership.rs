@@ -9,14 +9,30 @@ use tokio::time::Instant;
 use tripod_state::ids::{NodeId, Term};
 
 use crate::apply::engine::{Raft, ServerMetrics};
-use crate::fitness::Unfit;
-use crate::handle::Leadership;
-use crate::measures::{ElectionCounts, ElectionTally};
-use crate::network::heard::Sign;
+use crate::lead::elections::{ElectionCounts, ElectionTally};
+use crate::lead::heard::Sign;
 use crate::types::{LogId, Vote};
 
 /// How long calls that a leader has begun may still be answered after it gave up or was deposed.
 const DEPOSED_GRACE: Duration = Duration::from_secs(1);
+
+/// Who leads, as this node knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leadership {
+    pub leader: Option<NodeId>,
+    pub term: Term,
+    /// This node leads, and has applied everything of earlier terms.
+    pub ready_here: bool,
+}
+
+/// Why a leader must not lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// Its disk has not answered for an election timeout.
+    DiskStalled,
+    /// No quorum has acknowledged anything that it sent within an election timeout.
+    NoQuorum,
+}
 
 /// What the leadership follows from, besides openraft's metrics.
 pub(crate) struct Sources {

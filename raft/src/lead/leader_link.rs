@@ -14,14 +14,11 @@ use tripod_state::ids::{FeatureLevel, LogIndex, NodeId, Term};
 use crate::apply::engine::Raft;
 use crate::base::error::{Applied, ProposeError, leader_too_old};
 use crate::codec;
-use crate::divergence::{Answer, Report};
-use crate::handle::Leadership;
-use crate::leadership::LeadershipWatch;
+use crate::lead::leadership::{Leadership, LeadershipWatch};
+use crate::lead::outcome::Outcome;
+use crate::network::MESSAGE_BYTES_MAX;
 use crate::network::auth::Caller;
 use crate::network::channels::{Channels, Class};
-use crate::network::leader_service::Outcome;
-use crate::network::{MESSAGE_BYTES_MAX, blob, unblob};
-use crate::space::DiskStatus;
 
 /// How long the leader may take to confirm its leadership: longer than its lease, after which it
 /// gives up itself.
@@ -121,15 +118,6 @@ impl LeaderLink {
         Ok(answer.into_inner().data)
     }
 
-    /// Tells the leader of this node's disk; gives the leader's word on growth.
-    pub(crate) async fn report(&self, own: NodeId, disk: DiskStatus) -> Result<Option<String>, ProposeError> {
-        let target = self.target()?;
-        let mut client = self.lazy_client(&target)?;
-        let request = self.caller(target.leader).request(blob(&(own.0, disk)));
-        let answer = self.bounded(&target, READ_INDEX_DEADLINE, client.report_disk(request)).await?;
-        unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
-    }
-
     /// Has the leader replicate an encoded command that needs a feature level above the first.
     pub(crate) async fn propose_newer(
         &self,
@@ -163,22 +151,14 @@ impl LeaderLink {
         }
     }
 
-    /// What the leader makes of this node's states.
-    pub(crate) async fn compare(&self, report: &Report) -> Result<Answer, ProposeError> {
-        let target = self.target()?;
-        let mut client = self.lazy_client(&target)?;
-        let request = self.caller(target.leader).request(blob(report));
-        let answer = self.bounded(&target, ASK_DEADLINE, client.compare(request)).await?;
-        unblob(answer.get_ref()).map_err(|status| ProposeError::NoLeader(status.message().to_owned()))
-    }
-
-    fn lazy_client(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {
+    /// A client on the connection that all calls to `target` share.
+    pub(crate) fn lazy_client(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {
         let channel = self.channels.lazy(target.leader, &target.address, Class::Leader);
         channel.map(Self::client).map_err(ProposeError::NoLeader)
     }
 
     /// A call that changes nothing: whatever goes wrong, the caller may try again.
-    async fn bounded<T>(
+    pub(crate) async fn bounded<T>(
         &self,
         target: &Target,
         deadline: Duration,

@@ -28,8 +28,8 @@ use super::first_answer::first_yes;
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
-use crate::held_votes::{self, HeldVotes};
-use crate::leadership::LeadershipWatch;
+use crate::lead::held_votes::{self, HeldVotes};
+use crate::lead::leadership::LeadershipWatch;
 use crate::options::Options;
 use crate::types::Vote;
 
@@ -154,7 +154,7 @@ impl HandOver {
     }
 
     /// Who may be told to take over.
-    pub(super) async fn heir(&self, wanted: Option<NodeId>) -> Result<NodeId, ProposeError> {
+    pub(crate) async fn heir(&self, wanted: Option<NodeId>) -> Result<NodeId, ProposeError> {
         let candidates = self.candidates();
         let is_drained = |node: NodeId| self.machine.read(|state| state.is_drained(node));
         let Some(wanted) = wanted else {

@@ -1,0 +1,26 @@
+//! Who leads, and what it takes: proposals, reads, giving the lead away, and giving it up. Knows nobody who looks after
+//! a node, and no node.
+//!
+//! | module | what |
+//! |---|---|
+//! | `leadership` | who leads, as this node knows |
+//! | `heard` | whose appends come in |
+//! | `elections` | how often leaders came |
+//! | `fitness` | when a leader gives up leading |
+//! | `hand_over`, `first_answer` | leadership for another node, and back if nobody takes it |
+//! | `submit`, `outcome` | proposals here, and what becomes of those of others |
+//! | `leader_link`, `forward` | calls to the leader, and proposals elsewhere |
+//! | `read_index`, `held_votes` | linearizable reads, and what proves them |
+
+pub(crate) mod elections;
+mod first_answer;
+pub(crate) mod fitness;
+pub(crate) mod forward;
+pub(crate) mod hand_over;
+pub(crate) mod heard;
+pub(crate) mod held_votes;
+pub(crate) mod leader_link;
+pub(crate) mod leadership;
+pub(crate) mod outcome;
+pub(crate) mod read_index;
+pub(crate) mod submit;
