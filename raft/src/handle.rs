@@ -4,69 +4,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use tripod_state::ids::{LogIndex, NodeId, Term};
+use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
 
 use crate::apply::hooks::Hooks;
 use crate::backup::{SaveError, Saving};
 use crate::base::error::{Applied, ProposeError, StartError};
-use crate::divergence::Comparisons;
-use crate::lead::fitness::GivenUp;
 use crate::lead::leadership::Leadership;
 use crate::level::{LevelError, LevelRequest, Levels};
-use crate::measures::Measures;
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::Node;
+use crate::node::measures::Measures;
+use crate::node::status::Status;
+use crate::node::world::World;
 use crate::options::Options;
-use crate::space::DiskStatus;
-use crate::world::World;
-
-/// What a node is at the moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Leader,
-    Follower,
-    Candidate,
-    Learner,
-    Stopped,
-}
-
-/// A member as this node sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberStatus {
-    pub node: NodeId,
-    pub peer: String,
-    pub voter: bool,
-    /// On the leader: the last log index known to be on that member.
-    pub matched: Option<LogIndex>,
-}
-
-/// This node's own view, from memory; needs no leader.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    pub cluster_id: String,
-    pub node: NodeId,
-    pub role: Role,
-    pub term: Term,
-    pub leader: Option<NodeId>,
-    pub last_log: LogIndex,
-    pub committed: LogIndex,
-    pub applied: LogIndex,
-    pub snapshot: LogIndex,
-    pub purged: LogIndex,
-    pub members: Vec<MemberStatus>,
-    /// Its disk.
-    pub disk: DiskStatus,
-    /// Why nothing may grow, if so: decided by the leader.
-    pub growth_refused: Option<String>,
-    /// How often it gave up leading.
-    pub given_up: GivenUp,
-    /// Whether this node's state is that of the others.
-    pub comparisons: Comparisons,
-    /// The cluster is not formed yet: the nodes of the first start that have not answered this one. `None`: it is,
-    /// or this node joined it.
-    pub forming: Option<Vec<NodeId>>,
-}
 
 /// A cheap, clonable handle on a running node.
 #[derive(Clone)]

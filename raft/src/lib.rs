@@ -55,7 +55,6 @@ pub mod backup;
 mod base;
 mod chance;
 mod codec;
-mod config;
 mod connections;
 mod disk;
 mod divergence;
@@ -66,11 +65,9 @@ pub mod fuzzing;
 #[cfg(test)]
 mod golden;
 mod handle;
-mod inspect;
 mod lead;
 mod level;
 mod log_store;
-mod measures;
 mod membership;
 mod network;
 mod node;
@@ -81,8 +78,6 @@ mod runtime;
 mod snapshot;
 mod space;
 mod stages;
-mod status;
-mod storage;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod test_cluster;
@@ -101,18 +96,20 @@ pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place
 pub use disk::identity::{Owner, owner};
 pub use disk::journal::SimulatedDisk;
 pub use divergence::Comparisons;
-pub use handle::{Handle, MemberStatus, Role, Status};
+pub use handle::Handle;
 pub use lead::elections::ElectionCounts;
 pub use lead::fitness::GivenUp;
 pub use lead::leadership::Leadership;
 pub use level::{LevelError, LevelRequest, Levels, MemberLevel};
-pub use measures::Measures;
 pub use membership::{
     ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
     Votes,
 };
+pub use node::measures::Measures;
+pub use node::status::{MemberStatus, Role, Status};
+pub use node::world::World;
 pub use options::{InitialMember, Options, StateLimits, Timing};
 pub use snapshot::SnapshotCounts;
 pub use space::DiskStatus;
 pub use stages::{FlushTimes, HistogramView, StageTimes};
-pub use world::{BoxFuture, Listener, Network, Stream, World};
+pub use world::{BoxFuture, Listener, Network, Stream};

@@ -14,9 +14,9 @@ use crate::base::error::StartError;
 use crate::disk::Work;
 use crate::failure::Failure;
 use crate::log_store::LogStore;
+use crate::node::storage::Storage;
 use crate::options::{InitialMember, Options, Timing};
 use crate::snapshot::{self, Form, Header};
-use crate::storage::Storage;
 use crate::test_support::tree;
 use crate::types::{LogId, Membership, Peer};
 

@@ -26,7 +26,7 @@ const PREFACE_TIME: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A connection that has a place, and a time to begin.
-pub(super) struct Arrival {
+pub(crate) struct Arrival {
     inner: TcpStream,
     /// Bytes of the preface that have not come, and the time that they have.
     preface: Option<(usize, Pin<Box<Sleep>>)>,
@@ -34,7 +34,7 @@ pub(super) struct Arrival {
 }
 
 /// The connections of a listener. They have no end, and a failed accept concerns one of them.
-pub(super) fn arrivals(listener: TcpListener) -> impl Stream<Item = io::Result<Arrival>> + Send {
+pub(crate) fn arrivals(listener: TcpListener) -> impl Stream<Item = io::Result<Arrival>> + Send {
     unfold((listener, Connections::new(LIMITS)), async |(listener, connections)| {
         let arrival = next(&listener, &connections).await;
         Some((Ok(arrival), (listener, connections)))

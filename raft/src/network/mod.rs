@@ -2,19 +2,15 @@
 //!
 //! [`channels`] holds the connections, one per peer and class, so that a large append or a snapshot
 //! cannot delay a heartbeat. [`auth`] puts the cluster and the target node on every call and refuses
-//! calls that were meant for somebody else. [`sanity`] refuses what no peer can mean. [`client`] sends, no further ahead than [`window`] allows,
-//! [`arrivals`] bounds the connections that come, [`server`] answers, [`transfer`] moves snapshots, [`leader_service`] answers what followers ask of
-//! the leader. [`line`](mod@line) is what holds back a leader that cannot lead.
+//! calls that were meant for somebody else. [`sanity`] tells what no peer can mean. [`client`] sends, no further ahead than [`window`] allows,
+//! [`arrivals`] bounds the connections that come, [`transfer`] moves snapshots. [`line`](mod@line) is what holds back a leader that cannot lead.
 
-mod arrivals;
+pub(crate) mod arrivals;
 pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod client;
-pub(crate) mod leader_service;
 pub(crate) mod line;
 pub(crate) mod sanity;
-mod seldom;
-pub(crate) mod server;
 pub(crate) mod transfer;
 mod window;
 

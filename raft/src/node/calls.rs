@@ -13,12 +13,11 @@ use crate::backup::{self, SaveError, SavesFull, Saving};
 use crate::base::command::COMMAND_BYTES_MAX;
 use crate::base::error::{Applied, ProposeError};
 use crate::codec;
-use crate::handle::Status;
 use crate::lead::leadership::LeadershipWatch;
 use crate::level::{LevelError, LevelRequest, Levels};
-use crate::measures::{self, Measures};
 use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
-use crate::status::{self, Health};
+use crate::node::measures::{self, Measures};
+use crate::node::status::{self, Health, Status};
 
 /// Most commands are shorter: what is reserved for one when it is encoded.
 const ENVELOPE_BYTES: usize = 512;

@@ -5,18 +5,28 @@
 //! | `start` | from options to a node that runs |
 //! | `join` | how it takes its place among the others |
 //! | `tasks` | its port, and the tasks that look after its engine |
+//! | `config`, `storage` | openraft's options from ours, and opening what is on disk |
+//! | `world` | what a node stands on: network, storage and clock, the real ones or a simulation's |
+//! | `port` | the peer port, and what is looked at before anything is answered |
 //! | `calls` | what it does for those who call it |
 //! | `trim` | how much of its log is kept |
+//! | `status`, `measures` | what it tells of itself |
 //! | `stop` | its end |
 
 mod calls;
+mod config;
 mod join;
+pub(crate) mod measures;
+mod port;
 mod start;
+pub(crate) mod status;
 mod stop;
+pub(crate) mod storage;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod trim;
+pub(crate) mod world;
 
 use std::sync::atomic::AtomicBool;
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tripod_state::ids::FeatureLevel;
 
-use super::Node;
+use super::{Node, port};
 use crate::apply::engine::Raft;
 use crate::apply::hooks::Hooks;
 use crate::apply::pin::PinNote;
@@ -17,7 +17,6 @@ use crate::apply::state_machine::StateMachine;
 use crate::backup::Saves;
 use crate::base::advice;
 use crate::base::error::StartError;
-use crate::config;
 use crate::disk::Work;
 use crate::divergence::Comparer;
 use crate::failure::Failure;
@@ -35,20 +34,20 @@ use crate::membership::Members;
 use crate::network::channels::Channels;
 use crate::network::client::PeerClients;
 use crate::network::line::Line;
-use crate::network::server;
+use crate::node::config;
+use crate::node::storage::Storage;
+use crate::node::world::World;
 use crate::options::Options;
 use crate::rejoin::{Acknowledged, Forming, Gate};
 use crate::space::{Admission, Gauge, Reports};
-use crate::storage::Storage;
 use crate::types::Types;
-use crate::world::World;
 
 impl Node {
     /// Opens the storage, recovers the state, and joins the peers.
     pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         let config = config::raft_config(&options)?;
         let World { wires, work, clock, observer, level_max } = world;
-        let (door, failure) = (server::bind(&wires, &options.peer_listen).await?, Failure::new());
+        let (door, failure) = (port::bind(&wires, &options.peer_listen).await?, Failure::new());
         let Storage { log, snapshots, space, marker, pin, skipped } =
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));

@@ -8,6 +8,7 @@ use tripod_state::State;
 use tripod_state::ids::{NodeId, Term};
 
 use super::Node;
+use super::port::{self, Inspector, LeaderService, RaftService, Sanity};
 use super::trim::Trimmer;
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
@@ -15,14 +16,10 @@ use crate::base::clock;
 use crate::disk::identity::Identity;
 use crate::divergence::Company;
 use crate::failure::Failure;
-use crate::inspect::Inspector;
 use crate::lead::fitness::Watcher;
 use crate::lead::leadership::LeadershipWatch;
 use crate::level::{self, Marks};
 use crate::network::auth::{self, Guard};
-use crate::network::leader_service::LeaderService;
-use crate::network::sanity::Sanity;
-use crate::network::server::{self, RaftService};
 use crate::rejoin::Respondent;
 use crate::world::Door;
 
@@ -67,7 +64,7 @@ impl Node {
             (supported < level).then(|| level::too_old(node, supported, level))
         };
         let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(why_end));
-        let task = server::serve(door, &guard, raft, leader, self.stop.subscribe());
+        let task = port::serve(door, &guard, raft, leader, self.stop.subscribe());
         *self.server.lock() = Some(task);
     }
 

@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "vote-of-one-without-data",
         promise: "INV-22: a voter that has lost its data counts for nothing before it holds everything again: it proves no \
                   leadership, and is none that answers.",
-        file: "raft/src/network/server.rs",
+        file: "raft/src/node/port/server.rs",
         original: &[
             "// Of what was lost nobody knows whether it was a later vote.",
             "self.gate.check_votes()?;",

@@ -8,16 +8,16 @@ use tripod_proto::tripod::peer::v1::{
 };
 use tripod_state::ids::NodeId;
 
-use super::{blob, unblob};
+use super::inspect::Inspector;
 use crate::apply::hooks::Hooks;
 use crate::codec;
 use crate::divergence::{Comparer, Report};
-use crate::inspect::Inspector;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::outcome::Outcome;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
 use crate::level::Door;
+use crate::network::{blob, unblob};
 use crate::space::{DiskStatus, Reports};
 
 /// Answers while this node leads.
