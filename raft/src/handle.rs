@@ -8,16 +8,16 @@ use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
 
 use crate::apply::hooks::Hooks;
-use crate::backup::{SaveError, Saving};
 use crate::base::error::{Applied, ProposeError, StartError};
+use crate::base::options::Options;
+use crate::care::level::{LevelError, LevelRequest, Levels};
+use crate::care::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::lead::leadership::Leadership;
-use crate::level::{LevelError, LevelRequest, Levels};
-use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::Node;
 use crate::node::measures::Measures;
 use crate::node::status::Status;
 use crate::node::world::World;
-use crate::options::Options;
+use crate::offline::backup::{SaveError, Saving};
 
 /// A cheap, clonable handle on a running node.
 #[derive(Clone)]

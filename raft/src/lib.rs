@@ -51,65 +51,51 @@
 extern crate self as tripod_raft;
 
 mod apply;
-pub mod backup;
 mod base;
-mod chance;
-mod codec;
-mod connections;
+mod care;
 mod disk;
-mod divergence;
-pub mod doctor;
-mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(test)]
 mod golden;
 mod handle;
 mod lead;
-mod level;
-mod log_store;
-mod membership;
-mod network;
+mod log;
 mod node;
-mod options;
-mod rejoin;
-pub mod repair;
-mod runtime;
+mod offline;
+mod peers;
 mod snapshot;
-mod space;
-mod stages;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod test_cluster;
 #[cfg(test)]
 mod test_support;
-mod types;
-mod world;
 
 pub use apply::hooks::{AskHandler, EffectsHook, Hooks};
+pub use base::chance::{Chance, SeededChance};
 pub use base::clock::{WallClock, time_of_day};
+pub use base::codec::command_bytes;
 pub use base::error::{Applied, ProposeError, StartError};
 pub use base::observer::{LogLine, Observer, SeenMembers};
-pub use chance::{Chance, SeededChance};
-pub use codec::command_bytes;
-pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
+pub use base::options::{InitialMember, Options, StateLimits, Timing};
+pub use base::stages::{FlushTimes, HistogramView, StageTimes};
+pub use care::divergence::Comparisons;
+pub use care::level::{LevelError, LevelRequest, Levels, MemberLevel};
+pub use care::membership::{
+    ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
+    Votes,
+};
+pub use care::space::DiskStatus;
 pub use disk::identity::{Owner, owner};
 pub use disk::journal::SimulatedDisk;
-pub use divergence::Comparisons;
 pub use handle::Handle;
 pub use lead::elections::ElectionCounts;
 pub use lead::fitness::GivenUp;
 pub use lead::leadership::Leadership;
-pub use level::{LevelError, LevelRequest, Levels, MemberLevel};
-pub use membership::{
-    ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
-    Votes,
-};
 pub use node::measures::Measures;
 pub use node::status::{MemberStatus, Role, Status};
 pub use node::world::World;
-pub use options::{InitialMember, Options, StateLimits, Timing};
+pub use offline::{backup, doctor, repair};
+pub use peers::connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
+pub use peers::network::{BoxFuture, Listener, Network, Stream};
 pub use snapshot::SnapshotCounts;
-pub use space::DiskStatus;
-pub use stages::{FlushTimes, HistogramView, StageTimes};
-pub use world::{BoxFuture, Listener, Network, Stream};

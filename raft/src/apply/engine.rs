@@ -1,7 +1,7 @@
 //! Names for openraft over this state machine.
 
 use crate::apply::state_machine::StateMachine;
-use crate::types::Types;
+use crate::base::types::Types;
 
 pub(crate) type Raft = openraft::Raft<Types, StateMachine>;
 /// The part of the metrics that changes with elections only.

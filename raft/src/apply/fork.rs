@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use tripod_state::State;
 use tripod_state::ids::TimeMs;
 
-use crate::types::LogId;
+use crate::base::types::LogId;
 
 /// Length of a period of the log's time. The first command of a period is a point of comparison.
 const PERIOD_MS: u64 = 15_000;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::shape::tell_members;
-use crate::types::{LogId, Peer};
+use crate::base::types::{LogId, Peer};
 
 /// So many are remembered, those that came last.
 const NODES_MAX: usize = 64;

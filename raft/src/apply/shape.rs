@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tripod_state::ids::NodeId;
 use tripod_state::member::Listed;
 
-use crate::types::{LogId, Peer};
+use crate::base::types::{LogId, Peer};
 
 /// The members without what only the engine needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -24,12 +24,12 @@ use crate::apply::met::Met;
 use crate::apply::pin::PinNote;
 use crate::apply::shape::listed;
 use crate::base::command;
+use crate::base::failure::Failure;
 use crate::base::observer::{self, Observer};
+use crate::base::stages::Stages;
+use crate::base::types::{Entry, LogId, Membership, Response, SnapshotMeta, Types, entry_bytes};
 use crate::disk::skipped::Skipped;
-use crate::failure::Failure;
 use crate::snapshot::{Frozen, Snapshot, SnapshotFile, SnapshotStore};
-use crate::stages::Stages;
-use crate::types::{Entry, LogId, Membership, Response, SnapshotMeta, Types, entry_bytes};
 
 /// Entries applied under one hold of the lock. Readers wait that long at most.
 const APPLY_MAX: usize = 512;
@@ -106,7 +106,7 @@ struct Shared {
 )]
 enum Step {
     Blank,
-    Membership(openraft::Membership<u64, crate::types::Peer>),
+    Membership(openraft::Membership<u64, crate::base::types::Peer>),
     Command { now_ms: TimeMs, envelope: Envelope },
 }
 
@@ -448,9 +448,9 @@ mod tests {
     use tripod_state::{Command, job};
 
     use super::*;
-    use crate::codec;
+    use crate::base::codec;
+    use crate::base::types::LogCommand;
     use crate::test_support::quiet_hooks;
-    use crate::types::LogCommand;
 
     fn creates_a_job(index: u64) -> Entry {
         let command = Command::Job(job::Command::Create {

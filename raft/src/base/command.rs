@@ -3,7 +3,7 @@
 use tripod_state::ids::FeatureLevel;
 use tripod_state::{Envelope, level};
 
-use crate::codec;
+use crate::base::codec;
 
 /// Bytes of one encoded command. With what surrounds it, it must fit one message between peers: a
 /// command that does not could be appended, but never replicated.

@@ -6,8 +6,8 @@ use openraft::EntryPayload;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::codec;
-use crate::types::Entry;
+use crate::base::codec;
+use crate::base::types::Entry;
 
 /// One entry, as its place in the log and a number over all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

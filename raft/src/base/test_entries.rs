@@ -5,7 +5,7 @@ use openraft::alias;
 use openraft::entry::RaftEntry as _;
 use openraft::vote::RaftLeaderId as _;
 
-use crate::types::{Entry, LogCommand, LogId, Types};
+use crate::base::types::{Entry, LogCommand, LogId, Types};
 
 /// A log id of node 1.
 pub(crate) fn id(term: u64, index: u64) -> LogId {

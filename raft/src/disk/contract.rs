@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::base::advice;
 use crate::base::error::StartError;
+use crate::base::stages::Stages;
+use crate::base::types::{Entry, LogId, Vote};
 use crate::disk::home::chunk::Damage;
-use crate::stages::Stages;
-use crate::types::{Entry, LogId, Vote};
 
 /// A change of the stored log. A slice of them takes effect in order. In sled each of them is atomic, but for a
 /// purge of many entries: they are gone from the first moment on, their bytes bit by bit.

@@ -12,8 +12,8 @@ use tripod_state::ids::{FeatureLevel, NodeId};
 
 use crate::base::advice;
 use crate::base::error::StartError;
+use crate::base::options::Options;
 use crate::disk::{MetaKey, SledDisk};
-use crate::options::Options;
 
 /// The layout of the data directory that this program writes. Format 1 had no journal; a program that knows no
 /// journal must not open a log that has one, as it would forget votes.

@@ -2,8 +2,8 @@
 
 use tripod_state::{Envelope, State, level};
 
+use crate::base::codec;
 use crate::base::command::{self, COMMAND_BYTES_MAX};
-use crate::codec;
 
 /// A command as it is proposed.
 #[must_use]

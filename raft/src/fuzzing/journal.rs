@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer};
 
-use crate::codec;
+use crate::base::codec;
+use crate::base::types::{Entry, LogId, Vote};
 use crate::disk::journal::{JournalValues, recover_from};
-use crate::types::{Entry, LogId, Vote};
 
 /// The highest kind of a record.
 pub const RECORD_KINDS: u8 = 7;

@@ -7,15 +7,15 @@ use openraft::raft::{
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer};
 
-use crate::codec;
-use crate::divergence::Report;
+use crate::base::codec;
+use crate::base::types::{Entry, Types, Vote};
+use crate::care::divergence::Report;
+use crate::care::rejoin::Question;
+use crate::care::space::DiskStatus;
 use crate::lead::outcome::Outcome;
-use crate::network::AppendAnswer;
-use crate::network::sanity::{Reach, answered};
-use crate::network::transfer::Offer;
-use crate::rejoin::Question;
-use crate::space::DiskStatus;
-use crate::types::{Entry, Types, Vote};
+use crate::peers::AppendAnswer;
+use crate::peers::sanity::{Reach, answered};
+use crate::peers::transfer::Offer;
 
 /// How many kinds of messages there are.
 pub const PEER_MESSAGES: u8 = 12;

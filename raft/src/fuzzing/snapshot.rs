@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer};
 use tripod_state::State;
 use tripod_state::snapshot::Record;
 
-use crate::codec;
+use crate::base::codec;
 use crate::disk::Blob;
 use crate::snapshot::{self, Form, Header};
 
@@ -63,7 +63,7 @@ fn header(state: &State) -> Header {
     Header {
         cluster_id: "fuzz".to_owned(),
         last_log_id: None,
-        membership: crate::types::Membership::default(),
+        membership: crate::base::types::Membership::default(),
         digest: state.digest(),
         form: Form::of(state),
     }

@@ -12,15 +12,15 @@ use tripod_state::ids::{FeatureLevel, JobName, ServiceIncarnation, TaskId};
 use tripod_state::{Answer, Fault, level};
 
 use super::{check_lines, commands, schedulers};
+use crate::base::codec;
 use crate::base::test_entries::id;
-use crate::codec;
-use crate::divergence::{Answer as Compared, Fingerprint, Report, Verdict};
+use crate::base::types::{Entry, LogCommand, Peer, Types, Vote};
+use crate::care::divergence::{Answer as Compared, Fingerprint, Report, Verdict};
+use crate::care::rejoin::{Question, Standing};
+use crate::care::space::DiskStatus;
 use crate::lead::outcome::Outcome;
-use crate::network::AppendAnswer;
-use crate::network::transfer::Offer;
-use crate::rejoin::{Question, Standing};
-use crate::space::DiskStatus;
-use crate::types::{Entry, LogCommand, Peer, Types, Vote};
+use crate::peers::AppendAnswer;
+use crate::peers::transfer::Offer;
 
 /// A message, and how its bytes are read.
 struct Sample {

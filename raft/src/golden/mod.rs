@@ -79,7 +79,7 @@ mod tests {
     use tripod_state::level::{Kind, NEWEST};
 
     use super::*;
-    use crate::codec;
+    use crate::base::codec;
 
     fn check_commands(name: &str, samples: &[commands::Sample]) {
         let today: Vec<_> =

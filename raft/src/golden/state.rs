@@ -18,10 +18,10 @@ use tripod_state::{ApplyContext, Command, Envelope, Reply, Scope, Stamp, State};
 use tripod_state::{barrier, job, kv, level, session, task};
 
 use super::{check_file, scheduler_state, schedulers};
-use crate::backup::{Pace, ReadOnlyFile};
 use crate::base::test_entries::id;
+use crate::base::types::{Membership, Peer};
+use crate::offline::backup::{Pace, ReadOnlyFile};
 use crate::snapshot::{Form, Header, SnapshotStore, examine, write_to};
-use crate::types::{Membership, Peer};
 
 /// The jobs that [`level_1`] begins with are the first entries of its log.
 const TRAIN: Scope = Scope { job: JobId(1), service: None };

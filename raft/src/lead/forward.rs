@@ -13,8 +13,8 @@ use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{ProposeRequest, ProposeResponse};
 
+use crate::base::codec;
 use crate::base::error::{Applied, ProposeError};
-use crate::codec;
 use crate::lead::leader_link::{LeaderLink, Target};
 use crate::lead::outcome::Outcome;
 

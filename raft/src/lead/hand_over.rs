@@ -28,10 +28,10 @@ use super::first_answer::first_yes;
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
+use crate::base::options::Options;
+use crate::base::types::Vote;
 use crate::lead::held_votes::{self, HeldVotes};
 use crate::lead::leadership::LeadershipWatch;
-use crate::options::Options;
-use crate::types::Vote;
 
 /// Entries that an heir may lack. It gets them before it stands, and nothing is taken in meanwhile.
 const LAG_MAX: u64 = 4096;

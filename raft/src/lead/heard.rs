@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::types::Vote;
+use crate::base::types::Vote;
 
 /// The last sign of life of a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

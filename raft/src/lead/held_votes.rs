@@ -21,12 +21,12 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::LogIndex;
 
 use crate::apply::engine::Raft;
+use crate::base::codec;
 use crate::base::error::ProposeError;
-use crate::codec;
+use crate::base::types::{LogId, Vote};
 use crate::lead::read_index::Rounds;
-use crate::network::auth::Caller;
-use crate::network::channels::{Channels, Class};
-use crate::types::{LogId, Vote};
+use crate::peers::auth::Caller;
+use crate::peers::channels::{Channels, Class};
 
 /// How long a quorum may take. Who waits for the read asks again.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);

@@ -12,13 +12,13 @@ use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
 use tripod_state::ids::{FeatureLevel, LogIndex, NodeId, Term};
 
 use crate::apply::engine::Raft;
+use crate::base::codec;
 use crate::base::error::{Applied, ProposeError, leader_too_old};
-use crate::codec;
 use crate::lead::leadership::{Leadership, LeadershipWatch};
 use crate::lead::outcome::Outcome;
-use crate::network::MESSAGE_BYTES_MAX;
-use crate::network::auth::Caller;
-use crate::network::channels::{Channels, Class};
+use crate::peers::MESSAGE_BYTES_MAX;
+use crate::peers::auth::Caller;
+use crate::peers::channels::{Channels, Class};
 
 /// How long the leader may take to confirm its leadership: longer than its lease, after which it
 /// gives up itself.

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use tripod_state::ids::{NodeId, Term};
 
 use crate::apply::engine::{Raft, ServerMetrics};
+use crate::base::types::{LogId, Vote};
 use crate::lead::elections::{ElectionCounts, ElectionTally};
 use crate::lead::heard::Sign;
-use crate::types::{LogId, Vote};
 
 /// How long calls that a leader has begun may still be answered after it gave up or was deposed.
 const DEPOSED_GRACE: Duration = Duration::from_secs(1);

@@ -9,8 +9,8 @@ use tripod_state::ids::LogIndex;
 use crate::apply::engine::Raft;
 use crate::base::clock::WallClock;
 use crate::base::error::{Applied, ProposeError};
-use crate::stages::Stages;
-use crate::types::{LogCommand, Response, Types};
+use crate::base::stages::Stages;
+use crate::base::types::{LogCommand, Response, Types};
 
 /// Appends commands to the log of this node, which should be the leader.
 #[derive(Clone)]

@@ -9,15 +9,15 @@ use tripod_state::planted::{Bug, is_planted};
 use tripod_state::{Envelope, State, level};
 
 use super::Node;
-use crate::backup::{self, SaveError, SavesFull, Saving};
+use crate::base::codec;
 use crate::base::command::COMMAND_BYTES_MAX;
 use crate::base::error::{Applied, ProposeError};
-use crate::codec;
+use crate::care::level::{LevelError, LevelRequest, Levels};
+use crate::care::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::lead::leadership::LeadershipWatch;
-use crate::level::{LevelError, LevelRequest, Levels};
-use crate::membership::{ChangeError, MembersAnswer, MembersRequest};
 use crate::node::measures::{self, Measures};
 use crate::node::status::{self, Health, Status};
+use crate::offline::backup::{self, SaveError, SavesFull, Saving};
 
 /// Most commands are shorter: what is reserved for one when it is encoded.
 const ENVELOPE_BYTES: usize = 512;

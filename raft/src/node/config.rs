@@ -7,9 +7,9 @@ use std::time::Duration;
 use openraft::{Config, SnapshotPolicy};
 
 use crate::base::error::StartError;
-use crate::network::auth::Caller;
-use crate::network::{channels, transfer};
-use crate::options::Options;
+use crate::base::options::Options;
+use crate::peers::auth::Caller;
+use crate::peers::{channels, transfer};
 
 /// Entries of one message to a follower; its bytes are bounded by the log store.
 const MESSAGE_ENTRIES_MAX: u64 = 1024;

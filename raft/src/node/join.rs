@@ -8,12 +8,12 @@ use openraft::errors::{InitializeError, RaftError};
 
 use super::Node;
 use crate::apply::engine::Raft;
-use crate::backup::RestoredNote;
+use crate::base::types::Peer;
+use crate::care::membership::{Farewell, follow_addresses};
+use crate::care::rejoin::{Asked, Marker, Newcomer, Returning};
 use crate::disk::Work;
-use crate::membership::{Farewell, follow_addresses};
-use crate::network::channels::Channels;
-use crate::rejoin::{Asked, Marker, Newcomer, Returning};
-use crate::types::Peer;
+use crate::offline::backup::RestoredNote;
+use crate::peers::channels::Channels;
 
 impl Node {
     /// Lets this node take part, at once or when it has asked the others.

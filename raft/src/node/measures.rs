@@ -6,9 +6,9 @@ use openraft::async_runtime::Instant as _;
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Metrics;
+use crate::base::stages::{FlushTimes, StageTimes};
 use crate::lead::elections::ElectionCounts;
 use crate::snapshot::SnapshotCounts;
-use crate::stages::{FlushTimes, StageTimes};
 
 /// Figures of one node since its process started. The default is that of a node that has done nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -37,11 +37,15 @@ use tokio::task::JoinHandle;
 use crate::apply::engine::Raft;
 use crate::apply::hooks::Hooks;
 use crate::apply::state_machine::StateMachine;
-use crate::backup::Saves;
+use crate::base::failure::Failure;
+use crate::base::options::Options;
+use crate::care::divergence::Comparer;
+use crate::care::level::Desk;
+use crate::care::membership::Members;
+use crate::care::rejoin::{Acknowledged, Forming};
+use crate::care::space::{Admission, Gauge, Reports};
 use crate::disk::Work;
 use crate::disk::journal::Space;
-use crate::divergence::Comparer;
-use crate::failure::Failure;
 use crate::lead::fitness::Fitness;
 use crate::lead::forward::Forwarder;
 use crate::lead::hand_over::HandOver;
@@ -50,13 +54,10 @@ use crate::lead::leader_link::LeaderLink;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
-use crate::level::Desk;
-use crate::log_store::LogStore;
-use crate::membership::Members;
-use crate::network::line::Line;
-use crate::options::Options;
-use crate::rejoin::{Acknowledged, Forming, Gate};
-use crate::space::{Admission, Gauge, Reports};
+use crate::log::LogStore;
+use crate::offline::backup::Saves;
+use crate::peers::gate::Gate;
+use crate::peers::line::Line;
 
 /// A running node.
 pub(crate) struct Node {

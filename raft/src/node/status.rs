@@ -6,12 +6,12 @@ use openraft::ServerState;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
 use crate::apply::engine::Metrics;
-use crate::divergence::Comparisons;
+use crate::base::options::Options;
+use crate::base::types::LogId;
+use crate::care::divergence::Comparisons;
+use crate::care::space::DiskStatus;
 use crate::lead::fitness::GivenUp;
 use crate::lead::leadership::Leadership;
-use crate::options::Options;
-use crate::space::DiskStatus;
-use crate::types::LogId;
 
 /// What a node is at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,15 +7,15 @@ use tripod_state::ids::FeatureLevel;
 use crate::apply::pin::PinNote;
 use crate::base::advice;
 use crate::base::error::StartError;
+use crate::base::failure::Failure;
+use crate::base::options::Options;
+use crate::care::rejoin::Marker;
 use crate::disk::identity::{self, Identity};
 use crate::disk::journal::{self, SimulatedDisk, Space};
 use crate::disk::skipped::Skipped;
 use crate::disk::{Files, RealFiles, Work};
-use crate::failure::Failure;
-use crate::log_store::LogStore;
-use crate::options::Options;
-use crate::rejoin::Marker;
-use crate::repair;
+use crate::log::LogStore;
+use crate::offline::repair;
 use crate::snapshot::SnapshotStore;
 
 /// What a node has on disk.

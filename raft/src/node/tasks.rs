@@ -13,15 +13,15 @@ use super::trim::Trimmer;
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
 use crate::base::clock;
+use crate::base::failure::Failure;
+use crate::care::divergence::Company;
+use crate::care::level::{self, Marks};
+use crate::care::rejoin::Respondent;
 use crate::disk::identity::Identity;
-use crate::divergence::Company;
-use crate::failure::Failure;
 use crate::lead::fitness::Watcher;
 use crate::lead::leadership::LeadershipWatch;
-use crate::level::{self, Marks};
-use crate::network::auth::{self, Guard};
-use crate::rejoin::Respondent;
-use crate::world::Door;
+use crate::peers::auth::{self, Guard};
+use crate::peers::wiring::Door;
 
 impl Node {
     /// Opens the port to the peers.

@@ -8,10 +8,10 @@ use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 
 use crate::apply::engine::Raft;
-use crate::log_store::LogStore;
-use crate::options::Options;
+use crate::base::options::Options;
+use crate::base::types::LogId;
+use crate::log::LogStore;
 use crate::snapshot::SnapshotStore;
-use crate::types::LogId;
 
 /// Bytes of entries that are kept behind a snapshot, at most: what lies between two snapshots at most, so that
 /// the log is never longer than two of these.

@@ -13,7 +13,8 @@ use crate::base::clock::{WallClock, time_of_day};
 use crate::base::observer::Observer;
 use crate::disk::Work;
 use crate::disk::journal::SimulatedDisk;
-use crate::world::{Network, Wires};
+use crate::peers::network::Network;
+use crate::peers::wiring::Wires;
 
 /// The world of one node. Clones are the same world.
 #[derive(Clone)]

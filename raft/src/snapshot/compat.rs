@@ -8,8 +8,8 @@ use tripod_state::ids::{LogIndex, NodeId, ServiceIncarnation, Term, TimeMs};
 use tripod_state::{ApplyContext, Command, Envelope, Scope, job, kv, member, session};
 
 use super::*;
-use crate::backup::{Pace, ReadOnlyFile};
-use crate::types::{LogId, Membership};
+use crate::base::types::{LogId, Membership};
+use crate::offline::backup::{Pace, ReadOnlyFile};
 
 const V2: &[u8] = include_bytes!("compat/v2.snap");
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::tests::{header, state};
 use super::*;
+use crate::base::types::LogId;
 use crate::disk::Work;
 use crate::disk::journal::{Loss, Medium, SimFiles};
-use crate::types::LogId;
 
 /// Opens the store as a node's next life does.
 fn open(files: &SimFiles) -> SnapshotStore {

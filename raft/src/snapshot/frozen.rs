@@ -3,7 +3,7 @@
 use tripod_state::State;
 
 use super::{Form, Header};
-use crate::types::{LogId, Membership};
+use crate::base::types::{LogId, Membership};
 
 /// The state as it was at one entry, and what a snapshot says of it.
 pub(crate) struct Frozen {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use tripod_state::ids::FeatureLevel;
 use tripod_state::{State, level};
 
-use crate::codec::{self, CodecError};
-use crate::types::{LogId, Membership, SnapshotMeta};
+use crate::base::codec::{self, CodecError};
+use crate::base::types::{LogId, Membership, SnapshotMeta};
 
 /// The layout of states of the first level, whose builds know no other.
 pub(super) const FIRST: u32 = 2;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 use super::Part;
-use crate::types::{LogId, Vote};
+use crate::base::types::{LogId, Vote};
 
 /// What tells a snapshot file from every other.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -38,8 +38,8 @@ use tripod_state::ids::FeatureLevel;
 use tripod_state::snapshot::Record;
 use tripod_state::{State, level};
 
+use crate::base::types::Types;
 use crate::disk::{Blob, Files};
-use crate::types::Types;
 
 pub(crate) use frozen::Frozen;
 pub(crate) use header::{Form, Header};

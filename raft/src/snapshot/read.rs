@@ -13,7 +13,7 @@ use super::{
     BODY_BYTES_MAX, FRAME_BYTES, FRAME_HEADER, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC,
     TRAILER_BYTES, frame_checksum, header,
 };
-use crate::codec;
+use crate::base::codec;
 use crate::disk::Blob;
 
 /// Why a file is no snapshot.

@@ -16,9 +16,9 @@ use tripod_state::{State, level};
 use super::incoming::Incoming;
 use super::stream::BlobStream;
 use super::{FileId, Header, Part, SnapshotFile, write};
+use crate::base::types::{LogId, SnapshotMeta};
 use crate::disk::{Blob, Files, RealFiles, Work};
 use crate::snapshot::{Snapshot, SnapshotTally};
-use crate::types::{LogId, SnapshotMeta};
 
 /// Complete snapshots that stay. The older one serves a transfer that began before the newer.
 const KEPT: usize = 2;

@@ -9,7 +9,7 @@ use tripod_state::ids::{LogIndex, ServiceIncarnation, Term, TimeMs};
 use tripod_state::{ApplyContext, Command, Envelope, Scope, job, kv};
 
 use super::*;
-use crate::types::{LogId, Membership};
+use crate::base::types::{LogId, Membership};
 
 /// A job with `keys` keys of 1,000 bytes.
 pub(super) fn state(keys: u64) -> State {

@@ -9,7 +9,7 @@ use super::stream::BlobStream;
 use super::{
     FRAME_BYTES, Header, KIND_HEADER, KIND_RECORDS, KIND_TRAILER, MAGIC, TRAILER_BYTES, frame_checksum,
 };
-use crate::codec;
+use crate::base::codec;
 use crate::disk::Files;
 
 /// Writes a snapshot durably: complete under `name`, or not there at all. Blocks, also on the disk.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use openraft::storage::RaftSnapshotBuilder;
 
 use super::{Machine, Shared};
+use crate::base::types::Types;
 use crate::snapshot::{Snapshot, SnapshotFile};
-use crate::types::Types;
 
 /// How often a snapshot for which the disk has no room is tried again.
 const FULL_RETRY: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@
 //! `length u32 LE, crc32c u32 LE of (length, bytes), bytes`. sled checks its own pages, but it
 //! answers a bad one by forgetting everything behind it, so our checks must not rely on it.
 
-use crate::codec;
-use crate::types::Entry;
+use crate::base::codec;
+use crate::base::types::Entry;
 
 /// The format of a part.
 const VERSION: u8 = 1;

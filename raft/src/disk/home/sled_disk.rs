@@ -14,12 +14,12 @@ use parking_lot::RwLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::codec;
+use crate::base::codec;
+use crate::base::types::{Entry, LogId};
 use crate::disk::home::chunk::{self, Damage};
 use crate::disk::home::keyspace::{ChunkKey, MetaKey};
 use crate::disk::home::sled_reader::{SledReader, read_chunk};
 use crate::disk::{Change, Disk, DiskError, Loaded, OldEntries};
-use crate::types::{Entry, LogId};
 
 /// Bytes of a segment of sled's file. A message above a quarter of it goes to a file of its own,
 /// which sled never syncs; a full leaf (17 chunk parts) stays below that. sled holds several buffers

@@ -2,11 +2,11 @@
 
 use parking_lot::RwLock;
 
+use crate::base::types::{Entry, entry_bytes};
 use crate::disk::home::chunk;
 use crate::disk::home::keyspace::ChunkKey;
 use crate::disk::home::sled_disk::sled_error;
 use crate::disk::{DiskError, OldEntries};
-use crate::types::{Entry, entry_bytes};
 
 /// Reads chunks from any thread.
 pub(super) struct SledReader {

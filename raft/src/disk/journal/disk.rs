@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::base::failure::Failure;
+use crate::base::stages::Stages;
+use crate::base::types::{Entry, LogId};
 use crate::disk::journal::engine::{Journal, Progress, Shape};
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::helper::{Hands, Helper};
@@ -16,9 +19,6 @@ use crate::disk::journal::recovery;
 use crate::disk::journal::space::Space;
 use crate::disk::journal::state::LogValues;
 use crate::disk::{Change, Disk, DiskError, Files, Loaded, OldEntries};
-use crate::failure::Failure;
-use crate::stages::Stages;
-use crate::types::{Entry, LogId};
 
 /// How often a disk that was full is tried again.
 const FULL_RETRY: Duration = Duration::from_secs(1);

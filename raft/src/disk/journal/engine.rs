@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::base::stages::Stages;
 use crate::disk::journal::frame::{
     self, ALIGN, FrameNumber, HEADER_BYTES, JournalId, Salt, SegmentHead, SegmentNumber,
 };
@@ -17,7 +18,6 @@ use crate::disk::journal::record::Record;
 use crate::disk::journal::staging::{Draft, Edit, Staging};
 use crate::disk::journal::state::{LogValues, behind};
 use crate::disk::{Blob, Change, DiskError};
-use crate::stages::Stages;
 
 /// Bytes of a segment that entries cannot use: the head, a seal, headers, and the records that
 /// every first frame and every checkpoint add.

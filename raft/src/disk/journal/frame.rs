@@ -24,7 +24,7 @@ use std::fmt;
 
 use rand::RngExt as _;
 
-use crate::chance::Chance;
+use crate::base::chance::Chance;
 
 /// Frames begin at multiples of this. Bounds the search for frames behind a damaged one.
 pub(crate) const ALIGN: u64 = 64;

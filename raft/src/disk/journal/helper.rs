@@ -6,7 +6,7 @@ use std::io;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use crate::failure::Failure;
+use crate::base::failure::Failure;
 
 /// Who does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 //! sled answers some damage by forgetting everything behind it, without an error. What it must hold
 //! is therefore written where it cannot forget it.
 
+use crate::base::types::{Entry, LogId};
 use crate::disk::journal::record::{Moved, chained};
 use crate::disk::journal::state::{LogValues, behind};
 use crate::disk::{DiskError, Loaded};
-use crate::types::{Entry, LogId};
 
 /// Watches the entries of a home while they are loaded.
 pub(crate) struct HomeCheck<'p> {
@@ -87,9 +87,9 @@ impl<'p> HomeCheck<'p> {
 mod tests {
     use super::*;
     use crate::base::test_entries::{entries, id};
+    use crate::base::types::Vote;
     use crate::disk::journal::frame::SegmentNumber;
     use crate::disk::journal::record::Checkpoint;
-    use crate::types::Vote;
 
     /// What the journal promises: the home holds 3 to 6, of which 5 and 6 were moved last; 0 to 2 are purged.
     fn promise() -> LogValues {

@@ -45,8 +45,8 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::base::failure::Failure;
 use crate::disk::{DiskError, RealFiles, SledDisk};
-use crate::failure::Failure;
 
 use engine::Shape;
 use frame::JournalId;

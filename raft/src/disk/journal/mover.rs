@@ -1,9 +1,9 @@
 //! Moves committed entries from the journal into the home of the log.
 
+use crate::base::types::{LogId, Vote};
 use crate::disk::journal::reader::JournalReader;
 use crate::disk::journal::record::{Moved, chained};
 use crate::disk::{Change, Disk, DiskError, OldEntries};
-use crate::types::{LogId, Vote};
 
 /// Bytes of entries that are read, and written to the home, at a time.
 const STEP_BYTES: usize = 1 << 20;

@@ -1,9 +1,9 @@
 //! When the home of the log is to take entries over, or to forget some.
 
+use crate::base::types::LogId;
 use crate::disk::journal::mover::{Move, MoveDone};
 use crate::disk::journal::record::Moved;
 use crate::disk::journal::state::{LogValues, behind};
-use crate::types::LogId;
 
 /// The home is told of a purge for its own sake when it could forget this many entries.
 const PURGE_ENTRIES: u64 = 4096;

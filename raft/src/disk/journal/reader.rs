@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::base::types::{Entry, entry_bytes};
 use crate::disk::journal::frame::{FrameHead, HEADER_BYTES, JournalId, Salt};
 use crate::disk::journal::index::{Index, Place};
 use crate::disk::journal::record::{self, Record};
 use crate::disk::{Blob, DiskError, OldEntries};
-use crate::types::{Entry, entry_bytes};
 
 /// Reads entries. Shared by the journal, its mover, and everyone who asks for old entries.
 pub(crate) struct JournalReader {

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec;
+use crate::base::codec;
+use crate::base::types::{COUNTED_MAX, Entry, LogId, Vote};
 use crate::disk::journal::frame::SegmentNumber;
 use crate::disk::journal::state::LogValues;
-use crate::types::{COUNTED_MAX, Entry, LogId, Vote};
 
 /// Bytes of a record's type and length.
 const RECORD_HEADER: usize = 5;

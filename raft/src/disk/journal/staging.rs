@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use crate::base::types::{Entry, LogId};
 use crate::disk::Change;
 use crate::disk::journal::record::{self, Checkpoint, Record};
 use crate::disk::journal::state::{LogValues, behind};
-use crate::types::{Entry, LogId};
 
 /// What is reserved for a frame before anything is in it. A few small entries fit.
 const BODY_BYTES: usize = 2048;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::types::{LogId, Vote};
 use crate::disk::journal::record::Checkpoint;
-use crate::types::{LogId, Vote};
 
 /// The single values of a journalled log. Written at the beginning of every segment, so that no
 /// earlier segment is needed for them.

@@ -23,11 +23,11 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Raft;
+use crate::base::options::Options;
 use crate::lead::hand_over::HandOver;
 use crate::lead::leadership::Unfit;
-use crate::log_store::Flushes;
-use crate::network::line::{Flow, Line};
-use crate::options::Options;
+use crate::log::Flushes;
+use crate::peers::line::{Flow, Line};
 
 use judge::{Judge, Sight};
 

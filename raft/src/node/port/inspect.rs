@@ -7,10 +7,10 @@ use tripod_state::ids::LogIndex;
 use tripod_state::{Envelope, State, level};
 
 use crate::apply::state_machine::StateMachine;
+use crate::base::codec;
 use crate::base::command::COMMAND_BYTES_MAX;
-use crate::codec;
+use crate::care::space::{Admission, Admitted};
 use crate::lead::outcome::Outcome;
-use crate::space::{Admission, Admitted};
 
 /// Reads proposals of other nodes.
 pub(crate) struct Inspector {
@@ -74,7 +74,7 @@ mod tests {
     use tripod_state::{Command, Fault, barrier, kv, level, member};
 
     use super::*;
-    use crate::options::StateLimits;
+    use crate::base::options::StateLimits;
     use crate::test_cluster::{Cluster, create_job, once};
 
     fn encoded(command: Command) -> Vec<u8> {

@@ -10,15 +10,15 @@ use tripod_state::ids::NodeId;
 
 use super::inspect::Inspector;
 use crate::apply::hooks::Hooks;
-use crate::codec;
-use crate::divergence::{Comparer, Report};
+use crate::base::codec;
+use crate::care::divergence::{Comparer, Report};
+use crate::care::level::Door;
+use crate::care::space::{DiskStatus, Reports};
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::outcome::Outcome;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
-use crate::level::Door;
-use crate::network::{blob, unblob};
-use crate::space::{DiskStatus, Reports};
+use crate::peers::{blob, unblob};
 
 /// Answers while this node leads.
 pub(crate) struct LeaderService {

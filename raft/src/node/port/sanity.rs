@@ -6,8 +6,8 @@ use tonic::Status;
 
 use super::seldom::Seldom;
 use crate::apply::engine::Raft;
-use crate::network::sanity::Reach;
-use crate::types::{LogId, Types, Vote};
+use crate::base::types::{LogId, Types, Vote};
+use crate::peers::sanity::Reach;
 
 /// Checks what peers say before the engine hears it.
 #[derive(Clone)]

@@ -21,19 +21,20 @@ use tripod_proto::tripod::peer::v1::{
 use super::leader_service::LeaderService;
 use super::sanity::Sanity;
 use crate::apply::engine::Raft;
+use crate::base::codec;
 use crate::base::error::StartError;
-use crate::codec;
+use crate::base::types::Types;
+use crate::care::level::Own;
+use crate::care::rejoin::{Question, Respondent};
 use crate::lead::heard::Heard;
 use crate::lead::held_votes;
-use crate::level::Own;
-use crate::network::arrivals::arrivals;
-use crate::network::auth::Guard;
-use crate::network::transfer::{self, Offer, Received};
-use crate::network::{AppendAnswer, MESSAGE_BYTES_MAX, blob, unblob};
-use crate::rejoin::{Gate, Question, Respondent};
+use crate::peers::arrivals::arrivals;
+use crate::peers::auth::Guard;
+use crate::peers::gate::Gate;
+use crate::peers::transfer::{self, Offer, Received};
+use crate::peers::wiring::{Door, Wires, incoming};
+use crate::peers::{AppendAnswer, MESSAGE_BYTES_MAX, blob, unblob};
 use crate::snapshot::SnapshotStore;
-use crate::types::Types;
-use crate::world::{Door, Wires, wiring};
 
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
@@ -85,7 +86,7 @@ pub(crate) fn serve(
                 router.serve_with_incoming_shutdown(arrivals(listener), stopping(stop)).await
             }
             Door::Brought(listener) => {
-                router.serve_with_incoming_shutdown(wiring::incoming(listener), stopping(stop)).await
+                router.serve_with_incoming_shutdown(incoming(listener), stopping(stop)).await
             }
         };
         if let Err(error) = served {

@@ -49,7 +49,7 @@ pub(super) const ROWS: &[Mutant] = &[
     Mutant {
         name: "flushed-by-the-last-change",
         promise: "INV-7: an append is durable before it is acknowledged, whatever stands behind it in its group.",
-        file: "raft/src/log_store/writer.rs",
+        file: "raft/src/log/writer.rs",
         original: &[
             "let durable = changes.iter().any(Change::must_be_durable) && !is_planted(Bug::EarlyAcknowledgement);",
         ],
@@ -63,7 +63,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "written-before-the-cut",
         promise: "INV-8: what storage reports of an end of the log that was cut says nothing of the entries that stand \
                   there now: they leave memory only when they are stored.",
-        file: "raft/src/log_store/tail.rs",
+        file: "raft/src/log/tail.rs",
         original: &["if self.cuts == cuts {"],
         replacement: &["if self.cuts >= cuts {"],
         tests: LOG_STORE,

@@ -9,7 +9,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "half-is-a-quorum",
         promise: "INV-27: a change after which half of an even number of voters would answer is refused: a quorum is \
                   more than half.",
-        file: "raft/src/membership/votes.rs",
+        file: "raft/src/care/membership/votes.rs",
         original: &["self.voters.len() / 2 + 1"],
         replacement: &["self.voters.len().div_ceil(2)"],
         tests: MEMBERSHIP,
@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Mutant] = &[
     Mutant {
         name: "cancelled-between-two-sets",
         promise: "INV-27: a change that is given up between its two entries ends with one set of voters.",
-        file: "raft/src/membership/step.rs",
+        file: "raft/src/care/membership/step.rs",
         original: &["let voters = shape.voters();", "if shape.is_joint() {"],
         replacement: &[
             "if open.cancelled {",

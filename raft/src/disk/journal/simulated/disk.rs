@@ -15,6 +15,7 @@ use super::files::SimFiles;
 use super::home::SimHome;
 use super::medium::{Loss, Medium};
 use crate::base::error::StartError;
+use crate::base::failure::Failure;
 use crate::base::observer::LogLine;
 use crate::disk::identity::Identity;
 use crate::disk::journal::JournalDisk;
@@ -22,7 +23,6 @@ use crate::disk::journal::engine::Shape;
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::helper::Hands;
 use crate::disk::{Change, DiskError, Files};
-use crate::failure::Failure;
 
 /// So small that a minute of a simulation sees segments change, entries move to the home, and files come back.
 const SHAPE: Shape = Shape { segment_bytes: 64 << 10, held_max: 2 };

@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use super::dice::Dice;
 use super::medium::{Loss, Medium, Sync};
+use crate::base::types::{Entry, entry_bytes};
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::home::Home;
 use crate::disk::{Change, Disk, DiskError, Loaded, OldEntries};
-use crate::types::{Entry, entry_bytes};
 
 /// Clones are the same home.
 #[derive(Clone)]

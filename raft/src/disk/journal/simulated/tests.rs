@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use tripod_state::State;
 
 use super::*;
+use crate::base::chance::Chance;
+use crate::base::failure::Failure;
 use crate::base::observer::LogLine;
 use crate::base::test_entries::{entries, entry, id};
-use crate::chance::Chance;
+use crate::base::types::{Entry, Membership, Vote};
 use crate::disk::{Files as _, Work};
-use crate::failure::Failure;
-use crate::log_store::LogStore;
+use crate::log::LogStore;
 use crate::snapshot::{Form, Header, SnapshotStore};
-use crate::types::{Entry, Membership, Vote};
 
 fn open(disk: &SimulatedDisk) -> LogStore {
     let failure = Failure::new();

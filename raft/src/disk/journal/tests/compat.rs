@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::machine::Machine;
 use super::oracle::Log;
 use crate::base::test_entries::{entries, entry, id};
+use crate::base::types::Vote;
 use crate::disk::Change;
 use crate::disk::journal::simulated::{Loss, Medium, SimFiles};
-use crate::types::Vote;
 
 const V1: [(&str, &[u8]); 2] = [
     ("0000000000000001.segment", include_bytes!("compat/v1/0000000000000001.segment")),

@@ -3,9 +3,9 @@
 use super::machine::Machine;
 use super::oracle::{Log, Script, Step};
 use crate::base::test_entries::entry;
+use crate::base::types::Vote;
 use crate::disk::Change;
 use crate::disk::journal::simulated::Loss;
-use crate::types::Vote;
 
 const STEPS: usize = 22;
 

@@ -6,12 +6,12 @@ use openraft::EntryPayload;
 use tripod_state::Envelope;
 
 use super::machine::Machine;
+use crate::base::codec;
 use crate::base::test_entries::id;
-use crate::codec;
+use crate::base::types::{Entry, LogCommand, Vote};
 use crate::disk::Change;
 use crate::disk::journal::simulated::{Loss, Medium, SimFiles};
 use crate::golden::{check_file, commands, schedulers};
-use crate::types::{Entry, LogCommand, Vote};
 
 /// The name of the first segment.
 const SEGMENT: &str = "0000000000000001.segment";

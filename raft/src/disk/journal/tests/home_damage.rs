@@ -10,12 +10,12 @@ use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageE
 use tempfile::TempDir;
 use tripod_proto::code::Code;
 
+use crate::base::failure::Failure;
 use crate::base::test_entries::{entries, id};
+use crate::base::types::{Entry, LogId, Vote};
 use crate::disk::journal::simulated::Dice;
 use crate::disk::{DiskError, SledDisk, journal};
-use crate::failure::Failure;
-use crate::log_store::LogStore;
-use crate::types::{Entry, LogId, Vote};
+use crate::log::LogStore;
 
 /// Flips that are tried in each of sled's files.
 const FLIPS: usize = 60;

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::machine::SMALL;
+use crate::base::failure::Failure;
 use crate::base::test_entries::entries;
+use crate::base::types::Entry;
 use crate::disk::journal::JournalDisk;
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::helper::Hands;
 use crate::disk::journal::home::Home;
 use crate::disk::journal::simulated::{Medium, SimFiles, SimHome};
 use crate::disk::{Change, Disk, DiskError, Loaded, OldEntries};
-use crate::failure::Failure;
-use crate::types::Entry;
 
 /// A home that says when it is closed.
 struct Watched {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::oracle::{Log, Step};
+use crate::base::failure::Failure;
+use crate::base::types::Entry;
 use crate::disk::journal::JournalDisk;
 use crate::disk::journal::engine::Shape;
 use crate::disk::journal::frame::JournalId;
@@ -10,8 +12,6 @@ use crate::disk::journal::helper::Hands;
 use crate::disk::journal::simulated::{Loss, Medium, SimFiles, SimHome};
 use crate::disk::journal::space::Space;
 use crate::disk::{Change, Disk as _, DiskError};
-use crate::failure::Failure;
-use crate::types::Entry;
 
 /// So small that a few entries fill a segment, and that the home is used.
 pub(super) const SMALL: Shape = Shape { segment_bytes: 2048, held_max: 1 };

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::base::test_entries::{entry, id};
+use crate::base::types::{Entry, LogId, Vote};
 use crate::disk::journal::simulated::Dice;
 use crate::disk::{Change, Loaded};
-use crate::types::{Entry, LogId, Vote};
 
 /// A log.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
+use crate::base::failure::Failure;
 use crate::base::test_entries::{entries, entry, id};
+use crate::base::types::{Entry, LogId, Types, Vote};
 use crate::disk::{Change, Disk as _, DiskError, SledDisk, journal};
-use crate::failure::Failure;
-use crate::log_store::LogStore;
+use crate::log::LogStore;
 use crate::snapshot::SnapshotStore;
 use crate::test_support::quiet_hooks;
-use crate::types::{Entry, LogId, Types, Vote};
 
 fn sled(directory: &Path) -> SledDisk {
     SledDisk::open(&directory.join("log")).unwrap()

@@ -2,9 +2,9 @@
 
 use super::machine::Machine;
 use crate::base::test_entries::entries;
+use crate::base::types::Vote;
 use crate::disk::Change;
 use crate::disk::journal::simulated::Loss;
-use crate::types::Vote;
 
 /// Appends and commits three entries.
 fn grow(machine: &mut Machine) {

@@ -1,0 +1,180 @@
+//! Takes what an operator asks about the level.
+
+use std::fmt;
+
+use tripod_state::ids::{FeatureLevel, NodeId};
+use tripod_state::level::{Command, Refusal};
+use tripod_state::{Envelope, Fault};
+
+use super::{Door, Own, Survey};
+use crate::base::codec;
+use crate::base::error::ProposeError;
+use crate::lead::leadership::LeadershipWatch;
+use crate::lead::submit::Submitter;
+
+/// What can be asked about the level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LevelRequest {
+    /// What it is, and what every member supports. Any node answers.
+    Show,
+    /// Lower it, or leave it, and keep it from being raised. Only the leader takes it.
+    Pin { level: FeatureLevel, by: String },
+    /// Let it be raised again. Only the leader takes it.
+    Unpin { by: String },
+}
+
+/// The level, and who supports what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Levels {
+    /// In force, as far as the node that answers has applied the log.
+    pub level: FeatureLevel,
+    /// In ascending order of id.
+    pub members: Vec<MemberLevel>,
+}
+
+/// What a member said when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberLevel {
+    pub node: NodeId,
+    /// The lowest level and the highest of its build; `None` if it did not say.
+    pub supports: Option<(FeatureLevel, FeatureLevel)>,
+    /// Its version, for people.
+    pub build: String,
+    /// The level above which it is not to be counted as supporting anything.
+    pub pinned: Option<FeatureLevel>,
+    /// The lowest level whose builds can read what is in its data directory now.
+    pub back_to: Option<FeatureLevel>,
+    /// Why it did not say anything.
+    pub silent: String,
+}
+
+/// Why nothing was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LevelError {
+    /// Ask that node.
+    NotLeader { leader: Option<NodeId> },
+    /// The state refused.
+    Refused(Refusal),
+    /// A member does not support what was asked; in words.
+    Unsupported(String),
+    /// It may have been done.
+    Unknown(String),
+    /// It was not done.
+    Unavailable(String),
+}
+
+/// What the desk stands on.
+pub(crate) struct Parts {
+    pub(crate) node: u64,
+    pub(crate) own: Own,
+    pub(crate) survey: Survey,
+    pub(crate) door: Door,
+    pub(crate) submitter: Submitter,
+    pub(crate) leadership: LeadershipWatch,
+}
+
+/// Answers, and changes the level on the leader. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(super) node: u64,
+    pub(super) own: Own,
+    pub(super) survey: Survey,
+    pub(super) door: Door,
+    submitter: Submitter,
+    pub(super) leadership: LeadershipWatch,
+}
+
+impl Desk {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { node, own, survey, door, submitter, leadership } = parts;
+        Self { node, own, survey, door, submitter, leadership }
+    }
+
+    pub(crate) fn door(&self) -> &Door {
+        &self.door
+    }
+
+    pub(crate) fn own(&self) -> &Own {
+        &self.own
+    }
+
+    pub(crate) async fn ask(&self, request: LevelRequest) -> Result<Levels, LevelError> {
+        match request {
+            LevelRequest::Show => {}
+            LevelRequest::Pin { level, by } => self.change(level, Command::Pin { level, by }).await?,
+            LevelRequest::Unpin { by } => self.change(self.own.level(), Command::Unpin { by }).await?,
+        }
+        let members = self.survey.ask().await;
+        self.door.note(&members);
+        Ok(Levels { level: self.own.level(), members })
+    }
+
+    /// Has a command replicated that leaves the level at `level`. All members must support that, and understand
+    /// the command.
+    async fn change(&self, level: FeatureLevel, command: Command) -> Result<(), LevelError> {
+        self.check_leads()?;
+        let said = self.survey.ask().await;
+        self.door.note(&said);
+        let command = tripod_state::Command::Level(command);
+        let needs = command.needs();
+        for one in &said {
+            let refused = |why: String| Err(LevelError::Unsupported(why));
+            match one.supports {
+                None => {
+                    return refused(format!(
+                        "T4407 level-silent: node {} does not say what it supports ({}); start it, or remove it, first",
+                        one.node, one.silent
+                    ));
+                }
+                Some((_, max)) if max < needs => {
+                    return refused(format!(
+                        "T4406 level-member: node {} runs a build ({}) that supports level {max} at most and does not \
+                         know commands about the level; there is nothing to pin while it runs, as nothing is raised",
+                        one.node, one.build
+                    ));
+                }
+                Some((min, _)) if level < min => {
+                    return refused(format!(
+                        "T4406 level-member: node {} runs a build ({}) that does not support level {level} any more, its \
+                         lowest is {min}",
+                        one.node, one.build
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        let _closed = self.door.close().await;
+        self.submit(command).await
+    }
+
+    /// The door must be closed.
+    pub(super) async fn submit(&self, command: tripod_state::Command) -> Result<(), LevelError> {
+        self.check_leads()?;
+        let payload = codec::encode(&Envelope { stamp: None, command });
+        let applied = tokio::select! {
+            applied = self.submitter.submit(payload.into()) => applied,
+            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
+        };
+        match applied.map(|applied| applied.reply) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(Fault::Level(refusal))) => Err(LevelError::Refused(refusal)),
+            Ok(Err(fault)) => Err(LevelError::Unknown(format!("the state answered {fault:?}"))),
+            Err(ProposeError::Unknown(why)) => Err(LevelError::Unknown(why)),
+            Err(error) => Err(LevelError::Unavailable(error.to_string())),
+        }
+    }
+
+    fn check_leads(&self) -> Result<(), LevelError> {
+        if self.door.check_leads().is_ok() {
+            return Ok(());
+        }
+        let leader = self.leadership.get().leader.filter(|leader| leader.0 != self.node);
+        Err(LevelError::NotLeader { leader })
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("node", &self.node).finish_non_exhaustive()
+    }
+}

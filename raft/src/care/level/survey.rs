@@ -1,0 +1,167 @@
+//! What every member says that it supports, asked now.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future;
+use openraft::async_runtime::WatchReceiver as _;
+use tonic::Code;
+use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
+use tripod_proto::tripod::peer::v1::{LevelAnswer, LevelQuestion};
+use tripod_state::ids::{FeatureLevel, NodeId};
+use tripod_state::level;
+
+use super::{MemberLevel, Own};
+use crate::apply::engine::Raft;
+use crate::peers::auth::Caller;
+use crate::peers::channels::{Channels, Class};
+
+/// How long one member may take.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Asks the members.
+#[derive(Clone)]
+pub(crate) struct Survey {
+    pub(crate) node: u64,
+    pub(crate) cluster_id: String,
+    pub(crate) raft: Raft,
+    pub(crate) channels: Channels,
+    pub(crate) own: Own,
+}
+
+impl Survey {
+    /// The members of the membership in force here, and where they are.
+    fn members(&self) -> BTreeMap<u64, String> {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let nodes = metrics.membership_config.membership().nodes();
+        nodes.map(|(node, peer)| (*node, peer.address.clone())).collect()
+    }
+
+    /// The level at which another node is pinned, 0: it is not; `None` if it did not say.
+    pub(super) async fn pin_of(&self, node: u64) -> Option<u32> {
+        let members = self.members();
+        let asked = self.question(node, members.get(&node)?);
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, asked).await.ok()?.ok()??;
+        Some(answer.pinned)
+    }
+
+    /// What each member of the membership in force here says, this node included, in ascending order of id.
+    pub(crate) async fn ask(&self) -> Vec<MemberLevel> {
+        let members = self.members();
+        let asked = members.iter().map(|(node, address)| self.ask_one(*node, address));
+        future::join_all(asked).await
+    }
+
+    async fn ask_one(&self, node: u64, address: &str) -> MemberLevel {
+        if node == self.node {
+            return heard(node, &self.own.word());
+        }
+        let asked = tokio::time::timeout(ANSWER_DEADLINE, self.question(node, address)).await;
+        let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {ANSWER_DEADLINE:?}")));
+        match asked {
+            Ok(Some(answer)) => heard(node, &answer),
+            Ok(None) => MemberLevel {
+                supports: Some((level::FIRST, level::FIRST)),
+                build: "before levels".to_owned(),
+                back_to: Some(level::FIRST),
+                ..silent(node, String::new())
+            },
+            Err(reason) => silent(node, reason),
+        }
+    }
+
+    /// `None`: it is a build that knows no levels.
+    async fn question(&self, node: u64, address: &str) -> Result<Option<LevelAnswer>, String> {
+        let channel = self.channels.lazy(node, address, Class::Vote)?;
+        let caller = Caller::new(&self.cluster_id, node)?;
+        match RaftClient::new(channel).level(caller.request(LevelQuestion {})).await {
+            Ok(answer) => Ok(Some(answer.into_inner())),
+            Err(status) if status.code() == Code::Unimplemented => Ok(None),
+            Err(status) => Err(status.message().to_owned()),
+        }
+    }
+}
+
+fn heard(node: u64, answer: &LevelAnswer) -> MemberLevel {
+    let known = |level: u32| (level > 0).then_some(FeatureLevel(level));
+    MemberLevel {
+        node: NodeId(node),
+        supports: Some((FeatureLevel(answer.min), FeatureLevel(answer.max))),
+        build: answer.build.clone(),
+        pinned: known(answer.pinned),
+        back_to: known(answer.back_to),
+        silent: String::new(),
+    }
+}
+
+fn silent(node: u64, reason: String) -> MemberLevel {
+    MemberLevel {
+        node: NodeId(node),
+        supports: None,
+        build: String::new(),
+        pinned: None,
+        back_to: None,
+        silent: reason,
+    }
+}
+
+/// The highest level that all of them support and none of them is pinned below; `None` if one did not say.
+pub(super) fn common(said: &[MemberLevel]) -> Option<FeatureLevel> {
+    let each: Option<Vec<(FeatureLevel, FeatureLevel)>> = said.iter().map(|one| one.supports).collect();
+    let pins = said.iter().filter_map(|one| one.pinned);
+    each?.into_iter().map(|(_, max)| max).chain(pins).min()
+}
+
+/// In words, why the level is not above `level`: who supports no more, or did not say.
+pub(super) fn why_not_above(said: &[MemberLevel], level: FeatureLevel) -> String {
+    let reasons = said.iter().filter_map(|one| match (one.supports, one.pinned) {
+        (None, _) => Some(format!("node {} does not say what it supports ({})", one.node, one.silent)),
+        (Some((_, max)), _) if max <= level => {
+            Some(format!("node {} supports {max} only (build {}; upgrade it)", one.node, one.build))
+        }
+        (Some(_), Some(pin)) if pin <= level => {
+            Some(format!("node {} is pinned at {pin} (`tripod level unpin`)", one.node))
+        }
+        _ => None,
+    });
+    let reasons: Vec<String> = reasons.collect();
+    if said.is_empty() {
+        return "this leader has not asked the members yet what they support".to_owned();
+    }
+    if reasons.is_empty() {
+        return "all members support more, and the leader is about to raise it".to_owned();
+    }
+    reasons.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(node: u64, max: u32, pinned: u32) -> MemberLevel {
+        let answer = LevelAnswer { min: 1, max, pinned, build: "x".into(), ..LevelAnswer::default() };
+        heard(node, &answer)
+    }
+
+    #[test]
+    fn the_level_of_all_is_that_of_the_least_and_of_nobody_if_one_is_silent() {
+        assert_eq!(common(&[says(1, 3, 0), says(2, 2, 0)]), Some(FeatureLevel(2)));
+        assert_eq!(common(&[says(1, 3, 0), silent(2, "away".into())]), None);
+        assert_eq!(common(&[says(1, 3, 0), says(2, 3, 1)]), Some(level::FIRST));
+        assert_eq!(common(&[]), None);
+    }
+
+    #[test]
+    fn whoever_holds_the_level_down_is_named_with_what_to_do() {
+        let told = why_not_above(
+            &[says(1, 2, 0), says(2, 1, 0), says(3, 2, 1), silent(4, "away".into())],
+            level::FIRST,
+        );
+        for part in ["node 2 supports 1 only", "node 3 is pinned at 1", "level unpin", "node 4 does not say"]
+        {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+        assert!(!told.contains("node 1"), "{told}");
+    }
+}

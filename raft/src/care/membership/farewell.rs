@@ -1,0 +1,147 @@
+//! How a node learns that it was removed: from its own log, if the entry still reached it, or from the others,
+//! who refuse its calls. Whoever answers at an address of its cluster can say so, also one that came after the node
+//! that it asks for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use openraft::async_runtime::WatchReceiver as _;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tonic::Request;
+use tripod_proto::tripod::peer::v1::Blob;
+use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
+use tripod_state::ids::NodeId;
+
+use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
+use crate::base::codec;
+use crate::care::rejoin::Question;
+use crate::lead::leadership::LeadershipWatch;
+use crate::peers::auth::{self, Caller};
+use crate::peers::channels::{Channels, Class};
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same while a change is under way that takes this node out, and for how long nothing may come then.
+const LEAVING_LOOK_EVERY: Duration = Duration::from_millis(50);
+const LEAVING_PATIENCE: Duration = Duration::from_millis(100);
+/// How long one answer may take.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Finds out.
+pub(crate) struct Farewell {
+    pub(crate) node: u64,
+    pub(crate) cluster_id: String,
+    pub(crate) raft: Raft,
+    pub(crate) machine: StateMachine,
+    pub(crate) leadership: LeadershipWatch,
+    pub(crate) channels: Channels,
+    /// All that a node without data knows: the voters of the first start, or the members when it joined.
+    pub(crate) initial: BTreeMap<u64, String>,
+    /// For so long nothing may come before the others are asked.
+    pub(crate) patience: Duration,
+    /// Gets what to tell the operator.
+    pub(crate) told: watch::Sender<Option<String>>,
+}
+
+impl Farewell {
+    /// Looks until the node stops, or was removed.
+    pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
+        tokio::select! {
+            text = self.removed() => {
+                // Whether that is trouble says whoever ends the process: who was removed on purpose has none.
+                tracing::info!(node = self.node, "{text}");
+                self.told.send_replace(Some(text));
+            }
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+    }
+
+    async fn removed(&self) -> String {
+        let mut quiet = (self.machine.applied_index(), Instant::now());
+        loop {
+            let leaves = self.machine.read(|state| state.registry().takes_out(NodeId(self.node)));
+            let (look_every, patience) =
+                if leaves { (LEAVING_LOOK_EVERY, LEAVING_PATIENCE) } else { (LOOK_EVERY, self.patience) };
+            tokio::time::sleep(look_every).await;
+            if self.machine.read(|state| state.registry().is_removed(NodeId(self.node))) {
+                return auth::removed(&self.cluster_id, self.node);
+            }
+            // Who gets entries is a member. That a leader was known says nothing: one that calls no more is not
+            // forgotten.
+            let applied = self.machine.applied_index();
+            if self.leadership.leads_here() || applied != quiet.0 {
+                quiet = (applied, Instant::now());
+            } else if quiet.1.elapsed() >= patience {
+                if let Some(text) = self.ask_others().await {
+                    return text;
+                }
+                quiet.1 = Instant::now();
+            }
+        }
+    }
+
+    /// What the leader says, if it knows that this node was removed; if it says nothing, what the others say; and if
+    /// none of those says anything, whoever is where others were.
+    async fn ask_others(&self) -> Option<String> {
+        let mut others = self.initial.clone();
+        {
+            let metrics = self.raft.metrics();
+            let metrics = metrics.borrow_watched();
+            let members = metrics.membership_config.membership().nodes();
+            others.extend(members.map(|(node, peer)| (*node, peer.address.clone())));
+        }
+        others.remove(&self.node);
+        if let Some((leader, address)) =
+            self.leadership.get().leader.and_then(|leader| others.remove_entry(&leader.0))
+            && let Some(word) = self.ask(leader, &address).await
+        {
+            return word.told();
+        }
+        let words = self.ask_all(others.iter().map(|(node, address)| (*node, address.as_str()))).await;
+        if !words.is_empty() {
+            return words.into_iter().find_map(Word::told);
+        }
+        let mut places = self.machine.met().addresses();
+        places.retain(|address, node| *node != self.node && !others.values().any(|other| other == address));
+        let words = self.ask_all(places.iter().map(|(address, node)| (*node, address.as_str()))).await;
+        words.into_iter().find_map(Word::told)
+    }
+
+    /// The words of those who gave one.
+    async fn ask_all(&self, nodes: impl Iterator<Item = (u64, &str)>) -> Vec<Word> {
+        let asked = nodes.map(|(node, address)| self.ask(node, address));
+        futures::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    /// One node's word; `None` if it gave none.
+    async fn ask(&self, node: u64, address: &str) -> Option<Word> {
+        let channel = self.channels.lazy(node, address, Class::Leader).ok()?;
+        let caller = Caller::new(&self.cluster_id, node).ok()?;
+        let question = Question { node: self.node, lost: false, ready: false };
+        let request: Request<Blob> = caller.request(Blob { data: codec::encode(&question).into() });
+        let mut client = RaftClient::new(channel);
+        match tokio::time::timeout(ANSWER_DEADLINE, client.standing(request)).await.ok()? {
+            Ok(_) => Some(Word::Member),
+            Err(status) if auth::says_end(&status) => Some(Word::Removed(status.message().to_owned())),
+            Err(_) => None,
+        }
+    }
+}
+
+/// What another node takes this one for.
+enum Word {
+    Member,
+    /// With what to tell the operator.
+    Removed(String),
+}
+
+impl Word {
+    fn told(self) -> Option<String> {
+        match self {
+            Self::Member => None,
+            Self::Removed(text) => Some(text),
+        }
+    }
+}
