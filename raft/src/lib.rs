@@ -19,32 +19,23 @@
 //!   [`Chance`], so that a simulation repeats from its seed.
 //!
 //! # Map
-//! | module | what |
-//! |---|---|
-//! | [`handle`](Handle), `options` | the public face |
-//! | `node` | everything put together; start and stop |
-//! | `world` | what a node stands on: network, storage and clock, the real ones or a simulation's |
-//! | `chance` | every random number, seeded in a simulation |
-//! | `types`, `config`, `runtime`, `codec` | what openraft must know of us; every byte we encode |
-//! | `storage`, `identity` | opening what is on disk; whose data directory this is |
-//! | `log_store` | the Raft log: memory, writer thread, sled |
-//! | `journal` | what makes the log durable, in front of sled; the simulated disk |
-//! | `state_machine`, `snapshot` | apply, and files of the whole state |
-//! | [`backup`] | snapshots as backups: saved, verified, restored to a new cluster |
-//! | [`doctor`] | what is in the data directory of a stopped node |
-//! | [`repair`], `skipped` | what is mended there, and entries that are passed over |
-//! | `network` | the peer transport, both sides |
-//! | `submit`, `inspect`, `forward`, `leader_link` | proposals here, what is taken of others, proposals elsewhere, calls to the leader |
-//! | `read_index`, `held_votes` | linearizable reads, and what proves them |
-//! | `space` | full disks, and what is refused then |
-//! | `fitness` | when a leader gives up leading |
-//! | `divergence` | whether the states of all nodes are equal |
-//! | `membership` | who the members are, while the cluster runs |
-//! | `level` | which feature level all members support, and what is refused for its sake |
-//! | `rejoin` | a node whose data is gone comes back without doing harm |
-//! | `leadership`, `status`, `failure` | what is told to the rest of the process |
-//! | `fuzzing` | what reads bytes of others, as it is fuzzed |
-//! | `stages`, `measures` | how long a write takes, stage by stage, and other figures |
+//! A folder names those below it and never one above; `cargo xtask verify` checks that by the table in
+//! `xtask/src/floors/mod.rs`. From the bottom up:
+//!
+//! | folder | what | must not know |
+//! |---|---|---|
+//! | `base` | words, codec, openraft's types, failure, chance, clock, times of a write's stages | disks, nodes, peers |
+//! | `disk` | what is on disk and whose it is: contract, files, journal, sled, the simulated disk | the engine, leaders, members, snapshots |
+//! | `log` | the Raft log: memory and writer thread over a disk | the journal's inside, apply |
+//! | `snapshot` | files of the whole state | apply, peers |
+//! | `apply` | the state machine, and what is remembered as entries are applied | leaders, peers, who compares or changes members |
+//! | `offline` | [`backup`], [`doctor`] and [`repair`]: files while no node runs on them | a running node, its log's writer |
+//! | `peers` | the peer transport: connections, who may call, appends and snapshots on the wire | apply, leaders, nodes |
+//! | `lead` | who leads; proposals, reads, handing over, and when a leader gives up | who looks after a node |
+//! | `care` | what looks after a running node: members, levels, divergence, space, rejoining | the node, and each other |
+//! | `node` | everything put together: start, stop, the port, status, [`World`] | |
+//! | [`handle`](Handle) | the public face | |
+//! | `fuzzing` | what reads bytes of others, as it is fuzzed | |
 
 // The clusters of the integration tests serve some unit tests, too.
 #[cfg(test)]

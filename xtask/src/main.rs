@@ -4,7 +4,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `stage` | named steps with progress and a summary |
-//! | `verify` | what can be said without running anything: `tidy`, `edges`, fmt, clippy, doc |
+//! | `verify` | what can be said without running anything: `tidy`, `edges`, `floors`, fmt, clippy, doc |
 //! | `test` | verify, build, Rust tests, real clients, simulation, chaos |
 //! | `machine` | what the machine is, and lacks |
 //! | `rust_tests` | the tests that cargo builds |
@@ -19,6 +19,7 @@
 mod cargo;
 mod clients;
 mod edges;
+mod floors;
 mod fuzz;
 mod machine;
 mod mutants;
@@ -47,7 +48,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check the tree without changing it: tidy, edges, fmt, clippy, doc.
+    /// Check the tree without changing it: tidy, edges, floors, fmt, clippy, doc.
     Verify {
         /// Run only this stage.
         #[arg(long)]

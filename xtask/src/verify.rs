@@ -5,13 +5,14 @@ use anyhow::Result;
 
 use crate::cargo::{cargo, metadata, root, run};
 use crate::stage::Stage;
-use crate::{edges, tidy};
+use crate::{edges, floors, tidy};
 
 /// The stages, cheapest first.
 pub(crate) fn stages() -> Vec<Stage> {
     vec![
         Stage::new("tidy", || tidy::check(&root())),
         Stage::new("edges", || edges::check(&metadata()?)),
+        Stage::new("floors", || floors::check(&root())),
         Stage::new("fmt", || run(cargo(&["fmt", "--all", "--check"]))),
         Stage::new("clippy", clippy),
         Stage::new("doc", doc),

@@ -8,7 +8,8 @@ use tripod_state::Effect;
 
 /// Answers the questions that other nodes' gateways ask the leader's.
 pub trait AskHandler: Send + Sync + 'static {
-    /// Called only while this node leads. An error text becomes the asker's [`ProposeError::NoLeader`](crate::ProposeError::NoLeader).
+    /// Called only while this node leads. An error text becomes the asker's
+    /// [`ProposeError::NoLeader`](crate::ProposeError::NoLeader).
     fn ask(&self, question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>>;
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct Peer {
 /// where it ends, so what is read of files is below it.
 pub(crate) const COUNTED_MAX: u64 = 1 << 62;
 
-/// Terms that whatever is believed may be ahead of the last entry in a node's log: an election in each second for 136 years.
+/// Terms that a vote may be ahead of the last entry in a node's log: an election in each second for 136 years.
 pub(crate) const TERMS_AHEAD_MAX: u64 = 1 << 32;
 
 /// About how many bytes of memory an entry holds.

@@ -1,5 +1,5 @@
-//! What the log store asks of whatever keeps the log: a [journal](crate::disk::journal), which asks the
-//! same of its home.
+//! What the log asks of whatever keeps it: a [journal](crate::disk::journal), which asks the same of its
+//! home.
 
 use std::io;
 use std::path::Path;

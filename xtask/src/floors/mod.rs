@@ -7,13 +7,12 @@ mod names;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-
-use names::Module;
 
 /// What a folder, or a file beside them, may name.
 struct Floor {
@@ -89,7 +88,12 @@ const FLOORS: &[Floor] = &[
         may: &["apply", "base", "care/rejoin", "lead", "peers"],
         because: CARE,
     },
-    Floor { folder: "care/rejoin", floor: 7, may: &["apply", "base", "disk", "lead", "peers"], because: CARE },
+    Floor {
+        folder: "care/rejoin",
+        floor: 7,
+        may: &["apply", "base", "disk", "lead", "peers"],
+        because: CARE,
+    },
     Floor { folder: "care/space", floor: 7, may: &["apply", "base", "disk", "lead", "peers"], because: CARE },
     Floor {
         folder: "node",
@@ -114,15 +118,7 @@ const FLOORS: &[Floor] = &[
     Floor {
         folder: "handle",
         floor: 9,
-        may: &[
-            "apply",
-            "base",
-            "care/level",
-            "care/membership",
-            "lead",
-            "node",
-            "offline",
-        ],
+        may: &["apply", "base", "care/level", "care/membership", "lead", "node", "offline"],
         because: "the handle shows what a node does",
     },
     Floor {
@@ -195,9 +191,24 @@ fn complaints(files: &BTreeMap<String, String>, floors: &[Floor]) -> Vec<String>
     }
     for floor in floors {
         let unused = floor.may.iter().filter(|to| !used.contains(&(floor.folder, **to)));
-        wrong.extend(unused.map(|to| format!("{} names {to} nowhere: take it out of the table", floor.folder)));
+        wrong.extend(
+            unused.map(|to| format!("{} names {to} nowhere: take it out of the table", floor.folder)),
+        );
+        let up = floor.may.iter().filter(|to| !leads_down(floor, to, floors));
+        wrong
+            .extend(up.map(|to| format!("the table lets {} name {to}, which is not below it", floor.folder)));
     }
     wrong
+}
+
+/// Whether a folder that may be named is below, or a neighbour that may not name this one.
+fn leads_down(from: &Floor, to: &str, floors: &[Floor]) -> bool {
+    let to = floors.iter().find(|floor| floor.folder == to);
+    to.is_some_and(|to| match to.floor.cmp(&from.floor) {
+        Ordering::Less => true,
+        Ordering::Equal => to.folder != from.folder && !to.may.contains(&from.folder),
+        Ordering::Greater => false,
+    })
 }
 
 /// The floor of what is at that path; the root is that of `lib.rs`.

@@ -1,7 +1,7 @@
 //! Rust source with comments and text in quotes blanked out, line for line.
 
 /// The code of `source`; everything else becomes spaces, newlines stay.
-pub(super) fn code_only(source: &str) -> String {
+pub(crate) fn code_only(source: &str) -> String {
     let mut masked = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(first) = rest.chars().next() {

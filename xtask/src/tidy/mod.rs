@@ -5,7 +5,7 @@ mod blanks;
 mod decisions;
 mod length;
 mod licence;
-mod mask;
+pub(crate) mod mask;
 mod paths;
 mod purity;
 mod walk;

@@ -5,10 +5,10 @@
 //! Two things make a leader unfit, both measured by one election timeout, the longest time after which a
 //! follower that hears nothing would have stood: its disk does not answer, or no quorum does. The rule
 //! is in [`judge`], the task that applies it here. What follows from a verdict: [`Line`] holds messages
-//! back, [`leadership`](crate::lead::leadership) says that this node does not lead, and that ends the timers of the layer
-//! above, so nothing expires by the word of a leader that was away. openraft itself pauses the
-//! heartbeats of a leader without a quorum, and tries again after a pause, so that one whose followers
-//! come back need not be elected anew.
+//! back, [`leadership`](crate::lead::leadership) says that this node does not lead, and that ends the
+//! timers of the layer above, so nothing expires by the word of a leader that was away. openraft itself
+//! pauses the heartbeats of a leader without a quorum, and tries again after a pause, so that one whose
+//! followers come back need not be elected anew.
 
 mod judge;
 

@@ -82,8 +82,8 @@ fn parts_are_named_as_people_know_them_and_the_rest_stays_as_it_was() {
     assert_eq!(filter("warn", ""), "warn");
     assert_eq!(filter("warn", "raft=debug, off"), "warn,tripod_raft=debug,off");
     assert_eq!(
-        filter("info", "raft::stages=trace,openraft=info"),
-        "info,tripod_raft::stages=trace,openraft=info"
+        filter("info", "raft::base::stages=trace,openraft=info"),
+        "info,tripod_raft::base::stages=trace,openraft=info"
     );
     assert_eq!(filter("info", "tripod_raft=debug,debug"), "info,tripod_raft=debug,debug");
 }

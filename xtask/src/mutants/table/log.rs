@@ -5,7 +5,7 @@ use super::Mutant;
 /// The tests beside the journal: crashes at every operation, damage to every byte.
 const JOURNAL: &str = "-p tripod-raft --lib journal::";
 /// The tests beside the log store.
-const LOG_STORE: &str = "-p tripod-raft --lib log_store::";
+const LOG: &str = "-p tripod-raft --lib log::";
 
 pub(super) const ROWS: &[Mutant] = &[
     Mutant {
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Mutant] = &[
             "let durable =",
             "changes.last().is_some_and(Change::must_be_durable) && !is_planted(Bug::EarlyAcknowledgement);",
         ],
-        tests: LOG_STORE,
+        tests: LOG,
     },
     Mutant {
         name: "written-before-the-cut",
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[Mutant] = &[
         file: "raft/src/log/tail.rs",
         original: &["if self.cuts == cuts {"],
         replacement: &["if self.cuts >= cuts {"],
-        tests: LOG_STORE,
+        tests: LOG,
     },
     Mutant {
         name: "resumed-for-another-file",
@@ -77,6 +77,6 @@ pub(super) const ROWS: &[Mutant] = &[
             "self.id.as_ref().is_some_and(|own| own.last_log_id == id.last_log_id)",
             "&& !self.file().inner.spoiled.load(Ordering::SeqCst)",
         ],
-        tests: "-p tripod-raft --lib network::transfer::",
+        tests: "-p tripod-raft --lib peers::transfer::",
     },
 ];
