@@ -18,15 +18,24 @@ PATIENCE_S = 60.0
 _PAUSE_MOST_S = 0.5
 # Bytes of an answer as a node bounds them: another program at its address fills no memory.
 ANSWER_BYTES_MAX = 256 << 20
-_OPTIONS = [
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 500),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 3_000),
-    ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
-    ("grpc.max_send_message_length", -1),
-]
+# Until a node has greeted: one that is frozen costs this much, and one that is far away or busy takes some of it.
+_CONNECT_S = 2.0
+
+
+def _options(connect_s):
+    """Of a channel, whose connections are given up when nobody has greeted after `connect_s`."""
+    return [
+        ("grpc.initial_reconnect_backoff_ms", 50),
+        ("grpc.max_reconnect_backoff_ms", 500),
+        # Against its name this is how long an attempt may take, at least; one that is refused is over at once.
+        ("grpc.min_reconnect_backoff_ms", int(connect_s * 1000)),
+        ("grpc.keepalive_time_ms", 10_000),
+        ("grpc.keepalive_timeout_ms", 3_000),
+        ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
+        ("grpc.max_send_message_length", -1),
+    ]
+
+
 _AGAIN = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -219,13 +228,15 @@ class Link:
         with self._lock:
             channel = self._channels.get(at)
             if channel is None:
-                channel = self._channels[at] = grpc.insecure_channel(self.endpoints[at], options=_OPTIONS)
+                channel = self._channels[at] = grpc.insecure_channel(
+                    self.endpoints[at], options=_options(_CONNECT_S)
+                )
             return channel
 
 
 def ask(address, path, request, timeout_s=10.0):
     """One call to a process that is not a node, such as an object store. Raises `UnreachableError`."""
-    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
+    with grpc.insecure_channel(address, options=_options(timeout_s)) as channel:
         try:
             return channel.unary_unary(path)(request, timeout=timeout_s)
         except grpc.RpcError as error:
