@@ -39,10 +39,6 @@ const RESTARTING_TEXT: &str = "agent is restarting";
 const UNKNOWN_TEXT: &str = "outcome unknown: the agent is stopping, and the cluster has not answered in time; look \
                             whether the call took effect before sending it again";
 
-/// A registration that is passed on in the headers of other calls: names have 63 characters, and headers little room. Of a
-/// longer one nodes are not told.
-const REGISTRATION_BYTES_MAX: usize = 1024;
-
 /// The service of all paths. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Front {
@@ -167,10 +163,7 @@ impl Front {
                     {
                         self.is_alive(incarnation);
                         let task = format!("{}/{}", task.job_name, task.task_id);
-                        if request.len() <= REGISTRATION_BYTES_MAX {
-                            line.iter()
-                                .for_each(|line| line.note_registration(task.clone(), request.clone()));
-                        }
+                        line.iter().for_each(|line| line.note_registration(task.clone(), request.clone()));
                     }
                 }
                 Dialect::L | Dialect::Foreign => {}

@@ -13,6 +13,9 @@ use tripod_state::ids::{Incarnation, JobId, TaskId};
 
 /// Jobs of one connection of which it is known: a client has one.
 const JOBS_MAX: usize = 16;
+/// A registration that an agent passes on in the headers of other calls: names have 63 characters, and headers little room.
+/// Of a longer one nodes are not told.
+const REGISTRATION_BYTES_MAX: usize = 1024;
 
 /// The tasks that have been heard on one connection, by their jobs. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -55,18 +58,21 @@ pub(crate) struct Registered(Arc<Mutex<Option<Registration>>>);
 struct Registration {
     /// Which task, in the words of its client.
     task: String,
-    /// As it came; `None`: several tasks did on this connection, and nobody knows whose a call is.
+    /// As it came; `None`: several tasks did on this connection, or one with a message that is too long, and nobody knows whose
+    /// a call is.
     message: Option<Bytes>,
 }
 
 impl Registered {
     pub(crate) fn note(&self, task: String, message: Bytes) {
         let mut known = self.0.lock();
-        let message = match known.as_ref() {
-            Some(known) if known.message.is_none() || known.task != task => None,
-            Some(_) | None => Some(message),
-        };
-        *known = Some(Registration { task, message });
+        let is_alone = known.as_ref().is_none_or(|known| known.message.is_some() && known.task == task);
+        let is_kept = is_alone && message.len() <= REGISTRATION_BYTES_MAX;
+        *known = Some(if is_kept {
+            Registration { task, message: Some(message) }
+        } else {
+            Registration { task: String::new(), message: None }
+        });
     }
 
     pub(crate) fn get(&self) -> Option<Bytes> {
@@ -106,6 +112,17 @@ mod tests {
             registered.note(task.to_owned(), "of one of two".into());
             assert_eq!(registered.get(), None);
         }
+    }
+
+    #[test]
+    fn an_agent_keeps_no_registration_that_is_longer_than_headers_have_room_for() {
+        let registered = Registered::default();
+        let of = |length| Bytes::from(vec![7; length]);
+        registered.note("worker/0".to_owned(), of(REGISTRATION_BYTES_MAX));
+        assert!(registered.get().is_some());
+        registered.note("worker/0".to_owned(), of(REGISTRATION_BYTES_MAX + 1));
+        assert_eq!(registered.get(), None);
+        assert!(registered.0.lock().as_ref().is_some_and(|known| known.task.is_empty()));
     }
 
     #[test]
