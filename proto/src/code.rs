@@ -174,6 +174,7 @@ catalogue! {
     JobReplaced = 6105, "job-replaced", "the job was replaced while the call was under way";
     JobDiffers = 6106, "job-differs", "the job has another number of tasks";
     TaskUnknown = 6107, "task-unknown", "the job has no such task";
+    TaskTaken = 6108, "task-taken", "another process is the task";
     KeyUnknown = 6201, "key-unknown", "there is no such key";
     KeyExists = 6202, "key-exists", "the key exists";
     KeyVersion = 6203, "key-version", "the key has another version";

@@ -52,7 +52,9 @@ impl Command {
                 | task::Command::ReportError { .. }
                 | task::Command::Poll { .. }
                 | task::Command::RefuseBeat { .. }
-                | task::Command::NoteInterval { .. } => Ok(()),
+                | task::Command::NoteInterval { .. }
+                | task::Command::NoteHost { .. }
+                | task::Command::End { .. } => Ok(()),
             },
             Self::Job(job::Command::Create { spec, .. }) => {
                 at_most("groups of a job", spec.groups.len(), GROUPS_MAX as u64)?;

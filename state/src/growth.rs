@@ -61,7 +61,7 @@ impl Command {
 
 fn task_grows(command: &task::Command) -> bool {
     match command {
-        task::Command::ExchangeDevices { .. } => true,
+        task::Command::ExchangeDevices { .. } | task::Command::NoteHost { .. } => true,
         task::Command::Register { .. }
         | task::Command::Shutdown { .. }
         | task::Command::Reset { .. }
@@ -71,7 +71,8 @@ fn task_grows(command: &task::Command) -> bool {
         | task::Command::Expire { .. }
         | task::Command::Pushed { .. }
         | task::Command::RefuseBeat { .. }
-        | task::Command::NoteInterval { .. } => false,
+        | task::Command::NoteInterval { .. }
+        | task::Command::End { .. } => false,
     }
 }
 

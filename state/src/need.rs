@@ -118,6 +118,8 @@ fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
             (purpose, encoded.saturating_add(listed_bytes(devices.len())).saturating_add(ELEMENT_BYTES))
         }
         task::Command::Register { .. } | task::Command::NoteInterval { .. } => (Purpose::GoOn, ELEMENT_BYTES),
+        // For people alone: it waits until there is room.
+        task::Command::NoteHost { .. } => (Purpose::Begin, encoded.saturating_add(ELEMENT_BYTES)),
         task::Command::Alive { tasks, .. } => {
             (Purpose::GoOn, listed_bytes(tasks.len()).saturating_add(ELEMENT_BYTES))
         }
@@ -132,7 +134,8 @@ fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
         | task::Command::Poll { .. }
         | task::Command::Expire { .. }
         | task::Command::Pushed { .. }
-        | task::Command::RefuseBeat { .. } => (Purpose::Nothing, 0),
+        | task::Command::RefuseBeat { .. }
+        | task::Command::End { .. } => (Purpose::Nothing, 0),
     }
 }
 

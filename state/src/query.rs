@@ -59,6 +59,12 @@ impl State {
         self.too_early(&Command::Task(command.clone())).is_none().then_some(command)
     }
 
+    /// What was said of the process that is this life of a task, if anything was.
+    #[must_use]
+    pub fn process(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<task::Process<'_>> {
+        self.jobs.get(job)?.processes.of(task, incarnation)
+    }
+
     /// The heartbeat timeout of a job.
     #[must_use]
     pub fn heartbeat_timeout(&self, job: JobId) -> Option<DurationMs> {

@@ -91,7 +91,7 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
             counting.go_on(BETWEEN).await;
         }
     }
-    wait_for_level(&all, 7).await;
+    wait_for_level(&all, 8).await;
     done(&all, &note).await;
     assert_eq!(done(&all, &["job", "show", "default"]).await["note"], "team blue");
     counting.go_on(BETWEEN).await;
@@ -147,7 +147,7 @@ async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_w
     }
     // It waits for the level, which rises by itself.
     register(&all, deadline()).await.unwrap();
-    wait_for_level(&all, 7).await;
+    wait_for_level(&all, 8).await;
     counting.go_on(BETWEEN).await;
     nobody_diverged(&cluster);
 
@@ -206,7 +206,7 @@ async fn a_scheduler_of_level_3_goes_on_by_the_rules_of_level_4_with_the_last_no
             export_some().await;
         }
     }
-    wait_for_level(&all, 7).await;
+    wait_for_level(&all, 8).await;
     export_some().await;
     assert_eq!(exports(&all).await, 1, "of fifteen the last");
     nobody_diverged(&cluster);

@@ -340,6 +340,8 @@ mod tests {
         check_golden("level6/identity.json", 6, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(7)) };
         check_golden("level7/identity.json", 7, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(8)) };
+        check_golden("level8/identity.json", 8, &expected);
     }
 
     #[test]

@@ -97,6 +97,14 @@ pub(crate) fn level_7() -> Vec<Sample> {
     vec![("kv/insert-as", plain(Command::Kv(insert)))]
 }
 
+/// The kinds of command that came with level 8.
+pub(crate) fn level_8() -> Vec<Sample> {
+    let (task, incarnation) = (TaskId(1), Incarnation(1 << 40));
+    let note = Task::NoteHost { scope: SCOPE, task, incarnation, host: "gpu-7".into() };
+    let end = Task::End { scope: SCOPE, task, incarnation };
+    vec![("task/note-host", plain(Command::Task(note))), ("task/end", plain(Command::Task(end)))]
+}
+
 fn jobs_and_keys(add: &mut impl FnMut(&'static str, Command)) {
     let spec = Spec {
         heartbeat_timeout_ms: DurationMs(10_000),

@@ -318,6 +318,23 @@ fn a_snapshot_of_level_7_stays_as_it_is() {
     check("level7/state.snap", &header(&log), &log);
 }
 
+/// What the commands of level 8 make of it: a task that ran somewhere, and has ended.
+fn level_8() -> Log {
+    let mut log = level_7();
+    log.apply(schedulers::raise(8, 4));
+    let (scope, task, incarnation) = (TRAIN, TaskId(2), Incarnation(10));
+    log.apply(Command::Task(task::Command::NoteHost { scope, task, incarnation, host: "gpu-7".to_owned() }));
+    log.apply(Command::Task(task::Command::End { scope, task, incarnation }));
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_8_stays_as_it_is() {
+    let log = level_8();
+    assert_eq!(log.state.level(), FeatureLevel(8));
+    check("level8/state.snap", &header(&log), &log);
+}
+
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
@@ -342,9 +359,11 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 6"), "{told}");
     let told = refusal(&level_7(), 6).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 7"), "{told}");
+    let told = refusal(&level_8(), 7).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 8"), "{told}");
     let (earlier, later) = (
         [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4)],
-        [(level_4(), 4), (level_5(), 5), (level_5(), 6), (level_6(), 6), (level_7(), 7)],
+        [(level_4(), 4), (level_5(), 5), (level_5(), 6), (level_6(), 6), (level_7(), 7), (level_8(), 8)],
     );
     let read = earlier.into_iter().chain(later);
     for (log, level_max) in read {

@@ -99,6 +99,27 @@ impl Jobs {
         self.client.caller().call("job end-task", Repeat::Freely, end).await.map(|_| ())
     }
 
+    /// Says on which host this life of a task runs, for people who look at the job. If another life is connected, nothing
+    /// happens. `host`: 1 to 255 bytes.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such job, or the cluster's feature level does not allow it, else as any call.
+    pub async fn note_host(
+        &self,
+        name: &str,
+        task_id: i32,
+        incarnation: u64,
+        host: &str,
+    ) -> Result<(), Error> {
+        let (name, host) = (name.to_owned(), host.to_owned());
+        let request = wire::NoteHostRequest { name, task_id, incarnation, host };
+        let note = |channel: Channel| {
+            let request = request.clone();
+            async move { JobsClient::new(channel).note_host(request).await }
+        };
+        self.client.caller().call("job note-host", Repeat::Freely, note).await.map(|_| ())
+    }
+
     /// Deletes a job and everything in it.
     ///
     /// # Errors

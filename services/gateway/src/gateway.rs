@@ -245,8 +245,8 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn lost(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Result<Reply, Outage> {
-        let silent = vec![(task, incarnation)];
-        self.submit(Command::Task(task::Command::Expire { job, silent })).await
+        let scope = Scope { job, service: None };
+        self.submit(Command::Task(task::Command::End { scope, task, incarnation })).await
     }
 
     /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node

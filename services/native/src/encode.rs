@@ -165,6 +165,7 @@ fn task(task: &Info) -> wire::TaskState {
         error: task.error.as_ref().map_or_else(String::new, text::of),
         reason: task.error.as_ref().map_or("", status::reason).to_owned(),
         silence_limit_ms: 0,
+        host: String::new(),
     }
 }
 

@@ -11,6 +11,11 @@ use tripod_state::{Answer, BarrierFault, Fault, Reply};
 
 use crate::text;
 
+/// The reason of a task that was given up because nothing was heard of it.
+pub(crate) const SILENT: &str = "task-silent";
+/// The same where whoever started its process has said that it is no more.
+pub(crate) const ENDED: &str = "task-ended";
+
 /// Metadata key of the reason word. Clients decide by it, not by texts.
 const REASON: &str = "tripod-reason";
 
@@ -126,7 +131,7 @@ fn meaning(fault: &Fault) -> (Code, &'static str) {
         Fault::BeatInError { .. } | Fault::BeatOfOtherLife { .. } | Fault::BeatUnregistered { .. } => {
             (Code::Aborted, "heartbeat")
         }
-        Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => (Code::Aborted, "task-silent"),
+        Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => (Code::Aborted, SILENT),
         Fault::AlreadyDisconnected { .. } | Fault::ReporterNotConnected => {
             (Code::FailedPrecondition, "task-not-connected")
         }

@@ -114,7 +114,7 @@ async fn jobs_do_not_see_each_others_keys() {
 }
 
 #[tokio::test]
-async fn a_life_that_is_over_is_lost_at_once_and_no_other_one() {
+async fn a_life_has_a_host_and_one_that_is_over_is_lost_at_once_and_no_other_one() {
     let service = serve().await;
     let jobs = service.client.jobs();
     let job = service.backend.state().job_named("default").expect("created");
@@ -124,13 +124,24 @@ async fn a_life_that_is_over_is_lost_at_once_and_no_other_one() {
         let register = task::Command::Register { scope, task, incarnation, recoverable: false, protocol };
         service.gateway.submit(Command::Task(register)).await.expect("no outage").expect("not refused");
     }
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+    service.gateway.submit(Command::Level(raise)).await.expect("no outage").expect("not refused");
     let shown = async || jobs.get("default").await.expect("asked").expect("exists");
+    jobs.note_host("default", 0, 7, "gpu-7").await.expect("noted");
+    jobs.note_host("default", 1, 8, "gpu-8").await.expect("nobody is meant");
+    let hosts: Vec<String> = shown().await.tasks.into_iter().map(|task| task.host).collect();
+    assert_eq!(hosts, ["gpu-7", ""]);
+    let long = jobs.note_host("default", 0, 7, &"h".repeat(256)).await.expect_err("is too long");
+    assert!(
+        matches!(long, Error::Refused { code: Code::ResourceExhausted | Code::InvalidArgument, .. }),
+        "{long}"
+    );
     jobs.end_task("default", 0, 8).await.expect("nobody is meant");
     jobs.end_task("default", 5, 7).await.expect("nobody is meant");
     assert_eq!((shown().await.tasks_connected, shown().await.tasks_in_error), (2, 0));
     jobs.end_task("default", 0, 7).await.expect("told");
     let first = shown().await.tasks.remove(0);
-    assert_eq!((first.state.as_str(), first.reason.as_str()), ("error", "task-silent"));
+    assert_eq!((first.state.as_str(), first.reason.as_str()), ("error", "task-ended"));
     let refused = jobs.end_task("none", 0, 7).await.expect_err("there is no such job");
     assert!(matches!(refused, Error::Refused { code: Code::NotFound, .. }), "{refused}");
 }

@@ -13,9 +13,17 @@ pub(crate) fn who() -> String {
     let uid = Uid::effective();
     let account = || User::from_uid(uid).ok().flatten().map(|user| user.name);
     let user = name(named, account, uid.as_raw());
+    match host() {
+        Some(host) => format!("{user}@{host}"),
+        None => user,
+    }
+}
+
+/// This machine's name, if it has one.
+pub(crate) fn host() -> Option<String> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
-    if host.is_empty() { user } else { format!("{user}@{host}") }
+    (!host.is_empty()).then(|| host.to_owned())
 }
 
 /// The first name that is not empty, the name of the account, or the number of the user.

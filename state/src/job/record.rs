@@ -31,6 +31,7 @@ pub(crate) struct Job {
     pub(crate) tasks: task::table::Table,
     pub(crate) intervals: task::interval::Intervals,
     pub(crate) returned: task::returned::Returned,
+    pub(crate) processes: task::process::Processes,
     pub(crate) polls: Polls,
     pub(crate) alive: task::alive::Groups,
     pub(crate) barriers: barrier::table::Table,
@@ -44,8 +45,8 @@ pub(crate) struct Job {
     pub(crate) ray: Option<Box<Ray>>,
 }
 
-/// That there is no scheduler does not count, nor that no interval is known and that no task came back: so a job without
-/// them keeps the digest that it has for a program that knows none.
+/// That there is no scheduler does not count, nor that no interval and no process is known and that no task came back: so a
+/// job without them keeps the digest that it has for a program that knows none.
 impl Hash for Job {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Self { id, name, slot, service, spec, tasks, polls, alive, .. } = self;
@@ -57,6 +58,9 @@ impl Hash for Job {
         }
         if !self.returned.is_empty() {
             self.returned.hash(hasher);
+        }
+        if !self.processes.is_empty() {
+            self.processes.hash(hasher);
         }
         if let Some(ray) = ray {
             ray.hash(hasher);
@@ -99,6 +103,7 @@ impl Job {
             tasks: task::table::Table::new(spec.tasks),
             intervals: task::interval::Intervals::default(),
             returned: task::returned::Returned::default(),
+            processes: task::process::Processes::default(),
             spec_bytes: memory::spec_bytes(&spec),
             spec,
             polls: Polls::default(),

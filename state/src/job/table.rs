@@ -16,6 +16,7 @@ use crate::job::{DEFAULT_JOB, Spec, spec};
 use crate::limits::JOB_SLOTS_MAX;
 use crate::memory::{Edit, Weighed};
 use crate::ray::Ray;
+use crate::task::Process;
 
 /// The jobs, by id, by name and by slot. The last two are derived from the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -82,6 +83,25 @@ impl Table {
     pub(crate) fn restore_return(&mut self, job: JobId, task: TaskId, incarnation: Incarnation) -> bool {
         let Some(mut job) = self.edit(job) else { return false };
         job.tasks.contains(task) && job.returned.restore(task, incarnation)
+    }
+
+    /// Puts back what was said of a process, of a snapshot; `false` if it is out of place.
+    pub(crate) fn restore_process(
+        &mut self,
+        job: JobId,
+        (task, incarnation, process): (TaskId, Incarnation, Process<'_>),
+    ) -> bool {
+        let Some(mut job) = self.edit(job) else { return false };
+        job.tasks.contains(task) && job.processes.restore(task, incarnation, process)
+    }
+
+    /// From now on no job knows anything of the processes of its tasks.
+    pub(crate) fn forget_processes(&mut self) {
+        let with: Vec<JobId> =
+            self.iter().filter(|job| !job.processes.is_empty()).map(|job| job.id).collect();
+        for job in with {
+            self.edit(job).expect("it was just found").processes.clear();
+        }
     }
 
     /// From now on no job knows which of its tasks came back.

@@ -90,6 +90,9 @@ impl State {
                     // The leader gives such tasks the time that it gives all of which it knows nothing.
                     self.jobs.forget_intervals();
                 }
+                if *to < Kind::TASK_NOTE_HOST.needs {
+                    self.jobs.forget_processes();
+                }
                 if !Rule::Returns.holds_at(*to) {
                     // Who came back is refused what it wrote before, as in a cluster of that level.
                     self.jobs.forget_returns();

@@ -2,18 +2,21 @@
 
 use crate::command::Command;
 use crate::ids::FeatureLevel;
-use crate::kv;
 use crate::level::{FIRST, Kind};
+use crate::{kv, task};
 
 impl Command {
     /// The command itself where the level has it, and otherwise an earlier one that asks for as much as there is. What has no
     /// earlier one is refused by the cluster. The level is asked for by few commands.
     #[must_use]
-    pub fn for_level(self, level: impl FnOnce() -> FeatureLevel) -> Self {
+    pub fn for_level(self, level: impl Fn() -> FeatureLevel) -> Self {
         match self {
             Self::Retried(command) => Self::Retried(Box::new(command.for_level(level))),
             Self::Kv(command @ kv::Command::InsertAs { .. }) if level() < Kind::KV_INSERT_AS.needs => {
                 Self::Kv(command.without_life())
+            }
+            Self::Task(task::Command::End { scope, task, incarnation }) if level() < Kind::TASK_END.needs => {
+                Self::Task(task::Command::Expire { job: scope.job, silent: vec![(task, incarnation)] })
             }
             command => command,
         }
@@ -52,5 +55,14 @@ mod tests {
         assert_eq!((by_life.earlier(), by_anybody.earlier()), (Some(by_anybody.clone()), None));
         let retried = Command::Retried(Box::new(by_life));
         assert_eq!(retried.for_level(|| FeatureLevel(6)), Command::Retried(Box::new(by_anybody)));
+    }
+
+    #[test]
+    fn below_its_level_the_end_of_a_process_is_silence() {
+        let (job, task, incarnation) = (JobId(1), TaskId(0), Incarnation(7));
+        let end =
+            Command::Task(task::Command::End { scope: Scope { job, service: None }, task, incarnation });
+        let expire = Command::Task(task::Command::Expire { job, silent: vec![(task, incarnation)] });
+        assert_eq!(end.earlier(), Some(expire));
     }
 }

@@ -39,6 +39,8 @@ kinds! {
     TASK_PUSHED = 1 "task/pushed",
     TASK_REFUSE_BEAT = 1 "task/refuse-beat",
     TASK_NOTE_INTERVAL = 6 "task/note-interval",
+    TASK_NOTE_HOST = 8 "task/note-host",
+    TASK_END = 8 "task/end",
     KV_INSERT = 1 "kv/insert",
     KV_INSERT_AS = 7 "kv/insert-as",
     KV_COMPARE_AND_SET = 1 "kv/compare-and-set",
@@ -182,6 +184,8 @@ fn of_task(command: &task::Command) -> Kind {
         task::Command::Pushed { .. } => Kind::TASK_PUSHED,
         task::Command::RefuseBeat { .. } => Kind::TASK_REFUSE_BEAT,
         task::Command::NoteInterval { .. } => Kind::TASK_NOTE_INTERVAL,
+        task::Command::NoteHost { .. } => Kind::TASK_NOTE_HOST,
+        task::Command::End { .. } => Kind::TASK_END,
     }
 }
 

@@ -10,6 +10,8 @@ use crate::member;
 use crate::memory::{Weigh, all_inside, of_entry, of_faults, of_list, of_map, of_set, of_shared, of_text};
 use crate::ray::Ray;
 use crate::state::State;
+use crate::task::HOST_BYTES_MAX;
+use crate::task::process::Processes;
 
 all_inside!(JobId);
 
@@ -85,6 +87,8 @@ impl Job {
             of_set::<TaskId>(self.polls.pushed.len()),
             of_map::<TaskId, (Incarnation, DurationMs)>(self.intervals.len()),
             of_map::<TaskId, Incarnation>(self.returned.len()),
+            of_map::<TaskId, [u8; Processes::ELEMENT_BYTES]>(self.processes.len()),
+            of_text(HOST_BYTES_MAX).saturating_mul(self.processes.len() as u64),
             self.runtime.as_ref().map_or(0, |runtime| choose(runtime.bytes(), &|| runtime.recounted())),
             self.ray.as_ref().map_or(0, |ray| choose(ray.bytes(), &|| ray.recounted())),
         ];

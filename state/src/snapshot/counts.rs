@@ -57,7 +57,8 @@ impl Counts {
             | Piece::SchedulerPart(_)
             | Piece::Owned { .. }
             | Piece::Interval { .. }
-            | Piece::Returned { .. } => {}
+            | Piece::Returned { .. }
+            | Piece::Process { .. } => {}
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::snapshot::record::{
     TaskRecord,
 };
 use crate::state::State;
+use crate::task::Process;
 use crate::task::record::{Life, Task};
 
 impl State {
@@ -102,6 +103,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         }
         last = self.intervals(&mut state, last)?;
         last = self.returns(&mut state, last)?;
+        last = self.processes(&mut state, last)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }
@@ -133,6 +135,20 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             let known = Rule::Returns.holds_at(state.level());
             let ascending = before.is_none_or(|before| before <= job);
             let fits = state.jobs.restore_return(job, task, incarnation);
+            self.check(known && ascending && fits)?;
+            before = Some(job);
+            last = self.next()?;
+        }
+        Ok(last)
+    }
+
+    /// Those that begin with `last`; gives what stands behind them.
+    fn processes(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
+        let mut before = None;
+        while let Piece::Process { job, task, incarnation, host, ended } = last {
+            let known = state.level() >= Kind::TASK_NOTE_HOST.needs;
+            let ascending = before.is_none_or(|before| before <= job);
+            let fits = state.jobs.restore_process(job, (task, incarnation, Process { host: &host, ended }));
             self.check(known && ascending && fits)?;
             before = Some(job);
             last = self.next()?;

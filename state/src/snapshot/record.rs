@@ -134,6 +134,14 @@ pub(crate) enum Piece {
         task: TaskId,
         incarnation: Incarnation,
     },
+    /// Behind those, one for each task of whose process something was said, by job and task.
+    Process {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        host: String,
+        ended: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

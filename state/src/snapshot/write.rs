@@ -63,6 +63,7 @@ impl State {
             .chain(owned)
             .chain(self.jobs.iter().flat_map(interval_records))
             .chain(self.jobs.iter().flat_map(return_records))
+            .chain(self.jobs.iter().flat_map(process_records))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }
@@ -129,6 +130,16 @@ fn interval_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
 
 fn return_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
     job.returned.iter().map(|(task, incarnation)| Piece::Returned { job: job.id, task, incarnation })
+}
+
+fn process_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
+    job.processes.iter().map(|(task, incarnation, process)| Piece::Process {
+        job: job.id,
+        task,
+        incarnation,
+        host: process.host.to_owned(),
+        ended: process.ended,
+    })
 }
 
 fn runtime_record(runtime: &Runtime) -> RuntimeRecord {

@@ -26,6 +26,10 @@ impl Turn<'_> {
             Command::NoteInterval { scope: _, task, incarnation, interval_ms } => {
                 self.note_interval(task, incarnation, interval_ms)
             }
+            Command::NoteHost { scope: _, task, incarnation, host } => {
+                self.note_host(task, incarnation, &host)
+            }
+            Command::End { scope: _, task, incarnation } => self.end_process(task, incarnation),
         }
     }
 }

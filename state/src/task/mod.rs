@@ -8,6 +8,7 @@ mod heartbeat;
 pub(crate) mod interval;
 pub(crate) mod leave;
 mod poll;
+pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod register;
 pub(crate) mod returned;
@@ -23,6 +24,7 @@ use crate::ids::{DurationMs, Incarnation, JobId, TaskId, TaskVersion};
 use crate::job;
 
 pub use interval::{FIRST_HEARTBEAT_MS, HEARTBEAT_INTERVAL_MS_MAX};
+pub use process::HOST_BYTES_MAX;
 
 /// What changes tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +60,11 @@ pub enum Command {
     /// Says at which interval this life of the task sends heartbeats; nothing happens if it is over. Needs feature
     /// level 6.
     NoteInterval { scope: Scope, task: TaskId, incarnation: Incarnation, interval_ms: DurationMs },
+    /// Says on which host this life of the task runs; nothing happens if another one is connected. Needs feature level 8.
+    NoteHost { scope: Scope, task: TaskId, incarnation: Incarnation, host: String },
+    /// Says that the process that was this life of the task is no more; nothing happens if another one is connected. Needs
+    /// feature level 8.
+    End { scope: Scope, task: TaskId, incarnation: Incarnation },
 }
 
 impl Command {
@@ -71,7 +78,9 @@ impl Command {
             | Self::Alive { scope, .. }
             | Self::ExchangeDevices { scope, .. }
             | Self::RefuseBeat { scope, .. }
-            | Self::NoteInterval { scope, .. } => *scope,
+            | Self::NoteInterval { scope, .. }
+            | Self::NoteHost { scope, .. }
+            | Self::End { scope, .. } => *scope,
             Self::Expire { job, .. } | Self::Pushed { job, .. } => Scope { job: *job, service: None },
         }
     }
@@ -127,6 +136,15 @@ impl Silence {
     pub fn limit_ms(self) -> DurationMs {
         self.first_ms.unwrap_or(self.tolerated_ms)
     }
+}
+
+/// What whoever started the process of a task has said of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Process<'a> {
+    /// Where it runs; empty: nobody has said it.
+    pub host: &'a str,
+    /// It is no more.
+    pub ended: bool,
 }
 
 /// An error that a connected task is still to be told of at its own address.

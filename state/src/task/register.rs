@@ -106,6 +106,9 @@ impl Turn<'_> {
         if self.job.intervals.of(task, incarnation).is_none() {
             self.job.intervals.forget(task);
         }
+        if self.job.processes.of(task, incarnation).is_none() {
+            self.job.processes.forget(task);
+        }
         self.set_life(task, Life::Connected);
         self.task_connected(task, incarnation);
         self.tasks_changed();

@@ -158,6 +158,11 @@ fn tasks() -> impl Strategy<Value = task::Command> {
                 interval_ms: DurationMs(interval),
             }
         ),
+        1 => (scope(), task(), incarnation())
+            .prop_map(|(scope, task, incarnation)| C::End { scope, task, incarnation }),
+        1 => (scope(), task(), incarnation(), select(vec!["", "gpu-7", "h"])).prop_map(
+            |(scope, task, incarnation, host)| C::NoteHost { scope, task, incarnation, host: host.to_owned() }
+        ),
     ]
 }
 

@@ -175,6 +175,10 @@ impl World {
                 let told = line.option("told").map(|ms| DurationMs(line.number(ms)));
                 show::plain(&self.state.silence(self.job, line.task(1), incarnation, told))
             }
+            "process" => {
+                let incarnation = Incarnation(line.or("incarnation", 0));
+                show::plain(&self.state.process(self.job, line.task(1), incarnation))
+            }
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
@@ -331,6 +335,11 @@ impl World {
                 task::Command::ExchangeDevices { scope, task, devices }
             }
             "refuse" => task::Command::RefuseBeat { scope, task, incarnation },
+            "host" => {
+                let host = line.option("at").map_or_else(|| "h".repeat(line.or("long", 0)), str::to_owned);
+                task::Command::NoteHost { scope, task, incarnation, host }
+            }
+            "end" => task::Command::End { scope, task, incarnation },
             "interval" => {
                 let interval_ms = DurationMs(line.or("ms", 5_000));
                 task::Command::NoteInterval { scope, task, incarnation, interval_ms }

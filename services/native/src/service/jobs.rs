@@ -6,7 +6,8 @@ use tripod_gateway::{CallBytes, Consistency, Gateway, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, EndTaskRequest, EndTaskResponse, GetJobRequest,
-    Job, ListJobsRequest, ListJobsResponse, NoteJobRequest, NoteJobResponse,
+    Job, ListJobsRequest, ListJobsResponse, NoteHostRequest, NoteHostResponse, NoteJobRequest,
+    NoteJobResponse,
 };
 use tripod_state::ids::{Incarnation, TaskId};
 use tripod_state::{Answer, Command, Fault, State, job, task};
@@ -106,6 +107,19 @@ impl Jobs for Service {
         status::answer(self.gateway.lost(job, task, incarnation).await)?;
         Ok(Response::new(EndTaskResponse {}))
     }
+
+    async fn note_host(
+        &self,
+        request: Request<NoteHostRequest>,
+    ) -> Result<Response<NoteHostResponse>, Status> {
+        let NoteHostRequest { name, task_id, incarnation, host } = request.into_inner();
+        let found = self.read(|state| resolve::in_state(state, &name)).await?;
+        let job = found.map_err(|fault| status::of_fault(&fault))?;
+        let (scope, task, incarnation) = (resolve::scope(job), TaskId(task_id), Incarnation(incarnation));
+        let note = task::Command::NoteHost { scope, task, incarnation, host };
+        status::answer(self.gateway.submit(Command::Task(note)).await)?;
+        Ok(Response::new(NoteHostResponse {}))
+    }
 }
 
 /// Everything about the job of that name.
@@ -120,10 +134,16 @@ fn in_full(state: &State, name: &str) -> Result<Job, Fault> {
         let silence = state.silence(id, task.task, task.incarnation, None);
         silence.map_or(0, |silence| silence.tolerated_ms.0)
     };
-    let limits: Vec<u64> = tasks.tasks.iter().map(silence_limit_ms).collect();
     let mut job = encode::job_in_full(&summary, &state.members(), &tasks, &barriers);
-    for (task, silence_limit_ms) in job.tasks.iter_mut().zip(limits) {
-        task.silence_limit_ms = silence_limit_ms;
+    for (shown, task) in job.tasks.iter_mut().zip(&tasks.tasks) {
+        shown.silence_limit_ms = silence_limit_ms(task);
+        let process = state.process(id, task.task, task.incarnation).unwrap_or_default();
+        shown.host = process.host.to_owned();
+        if process.ended && shown.reason == status::SILENT {
+            shown.reason = status::ENDED.to_owned();
+            shown.error =
+                format!("the process of task {} has ended, as whoever started it has said", task.task);
+        }
     }
     Ok(Job { note, memory_bytes, ..job })
 }

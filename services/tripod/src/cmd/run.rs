@@ -20,7 +20,8 @@ The program is given SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; a second SIGI
 is that of `run`, 128 + N after signal N. If it fails, `run` tells what the cluster knows of why.
 
 With --restarts a program that failed is begun again after a pause of 1 s, doubled each time up to 30 s. When it has
-ended, in whichever way, the job is told at once, and the others need not wait for its silence.
+ended, in whichever way, the job is told at once, and the others need not wait for its silence. Nothing is begun while
+another process is the task (T6108).
 
 Which task of how many this is comes from the flags, else from Open MPI, PMI, Slurm, an indexed Kubernetes
 job (which does not tell how many there are), RANK and WORLD_SIZE, or TF_CONFIG.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tripod_proto::code::Code;
@@ -38,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) flags: Vec<String>,
     /// Pass on all of its log.
     pub(crate) verbose: bool,
+    /// Told of each incarnation under which a process registers, if it listens.
+    pub(crate) registered: mpsc::Sender<u64>,
 }
 
 /// Where an agent listens.
@@ -84,22 +86,31 @@ struct Registered {
 }
 
 /// The incarnations under which processes have registered by the agent. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lives(Arc<Mutex<Vec<u64>>>);
+#[derive(Debug, Clone)]
+pub(crate) struct Lives {
+    known: Arc<Mutex<Vec<u64>>>,
+    registered: mpsc::Sender<u64>,
+}
 
 impl Lives {
+    fn new(registered: mpsc::Sender<u64>) -> Self {
+        Self { known: Arc::default(), registered }
+    }
+
     /// Those since the last question, the newest ones if there were very many.
     pub(crate) fn take(&self) -> Vec<u64> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn note(&self, line: &str) {
         let Ok(Registered { registered }) = serde_json::from_str(line) else { return };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() == LIVES_MAX {
             known.remove(0);
         }
         known.push(registered);
+        // Whoever listens wants to know of the last ones only, and is behind.
+        let _ = self.registered.try_send(registered);
     }
 }
 
@@ -133,7 +144,7 @@ impl AgentProcess {
     /// # Errors
     /// It cannot be started, or ended at once; the text has its reason.
     pub(crate) async fn start(config: Config, places: Places) -> Result<Self, Failure> {
-        let (log, lives) = (LogTail::default(), Lives::default());
+        let (log, lives) = (LogTail::default(), Lives::new(config.registered.clone()));
         let mut keeper = Keeper { config, places, log: log.clone(), lives: lives.clone() };
         let life = keeper.begin().await.map_err(|why| {
             Failure::new(Code::AgentFailed, format!("the agent of this program did not start: {why}"))
@@ -258,11 +269,13 @@ mod tests {
 
     #[test]
     fn lives_are_told_once_and_the_newest_ones() {
-        let lives = Lives::default();
+        let (registered, mut heard) = mpsc::channel(LIVES_MAX);
+        let lives = Lives::new(registered);
         for line in [r#"{"registered":18446744073709551615}"#, "{}", "no json", r#"{"registered":7}"#] {
             lives.note(line);
         }
         assert_eq!((lives.take(), lives.take()), (vec![u64::MAX, 7], Vec::new()));
+        assert_eq!((heard.try_recv(), heard.try_recv()), (Ok(u64::MAX), Ok(7)));
         (0..=LIVES_MAX as u64).for_each(|life| lives.note(&format!(r#"{{"registered":{life}}}"#)));
         assert_eq!(lives.take(), (1..=LIVES_MAX as u64).collect::<Vec<_>>());
     }

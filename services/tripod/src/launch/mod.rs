@@ -6,8 +6,10 @@ mod agent;
 mod job;
 mod log_tail;
 mod numbers;
+mod place;
 mod program;
 mod signals;
+mod taken;
 mod tf_config;
 mod variables;
 mod why;
@@ -114,7 +116,9 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
             ),
         ));
     }
+    taken::wait(&config.client, &numbers.job, numbers.task, say).await?;
     let agent = agent::Config {
+        registered: place::note(config.client.clone(), &numbers.job, numbers.task),
         cluster: config.cluster.clone(),
         job: numbers.job.clone(),
         flags: config.agent_flags.clone(),

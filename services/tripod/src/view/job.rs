@@ -62,6 +62,9 @@ struct JobState {
     barriers: Vec<BarrierView>,
 }
 
+/// Of the table of tasks, where a host is known.
+const HOST_COLUMN: usize = 3;
+
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct GroupView {
     name: String,
@@ -86,6 +89,9 @@ struct TaskView {
     reason: String,
     /// How long it may be silent.
     silence_limit_ms: u64,
+    /// Where its process runs, if somebody has said it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    host: String,
 }
 
 impl JobView {
@@ -140,6 +146,7 @@ impl JobState {
             error: task.error.clone(),
             reason: task.reason.clone(),
             silence_limit_ms: task.silence_limit_ms,
+            host: task.host.clone(),
         });
         Self {
             id: job.id,
@@ -214,11 +221,20 @@ impl JobState {
         if self.task_states.is_empty() {
             return text;
         }
-        let mut table = Table::new(&["TASK", "STATE", "INCARNATION", "ERROR"]);
+        let with_hosts = self.task_states.iter().any(|task| !task.host.is_empty());
+        let mut heads = vec!["TASK", "STATE", "INCARNATION", "ERROR"];
+        if with_hosts {
+            heads.insert(HOST_COLUMN, "HOST");
+        }
+        let mut table = Table::new(&heads);
         for task in &self.task_states {
-            let cells =
-                [task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.error.clone()];
-            table.row(cells.to_vec());
+            let mut cells =
+                vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.error.clone()];
+            if with_hosts {
+                let host = if task.host.is_empty() { "-" } else { &task.host };
+                cells.insert(HOST_COLUMN, host.to_owned());
+            }
+            table.row(cells);
         }
         text.push('\n');
         text.push_str(&table.render());
@@ -397,6 +413,21 @@ mod tests {
         let expected = "\nheartbeats tasks 0, 2 send one every 50 s, and the job's own timeout is 10 s: they are given up after \
             100 s\n";
         assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn hosts_have_a_column_where_somebody_has_told_them() {
+        let task = |task_id, host: &str| wire::TaskState {
+            task_id,
+            state: "connected".into(),
+            host: host.into(),
+            ..Default::default()
+        };
+        let text = |tasks| JobView::full(&wire::Job { tasks, ..job() }).render(0);
+        let told = text(vec![task(0, "gpu-7"), task(1, "")]);
+        let table = "\nTASK  STATE      INCARNATION  HOST   ERROR\n0     connected  0            gpu-7\n";
+        assert!(told.contains(table), "{told}");
+        assert!(!text(vec![task(0, "")]).contains("HOST"));
     }
 
     #[test]

@@ -188,13 +188,13 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     nodes.run_until_taken(save);
     assert_eq!(start, SERVER);
     nodes.restart_each(start, &[status, members], "");
-    nodes.until(level, "level 7", level_is(7));
+    nodes.until(level, "level 8", level_is(8));
 
     let commands_down = commands(DOWNGRADE);
     let [show, pin, again, start, status, members, unpin] = commands_down[..] else {
         panic!("{commands_down:?}")
     };
-    nodes.until(show, "level 7", level_is(7));
+    nodes.until(show, "level 8", level_is(8));
     nodes.run_until_taken(pin);
     nodes.until(again, "nodes that can go back", |told| {
         told["members"].as_array().is_some_and(|members| members.iter().all(|member| member["back_to"] == 2))
@@ -204,7 +204,7 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     nodes.restart_each(start, &[status, members], "");
     nodes.until(show, "a level that is still pinned", |told| told["level"] == 2 && !told["next"].is_null());
     nodes.run_until_taken(unpin);
-    nodes.until(show, "level 7", level_is(7));
+    nodes.until(show, "level 8", level_is(8));
 
     stop.store(true, Ordering::Relaxed);
     let counted = counting.await.expect("no call failed");

@@ -39,6 +39,7 @@ fn a_run_is_its_program_with_an_agent_beside_it() {
     signals_reach_the_program_and_not_the_agent(&dev);
     a_killed_agent_is_started_again_at_the_same_place(&dev);
     an_agent_ends_with_a_run_that_is_killed(&dev);
+    a_program_that_failed_is_begun_again_and_none_that_was_asked_to_end(&dev);
     a_run_that_cannot_be_meant_starts_nothing(&dev);
     dev.end();
 }
@@ -148,6 +149,23 @@ fn an_agent_ends_with_a_run_that_is_killed(dev: &Dev) {
     kill_by(running.process.id());
     until_blocking("the agent's end", || (!is_alive(agent)).then_some(()));
     drop(running);
+}
+
+fn a_program_that_failed_is_begun_again_and_none_that_was_asked_to_end(dev: &Dev) {
+    let folder = tempfile::tempdir().expect("a directory");
+    let mark = folder.path().join("mark");
+    let program = format!("echo begun; [ -e {0} ] && exit 0; touch {0}; exit 3", mark.display());
+    let again = ["--job=again", "--tasks=1", "--task-id=0", "--recoverable", "--restarts=2"];
+    let ended = output(dev, &[&again[..], &["--", "sh", "-c", &program]].concat());
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "begun\nbegun\n");
+    let told = "tripod run: task 0 of job `again` ended with exit status 3; it is begun again in 1 s (restart 1 of 2)\n";
+    assert_eq!((ended.status.code(), stderr(&ended).as_str()), (Some(0), told));
+
+    let mut running = Running::start(dev, &again, "echo ready; exec sleep 600");
+    assert_eq!(running.line(), "ready");
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.exit_code(), Some(143));
+    assert_eq!(running.read_stderr(), "");
 }
 
 fn a_run_that_cannot_be_meant_starts_nothing(dev: &Dev) {

@@ -49,6 +49,11 @@ fn check(name: &str, samples: &[commands::Sample]) {
 }
 
 #[test]
+fn a_journal_of_level_8_is_read_and_written() {
+    check("level8/journal.segment", &commands::level_8());
+}
+
+#[test]
 fn a_journal_of_level_7_is_read_and_written() {
     check("level7/journal.segment", &commands::level_7());
 }

@@ -138,6 +138,13 @@ impl Jobs for Native {
         Err(Status::unimplemented("agents note nothing"))
     }
 
+    async fn note_host(
+        &self,
+        _: Request<pb::NoteHostRequest>,
+    ) -> Result<Response<pb::NoteHostResponse>, Status> {
+        Err(Status::unimplemented("no agent asks for it"))
+    }
+
     async fn end_task(
         &self,
         _: Request<pb::EndTaskRequest>,

@@ -13,14 +13,25 @@ use crate::view::{tasks, time};
 const ERRORS_MAX: usize = 3;
 /// Barriers that are told.
 const BARRIERS_MAX: usize = 3;
+/// Hosts that are told of the tasks of one line.
+const HOSTS_MAX: usize = 4;
 /// A text of the cluster beyond this many characters is cut.
 const TEXT_CHARS_MAX: usize = 300;
 /// The reason word of a task that was given up because nothing was heard of it.
 const SILENT: &str = "task-silent";
+/// The reason word of a task whose process has ended, as whoever started it has said.
+const ENDED: &str = "task-ended";
 
 /// Tells everything, what task `own` has seen first.
 pub(super) fn tell(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) {
-    let (lost, failed): (Vec<_>, Vec<_>) = in_state(job, "error").partition(|task| task.reason == SILENT);
+    let (ended, others): (Vec<_>, Vec<_>) = in_state(job, "error").partition(|task| task.reason == ENDED);
+    let (lost, failed): (Vec<_>, Vec<_>) = others.into_iter().partition(|task| task.reason == SILENT);
+    if !ended.is_empty() {
+        let has = if ended.len() == 1 { "has" } else { "have" };
+        let who = tasks::named(&ids(&ended), ended.len());
+        screen.line("ended", &format!("{who} {has} ended, as `tripod run` saw"));
+        tell_hosts(screen, &ended);
+    }
     if !lost.is_empty() {
         tell_lost(screen, job, &lost);
     }
@@ -29,7 +40,7 @@ pub(super) fn tell(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) 
     if !missing.is_empty() {
         screen.line("not there", &tasks::named(&ids(&missing), missing.len()));
     }
-    if lost.is_empty() && failed.is_empty() && missing.is_empty() {
+    if ended.is_empty() && lost.is_empty() && failed.is_empty() && missing.is_empty() {
         screen.line("tasks", "all are connected, none is in error");
     }
     tell_barriers(screen, job, own, now_ms);
@@ -50,6 +61,23 @@ fn tell_lost(screen: &mut Screen, job: &wire::Job, lost: &[&wire::TaskState]) {
         if limit_ms > job_ms {
             screen.line("", &rare_heartbeats(&ids, limit_ms, job_ms));
         }
+    }
+    tell_hosts(screen, lost);
+}
+
+/// Where they ran, as far as somebody has said it.
+fn tell_hosts(screen: &mut Screen, tasks: &[&wire::TaskState]) {
+    let known: Vec<_> = tasks.iter().filter(|task| !task.host.is_empty()).collect();
+    let mut told: Vec<_> = known
+        .iter()
+        .take(HOSTS_MAX)
+        .map(|task| format!("task {} ran on {}", task.task_id, task.host))
+        .collect();
+    if known.len() > HOSTS_MAX {
+        told.push(format!("{} more elsewhere", known.len() - HOSTS_MAX));
+    }
+    if !told.is_empty() {
+        screen.line("", &told.join(", "));
     }
 }
 
@@ -161,15 +189,26 @@ pub(super) mod tests {
     #[test]
     fn a_task_that_was_lost_in_a_barrier_is_told_with_those_who_waited() {
         let unheard = "no task listens\nfor errors";
-        let tasks = vec![task(0, "error", unheard), task(1, "error", unheard), lost(2)];
+        let gone = wire::TaskState { host: "gpu-7".into(), ..lost(2) };
+        let tasks = vec![task(0, "error", unheard), task(1, "error", unheard), gone];
         let spec = wire::JobSpec { heartbeat_timeout_ms: 10_000, ..Default::default() };
         let barriers = vec![failed(barrier("x", &[0, 1], &[2]), "task 2 failed")];
         let expected = "  lost       task 2 was lost (no heartbeat for 10 s)
+             task 2 ran on gpu-7
   in error   tasks 0, 1: no task listens for errors
   barriers   barrier `x` waited for task 2; arrived: 0, 1
              failed 1 s ago: task 2 failed
 ";
         assert_eq!(told(&wire::Job { spec: Some(spec), tasks, barriers, ..Default::default() }), expected);
+    }
+
+    #[test]
+    fn a_task_whose_end_was_seen_is_told_as_ended_and_not_as_silent() {
+        let ended = |id| wire::TaskState { reason: ENDED.into(), host: format!("gpu-{id}"), ..lost(id) };
+        let expected = "  ended      tasks 2, 3 have ended, as `tripod run` saw
+             task 2 ran on gpu-2, task 3 ran on gpu-3
+";
+        assert_eq!(told(&wire::Job { tasks: vec![ended(2), ended(3)], ..Default::default() }), expected);
     }
 
     #[test]
