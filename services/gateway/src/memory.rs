@@ -39,6 +39,8 @@ pub enum Mishap {
     Slow(Duration),
     /// It is refused for want of memory for its job.
     JobFull,
+    /// It is refused by a leader whose level is lower than this node knows.
+    Level,
     /// It never gets an answer, and is lost.
     Silence,
 }
@@ -168,6 +170,7 @@ impl Inner {
                 tokio::time::sleep(takes).await;
                 Ok(self.apply(envelope))
             }
+            Mishap::Level => Err(ProposeError::Level("mishap".into())),
             Mishap::JobFull => Err(ProposeError::JobFull("mishap".into())),
             Mishap::Silence => std::future::pending().await,
         }

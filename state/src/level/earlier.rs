@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::ids::FeatureLevel;
 use crate::level::{FIRST, Kind};
-use crate::{kv, task};
+use crate::{kv, session, task};
 
 impl Command {
     /// The command itself where the level has it, and otherwise an earlier one that asks for as much as there is. What has no
@@ -17,6 +17,9 @@ impl Command {
             }
             Self::Task(task::Command::End { scope, task, incarnation }) if level() < Kind::TASK_END.needs => {
                 Self::Task(task::Command::Expire { job: scope.job, silent: vec![(task, incarnation)] })
+            }
+            Self::Session(session::Command::OpenFor { .. }) if level() < Kind::SESSION_OPEN_FOR.needs => {
+                Self::Session(session::Command::Open)
             }
             command => command,
         }
@@ -35,7 +38,7 @@ impl Command {
 mod tests {
     use super::*;
     use crate::command::Scope;
-    use crate::ids::{Incarnation, JobId, TaskId};
+    use crate::ids::{Incarnation, JobId, NodeId, SessionId, TaskId};
 
     #[test]
     fn below_its_level_an_insert_of_a_life_is_one_of_anybody() {
@@ -64,5 +67,14 @@ mod tests {
             Command::Task(task::Command::End { scope: Scope { job, service: None }, task, incarnation });
         let expire = Command::Task(task::Command::Expire { job, silent: vec![(task, incarnation)] });
         assert_eq!(end.earlier(), Some(expire));
+    }
+
+    #[test]
+    fn below_its_level_a_session_belongs_to_nobody() {
+        let (id, owner) = (SessionId(7), session::Owner::Node(NodeId(1)));
+        let owned = Command::Session(session::Command::OpenFor { id, owner });
+        let open = Command::Session(session::Command::Open);
+        assert_eq!((owned.earlier(), open.earlier()), (Some(open.clone()), None));
+        assert_eq!(owned.clone().for_level(|| FeatureLevel(5)), owned);
     }
 }

@@ -134,3 +134,28 @@ async fn a_client_s_session_is_opened_although_the_level_rises_meanwhile() {
     let id = open(&gateway, IdWidth::Wide).await;
     assert!(id.0 >> 64 != 0, "{id}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn sessions_are_opened_although_the_level_is_lowered_meanwhile() {
+    let (gateway, memory) = Gateway::in_memory();
+    let job = job(&gateway, 1).await;
+    raise(&memory).await;
+    let sessions = Arc::new(Mutex::new(Vec::new()));
+    let (noted, node) = (Arc::clone(&sessions), Arc::clone(&memory));
+    memory.set_mishaps(move |envelope| {
+        noted.lock().unwrap().extend(envelope.stamp.map(|stamp| stamp.session));
+        if !matches!(envelope.command, Command::Session(session::Command::OpenFor { .. })) {
+            return Mishap::Success;
+        }
+        let mut state = node.state();
+        let pin = level::Command::Pin { level: FeatureLevel(4), by: String::new() };
+        let context = ApplyContext { index: LogIndex(1_000), term: Term(1), now_ms: TimeMs(0) };
+        state.apply(&context, Envelope { stamp: None, command: Command::Level(pin) }).reply.unwrap();
+        node.replace(state);
+        Mishap::Level
+    });
+    let id = open(&gateway, IdWidth::Wide).await;
+    assert!(id.0 < 1_000, "a log index: {id}");
+    gateway.submit(job.increment_command("n")).await.unwrap().unwrap();
+    assert!(sessions.lock().unwrap().iter().all(|id| !id.is_node()), "the node's own, too");
+}
