@@ -6,13 +6,15 @@ On each host, with another I and the same everything else:
         python jax_fault_tolerant.py --steps 100
 
 Each step is made by all processes that live. When one dies the others fail that step once, and make it again without it; when it
-has come back the next step is made with it. The number of the step is kept in the job, so whoever comes back goes on where the
-others are. Needs jax 0.7 or later.
+has come back a later step is made with it. The number of the step is kept in the job, so whoever comes back goes on where the
+others are. SIGTERM ends a process when its step is made. Needs jax 0.9 or later.
 """
 
 import argparse
 import json
 import os
+import signal
+import sys
 import time
 
 import jax
@@ -29,43 +31,60 @@ def main():
     arguments.add_argument("--steps", type=int, default=100)
     arguments.add_argument("--pause", type=float, default=0.2, metavar="SECONDS", help="work of one step")
     arguments.add_argument("--heartbeat-timeout", type=int, default=10, metavar="SECONDS", help="as the job's")
-    asked = arguments.parse_args()
+    arguments.add_argument("--initialization-timeout", type=int, default=300, metavar="SECONDS", help="until the job takes it")
+    wanted = arguments.parse_args()
 
     jax.config.update("jax_enable_recoverability", True)
     jax.distributed.initialize(
         num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
         process_id=int(os.environ["JAX_PROCESS_ID"]),
-        heartbeat_timeout_seconds=asked.heartbeat_timeout,
+        initialization_timeout=wanted.initialization_timeout,
+        heartbeat_timeout_seconds=wanted.heartbeat_timeout,
     )
+    # After JAX, which has a handler of its own.
+    stopping = []
+    signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
     me, store = jax.process_index(), distributed.global_state.client
     say(event="begun", process=me, pid=os.getpid())
-    while True:
+    # The step to be made, if it is known, and those with whom that was agreed.
+    step, agreed = None, []
+    asked = began = time.time()
+    while not stopping and (step is None or step < wanted.steps):
         try:
+            # JAX asks who lives when a block ends, and the next one has the answer: all of the list begin it together.
             with multihost_utils.live_devices(jax.devices()) as live:
                 processes = sorted({device.process_index for device in live})
-                step = made(store)
-                if step < asked.steps:
-                    work(step, asked.pause)
+                together = processes == agreed
+                # With a new list nothing is made: who knows the number tells it those who have come, before the block ends.
+                if step is not None and (me == processes[0] or not together):
+                    store.key_value_set(STEP, str(step), allow_overwrite=True)
+                if together:
+                    if step is None:
+                        step = told(store)
+                    work(step, wanted.pause)
+                asked, began = time.time(), asked
         except Exception as error:  # noqa: BLE001: whatever a process that died has left behind
+            # So it was for everybody in the list: each of them begins with a new one.
             say(event="failed", process=me, error=f"{type(error).__name__}: {error}"[:200])
+            agreed = []
             continue
-        # Here every process of the list knows that all of them have done the step.
-        say(event="step", process=me, step=step, live=processes)
-        if step >= asked.steps:
-            break
-        # The others look when all have come together again.
-        if me == processes[0]:
-            store.key_value_set(STEP, str(step + 1), allow_overwrite=True)
+        agreed = processes
+        if together:
+            # Here every process of the list knows that all of them have done the step.
+            say(event="step", process=me, step=step, live=processes, asked=began)
+            step += 1
     jax.distributed.shutdown()
     say(event="ended", process=me)
 
 
-def made(store):
-    """How many steps have been made; kept where no process has to live for it."""
+def told(store):
+    """The step to be made; kept where no process has to live for it."""
     try:
         return int(store.key_value_try_get(STEP))
-    except jax.errors.JaxRuntimeError:
-        return 0
+    except jax.errors.JaxRuntimeError as error:
+        if "NOT_FOUND" in str(error):
+            return 0
+        raise
 
 
 def work(step, pause):
@@ -76,8 +95,9 @@ def work(step, pause):
 
 
 def say(**what):
-    """A line of JSON."""
-    print(json.dumps({"time": round(time.time(), 3), **what}), flush=True)
+    """A line of JSON, in one piece: others may write there too."""
+    sys.stdout.write(json.dumps({"time": time.time(), **what}) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! A client script: a Python process that prints one JSON object per step.
 
 use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -91,6 +92,19 @@ impl Script {
     #[must_use]
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// What it has written behind the first so many bytes, for those who look often.
+    #[must_use]
+    pub fn output_from(&self, start: u64) -> Vec<u8> {
+        let read = || {
+            let mut log = fs::File::open(&self.log)?;
+            log.seek(SeekFrom::Start(start))?;
+            let mut bytes = Vec::new();
+            log.read_to_end(&mut bytes)?;
+            std::io::Result::Ok(bytes)
+        };
+        read().unwrap_or_default()
     }
 
     /// Every step so far. Other programs' lines between them are left out.

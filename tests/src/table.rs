@@ -6,6 +6,7 @@ use tripod_tests::jobs::Poll;
 
 use crate::cases::agent::Part;
 use crate::cases::directed::Target;
+use crate::cases::fault_tolerant;
 use crate::cases::program::Fault;
 use crate::cases::raw::Dialect;
 use crate::cases::{Case, tensorflow};
@@ -39,7 +40,7 @@ enum Jaxlib {
     KilledTask,
     Heartbeats,
     /// Of releases that have `live_devices`.
-    FaultTolerant,
+    FaultTolerant(fault_tolerant::Part),
     UnixSocket,
     /// The program with each fault.
     Programs,
@@ -59,13 +60,15 @@ const JAXLIBS: [&str; 7] = ["0.12.0.1", "0.11.2", "0.10.2", "0.9.2", "0.4.30", "
 /// Three releases have goldens. The gRPC of releases 0.4 is too old for xDS, and only 0.4.13 speaks the oldest protocol.
 /// An upgrade and bad input are about nodes and agents: any client will do.
 #[rustfmt::skip] // A table is read by its columns.
-const OF_JAXLIB: [Row<Jaxlib, 7>; 13] = [
+const OF_JAXLIB: [Row<Jaxlib, 7>; 15] = [
     // 0.12.0.1 0.11.2 0.10.2 0.9.2  0.4.30 0.4.20 0.4.13
     Row([Every, Never, Never, Never, Never, Never, Never], &[Scripts]),
     Row([Every, Never, Turn,  Every, Never, Never, Never], &[Conformance, KilledTask, UnixSocket]),
     Row([Every, Never, Never, Every, Never, Never, Never], &[RawCalls]),
     Row([Every, Never, All,   All,   Never, Never, Never], &[Heartbeats]),
-    Row([Every, Never, All,   Every, Never, Never, Never], &[FaultTolerant]),
+    Row([Every, Never, All,   Every, Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::Kills)]),
+    Row([All,   All,   Turn,  Turn,  Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::Rounds)]),
+    Row([Every, Never, All,   All,   Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::BadInput)]),
     Row([Every, Never, Turn,  Turn,  Never, Never, Never], &[Programs]),
     Row([Every, Turn,  Turn,  Turn,  Turn,  Turn,  Every], &[Directed(Target::List)]),
     Row([Every, All,   Turn,  All,   Never, Never, Never], &[Directed(Target::Xds)]),
@@ -163,7 +166,7 @@ impl Jaxlib {
             RawCalls => Dialect::of(release).map(|dialect| Case::Raw { dialect }).collect(),
             KilledTask => [Poll::Release, Poll::Hold].map(|poll| Case::KilledTask { release, poll }).to_vec(),
             Heartbeats => vec![Case::Heartbeats { release }],
-            FaultTolerant => vec![Case::FaultTolerant { release }],
+            FaultTolerant(part) => vec![Case::FaultTolerant { release, part }],
             UnixSocket => vec![Case::UnixSocket { release }],
             Programs => Fault::ALL.map(|fault| Case::Program { release, fault }).to_vec(),
             Directed(target) => vec![Case::Directed { release, target }],
@@ -180,7 +183,7 @@ impl fmt::Display for Jaxlib {
             RawCalls => f.write_str("`raw calls`"),
             KilledTask => f.write_str("`killed task`"),
             Heartbeats => f.write_str("`heartbeats`"),
-            FaultTolerant => f.write_str("`fault tolerant`"),
+            FaultTolerant(part) => write!(f, "`{part}`"),
             UnixSocket => f.write_str("`unix socket`"),
             Programs => f.write_str("`program` with each fault"),
             Directed(target) => write!(f, "`{target} program`"),
@@ -271,7 +274,7 @@ mod tests {
                 "unix socket 0.9.2",
             ]
         );
-        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + 1 + Fault::ALL.len() + 2 + 4);
+        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + 2 + Fault::ALL.len() + 2 + 4);
         assert_eq!(of("2.21.0").len(), 6);
         assert_eq!(
             of("2.12.0"),
@@ -288,10 +291,10 @@ mod tests {
             let python = format!("--python={release}=p");
             names(&[&python, "--rotated", release]).len()
         };
-        // Conformance, two killed tasks, a unix socket, programs, with a list, with xDS, with agents.
-        assert_eq!(run("0.10.2"), 4 + Fault::ALL.len() + 3);
-        // The same without xDS, raw calls, and processes that come back.
-        assert_eq!(run("0.9.2"), 4 + Fault::ALL.len() + 2 + 1 + 1);
+        // Conformance, two killed tasks, a unix socket, programs, with a list, with xDS, with agents, rounds of kills.
+        assert_eq!(run("0.10.2"), 4 + Fault::ALL.len() + 3 + 1);
+        // The same without xDS, raw calls, and three processes that come back.
+        assert_eq!(run("0.9.2"), 4 + Fault::ALL.len() + 2 + 1 + 1 + 1);
         assert_eq!([run("0.11.2"), run("0.4.30"), run("0.4.20")], [2, 2, 2]);
         assert!(["0.11.2", "0.10.2", "0.9.2", "0.4.30", "0.4.20"].into_iter().all(takes_turns));
         assert!(!["0.12.0.1", "0.4.13", "none"].into_iter().any(takes_turns));
@@ -308,6 +311,7 @@ mod tests {
         for name in [
             "agent kill 0.4.20",
             "agent upgrade 0.12.0.1",
+            "fault tolerant rounds 0.12.0.1",
             "xds program 0.9.2",
             "tensorflow 2.12.0 scenarios",
         ] {

@@ -7,19 +7,15 @@ use anyhow::{Context as _, Result, bail};
 use tripod_chaos::cluster::find_tripod;
 use tripod_tests::python::{Ending, Script, scripts};
 
-use crate::settings::Settings;
+use crate::cases::Given;
 
 /// All scenarios take about two and a half minutes, most of it asleep.
 const SCENARIOS_LIMIT: Duration = Duration::from_secs(600);
 const COMPARE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Plays the scenarios against jobs of the cluster and compares.
-pub(super) async fn run(
-    settings: &Settings,
-    release: &str,
-    folder: &Path,
-    endpoints: &[String],
-) -> Result<String> {
+pub(super) async fn run(given: Given<'_>, release: &str) -> Result<String> {
+    let Given { settings, folder, endpoints } = given;
     let python = settings.python(release)?;
     let ours = folder.join("outcome.json");
     let jobs = format!("{} --endpoints {} job", text(&find_tripod()?)?, endpoints.join(","));

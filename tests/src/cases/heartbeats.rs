@@ -1,7 +1,6 @@
 //! Programs and jobs that do not agree on when a task is lost: no healthy process dies of it, and a killed task is named
 //! when the time is up that both agree on, which is the longer one.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use tripod_tests::jobs::{self, Poll};
 use tripod_tests::python::{Ending, Script};
 use tripod_tests::wait::scaled;
 
-use crate::settings::Settings;
+use crate::cases::Given;
 
 const TASKS: u32 = 2;
 const VICTIM: u32 = 1;
@@ -64,17 +63,11 @@ struct Gang {
 }
 
 /// Starts all gangs, lets the slowest send a heartbeat, and then kills a task of each.
-pub(super) async fn run(
-    settings: &Settings,
-    release: &str,
-    folder: &Path,
-    endpoints: &[String],
-) -> Result<String> {
-    let client = jobs::client(endpoints)?;
+pub(super) async fn run(given: Given<'_>, release: &str) -> Result<String> {
+    let client = jobs::client(given.endpoints)?;
     let mut gangs = Vec::new();
     for (job_s, program_s, way) in GANGS {
-        let gang = Gang::start(settings, release, folder, (job_s, program_s, way), &client, endpoints);
-        gangs.push(gang.await?);
+        gangs.push(Gang::start(given, release, (job_s, program_s, way), &client).await?);
     }
     for gang in &mut gangs {
         gang.survivor.wait_for_step(READY_LIMIT, |step| step["step"] == "ready").await?;
@@ -108,13 +101,12 @@ pub(super) async fn run(
 
 impl Gang {
     async fn start(
-        settings: &Settings,
+        given: Given<'_>,
         release: &str,
-        folder: &Path,
         (job_s, program_s, way): (u64, u64, Way),
         client: &Client,
-        endpoints: &[String],
     ) -> Result<Self> {
+        let Given { settings, folder, endpoints } = given;
         let way_name = format!("{way:?}").to_lowercase();
         let name = format!("heartbeats-{release}-{job_s}-{program_s}-{way_name}");
         let (job, program) = (Duration::from_secs(job_s), Duration::from_secs(program_s));

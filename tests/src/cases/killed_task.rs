@@ -1,13 +1,12 @@
 //! A task that dies takes its job along, and everybody is told which task it was.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use tripod_tests::jobs::{self, Poll};
 use tripod_tests::python::{Ending, Script};
 
-use crate::settings::Settings;
+use crate::cases::Given;
 
 const TASKS: u32 = 3;
 const VICTIM: u32 = 2;
@@ -24,19 +23,13 @@ const ALLOWED_AT_ALL: Duration = Duration::from_secs(60);
 const SIGABRT: i32 = 6;
 
 /// Kills one of three idle tasks and watches the others.
-pub(super) async fn run(
-    settings: &Settings,
-    release: &str,
-    poll: Poll,
-    folder: &Path,
-    endpoints: &[String],
-) -> Result<String> {
+pub(super) async fn run(given: Given<'_>, release: &str, poll: Poll) -> Result<String> {
     let name = format!("killed-task-{release}-{}", format!("{poll:?}").to_lowercase());
-    let client = jobs::client(endpoints)?;
+    let client = jobs::client(given.endpoints)?;
     let addresses = jobs::create(&client, &name, &jobs::spec(TASKS, HEARTBEAT, poll)?).await?;
     let mut tasks = Vec::new();
     for task in 0..TASKS {
-        tasks.push(start(settings, release, &addresses.join(","), task, folder)?);
+        tasks.push(start(given, release, &addresses.join(","), task)?);
     }
     for task in &mut tasks {
         task.wait_for_step(READY_LIMIT, |step| step["step"] == "ready").await?;
@@ -70,7 +63,7 @@ pub(super) async fn run(
     Ok(format!("the last survivor ended after {:.1} s", slowest.as_secs_f64()))
 }
 
-fn start(settings: &Settings, release: &str, target: &str, task: u32, folder: &Path) -> Result<Script> {
+fn start(given: Given<'_>, release: &str, target: &str, task: u32) -> Result<Script> {
     let (tasks, task, heartbeat) = (TASKS.to_string(), task.to_string(), HEARTBEAT.as_secs().to_string());
     let target = format!("ipv4:{target}");
     let arguments = [
@@ -88,5 +81,6 @@ fn start(settings: &Settings, release: &str, target: &str, task: u32, folder: &P
         "--secs",
         "150",
     ];
-    Script::start(settings.python(release)?, "worker.py", &arguments, &[], folder, &format!("task-{task}"))
+    let python = given.settings.python(release)?;
+    Script::start(python, "worker.py", &arguments, &[], given.folder, &format!("task-{task}"))
 }

@@ -3,7 +3,7 @@
 pub(crate) mod agent;
 mod conformance;
 pub(crate) mod directed;
-mod fault_tolerant;
+pub(crate) mod fault_tolerant;
 mod heartbeats;
 mod killed_task;
 pub(crate) mod program;
@@ -50,7 +50,7 @@ pub(crate) enum Case {
     /// Programs and jobs that do not agree on when a task is lost.
     Heartbeats { release: &'static str },
     /// Every process of a program is killed and comes back.
-    FaultTolerant { release: &'static str },
+    FaultTolerant { release: &'static str, part: fault_tolerant::Part },
     /// A client reaches a node through a unix socket.
     UnixSocket { release: &'static str },
     /// `tripod dev`, which serves all the tests that share a cluster, ends with its nodes.
@@ -80,7 +80,7 @@ impl fmt::Display for Case {
                 write!(f, "killed task {release} poll release")
             }
             Self::Heartbeats { release } => write!(f, "heartbeats {release}"),
-            Self::FaultTolerant { release } => write!(f, "fault tolerant {release}"),
+            Self::FaultTolerant { release, part } => write!(f, "{part} {release}"),
             Self::UnixSocket { release } => write!(f, "unix socket {release}"),
             Self::DevEnds => write!(f, "dev ends with its nodes"),
             Self::Program { release, fault } => write!(f, "program {release} {fault}"),
@@ -89,6 +89,16 @@ impl fmt::Display for Case {
             Self::TensorFlow { release, part } => write!(f, "tensorflow {release} {part}"),
         }
     }
+}
+
+/// What a test on the shared cluster is given.
+#[derive(Debug, Clone, Copy)]
+struct Given<'a> {
+    settings: &'a Settings,
+    /// The test's own.
+    folder: &'a Path,
+    /// Of the shared cluster; none, if the test has one of its own.
+    endpoints: &'a [String],
 }
 
 /// A cluster's nodes with their data and logs in the folder of a test.
@@ -117,10 +127,10 @@ impl Case {
             | Self::Raw { .. }
             | Self::KilledTask { .. }
             | Self::Heartbeats { .. }
-            | Self::FaultTolerant { .. }
             | Self::UnixSocket { .. }
             | Self::DevEnds => true,
             Self::PythonCluster | Self::Program { .. } | Self::Directed { .. } | Self::Agent { .. } => false,
+            Self::FaultTolerant { part, .. } => *part != fault_tolerant::Part::Rounds,
             Self::TensorFlow { part, .. } => !part.disturbs(),
         }
     }
@@ -137,7 +147,7 @@ impl Case {
             Self::Conformance { .. } => 135,
             Self::PythonCluster => 130,
             Self::Heartbeats { .. } => 180,
-            Self::FaultTolerant { .. } => 40,
+            Self::FaultTolerant { part, .. } => part.usual_s(),
             Self::Program { .. } => 20,
             Self::Directed { .. } => 35,
             Self::Agent { part, .. } => part.usual_s(),
@@ -161,7 +171,7 @@ impl Case {
         endpoints: &[String],
     ) -> Result<String> {
         let limit = scaled(self.limit());
-        match tokio::time::timeout(limit, self.run(settings, folder, endpoints)).await {
+        match tokio::time::timeout(limit, self.run(Given { settings, folder, endpoints })).await {
             Ok(outcome) => outcome,
             Err(_) => bail!("not finished within {limit:?}"),
         }
@@ -175,7 +185,8 @@ impl Case {
             Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
-            Self::Heartbeats { .. } | Self::FaultTolerant { .. } => Duration::from_secs(600),
+            Self::Heartbeats { .. } => Duration::from_secs(600),
+            Self::FaultTolerant { part, .. } => part.limit(),
             Self::KilledTask { .. } | Self::UnixSocket { .. } | Self::DevEnds => Duration::from_secs(180),
             Self::Program { .. } => Duration::from_secs(400),
             Self::Directed { .. } => directed::Target::LIMIT,
@@ -184,22 +195,19 @@ impl Case {
         }
     }
 
-    async fn run(&self, settings: &Settings, folder: &Path, endpoints: &[String]) -> Result<String> {
+    async fn run(&self, given: Given<'_>) -> Result<String> {
+        let Given { settings, folder, endpoints } = given;
         match *self {
             Self::Comparison => scripts::comparison(settings, folder).await,
             Self::ReservedPorts => scripts::reserved_ports(settings, folder).await,
             Self::PythonPackage => scripts::python_package(settings, folder).await,
             Self::PythonInstall => scripts::python_install(settings, folder).await,
             Self::PythonCluster => python_cluster::run(settings).await,
-            Self::Conformance { release } => conformance::run(settings, release, folder, endpoints).await,
-            Self::Raw { dialect } => raw::run(settings, dialect, folder, endpoints).await,
-            Self::KilledTask { release, poll } => {
-                killed_task::run(settings, release, poll, folder, endpoints).await
-            }
-            Self::Heartbeats { release } => heartbeats::run(settings, release, folder, endpoints).await,
-            Self::FaultTolerant { release } => {
-                fault_tolerant::run(settings, release, folder, endpoints).await
-            }
+            Self::Conformance { release } => conformance::run(given, release).await,
+            Self::Raw { dialect } => raw::run(given, dialect).await,
+            Self::KilledTask { release, poll } => killed_task::run(given, release, poll).await,
+            Self::Heartbeats { release } => heartbeats::run(given, release).await,
+            Self::FaultTolerant { release, part } => fault_tolerant::run(given, release, part).await,
             Self::UnixSocket { release } => unix_socket::run(settings, release, folder).await,
             Self::DevEnds => ends(Dev::start(folder, &[]).await?).await,
             Self::Program { release, fault } => program::run(settings, release, fault, folder).await,

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use tripod_chaos::cluster::find_tripod;
 use tripod_tests::python::{Ending, Script, scripts};
 
-use crate::settings::Settings;
+use crate::cases::Given;
 
 const PROBE_LIMIT: Duration = Duration::from_secs(300);
 const COMPARE_LIMIT: Duration = Duration::from_secs(30);
@@ -36,12 +36,8 @@ impl Dialect {
 }
 
 /// Plays the probe against jobs of the cluster and compares.
-pub(super) async fn run(
-    settings: &Settings,
-    dialect: Dialect,
-    folder: &Path,
-    endpoints: &[String],
-) -> Result<String> {
+pub(super) async fn run(given: Given<'_>, dialect: Dialect) -> Result<String> {
+    let Given { settings, folder, endpoints } = given;
     let python = settings.python(dialect.release)?;
     let (probe, ours) = ("raw/raw_probe.py", folder.join("outcome.json"));
     let new_job = format!(
