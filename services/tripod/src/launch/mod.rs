@@ -11,6 +11,7 @@ mod program;
 mod signals;
 mod taken;
 mod tf_config;
+mod told;
 mod variables;
 mod why;
 
@@ -36,7 +37,7 @@ use crate::launch::variables::Told;
 use crate::launch::why::Question;
 use crate::output;
 
-/// How long the cluster gets to hear that the program has ended. Without a leader, silence tells it.
+/// How long the cluster gets to hear that the program has ended before anything else is done.
 const TELL_LIMIT: Duration = Duration::from_secs(5);
 
 /// What a program is started with.
@@ -160,13 +161,16 @@ impl Ready {
     /// lost to nobody.
     async fn tell_end(&self, client: &Client) {
         let task = i32::try_from(self.numbers.task).unwrap_or(i32::MAX);
-        for incarnation in self.agent.lives.take() {
-            let (jobs, job) = (client.jobs(), &self.numbers.job);
-            match timeout(TELL_LIMIT, jobs.end_task(job, task, incarnation)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "nobody was told that the program ended"),
-                Err(_) => tracing::debug!("the cluster does not answer; it is told by silence"),
+        let (client, job, lives) = (client.clone(), self.numbers.job.clone(), self.agent.lives.take());
+        let telling = tokio::spawn(async move {
+            let jobs = client.jobs();
+            for incarnation in lives {
+                told::until_heard(|| jobs.end_task(&job, task, incarnation)).await;
             }
+        });
+        // What was not heard by then is told beside the next life: this one is called by its name.
+        if timeout(TELL_LIMIT, telling).await.is_err() {
+            tracing::debug!("the cluster does not answer; it is told that the program ended when it does");
         }
     }
 

@@ -22,7 +22,7 @@ const LATER_WITH_TWO_DEVICES: [&str; 3] = [
 ];
 
 /// How long a process tries to take part that is refused.
-const REFUSED: Duration = Duration::from_secs(15);
+const REFUSED: Duration = Duration::from_secs(10);
 
 /// Both at a time.
 pub(super) async fn run(given: Given<'_>, python: &Path, release: &str) -> Result<String> {
