@@ -8,17 +8,18 @@ use anyhow::{Context as _, Result, ensure};
 use tripod_tests::python::Ending;
 use tripod_tests::wait::scaled;
 
-use super::program::{LIMIT, MORTAL, Program, Setup};
+use super::history::now;
+use super::program::{LIMIT, MORTAL, Program, Setup, UNLESS_HELD};
 use crate::cases::Given;
 
 const VICTIM: usize = 1;
 /// What jaxlib does to its process when it learns of an error; `tripod run` ends as after that signal.
 const ABORTED: Ending = Ending::Exit(128 + 6);
-/// Begins the program, but in its first life with two devices. Its lives are told by a file.
+/// Begins the program, but in its first life with two devices. A file tells that it has lived.
 const LATER_WITH_TWO_DEVICES: [&str; 3] = [
     "sh",
     "-c",
-    r#"[ -e "$LIVED" ] && export XLA_FLAGS=--xla_force_host_platform_device_count=2; : > "$LIVED"; exec "$0" "$@""#,
+    r#"[ -e "$HOLD-lived" ] && export XLA_FLAGS=--xla_force_host_platform_device_count=2; : > "$HOLD-lived"; exec "$0" "$@""#,
 ];
 
 /// How long a process tries to take part that is refused.
@@ -39,13 +40,9 @@ pub(super) async fn run(given: Given<'_>, python: &Path, release: &str) -> Resul
 
 /// The process that comes back is refused by JAX, and the other one goes on without it.
 async fn other_devices(setup: Setup<'_>) -> Result<()> {
-    let lived = setup.folder.join(format!("{}-lived", setup.job));
-    let lived = lived.to_str().context("a folder whose name is no text")?;
     let once = ["--recoverable", "--restarts", "1"];
-    let processes = vec![
-        setup.start(0, MORTAL, &[], &[])?,
-        setup.start(VICTIM, &once, &LATER_WITH_TWO_DEVICES, &[("LIVED", lived)])?,
-    ];
+    let first = setup.start(0, MORTAL, &UNLESS_HELD)?;
+    let processes = vec![first, setup.start(VICTIM, &once, &LATER_WITH_TWO_DEVICES)?];
     let mut program = Program::of(setup, processes)?;
     program.go_on_together(0.0).await?;
     let killed = program.kill(&[VICTIM])?;
@@ -57,7 +54,7 @@ async fn other_devices(setup: Setup<'_>) -> Result<()> {
         "Different local topology for node {VICTIM} has been set previously, possibly before a restart."
     );
     ensure!(ending != Ending::Exit(0) && said.contains(&told), "it ended with {ending:?}:\n{said}");
-    let over = super::history::now()?;
+    let over = now()?;
     program.go_on(&[VICTIM], over).await.context("when it was gone again")?;
     program.processes.truncate(VICTIM);
     program.end().await?;
@@ -66,8 +63,7 @@ async fn other_devices(setup: Setup<'_>) -> Result<()> {
 
 /// The other process ends and names the one that was killed, which is refused when it comes back.
 async fn no_second_life(setup: Setup<'_>) -> Result<()> {
-    let processes =
-        vec![setup.start(0, &[], &[], &[])?, setup.start(VICTIM, &["--restarts", "1"], &[], &[])?];
+    let processes = vec![setup.start(0, &[], &[])?, setup.start(VICTIM, &["--restarts", "1"], &[])?];
     let mut program = Program::of(setup, processes)?;
     program.go_on_together(0.0).await?;
     program.kill(&[VICTIM])?;

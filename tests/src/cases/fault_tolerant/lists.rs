@@ -137,9 +137,7 @@ mod tests {
         let mut histories = good();
         histories[0].steps[2].number = 0;
         assert!(complaint(&histories).contains("made step 0 after step 1"));
-        let mut histories = good();
-        histories[0].lives[0].begun = 3.5;
-        histories[0].steps[1].live.clear();
-        assert!(complaint(&histories).contains("without itself"));
+        let alone = [history(vec![life(3.5, None)], vec![step(1, &[], (3.0, 4.0), 0)])];
+        assert!(complaint(&alone).contains("without itself"));
     }
 }

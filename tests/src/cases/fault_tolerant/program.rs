@@ -1,6 +1,7 @@
 //! The whole program: its processes, and a job.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,6 +25,10 @@ const EXAMPLE: &str = "../../examples/jax_fault_tolerant.py";
 /// A job whose processes may come back, more often than any of these tests kills one.
 pub(super) const MORTAL: &[&str] = &["--recoverable", "--restarts", "40"];
 
+/// Begins the program when nobody who died is held any more: that the others go on without it is to be seen before it is back.
+pub(super) const UNLESS_HELD: [&str; 3] =
+    ["sh", "-c", r#"while [ -e "$HOLD" ]; do sleep 0.05; done; exec "$0" "$@""#];
+
 /// What the processes are started with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'a> {
@@ -40,24 +45,23 @@ pub(super) struct Setup<'a> {
 
 impl Setup<'_> {
     /// Starts a process below a `tripod run` with these flags, by a command line that ends with the interpreter.
-    pub(super) fn start(
-        &self,
-        number: usize,
-        flags: &[&str],
-        by: &[&str],
-        variables: &[(&str, &str)],
-    ) -> Result<Process> {
+    pub(super) fn start(&self, number: usize, flags: &[&str], by: &[&str]) -> Result<Process> {
         let mut run = Command::new(find_tripod()?);
         let (tasks, task) = (self.tasks.to_string(), number.to_string());
         run.args(["run", "--job", self.job, "--tasks", &tasks, "--task-id", &task]);
         run.args(["--cluster", &self.endpoints.join(","), "--heartbeat-timeout", "10"]).args(flags);
-        run.arg("--").args(by).arg(self.python);
+        run.arg("--").args(by).arg(self.python).env("HOLD", self.hold());
         let [pause, patience] = [self.pause.as_secs_f64(), self.patience.as_secs_f64().ceil()];
         let [pause, patience] = [pause, patience].map(|seconds| seconds.to_string());
         let arguments = ["--pause", &pause, "--steps", STEPS, "--initialization-timeout", &patience];
         let name = format!("{}-process-{number}", self.job);
-        let script = Script::start_by(run, EXAMPLE, &arguments, variables, self.folder, &name)?;
+        let script = Script::start_by(run, EXAMPLE, &arguments, &[], self.folder, &name)?;
         Ok(Process::of(number, script))
+    }
+
+    /// While this file is there nobody comes back.
+    fn hold(&self) -> PathBuf {
+        self.folder.join(format!("{}-hold", self.job))
     }
 }
 
@@ -65,13 +69,14 @@ impl Setup<'_> {
 pub(super) struct Program {
     pub(super) processes: Vec<Process>,
     job: String,
+    hold: PathBuf,
     client: Client,
 }
 
 impl Program {
     /// Starts all processes, and waits until they have made a step together.
     pub(super) async fn start(setup: Setup<'_>) -> Result<Self> {
-        let processes = (0..setup.tasks).map(|number| setup.start(number, MORTAL, &[], &[]));
+        let processes = (0..setup.tasks).map(|number| setup.start(number, MORTAL, &UNLESS_HELD));
         let processes = processes.collect::<Result<Vec<_>>>()?;
         let mut program = Self::of(setup, processes)?;
         program.go_on_together(0.0).await.context("at the beginning")?;
@@ -80,11 +85,13 @@ impl Program {
 
     /// Of processes that were started.
     pub(super) fn of(setup: Setup<'_>, processes: Vec<Process>) -> Result<Self> {
-        Ok(Self { processes, job: setup.job.to_owned(), client: jobs::client(setup.endpoints)? })
+        let (job, client) = (setup.job.to_owned(), jobs::client(setup.endpoints)?);
+        Ok(Self { processes, job, hold: setup.hold(), client })
     }
 
-    /// Kills them, as close together as one loop can; when the first one was.
+    /// Kills them, as close together as one loop can, and holds them; when the first one was.
     pub(super) fn kill(&mut self, victims: &[usize]) -> Result<Moment> {
+        fs::write(&self.hold, "").context("nobody can be held")?;
         let first = now()?;
         for victim in victims {
             self.processes[*victim].kill()?;
@@ -95,23 +102,18 @@ impl Program {
     /// Kills these: the others must go on without them, and then everybody together. After how many seconds the last of the
     /// others had made a step.
     pub(super) async fn lose(&mut self, victims: &[usize]) -> Result<f64> {
-        let others = self.all_but(victims);
         let killed = self.kill(victims)?;
-        let fits = |step: &Step| step.ended > killed && step.live == others;
-        let went_on = self.wait_for_steps(&others, fits).await?;
+        let took = self.go_on(victims, killed).await?;
         self.go_on_together(killed).await?;
-        Ok(went_on - killed)
+        Ok(took)
     }
 
-    /// Waits until everybody but the victims has made a step after `since`, whether the victims are back or not. After how
-    /// many seconds the last of them had.
+    /// Waits until everybody but the victims has made a step after `since`, without the victims. After how many seconds the
+    /// last of them had.
     pub(super) async fn go_on(&mut self, victims: &[usize], since: Moment) -> Result<f64> {
         let others = self.all_but(victims);
-        // One that was under way with a victim may still have ended.
-        let new =
-            |step: &Step| step.asked > since || victims.iter().all(|victim| !step.live.contains(victim));
-        let went_on = self.wait_for_steps(&others, |step| step.ended > since && new(step)).await?;
-        Ok(went_on - since)
+        let fits = |step: &Step| step.ended > since && step.live == others;
+        Ok(self.wait_for_steps(&others, fits).await? - since)
     }
 
     /// Everybody but these.
@@ -139,9 +141,12 @@ impl Program {
         Ok(last)
     }
 
-    /// Waits until everybody who was killed has come back, and everybody makes a step with everybody that began later than
+    /// Holds nobody any more, and waits until everybody who was killed has come back and everybody makes a step with everybody that began later than
     /// `since`.
     pub(super) async fn go_on_together(&mut self, since: Moment) -> Result<()> {
+        if self.hold.exists() {
+            fs::remove_file(&self.hold).context("they are held for ever")?;
+        }
         for process in &mut self.processes {
             let what = format!("process {}, which has to come back", process.number);
             wait::until(&what, LIMIT, || Ok(process.is_back()?.then_some(())))
