@@ -7,7 +7,7 @@ On each host, with another I and the same everything else:
 
 Each step is made by all processes that live. When one dies the others fail that step once, and make it again without it; when it
 has come back a later step is made with it. The number of the step is kept in the job, so whoever comes back goes on where the
-others are. SIGTERM ends a process when its step is made. Needs jax 0.9 or later.
+others are. SIGTERM ends a process when its step is made. Needs jax 0.8.1 or later.
 """
 
 import argparse

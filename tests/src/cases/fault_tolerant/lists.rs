@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theirsthat_others_did_not_make_is_found() {
+    fn a_step_that_others_did_not_make_is_found() {
         let mut histories = good();
         histories[1].steps[1].number = 3;
         assert!(complaint(&histories).contains("process 1 made no such step"));
