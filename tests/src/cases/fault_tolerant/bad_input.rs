@@ -1,5 +1,6 @@
-//! A process that comes back as another one than it was, and one that comes back where nobody may. JAX itself says what is
-//! wrong, and whoever did nothing wrong hears of it only what JAX's own service tells.
+//! A process that comes back as another one than it was, one that comes back where nobody may, and one that is begun
+//! while it lives. JAX itself says what is wrong with the first two, and whoever did nothing wrong hears of it only what
+//! JAX's own service tells; the third is not begun.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,17 +26,22 @@ const LATER_WITH_TWO_DEVICES: [&str; 3] = [
 /// How long a process tries to take part that is refused.
 const REFUSED: Duration = Duration::from_secs(10);
 
-/// Both at a time.
+/// What a command ends with that did nothing.
+const NOTHING_DONE: Ending = Ending::Exit(1);
+
+/// All at a time.
 pub(super) async fn run(given: Given<'_>, python: &Path, release: &str) -> Result<String> {
     let Given { folder, endpoints, .. } = given;
     let (devices, first) = (format!("other-devices-{release}"), format!("no-second-life-{release}"));
+    let twice = format!("twice-{release}");
     let (pause, patience) = (Duration::from_millis(100), scaled(REFUSED));
     let setup = |job| Setup { python, folder, endpoints, job, tasks: 2, pause, patience };
     tokio::try_join!(
         async { other_devices(setup(&devices)).await.context("another number of devices") },
         async { no_second_life(setup(&first)).await.context("a job that is not recoverable") },
+        async { twin(setup(&twice)).await.context("a second process 0") },
     )?;
-    Ok("JAX named what was wrong".to_owned())
+    Ok("it was named what was wrong".to_owned())
 }
 
 /// The process that comes back is refused by JAX, and the other one goes on without it.
@@ -77,5 +83,22 @@ async fn no_second_life(setup: Setup<'_>) -> Result<()> {
         let number = process.number;
         ensure!(ending == ABORTED && said.contains(told), "process {number} ended with {ending:?}:\n{said}");
     }
+    Ok(())
+}
+
+/// Two processes with the same number: the second one is not begun, and both hosts are named.
+async fn twin(setup: Setup<'_>) -> Result<()> {
+    let processes = (0..setup.tasks).map(|number| setup.start(number, MORTAL, &UNLESS_HELD));
+    let mut program = Program::of(setup, processes.collect::<Result<Vec<_>>>()?)?;
+    program.go_on_together(0.0).await?;
+    let mut twin = setup.start_as(&format!("{}-second", setup.job), 0, &["--recoverable"], &[])?;
+    let ending = twin.script.finish(LIMIT).await?;
+    let said = twin.script.output();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").context("a machine without a name")?;
+    let host = host.trim();
+    let told = format!("its process runs on {host}, and this would be another one, on {host};");
+    ensure!(ending == NOTHING_DONE && said.contains(&told), "it ended with {ending:?}:\n{said}");
+    program.go_on_together(now()?).await.context("after the second one")?;
+    program.end().await?;
     Ok(())
 }

@@ -46,6 +46,11 @@ pub(super) struct Setup<'a> {
 impl Setup<'_> {
     /// Starts a process below a `tripod run` with these flags, by a command line that ends with the interpreter.
     pub(super) fn start(&self, number: usize, flags: &[&str], by: &[&str]) -> Result<Process> {
+        self.start_as(&format!("{}-process-{number}", self.job), number, flags, by)
+    }
+
+    /// The same with a name of its own for what it writes.
+    pub(super) fn start_as(&self, name: &str, number: usize, flags: &[&str], by: &[&str]) -> Result<Process> {
         let mut run = Command::new(find_tripod()?);
         let (tasks, task) = (self.tasks.to_string(), number.to_string());
         run.args(["run", "--job", self.job, "--tasks", &tasks, "--task-id", &task]);
@@ -54,8 +59,7 @@ impl Setup<'_> {
         let [pause, patience] = [self.pause.as_secs_f64(), self.patience.as_secs_f64().ceil()];
         let [pause, patience] = [pause, patience].map(|seconds| seconds.to_string());
         let arguments = ["--pause", &pause, "--steps", STEPS, "--initialization-timeout", &patience];
-        let name = format!("{}-process-{number}", self.job);
-        let script = Script::start_by(run, EXAMPLE, &arguments, &[], self.folder, &name)?;
+        let script = Script::start_by(run, EXAMPLE, &arguments, &[], self.folder, name)?;
         Ok(Process::of(number, script))
     }
 
