@@ -41,7 +41,7 @@ impl Part {
     pub(super) fn usual_s(self) -> u32 {
         match self {
             Self::Kills => 40,
-            Self::Rounds => 420,
+            Self::Rounds => 270,
             Self::BadInput => 25,
         }
     }
