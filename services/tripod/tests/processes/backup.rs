@@ -13,10 +13,15 @@ use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config, Consistency, Kv};
 use tripod_wait::{deadline, until_async, until_blocking};
 
+use crate::page::{Block, blocks};
+use crate::screen::{assert_as_shown, difference};
 use crate::support::{Dev, kill_by, reserve_ports, stderr, tripod};
 
 const KEYS: usize = 3_000;
 const WRITERS: usize = 64;
+/// What the page calls the members of the new cluster, and where they keep their data.
+const MEMBERS_ON_PAGE: &str = "1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800";
+const DATA_ON_PAGE: &str = "/var/lib/tripod-2";
 const PAGE: &str = include_str!("../../../../docs/runbooks/backup-and-restore.md");
 
 fn client(endpoints: &str) -> Client {
@@ -70,20 +75,6 @@ async fn count(kv: Kv, stop: Arc<AtomicBool>) -> Vec<(u64, u64)> {
     written
 }
 
-/// The commands of the page, one a line, in order.
-fn commands() -> Vec<String> {
-    let mut found = Vec::new();
-    let mut inside = false;
-    for line in PAGE.lines() {
-        match line.strip_prefix("```") {
-            Some(kind) => inside = kind == "sh",
-            None if inside => found.push(line.to_owned()),
-            None => {}
-        }
-    }
-    found
-}
-
 /// The nodes of the new cluster, on addresses of ours in place of those on the page.
 struct Restored<'p> {
     ports: &'p ReservedPorts,
@@ -100,17 +91,28 @@ impl<'p> Restored<'p> {
         Self { ports, directory, count, cluster_id: String::new(), servers: Vec::new() }
     }
 
+    fn members(&self) -> String {
+        let members = (1..=self.count).map(|node| format!("{node}={}", self.address(node, 100)));
+        members.collect::<Vec<_>>().join(",")
+    }
+
+    /// What a command prints, with the addresses and the directory of the page.
+    fn on_page(&self, printed: &str) -> String {
+        let mut text = printed.replace(&self.members(), MEMBERS_ON_PAGE);
+        for node in 1..=self.count {
+            text = text.replace(&self.address(node, 0), &format!("10.0.0.{node}:7700"));
+        }
+        text.replace(&self.data(1).display().to_string(), DATA_ON_PAGE)
+    }
+
     /// A line of the page as it is typed on one node.
     fn line(&self, line: &str, node: u64) -> String {
-        let all = "1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800";
-        let members: Vec<String> =
-            (1..=self.count).map(|node| format!("{node}={}", self.address(node, 100))).collect();
-        let mut line = line.replace(all, &members.join(","));
+        let mut line = line.replace(MEMBERS_ON_PAGE, &self.members());
         line = line.replace("--node 1", &format!("--node {node}"));
         for (port, offset) in [(7700, 0), (7800, 100), (7900, 200)] {
             line = line.replace(&format!("10.0.0.1:{port}"), &self.address(node, offset));
         }
-        line.replace("/var/lib/tripod-2", &self.data(node).display().to_string())
+        line.replace(DATA_ON_PAGE, &self.data(node).display().to_string())
     }
 
     fn address(&self, node: u64, offset: u16) -> String {
@@ -140,13 +142,16 @@ impl<'p> Restored<'p> {
     }
 
     /// Carries out `restore` on every node; all must come to the same cluster.
-    fn restore(&mut self, line: &str, place: &Path) {
+    fn restore(&mut self, block: &Block, place: &Path) {
+        let [line] = &block.lines[..] else { panic!("{block:?}") };
         for node in 1..=self.count {
-            let line = format!("{} -o json", self.line(line, node));
-            let told = json(&self.shell(&line, place).output().expect("runs"));
-            let id = told["cluster_id"].as_str().expect("an id").to_owned();
+            let printed = printed(&self.shell(&self.line(line, node), place).output().expect("runs"));
+            if node == 1 {
+                assert_as_shown(line, &block.shows, &self.on_page(&printed));
+            }
+            let id = fact(&printed, "cluster").to_owned();
             assert!(self.cluster_id.is_empty() || self.cluster_id == id, "{id} is not {}", self.cluster_id);
-            assert_eq!(told["counts"]["keys"], KEYS as u64 + 1);
+            assert!(fact(&printed, "held").contains(&format!(" {} keys of ", KEYS + 1)), "{printed}");
             self.cluster_id = id;
         }
         assert!(self.cluster_id.starts_with("prod-2-"));
@@ -170,8 +175,19 @@ impl<'p> Restored<'p> {
         })
     }
 
-    fn status(&self) -> Value {
-        json(&self.run("tripod status -o json", Path::new(".")))
+    /// Types a block that looks until it shows what the page does, which has three nodes.
+    fn look(&self, block: &Block, place: &Path) {
+        let look = || block.lines.iter().map(|line| printed(&self.run(line, place))).collect::<String>();
+        let headline = format!("cluster {}  leader ", self.cluster_id);
+        if self.count < 3 {
+            assert!(look().starts_with(&headline), "{}", self.cluster_id);
+            return;
+        }
+        until_blocking(format!("a screen as on the page:\n{}", block.shows.join("\n")), || {
+            let seen = look();
+            let is_shown = difference(&block.shows, &self.on_page(&seen)).is_none();
+            (is_shown && seen.starts_with(&headline)).then_some(())
+        });
     }
 }
 
@@ -185,6 +201,23 @@ impl Drop for Restored<'_> {
             }
         }
     }
+}
+
+fn printed(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+/// What a line tells that begins with this word.
+fn fact<'a>(text: &'a str, name: &str) -> &'a str {
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
+    line.unwrap_or_else(|| panic!("{name} is not told: {text}"))[name.len()..].trim()
+}
+
+/// The first word of a fact, which is a number.
+fn index(text: &str) -> u64 {
+    let word = fact(text, "index").split(' ').next();
+    word.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no index: {text}"))
 }
 
 fn json(output: &Output) -> Value {
@@ -219,22 +252,28 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
     .await;
     let follower = u16::try_from(dev.current_leader() % 3 + 1).expect("a small id");
     let from = dev.endpoints(follower);
-    let commands = commands();
-    let [save, verify, restore, serve, looks @ ..] = commands.as_slice() else { panic!("{commands:?}") };
+    let page = blocks(PAGE);
+    let [backup, restore, serve, looks] = &page[..] else { panic!("{page:?}") };
+    let [save, verify] = &backup.lines[..] else { panic!("{backup:?}") };
+    let [serve] = &serve.lines[..] else { panic!("{serve:?}") };
     let typed = |line: &str| {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
-        let more = ["-o", "json", "--endpoints", &from];
-        let output = tripod().args(words).args(more).current_dir(place.path()).output();
-        json(&output.expect("the command runs"))
+        let output = tripod().args(words).args(["--endpoints", &from]).current_dir(place.path()).output();
+        printed(&output.expect("the command runs"))
     };
     let saved = typed(save);
     let verified = typed(verify);
     stop.store(true, Ordering::Relaxed);
     let counted = counting.await.expect("no write failed");
-    assert_eq!(saved, verified);
-    assert_eq!(saved["cluster_id"], old_id);
-    assert_eq!(saved["counts"]["keys"], KEYS as u64 + 1);
-    let saved_index = saved["index"].as_u64().expect("an index");
+    assert_as_shown("saved and verified", &backup.shows, &format!("{saved}{verified}"));
+    for name in ["cluster", "holds", "file"] {
+        assert_eq!(fact(&saved, name), fact(&verified, name));
+    }
+    let id = old_id.as_str().expect("an id");
+    assert!(fact(&saved, "cluster").starts_with(&format!("{id}, voters ")), "{saved}");
+    assert!(fact(&saved, "holds").contains(&format!(" {} keys of ", KEYS + 1)), "{saved}");
+    let saved_index = index(&saved);
+    assert_eq!(saved_index, index(&verified));
     let expected = counted.iter().filter(|(_, index)| *index <= saved_index).map(|(number, _)| *number).max();
     let expected = expected.expect("the counter ran before");
     assert!(counted.last().is_some_and(|(number, _)| *number > expected), "the counter ran on after it");
@@ -258,10 +297,7 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
         new.restore(restore, place.path());
         assert_ne!(Value::from(new.cluster_id.clone()), old_id);
         new.start(serve, place.path());
-        for look in looks {
-            new.run(look, place.path());
-        }
-        assert_eq!(new.status()["cluster_id"], new.cluster_id.as_str());
+        new.look(looks, place.path());
         let kv = client(&new.endpoints()).kv("");
         let found = listed(&kv).await;
         assert_eq!(found.len(), KEYS);

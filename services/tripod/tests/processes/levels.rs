@@ -1,17 +1,20 @@
 //! The runbooks about builds of two feature levels, as they stand there, on three nodes that clients use meanwhile.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config};
 use tripod_wait::until_blocking;
 
+use crate::page::{Block, blocks};
+use crate::screen::{assert_as_shown, difference};
 use crate::support::{end_by, kill_by, reserve_ports, tripod};
 
 const UPGRADE: &str = include_str!("../../../../docs/runbooks/rolling-upgrade.md");
@@ -21,21 +24,6 @@ const CONFIG: &str = "/etc/tripod/server.toml";
 const SERVER: &str = "tripod server --config /etc/tripod/server.toml";
 /// Has this program be the older one.
 const OLDER: &str = " --feature-level-max 2";
-
-/// The commands of a page, in their order.
-fn commands(page: &'static str) -> Vec<&'static str> {
-    let mut inside = false;
-    let mut found = Vec::new();
-    for line in page.lines().map(str::trim) {
-        if line.starts_with("```") {
-            inside = !inside;
-        } else if inside {
-            found.push(line);
-        }
-    }
-    assert!(found.iter().all(|line| line.starts_with("tripod ")), "{found:?}");
-    found
-}
 
 /// Three nodes, each with a file of flags.
 struct Nodes<'a> {
@@ -105,45 +93,54 @@ impl<'a> Nodes<'a> {
         assert!(status.success(), "node {node} ended with {status}");
     }
 
-    fn run(&self, line: &str) -> Output {
-        self.shell(&format!("{line} --json")).output().expect("runs")
+    /// Types a block until all its commands succeed, whatever they print: a leader that is new may not know enough yet.
+    fn run_until_taken(&self, block: &Block) -> String {
+        let line = |line: &String| {
+            let output = self.shell(line).output().expect("runs");
+            let printed = String::from_utf8(output.stdout).expect("UTF-8");
+            output.status.success().then_some(printed)
+        };
+        until_blocking(format!("success of {:?}", block.lines), || block.lines.iter().map(line).collect())
     }
 
-    /// Types a line until a leader takes it: one that is new may not know enough yet.
-    fn run_until_taken(&self, line: &str) {
-        until_blocking("a leader that takes it", || self.run(line).status.success().then_some(()));
-    }
-
-    /// Types a line until what it prints is so.
-    fn until(&self, line: &str, what: &str, is_so: impl Fn(&Value) -> bool) {
-        until_blocking(what, || {
-            let output = self.run(line);
-            let told = serde_json::from_slice(&output.stdout).ok()?;
-            (output.status.success() && is_so(&told)).then_some(())
+    /// Types a block until it shows what the page does.
+    fn until_as_shown(&self, block: &Block) {
+        assert!(!block.shows.is_empty(), "{block:?}");
+        let last = RefCell::new(String::new());
+        until_blocking(Unlike { block, last: &last }, || {
+            let printed = self.run_until_taken(block);
+            let is_shown = difference(&block.shows, &printed).is_none();
+            last.replace(printed);
+            is_shown.then_some(())
         });
     }
 
-    /// All nodes answer, and one of them leads.
-    fn until_all_are_up(&self, line: &str) {
-        self.until(line, "three nodes and a leader", |told| {
-            let nodes = told["nodes"].as_array().map_or(&[][..], Vec::as_slice);
-            let up = |node: &&Value| node["state"] == "ok";
-            told["leader"].is_u64() && nodes.iter().filter(up).count() == 3
-        });
+    /// Types a command of a page once it is taken, and looks at what it prints.
+    fn type_as_shown(&self, block: &Block) {
+        assert_as_shown(&block.lines.join("; "), &block.shows, &self.run_until_taken(block));
     }
 
     /// Does a page's steps for the restart of each node: `start` and the looks behind it.
-    fn restart_each(&mut self, start: &str, looks: &[&str], more: &str) {
+    fn restart_each(&mut self, start: &str, looks: &Block, more: &str) {
         for node in 1..=3 {
             self.end(node);
             self.start(start, node, more);
-            let [status, members] = looks else { panic!("{looks:?}") };
-            self.until_all_are_up(status);
-            self.until(members, "a node that has caught up", |told| {
-                let members = told["members"].as_array().map_or(&[][..], Vec::as_slice);
-                members.len() == 3 && members.iter().all(|member| member["answers"] == true)
-            });
+            self.until_as_shown(looks);
         }
+    }
+}
+
+/// A block whose commands do not print what the page shows.
+struct Unlike<'a> {
+    block: &'a Block,
+    /// What they printed last.
+    last: &'a RefCell<String>,
+}
+
+impl fmt::Display for Unlike<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let difference = difference(&self.block.shows, &self.last.borrow()).unwrap_or_default();
+        write!(formatter, "the screen of {:?}: {difference}", self.block.lines)
     }
 }
 
@@ -176,35 +173,34 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     for node in 1..=3 {
         nodes.start(SERVER, node, OLDER);
     }
-    nodes.until_all_are_up("tripod status");
+    let (up, down) = (blocks(UPGRADE), blocks(DOWNGRADE));
+    let [look, save, start, follow, level] = &up[..] else { panic!("{up:?}") };
+    nodes.until_as_shown(look);
     let config = Config { endpoints: nodes.endpoints(), timeout: Duration::from_secs(60) };
     let stop = Arc::new(AtomicBool::new(false));
     let counting = tokio::spawn(count(Client::new(&config).expect("legal"), stop.clone()));
-    let level_is = |level: u64| move |told: &Value| told["level"] == level && told["next"].is_null();
 
-    let commands_up = commands(UPGRADE);
-    let [look, save, start, status, members, level] = commands_up[..] else { panic!("{commands_up:?}") };
-    nodes.until_all_are_up(look);
-    nodes.run_until_taken(save);
-    assert_eq!(start, SERVER);
-    nodes.restart_each(start, &[status, members], "");
-    nodes.until(level, "level 8", level_is(8));
+    nodes.until_as_shown(look);
+    nodes.type_as_shown(save);
+    assert_eq!(start.lines, [SERVER]);
+    nodes.restart_each(SERVER, follow, "");
+    nodes.until_as_shown(level);
 
-    let commands_down = commands(DOWNGRADE);
-    let [show, pin, again, start, status, members, unpin] = commands_down[..] else {
-        panic!("{commands_down:?}")
-    };
-    nodes.until(show, "level 8", level_is(8));
-    nodes.run_until_taken(pin);
-    nodes.until(again, "nodes that can go back", |told| {
-        told["members"].as_array().is_some_and(|members| members.iter().all(|member| member["back_to"] == 2))
+    let [show, pin, again, start, follow, unpin] = &down[..] else { panic!("{down:?}") };
+    nodes.until_as_shown(show);
+    nodes.type_as_shown(pin);
+    nodes.until_as_shown(again);
+    assert_eq!(start.lines, [SERVER]);
+    nodes.restart_each(SERVER, follow, OLDER);
+
+    nodes.restart_each(SERVER, follow, "");
+    until_blocking("a level that is still pinned", || {
+        let printed = nodes.run_until_taken(show);
+        (printed.starts_with("feature level 2\n") && printed.contains("\nnext: `tripod level unpin`"))
+            .then_some(())
     });
-    nodes.restart_each(start, &[status, members], OLDER);
-
-    nodes.restart_each(start, &[status, members], "");
-    nodes.until(show, "a level that is still pinned", |told| told["level"] == 2 && !told["next"].is_null());
-    nodes.run_until_taken(unpin);
-    nodes.until(show, "level 8", level_is(8));
+    nodes.type_as_shown(unpin);
+    nodes.until_as_shown(show);
 
     stop.store(true, Ordering::Relaxed);
     let counted = counting.await.expect("no call failed");

@@ -9,11 +9,15 @@ mod habits;
 mod job_ports;
 mod join;
 mod levels;
+#[path = "../runbooks/page.rs"]
+mod page;
 mod recover;
 mod run;
 mod running;
 mod scheduler;
 mod schemas;
+#[path = "../runbooks/screen.rs"]
+mod screen;
 mod start;
 mod status;
 mod support;

@@ -9,6 +9,8 @@ use serde_json::Value;
 use tripod_chaos::cluster::ReservedPorts;
 use tripod_wait::until_blocking;
 
+use crate::page::{Block, blocks};
+use crate::screen::assert_as_shown;
 use crate::support::{Dev, kill_by, reserve_ports, stderr, tripod};
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/lost-quorum.md");
@@ -176,20 +178,29 @@ fn a_lost_quorum_is_recovered_from_the_survivor_that_is_furthest() {
 
     let new = out.path().join("new");
     let address = format!("127.0.0.1:{}", new_ports.first() + 100);
-    let typed = |line: &str| {
-        let line = line.replace("/var/lib/tripod-2", &text(&new)).replace("/var/lib/tripod", &place(leader));
-        let line = line.replace("/mnt/node-2/tripod", &place(behind)).replace("10.0.0.1:7800", &address);
-        let line = format!("{} --json", line.replace("recovered.snap", &file));
-        dev.json(&line.split_whitespace().skip(1).collect::<Vec<_>>())
+    // A page's names and what they are here; the longer ones first, of which others are the beginning.
+    let names = [
+        ("/var/lib/tripod-2", text(&new)),
+        ("/var/lib/tripod", place(leader)),
+        ("/mnt/node-2/tripod", place(behind)),
+        ("10.0.0.1:7800", address),
+        ("recovered.snap", file),
+    ];
+    let typed = |block: &Block| {
+        let [line] = &block.lines[..] else { panic!("{block:?}") };
+        let here = names.iter().fold(line.clone(), |line, (on_page, here)| line.replace(on_page, here));
+        let printed = dev.text(&here.split_whitespace().skip(1).collect::<Vec<_>>());
+        let as_on_page =
+            names.iter().fold(printed.clone(), |text, (on_page, here)| text.replace(here, on_page));
+        assert_as_shown(line, &block.shows, &as_on_page);
+        printed
     };
-    let commands: Vec<&str> =
-        PAGE.lines().map(str::trim).filter(|line| line.starts_with("tripod ")).collect();
-    let [look, recover, restore] = commands[..] else { panic!("{commands:?}") };
-    assert_eq!(typed(look)["problems"], Value::Array(vec![]));
-    let best = typed(recover);
-    assert_eq!((&best["complete"], &best["known"], &best["needed"]), (&true.into(), &2.into(), &2.into()));
+    let page = blocks(PAGE);
+    let [look, recover, restore] = &page[..] else { panic!("{page:?}") };
+    typed(look);
+    typed(recover);
     let restored = typed(restore);
-    let id = restored["cluster_id"].as_str().expect("an id");
+    let id = restored.lines().find_map(|line| line.strip_prefix("cluster ")).expect("an id").trim();
     let alone = Alone::start(&new_ports, &new, id);
     for key in (0..10).flat_map(|number| [format!("early-{number}"), format!("late-{number}")]) {
         let value = until_blocking("a key in the new cluster", || {

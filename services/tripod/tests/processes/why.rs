@@ -10,8 +10,12 @@ use tripod_load::task::Task;
 use tripod_wait::until_blocking;
 
 use crate::running::Running;
+use crate::screen::assert_as_shown;
 use crate::support::{Dev, reserve_ports};
 
+const PAGE: &str = include_str!("../../../../docs/clients/jax.md");
+/// How the page begins what it shows of a screen.
+const BEGIN_ON_PAGE: &str = "    tripod run: task 0 of job `exp7` ";
 /// Says where the agent is, and ends in one way or another when a line comes.
 const FAILS: &str = "echo $JAX_COORDINATOR_ADDRESS; read line; exit 1";
 const IS_KILLED: &str = "echo $JAX_COORDINATOR_ADDRESS; read line; kill -KILL $$";
@@ -39,7 +43,7 @@ fn gang(dev: &Dev, runtime: &Runtime) -> Vec<Member> {
     let programs = [FAILS, FAILS, IS_KILLED];
     let start = |(id, program): (usize, &str)| {
         let task = format!("--task-id={id}");
-        let flags = ["--job=t", "--tasks=3", "--heartbeat-timeout=5", &task];
+        let flags = ["--job=exp7", "--tasks=3", "--heartbeat-timeout=5", &task];
         let running = Running::start(dev, &flags, program);
         let address = running.line().replace("[::]", "[::1]");
         (running, address)
@@ -70,16 +74,19 @@ fn a_task_that_is_lost_in_a_barrier_is_told_with_those_who_waited() {
     let mut waiting = JoinSet::new();
     for member in &gang[..2] {
         let mut task = member.task.clone();
-        waiting.spawn_on(async move { task.barrier("x", 0, BARRIER_TIMEOUT).await }, runtime.handle());
+        waiting.spawn_on(
+            async move { task.barrier("checkpoint-7", 0, BARRIER_TIMEOUT).await },
+            runtime.handle(),
+        );
     }
-    let shown = || dev.json(&["job", "show", "t", "--json"])["barriers"][0].clone();
+    let shown = || dev.json(&["job", "show", "exp7", "--json"])["barriers"][0].clone();
     until_blocking("two tasks at the barrier", || (shown()["arrived"] == 2).then_some(()));
 
     let mut lost = gang.pop().expect("three");
     lost.beats.abort();
     let (code, text) = lost.end();
     assert_eq!(code, Some(137));
-    let waits = "  barriers   barrier `x` waits for task 2; arrived: 0, 1; open for ";
+    let waits = "  barriers   barrier `checkpoint-7` waits for task 2; arrived: 0, 1; open for ";
     assert!(text.contains(waits), "{text}");
 
     let outcomes = runtime.block_on(async { waiting.join_all().await });
@@ -93,19 +100,24 @@ fn a_task_that_is_lost_in_a_barrier_is_told_with_those_who_waited() {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("machines have names");
         let expected = format!(
             "\
-tripod run: task {id} of job `t` ended with exit status 1
+tripod run: task {id} of job `exp7` ended with exit status 1
   ended      task 2 has ended, as `tripod run` saw
              task 2 ran on {}
   in error   tasks 0, 1: no task listens for errors, so all were ended: tasks were silent for too long: 2
-  barriers   barrier `x` waited for task 2; arrived: 0, 1
+  barriers   barrier `checkpoint-7` waited for task 2; arrived: 0, 1
              failed ",
             host.trim()
         );
         assert!(text.starts_with(&expected), "{text}");
         let end = " s ago: task 2 failed (task 2 was silent for longer than the heartbeat timeout)
-  next       tripod job show t
+  next       tripod job show exp7
 ";
         assert!(text.ends_with(end), "{text}");
+        if id == 0 {
+            let lines = PAGE.lines().skip_while(|line| !line.starts_with(BEGIN_ON_PAGE));
+            let shown: Vec<_> = lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect();
+            assert_as_shown("tripod run", &shown, &text);
+        }
     }
     dev.end();
 }

@@ -36,7 +36,6 @@ fn full_disks_refuse_what_grows_until_there_is_room() {
         (code != Some(0) && told.contains("T3201 disk-full")).then_some(())
     });
 
-    let mut printed = Vec::new();
     for block in &blocks(PAGE) {
         if block.lines.iter().any(|line| line.contains("room-again")) {
             // Everything else went on meanwhile; somebody makes room now.
@@ -46,9 +45,7 @@ fn full_disks_refuse_what_grows_until_there_is_room() {
             });
             disks.values().for_each(|disk| disk.free().expect("freed"));
         }
-        printed.push(site.run(block));
+        site.run(block);
     }
-    assert!(printed[0].contains("disk-full"), "{printed:?}");
-    assert!(printed[1].contains("checkpoints/19"), "{printed:?}");
     assert!(!site.look("tripod kv list checkpoints --keys-only").contains("checkpoints/"));
 }

@@ -24,6 +24,9 @@ const TYPED: [(&str, &str); 16] = [
     ("docs/runbooks/unreadable-entry.md", "services/tripod/tests/runbooks/unreadable_entry.rs"),
 ];
 
+/// Pages whose commands print nothing while all is well: nothing is to be seen on their screens.
+const SILENT: [&str; 2] = ["docs/clients/ray.md", "docs/clients/tensorflow.md"];
+
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
@@ -47,5 +50,8 @@ fn every_page_of_commands_is_typed_by_a_test() {
         let includes =
             source.lines().any(|line| line.contains("include_str!") && line.contains(&format!("/{page}\"")));
         assert!(includes, "{test} does not read {page}");
+        let text = fs::read_to_string(root().join(page)).expect(page);
+        let shows = text.lines().any(|line| line.trim_start() == "```text");
+        assert_ne!(shows, SILENT.contains(&page), "{page}: what its commands print stands behind them");
     }
 }

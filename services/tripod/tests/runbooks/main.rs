@@ -1,7 +1,8 @@
 //! The runbooks, typed as they stand: a newcomer needs no command that is not on the page.
 //!
 //! Every host of a page is a loopback address of its own with the page's ports, so a command is changed in two
-//! ways only: the first three numbers of its addresses, and the directory that stands for a host's root.
+//! ways only: the first three numbers of its addresses, and the directory that stands for a host's root. What a page
+//! shows of the screen is changed back in the same ways, and must be what is printed.
 //! `backup-and-restore`, `lost-quorum`, `rolling-upgrade` and `downgrade` are typed by tests beside this folder, which know their clusters from inside.
 //! Numbers at the beginning of tests' names, as `n3`, are those of the walk-through of a new operator.
 
@@ -12,8 +13,10 @@ mod every_page;
 mod first_cluster;
 mod grow_and_shrink;
 mod page;
+mod page_text;
 mod program;
 mod replace_dead_node;
 mod scheduled_backups;
+mod screen;
 mod site;
 mod unreadable_entry;

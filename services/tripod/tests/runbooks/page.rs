@@ -8,6 +8,8 @@
 //! | `on=each` | on hosts 1, 2 and 3; the page shows what is typed on host 1 |
 //! | `until-done` | again until it succeeds |
 //! | `fails` | it must end with exit code 1 |
+//!
+//! A block of kind `text` behind them is what they print, as [`crate::screen`] compares it.
 
 /// Where a block is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +33,14 @@ pub(crate) struct Block {
     pub(crate) place: Place,
     pub(crate) outcome: Outcome,
     pub(crate) lines: Vec<String>,
+    /// What the page shows of their screen; empty: nothing.
+    pub(crate) shows: Vec<String>,
 }
 
 impl Block {
     fn of(words: &str) -> Self {
-        let mut block = Self { place: Place::Anywhere, outcome: Outcome::Success, lines: Vec::new() };
+        let mut block =
+            Self { place: Place::Anywhere, outcome: Outcome::Success, lines: Vec::new(), shows: Vec::new() };
         for word in words.split_whitespace() {
             match word.split_once('=') {
                 None if word == "until-done" => block.outcome = Outcome::SuccessAtLast,
@@ -54,25 +59,28 @@ impl Block {
 
 /// The blocks of a page, in order.
 pub(crate) fn blocks(page: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut open: Option<Block> = None;
+    let mut blocks: Vec<Block> = Vec::new();
+    let (mut inside, mut is_screen) = (false, false);
     for line in page.lines() {
-        match (line.trim_start().strip_prefix("```"), &mut open) {
-            (Some(kind), None) => {
-                open = Some(Block::of(kind.strip_prefix("sh").expect("pages hold commands only")));
+        if let Some(kind) = line.trim_start().strip_prefix("```") {
+            inside = !inside;
+            is_screen = kind == "text";
+            if inside && !is_screen {
+                blocks.push(Block::of(kind.strip_prefix("sh").expect("a block of commands or of a screen")));
             }
-            (Some(_), Some(_)) => blocks.extend(open.take()),
-            (None, Some(block)) => block.lines.push(line.trim_start().to_owned()),
-            (None, None) => {}
+        } else if inside {
+            let block = blocks.last_mut().expect("a screen stands behind its commands");
+            let lines = if is_screen { &mut block.shows } else { &mut block.lines };
+            lines.push(line.trim_start().to_owned());
         }
     }
-    assert!(open.is_none(), "a block has no end");
+    assert!(!inside, "a block has no end");
     blocks
 }
 
 #[test]
 fn a_page_is_read_as_it_is_typed() {
-    let page = "Text\n\n```sh on=each\ntripod a\n```\n\n1. More\n\n   ```sh on=10.0.0.4 fails\n   tripod b\n   tripod c\n   ```\n";
+    let page = "Text\n\n```sh on=each\ntripod a\n```\n\n1. More\n\n   ```sh on=10.0.0.4 fails\n   tripod b\n   tripod c\n   ```\n\n   ```text\n   no\n   ```\n";
     let [first, second] = blocks(page).try_into().expect("two blocks");
     assert_eq!(
         (first.place, first.outcome, first.lines),
@@ -80,4 +88,5 @@ fn a_page_is_read_as_it_is_typed() {
     );
     assert_eq!((second.place, second.outcome), (Place::Host(4), Outcome::Failure));
     assert_eq!(second.lines, ["tripod b", "tripod c"]);
+    assert_eq!((first.shows, second.shows), (Vec::new(), vec!["no".to_owned()]));
 }

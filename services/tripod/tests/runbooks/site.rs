@@ -1,6 +1,8 @@
 //! Hosts, each a loopback address and a directory, and people who type commands on them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +13,7 @@ use tripod_chaos::cluster::ReservedPorts;
 use tripod_wait::{deadline, until_blocking};
 
 use crate::page::{Block, Outcome, Place};
+use crate::screen;
 
 /// The first three numbers of every address on the pages, with the dots.
 const NETWORK_ON_PAGES: &str = "10.0.0.";
@@ -18,6 +21,18 @@ const NETWORK_ON_PAGES: &str = "10.0.0.";
 const DATA_ON_PAGES: &str = "/var/lib/tripod";
 /// A directory that all hosts share.
 const BACKUPS_ON_PAGES: &str = "/mnt/backups";
+/// How commands begin that change nothing. Who looks while a leader is being elected, or before a node has told where it
+/// is, looks again.
+const LOOKS: [&str; 8] = [
+    "export ",
+    "ls ",
+    "tripod preflight",
+    "tripod status",
+    "tripod member list",
+    "tripod job show",
+    "tripod job list",
+    "tripod kv get",
+];
 const HOSTS: std::ops::RangeInclusive<u8> = 1..=5;
 const PORTS: [u16; 3] = [7700, 7800, 7900];
 /// Where the second numbers of our networks begin: other tests use 100 and more. Ports are below 32,000.
@@ -79,7 +94,8 @@ impl Site {
         // Whether hosts are fit takes a second each, and is looked at by the test of the page itself.
         let fit = |block: &&Block| block.lines[0].starts_with("tripod preflight");
         for block in blocks[..=leader].iter().filter(|block| !fit(block)) {
-            site.run(block);
+            // Whether all is well on the screen is a matter of the page's own test: a disk may be slow just then.
+            site.run(&Block { shows: Vec::new(), ..block.clone() });
         }
         // Job `default` is made by the first leader.
         until_blocking("a cluster that serves", || {
@@ -107,21 +123,56 @@ impl Site {
         self.endpoints.split(',').map(str::to_owned).collect()
     }
 
-    /// Types a block; gives what its commands printed.
+    /// Types a block; gives what its commands printed, which is what the page shows behind them, if it shows something.
     pub(crate) fn run(&mut self, block: &Block) -> String {
+        let looks = block.lines.iter().all(|line| LOOKS.iter().any(|look| line.starts_with(look)));
+        if block.shows.is_empty() || !looks {
+            let (printed, first) = self.type_block(block);
+            if !block.shows.is_empty() {
+                screen::assert_as_shown(&block.lines.join("; "), &block.shows, &self.on_page(&first));
+            }
+            return printed;
+        }
+        let seen = RefCell::default();
+        until_blocking(Unlike { block, seen: &seen }, || {
+            let (printed, first) = self.type_block(block);
+            let first = self.on_page(&first);
+            let found = screen::difference(&block.shows, &first).is_none().then_some(printed);
+            seen.replace(first);
+            found
+        })
+    }
+
+    /// Types it once; gives what all hosts print, and what the first one does, which is the page's.
+    fn type_block(&mut self, block: &Block) -> (String, String) {
         let hosts: Vec<u8> = match block.place {
             Place::Anywhere => vec![1],
             Place::Host(host) => vec![host],
             Place::Each => vec![1, 2, 3],
         };
-        let mut printed = String::new();
+        let mut printed = Vec::new();
         for host in hosts {
+            let mut here = String::new();
             for line in &block.lines {
                 let line = if block.place == Place::Each { on_host(line, host) } else { line.clone() };
-                printed.push_str(&self.type_line(host, &line, block.outcome));
+                here.push_str(&self.type_line(host, &line, block.outcome));
+                // A value is printed as it is, and a prompt stands behind it.
+                if !here.is_empty() && !here.ends_with('\n') {
+                    here.push('\n');
+                }
             }
+            printed.push(here);
         }
-        printed
+        (printed.concat(), printed.swap_remove(0))
+    }
+
+    /// What was printed, with the addresses and directories of the pages.
+    fn on_page(&self, printed: &str) -> String {
+        let mut text = printed.replace(&self.network, NETWORK_ON_PAGES);
+        for host in HOSTS {
+            text = text.replace(&self.data(host).display().to_string(), DATA_ON_PAGES);
+        }
+        text.replace(&self.backups().display().to_string(), BACKUPS_ON_PAGES)
     }
 
     fn type_line(&mut self, host: u8, line: &str, outcome: Outcome) -> String {
@@ -134,7 +185,6 @@ impl Site {
             return String::new();
         }
         // Other tests at the same time may keep the disk so busy that it is not fit for a node just then.
-        // And who looks at a cluster during an election looks again.
         let again = ["tripod preflight", "tripod status"].iter().any(|command| line.starts_with(command));
         let outcome = if again && outcome == Outcome::Success { Outcome::SuccessAtLast } else { outcome };
         until_blocking(format!("success of `{line}`"), || {
@@ -164,14 +214,14 @@ impl Site {
 
     /// Types a command that may fail; gives its exit code, and what it says about it.
     pub(crate) fn attempt(&self, line: &str) -> (Option<i32>, String) {
-        let output = self.shell(1, line).output().expect("a shell runs");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        let (code, _, told) = self.screen(line);
+        (code, told)
     }
 
-    /// Types a command that may fail; gives its exit code, and what it shows.
-    pub(crate) fn shown(&self, line: &str) -> (Option<i32>, String) {
+    /// Types a command that may fail; gives its exit code, what it prints and what it says about it.
+    pub(crate) fn screen(&self, line: &str) -> (Option<i32>, String, String) {
         let output = self.shell(1, line).output().expect("a shell runs");
-        (output.status.code(), text(&output))
+        (output.status.code(), text(&output), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
     /// What `tripod status` tells, for programs.
@@ -265,6 +315,21 @@ impl Site {
             command.env("TRIPOD_JOB_PORTS", job_ports);
         }
         command
+    }
+}
+
+/// A block whose commands do not print what the page shows.
+struct Unlike<'a> {
+    block: &'a Block,
+    /// What they printed last.
+    seen: &'a RefCell<String>,
+}
+
+impl fmt::Display for Unlike<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.block.lines.join("; ");
+        let difference = screen::difference(&self.block.shows, &self.seen.borrow()).unwrap_or_default();
+        write!(formatter, "the screen of `{lines}`: {difference}")
     }
 }
 

@@ -46,10 +46,11 @@ fn f4_a_cluster_that_stopped_at_an_entry_that_nobody_can_read_comes_back_with_it
 
     let mut found = ON_PAGE.map(str::to_owned);
     for block in blocks(PAGE) {
-        let lines = block.lines.iter().map(|line| {
+        let here = |line: &String| {
             ON_PAGE.iter().zip(&found).fold(line.clone(), |line, (from, to)| line.replace(from, to))
-        });
-        let block = Block { lines: lines.collect(), ..block };
+        };
+        let (lines, shows) = (block.lines.iter().map(here).collect(), block.shows.iter().map(here).collect());
+        let block = Block { lines, shows, ..block };
         if block.lines[0].starts_with("tripod status") {
             start(&mut site);
         }
