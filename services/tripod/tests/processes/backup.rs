@@ -225,6 +225,17 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// The index in a file, of which `save` and `verify` tell the same.
+fn index_of_both(saved: &str, verified: &str, cluster_id: &str) -> u64 {
+    for name in ["cluster", "holds", "file"] {
+        assert_eq!(fact(saved, name), fact(verified, name));
+    }
+    assert!(fact(saved, "cluster").starts_with(&format!("{cluster_id}, voters ")), "{saved}");
+    assert!(fact(saved, "holds").contains(&format!(" {} keys of ", KEYS + 1)), "{saved}");
+    assert_eq!(index(saved), index(verified));
+    index(saved)
+}
+
 /// Runs a command that must be refused, and tells what it says.
 fn refused(dev: &Dev, arguments: &[&str], code: i32) -> String {
     let output = dev.run(arguments);
@@ -266,14 +277,7 @@ async fn a_cluster_under_load_is_saved_killed_and_restored_on_one_node_and_on_th
     stop.store(true, Ordering::Relaxed);
     let counted = counting.await.expect("no write failed");
     assert_as_shown("saved and verified", &backup.shows, &format!("{saved}{verified}"));
-    for name in ["cluster", "holds", "file"] {
-        assert_eq!(fact(&saved, name), fact(&verified, name));
-    }
-    let id = old_id.as_str().expect("an id");
-    assert!(fact(&saved, "cluster").starts_with(&format!("{id}, voters ")), "{saved}");
-    assert!(fact(&saved, "holds").contains(&format!(" {} keys of ", KEYS + 1)), "{saved}");
-    let saved_index = index(&saved);
-    assert_eq!(saved_index, index(&verified));
+    let saved_index = index_of_both(&saved, &verified, old_id.as_str().expect("an id"));
     let expected = counted.iter().filter(|(_, index)| *index <= saved_index).map(|(number, _)| *number).max();
     let expected = expected.expect("the counter ran before");
     assert!(counted.last().is_some_and(|(number, _)| *number > expected), "the counter ran on after it");

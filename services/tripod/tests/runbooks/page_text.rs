@@ -57,7 +57,7 @@ fn n22_which_of_two_nodes_that_join_at_once_has_which_id_is_looked_up() {
 
 #[test]
 fn n47_what_two_lines_are_for_stands_below_them() {
-    let block = block_before(README, "The first line gives process 0's own");
+    let block = block_before(README, "gives process 0's own");
     let begins = ["export JAX_COORDINATOR_BIND_ADDRESS=", "export GRPC_FAIL_FAST=", "python "];
     assert_eq!(block.len(), begins.len(), "{block:?}");
     for (line, begin) in block.iter().zip(begins) {
