@@ -14,6 +14,9 @@ from test_local import FOUND, alone
 
 import tripod_ray as ray
 
+# Of each log, when a test has failed.
+_TOLD_CHARS = 3000
+
 
 @unittest.skipUnless(FOUND, "TRIPOD_BIN names no program, and PATH has none")
 class MachinesTest(unittest.TestCase):
@@ -55,6 +58,17 @@ class MachinesTest(unittest.TestCase):
     def start_worker(self, name, endpoints, host):
         command = [sys.executable, "-m", "tripod_ray.worker", "--until-eof", "--address", endpoints]
         return self.start(name, [*command, "--node-ip", host])
+
+    def await_tasks(self, count, cluster, what):
+        """Waits until so many tasks have succeeded. If they do not, everything is told that may say why."""
+        try:
+            eventually(lambda: ray.task_info()["num_succeeded"] == count, what)
+        except AssertionError as error:
+            told = [str(error), str(ray.task_info()), str(ray.scheduler_info())]
+            for folder in (cluster.folder, self.folder):
+                for log in sorted(pathlib.Path(folder).glob("*.log")):
+                    told.append(f"{log}:\n{log.read_text(errors='replace')[-_TOLD_CHARS:]}")
+            raise AssertionError("\n".join(told)) from None
 
     @staticmethod
     def await_text(log, text):

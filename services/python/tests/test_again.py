@@ -193,7 +193,7 @@ class StoresThatAreKilled(MachinesTest):
         store.kill()
         self.await_text(log, "registering again")
         open(gate, "w").close()
-        eventually(lambda: ray.task_info()["num_succeeded"] == 2, "both tasks' ends")
+        self.await_tasks(2, cluster, "both tasks' ends")
         self.assertEqual(ray.task_info()["failed_tasks"], [])
         self.assertFalse(os.path.exists(f"{gate}-got-{worker.pid}"), "it was run again, elsewhere")
 
