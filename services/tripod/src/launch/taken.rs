@@ -8,10 +8,13 @@ use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 use crate::operator;
+use crate::output;
 use crate::view::time;
 
-/// Between two looks at the job.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Before the second look at the job, doubled with each: where a whole gang is begun again all of its tasks wait, and each
+/// look tells all of them.
+const LOOK_FIRST: Duration = Duration::from_millis(250);
+const LOOK_MOST: Duration = Duration::from_secs(5);
 /// Beyond the time that a process may be silent: who is given up is given up by a decision that takes time, too.
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -24,9 +27,10 @@ pub(super) async fn wait(client: &Client, job: &str, task: u32, say: impl Fn(&st
     let Some(first) = connected(client, job, task).await? else { return Ok(()) };
     let limit = Duration::from_millis(first.silence_limit_ms) + MARGIN;
     say(&waiting(job, &first, limit));
-    let begun = Instant::now();
+    let (begun, mut pause) = (Instant::now(), LOOK_FIRST);
     while begun.elapsed() < limit {
-        sleep(LOOK_EVERY).await;
+        sleep(pause).await;
+        pause = LOOK_MOST.min(pause * 2);
         match connected(client, job, task).await? {
             None => return Ok(()),
             Some(other) if other.incarnation != first.incarnation => return Err(taken(job, &other)),
@@ -70,7 +74,7 @@ fn place(other: &wire::TaskState) -> String {
     if other.host.is_empty() {
         "on a host that nobody has told".to_owned()
     } else {
-        format!("on {}", other.host)
+        format!("on {}", output::text(&other.host))
     }
 }
 
@@ -85,6 +89,11 @@ mod tests {
         let told = "T6108 task-taken: task 3 of job `t` lives: its process runs on gpu-7, and this would be another one, on ";
         assert!(text.starts_with(told), "{text}");
         assert!(text.contains(&operator::host().expect("machines have names")), "{text}");
+        let hostile = wire::TaskState { host: "\u{1b}[2J".into(), ..other.clone() };
+        assert!(
+            !taken("t", &hostile).to_string().contains('\u{1b}'),
+            "whoever names a host clears no screen"
+        );
         let unknown = wire::TaskState { host: String::new(), ..other };
         let text = waiting("t", &unknown, Duration::from_secs(15));
         let told = "task 3 of job `t` is connected already, by a process on a host that nobody has told; waiting for up to \
