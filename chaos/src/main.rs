@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
-use tripod_chaos::bench::{self, BenchCommand};
+use tripod_bench::BenchCommand;
 use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs, TotalsArgs};
-use tripod_chaos::simulation::{self, SimulationArgs};
+use tripod_simulation::SimulationArgs;
 
 /// The load generator shares its cores with what it measures, and the system's allocator would cost it a
 /// tenth of its time. Nodes have the same one.
@@ -53,11 +53,11 @@ struct Simulation {
 fn main() -> ExitCode {
     // It has seeds where the scenarios of processes have minutes, and needs a process without a runtime.
     let words: Vec<String> = std::env::args().take(3).collect();
-    if words.get(1..) != Some(&["run".to_owned(), simulation::NAME.to_owned()]) {
+    if words.get(1..) != Some(&["run".to_owned(), tripod_simulation::NAME.to_owned()]) {
         return on_processes();
     }
     let Simulation { args } = Simulation::parse_from(std::env::args_os().skip(2));
-    simulation::command(&args).unwrap_or_else(|error| {
+    tripod_simulation::command(&args).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::from(HARNESS_FAILED)
     })
@@ -89,7 +89,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
             }
             Command::Replay(args) => scenario::replay(args).await,
             Command::Totals(args) => scenario::totals(&args),
-            Command::Bench(command) => bench::run(command).await.map(|()| ExitCode::SUCCESS),
+            Command::Bench(command) => tripod_bench::run(command).await.map(|()| ExitCode::SUCCESS),
         }
     };
     // A signal drops the work, and with it every cluster and its processes.

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use tripod_chaos::cluster::find_tripod;
+use tripod_processes::cluster::find_tripod;
 use tripod_wait::until_blocking;
 
 fn chaos() -> Command {

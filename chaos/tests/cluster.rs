@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 use bytes::Bytes;
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_load::connect;
 use tripod_load::system::{Client, Freshness};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 
 fn client(cluster: &Cluster, node: u64) -> Client {
     cluster.system().client(connect::lazy(&cluster.endpoint(node)).unwrap())

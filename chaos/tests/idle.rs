@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 
 /// Of one core.
 const LIMIT_PERCENT: f64 = 3.0;

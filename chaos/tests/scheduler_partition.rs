@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tonic::{Request, Status};
-use tripod_chaos::cluster::{Cluster, ClusterOptions, Peers};
-use tripod_chaos::proxy::{Flow, Place};
 use tripod_client::Scheduler;
 use tripod_client::wire::{RayTask, RayTasksRequest};
+use tripod_processes::cluster::{Cluster, ClusterOptions, Peers};
+use tripod_processes::proxy::{Flow, Place};
 use tripod_proto::metadata;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::ray::{PutObjRequest, SchedulerInfoRequest};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use tripod_chaos::simulation::{Options, Planted, SeedReport, run_seed};
+use tripod_simulation::{Options, Planted, SeedReport, run_seed};
 
 /// Shorter than by default: these seeds run without optimisation.
 fn short(planted: Option<Planted>) -> Options {

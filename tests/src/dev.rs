@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
-use tripod_chaos::cluster::{NodeProcess, ReservedPorts, find_tripod};
+use tripod_processes::cluster::{NodeProcess, ReservedPorts, find_tripod};
 
 use crate::wait;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
-use tripod_chaos::cluster::{ClusterOptions, Kind, find_tripod};
+use tripod_processes::cluster::{ClusterOptions, Kind, find_tripod};
 
 /// A program that a cluster starts in the place of `tripod`, and that becomes it with other flags, each node's own.
 /// It must outlive the cluster.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
-use tripod_chaos::cluster::NodeProcess;
+use tripod_processes::cluster::NodeProcess;
 
 use crate::wait;
 

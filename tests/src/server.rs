@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{NodePorts, NodeProcess, find_tripod};
+use tripod_processes::cluster::{NodePorts, NodeProcess, find_tripod};
 
 use crate::wait;
 

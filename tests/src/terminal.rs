@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use tokio::process::Command;
-use tripod_chaos::cluster::{complaint, find_tripod};
+use tripod_processes::cluster::{complaint, find_tripod};
 
 use crate::wait::scaled;
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
-use tripod_chaos::cluster::connections::listening_ports;
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_client::{Client, Condition, Consistency, Error, wire};
+use tripod_processes::cluster::connections::listening_ports;
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 use tripod_proto::raw::RawCodec;
 use tripod_proto::xla::coordination as n;
 use tripod_tests::jobs::{self, Poll};

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tonic::Code;
-use tripod_chaos::cluster::{Cluster, ClusterOptions, PortBlock};
 use tripod_client::{Client, Condition, Consistency, Error, Kv};
+use tripod_processes::cluster::{Cluster, ClusterOptions, PortBlock};
 use tripod_tests::folders::{self, Mounted};
 use tripod_tests::jobs;
 use tripod_tests::server::Flags;

@@ -6,9 +6,9 @@ use tripod_wait::scaled;
 
 use super::recovery::SERVE_PATIENCE;
 use super::run::{EQUAL_PATIENCE, READ_PATIENCE, STOP_PATIENCE};
-use crate::check::Rules;
-use crate::history::Micros;
-use crate::report::Bound;
+use tripod_checkers::check::Rules;
+use tripod_checkers::history::Micros;
+use tripod_checkers::report::Bound;
 
 /// The bounds of a whole run: those of its history, and those after the last fault, in the order in which they are
 /// waited for.

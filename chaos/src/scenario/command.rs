@@ -9,10 +9,9 @@ use clap::{Args, ValueEnum};
 
 use super::run::{Kept, Options, rules, run_scenario};
 use super::{SCENARIOS, Scenario, bounds};
-use crate::check::check_all;
-use crate::history::History;
-use crate::report::{About, Report, Verdict};
-use crate::simulation;
+use tripod_checkers::check::check_all;
+use tripod_checkers::history::History;
+use tripod_checkers::report::{About, Report, Verdict};
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 every promise was kept; 1 one was broken; 2 wrong usage; 3 the run proves nothing, because the
@@ -105,7 +104,7 @@ pub fn list(_: &ListArgs) {
         print(&format!("{name:width$}  {about}\n"));
     }
     let about = "Whole clusters in one thread each, from one seed each; see `run simulation --help`.";
-    print(&format!("{:width$}  {about}\n", simulation::NAME));
+    print(&format!("{:width$}  {about}\n", tripod_simulation::NAME));
 }
 
 /// Checks a history again, or runs a plan again, by the name of the file.
@@ -181,7 +180,7 @@ pub(super) fn print(text: &str) {
 /// Whoever misspells one is told the nearest, and all of them. The simulation is among them, though it is found by its
 /// place before this parser comes to it.
 fn scenario_name() -> impl TypedValueParser<Value = &'static str> {
-    let names = SCENARIOS.iter().map(|scenario| scenario.name).chain([simulation::NAME]);
+    let names = SCENARIOS.iter().map(|scenario| scenario.name).chain([tripod_simulation::NAME]);
     PossibleValuesParser::new(names).try_map(|name| {
         let found = Scenario::find(&name).map(|scenario| scenario.name);
         found

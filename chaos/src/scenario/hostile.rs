@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::memory;
-use crate::attack::{RESIDENT_BYTES_MAX, Testimony, Witness};
-use crate::check::{Checked, Violation};
-use crate::fault::Arena;
-use crate::workload::Setting;
+use tripod_checkers::check::{Checked, Violation};
+use tripod_processes::attack::{RESIDENT_BYTES_MAX, Testimony, Witness};
+use tripod_processes::fault::Arena;
+use tripod_processes::workload::Setting;
 
 /// Empty in a run without attackers.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::check::Violation;
+use tripod_checkers::check::Violation;
 
 /// Words of lines that no fault of ours excuses: a panic, and what the state machine or raft says when it finds
 /// itself contradicted.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Context as _;
-use tripod_raft::SeenMembers;
+use tripod_raft::{LogLine, SeenMembers};
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
-use crate::check::Violation;
-use crate::simulation::{LogLine, OneMembership, SimTime};
+use tripod_checkers::check::Violation;
+use tripod_simulation::{OneMembership, SimTime};
 
 /// How a line about a list of the members ends, before its fields.
 const WORDS: &str = "the members are listed";

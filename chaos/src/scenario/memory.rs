@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Checked, Violation};
+use tripod_checkers::check::{Checked, Violation};
 
 /// Judges the most that each node took, in bytes.
 pub(super) fn judge(resident_max_bytes: &BTreeMap<u64, u64>, bound_bytes: u64) -> Checked {

@@ -35,9 +35,9 @@ pub use plan::{Plan, Step};
 pub use run::{Options, run_scenario};
 pub use total::{TotalsArgs, totals};
 
-use crate::fault::Wish;
-use crate::workload::Workload;
 use plan::Kind;
+use tripod_processes::fault::Wish;
+use tripod_processes::workload::Workload;
 
 /// A run that has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,7 +251,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::fault::Lane;
+    use tripod_processes::fault::Lane;
 
     /// What `cargo xtask test` runs: scenario, seed, seconds. They are chosen there, by this test.
     const LONG_RUNS: [(&str, u64, u64); 3] =

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::plan::Plan;
-use crate::fault::{Arena, Begun, Lane};
-use crate::history::{Micros, OpenFault, Recorder};
-use crate::workload::Clock;
+use tripod_checkers::history::{Micros, OpenFault, Recorder};
+use tripod_processes::fault::{Arena, Begun, Lane};
+use tripod_processes::workload::Clock;
 
 /// How long nodes are left unwatched at most.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Lane, Target, Way, Wish};
+use tripod_processes::fault::{Fault, Lane, Target, Way, Wish};
 
 /// Quiet time at the beginning, in which the workloads get going.
 const BEFORE_MS: u64 = 2_000;

@@ -6,11 +6,11 @@ use tokio::time::Instant;
 use tripod_client::{Client, Config};
 use tripod_wait::scaled;
 
-use crate::check::Violation;
-use crate::cluster::Cluster;
-use crate::fault::Arena;
-use crate::history::{Call, History, LogIndex, Micros, NodeId, Outcome, Reply};
-use crate::workload::Setting;
+use tripod_checkers::check::Violation;
+use tripod_checkers::history::{Call, History, LogIndex, Micros, NodeId, Outcome, Reply};
+use tripod_processes::cluster::Cluster;
+use tripod_processes::fault::Arena;
+use tripod_processes::workload::Setting;
 
 /// How long until one node leads and all answer reads; and then until every kind of call was answered; on a machine of
 /// usual speed.

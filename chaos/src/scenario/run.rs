@@ -19,13 +19,13 @@ use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
 use super::{Scenario, bounds, nemesis, recovery};
-use crate::attack::Aim;
-use crate::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
-use crate::cluster::{Cluster, find_tripod};
-use crate::fault::{Arena, settle, stands_back};
-use crate::history::{Header, Micros, NodeId, Recorder};
-use crate::report::{About, Program, Report, Verdict};
-use crate::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, read_all};
+use tripod_checkers::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
+use tripod_checkers::history::{Header, Micros, NodeId, Recorder};
+use tripod_checkers::report::{About, Program, Report, Verdict};
+use tripod_processes::attack::Aim;
+use tripod_processes::cluster::{Cluster, find_tripod};
+use tripod_processes::fault::{Arena, settle, stands_back};
+use tripod_processes::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, read_all};
 
 /// How long clients may take to end once they are told to: their longest call. As the others, on a machine of usual
 /// speed.

@@ -6,10 +6,10 @@ use anyhow::Context as _;
 
 use super::Scenario;
 use super::run::Options;
-use crate::attack;
-use crate::cluster::{Cluster, ClusterOptions, Kind, Peers, find_tripod};
-use crate::fault::Arena;
-use crate::fault::storage::{Disks, FileSystem, Shim};
+use tripod_processes::attack;
+use tripod_processes::cluster::{Cluster, ClusterOptions, Kind, Peers, find_tripod};
+use tripod_processes::fault::Arena;
+use tripod_processes::fault::storage::{Disks, FileSystem, Shim};
 
 /// Room on a node's own disk for a journal of full length, sled and snapshots.
 const DISK_BYTES: u64 = 512 << 20;
@@ -33,7 +33,7 @@ impl Stage {
     /// Makes everything that the scenario needs, below `out`, and starts no process yet.
     ///
     /// # Errors
-    /// [`crate::fault::storage::Skip`] if this machine or user cannot; else what went wrong.
+    /// [`tripod_processes::fault::storage::Skip`] if this machine or user cannot; else what went wrong.
     pub(super) fn prepare(scenario: &Scenario, options: &Options, out: &Path) -> anyhow::Result<Self> {
         let mut nodes = ClusterOptions::tripod()?;
         let shim = if scenario.needs_library() {

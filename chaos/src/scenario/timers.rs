@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::cluster::Cluster;
-use crate::history::Recorder;
-use crate::workload::Clock;
+use tripod_checkers::history::Recorder;
+use tripod_processes::cluster::Cluster;
+use tripod_processes::workload::Clock;
 
 /// What a node writes when it begins to lead and starts every timer.
 const WORDS: &str = "timers armed";

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::command::{Format, print};
-use crate::report::{Report, Totals};
+use tripod_checkers::report::{Report, Totals};
 
 const NAME: &str = "report.json";
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tripod_chaos::attack::flood;
+use tripod_processes::attack::flood;
 
 use crate::scene::Scene;
 

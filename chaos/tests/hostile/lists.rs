@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tripod_chaos::attack::Bounds;
-use tripod_chaos::attack::calls::{List, absurd_lists};
+use tripod_processes::attack::Bounds;
+use tripod_processes::attack::calls::{List, absurd_lists};
 
 use crate::scene::Scene;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tripod_chaos::attack::calls::{List, absurd_lists, unread_backups, unread_directories, waiting_gets};
-use tripod_chaos::attack::wire::{Half, half_messages};
-use tripod_chaos::attack::{Aim, Bounds, state};
+use tripod_processes::attack::calls::{List, absurd_lists, unread_backups, unread_directories, waiting_gets};
+use tripod_processes::attack::wire::{Half, half_messages};
+use tripod_processes::attack::{Aim, Bounds, state};
 
 use crate::scene::Scene;
 

@@ -1,6 +1,6 @@
 //! F3 and F4: what no node would send, at the peer port.
 
-use tripod_chaos::attack::peers;
+use tripod_processes::attack::peers;
 
 use crate::scene::Scene;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use tripod_chaos::attack::{Aim, NODE_ARGS, RESIDENT_BYTES_MAX, Tally, Testimony, Witness};
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_processes::attack::{Aim, NODE_ARGS, RESIDENT_BYTES_MAX, Tally, Testimony, Witness};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 
 /// Three nodes that serve.
 pub(crate) struct Scene {

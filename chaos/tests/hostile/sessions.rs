@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tripod_chaos::attack::{Bounds, sessions};
 use tripod_client::{Client, Condition, Config, Consistency};
+use tripod_processes::attack::{Bounds, sessions};
 use tripod_wait::deadline;
 
 use crate::scene::Scene;

@@ -1,8 +1,8 @@
 //! A node is drained under writes: it goes on voting, and leads nothing and has no clients until it is undrained.
 
 use serde_json::Value;
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_load::connect;
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 use tripod_proto::tripod::v1::WatchMembersRequest;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_wait::{until_async, within};

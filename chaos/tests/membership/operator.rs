@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tripod_chaos::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, complaint, find_tripod};
+use tripod_processes::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, complaint, find_tripod};
 use tripod_wait::until_async;
 
 /// A terminal.

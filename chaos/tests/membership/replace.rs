@@ -1,6 +1,6 @@
 //! A dead node is replaced under writes, and leaders are killed while it is.
 
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 use tripod_wait::until;
 
 use crate::assert_equal_digests;

@@ -1,6 +1,6 @@
 //! A node that was away for long, while others write on, purge their logs, and write on.
 
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 
 use crate::writers::Writers;
 use crate::{status, status_when};

@@ -8,8 +8,8 @@ mod writers;
 
 use std::time::Duration;
 
-use tripod_chaos::cluster::Cluster;
 use tripod_load::connect;
+use tripod_processes::cluster::Cluster;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{StatusRequest, StatusResponse};
 use tripod_wait::until_async;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
 use tripod_load::closed_loop::Plan;
 use tripod_load::kv::{self, Op, Options, Target};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
 use tripod_wait::until_async;
 
 use crate::status_when;

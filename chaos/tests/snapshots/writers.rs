@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
-use tripod_chaos::cluster::Cluster;
 use tripod_load::connect;
 use tripod_load::system::{Client, Freshness, System};
+use tripod_processes::cluster::Cluster;
 
 /// After a call that failed.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use tripod_chaos::cluster::{Cluster, ClusterOptions};
-use tripod_chaos::fault::storage::{FileKind, Flip, Harm, Outcome, Place, Survey, Trial, Witness, files};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
+use tripod_processes::fault::storage::{FileKind, Flip, Harm, Outcome, Place, Survey, Trial, Witness, files};
 use tripod_proto::code::Code;
 use tripod_wait::deadline;
 

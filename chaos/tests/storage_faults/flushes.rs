@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tripod_chaos::cluster::{Cluster, find_tripod};
-use tripod_chaos::fault::storage::{Shim, Witness};
 use tripod_client::{Client, Condition, Config};
+use tripod_processes::cluster::{Cluster, find_tripod};
+use tripod_processes::fault::storage::{Shim, Witness};
 use tripod_wait::until;
 
 use super::{assert_kept, faulty_options, or_skip, tail, wait_until_ended, wanted, writes_go_on};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tripod_chaos::cluster::ClusterOptions;
-use tripod_chaos::fault::storage::{FileSystem, Witness};
+use tripod_processes::cluster::ClusterOptions;
+use tripod_processes::fault::storage::{FileSystem, Witness};
 
 use super::{assert_kept, start_on_disks, tail, writes_go_on};
 

@@ -13,8 +13,8 @@ mod flushes;
 mod full;
 mod power;
 
-use tripod_chaos::cluster::{Cluster, ClusterOptions, Kind};
-use tripod_chaos::fault::storage::{Disks, FileSystem, Shim, Skip, Verdict, Witness};
+use tripod_processes::cluster::{Cluster, ClusterOptions, Kind};
+use tripod_processes::fault::storage::{Disks, FileSystem, Shim, Skip, Verdict, Witness};
 use tripod_wait::{deadline, until};
 
 /// The value, or `None` after saying why this machine cannot make the fault.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use tripod_chaos::cluster::{Cluster, ClusterOptions, find_tripod};
-use tripod_chaos::fault::storage::{Disks, FileSystem, Mercy, Shim, Taken, Verdict, Witness};
+use tripod_processes::cluster::{Cluster, ClusterOptions, find_tripod};
+use tripod_processes::fault::storage::{Disks, FileSystem, Mercy, Shim, Taken, Verdict, Witness};
 
 use super::{assert_kept, faulty_options, or_skip, start_on_disks, wanted, writes_go_on};
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tripod_chaos::cluster::{ClusterOptions, Kind, find_tripod};
+use tripod_processes::cluster::{ClusterOptions, Kind, find_tripod};
 
 /// Names the binary of a real older build, to be used in place of this one's imitation of it.
 const OLD: &str = "TRIPOD_OLD_BIN";

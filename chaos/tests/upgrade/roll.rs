@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tonic::Code;
-use tripod_chaos::cluster::{Cluster, complaint, find_tripod};
 use tripod_client::{Client, Config, Error, Scheduler};
+use tripod_processes::cluster::{Cluster, complaint, find_tripod};
 use tripod_proto::ray::{ExportReusableVariableRequest, Function, ReusableVar};
 use tripod_wait::{deadline, until_async};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use tripod_chaos::cluster::find_tripod;
+use tripod_processes::cluster::find_tripod;
 use tripod_tests::python::{Ending, Script, scripts};
 
 use crate::cases::Given;

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{Agent, ReservedPorts, find_tripod};
 use tripod_client::Client;
+use tripod_processes::cluster::{Agent, ReservedPorts, find_tripod};
 use tripod_tests::jobs::{self, Poll};
 use tripod_tests::python::{Ending, Script};
 use tripod_tests::wait::scaled;

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use tripod_chaos::cluster::ClusterOptions;
+use tripod_processes::cluster::ClusterOptions;
 use tripod_tests::dev::Dev;
 use tripod_tests::jobs::Poll;
 use tripod_tests::wait::scaled;

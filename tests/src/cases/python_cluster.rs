@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tripod_chaos::cluster::{Cluster, ClusterOptions, NodeProcess, ReservedPorts, find_tripod};
+use tripod_processes::cluster::{Cluster, ClusterOptions, NodeProcess, ReservedPorts, find_tripod};
 use tripod_tests::python::Script;
 use tripod_tests::wait;
 

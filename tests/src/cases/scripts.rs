@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tripod_chaos::cluster::ReservedPorts;
+use tripod_processes::cluster::ReservedPorts;
 use tripod_tests::python::Script;
 
 use crate::settings::Settings;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::PortBlock;
+use tripod_processes::cluster::PortBlock;
 use tripod_tests::python::Script;
 use tripod_tests::server::Flags;
 use tripod_tests::wait;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use tokio::task::JoinSet;
-use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config, Consistency, Kv};
+use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::{deadline, until_async, until_blocking};
 
 use crate::page::{Block, blocks};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use tripod_chaos::cluster::NodeProcess;
+use tripod_processes::cluster::NodeProcess;
 use tripod_wait::until_blocking;
 
 use crate::support::{reserve_ports, stderr, tripod};

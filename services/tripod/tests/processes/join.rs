@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
-use tripod_chaos::cluster::ReservedPorts;
+use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::until_blocking;
 
 use crate::support::{end_by, kill_by, reserve_ports, stderr, tripod};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tripod_chaos::cluster::ReservedPorts;
 use tripod_client::{Client, Condition, Config};
+use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::until_blocking;
 
 use crate::page::{Block, blocks};

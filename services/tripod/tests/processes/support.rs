@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use tripod_chaos::cluster::ReservedPorts;
+use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::{deadline, until_blocking};
 
 /// Ports of one cluster of three nodes, from its first client port on.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use tripod_chaos::fault::storage::{Disk, FileSystem, Skip};
+use tripod_processes::fault::storage::{Disk, FileSystem, Skip};
 use tripod_wait::until_blocking;
 
 use crate::page::blocks;

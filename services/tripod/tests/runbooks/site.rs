@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tripod_chaos::cluster::ReservedPorts;
+use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::{deadline, until_blocking};
 
 use crate::page::{Block, Outcome, Place};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
-use tripod_chaos::cluster::{Agent, Cluster, ReservedPorts};
+use tripod_processes::cluster::{Agent, Cluster, ReservedPorts};
 use tripod_tests::jobs::port_of;
 
 use crate::cases::directed::program::{Manners, Program, Repeat, TASKS};

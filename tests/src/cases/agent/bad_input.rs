@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{Agent, Cluster, ReservedPorts};
+use tripod_processes::cluster::{Agent, Cluster, ReservedPorts};
 use tripod_tests::python::{Ending, Script};
 use tripod_tests::wait;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::Cluster;
+use tripod_processes::cluster::Cluster;
 use tripod_tests::wait::scaled;
 
 use super::agents::{self, Setup};

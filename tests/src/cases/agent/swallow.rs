@@ -113,7 +113,7 @@ mod tests {
     use std::time::Duration;
 
     use tokio::time::timeout;
-    use tripod_chaos::cluster::ReservedPorts;
+    use tripod_processes::cluster::ReservedPorts;
 
     use super::*;
 

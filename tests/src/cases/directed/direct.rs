@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{Cluster, find_tripod};
 use tripod_client::wire;
+use tripod_processes::cluster::{Cluster, find_tripod};
 use tripod_tests::jobs::{self, Poll, port_of};
 
 use super::faults;

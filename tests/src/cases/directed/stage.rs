@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::Cluster;
-use tripod_chaos::cluster::connections::connections_to;
+use tripod_processes::cluster::Cluster;
+use tripod_processes::cluster::connections::connections_to;
 
 use super::program::{Manners, Program};
 

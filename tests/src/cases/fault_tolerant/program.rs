@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::find_tripod;
 use tripod_client::Client;
+use tripod_processes::cluster::find_tripod;
 use tripod_tests::python::{Ending, Script};
 use tripod_tests::{jobs, wait};
 

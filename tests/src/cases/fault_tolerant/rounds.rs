@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tripod_chaos::cluster::Cluster;
+use tripod_processes::cluster::Cluster;
 
 use super::history::now;
 use super::program::{PATIENCE, Program, Setup};

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::{NodePorts, NodeProcess, PortBlock, find_tripod};
+use tripod_processes::cluster::{NodePorts, NodeProcess, PortBlock, find_tripod};
 use tripod_tests::jobs::{self, Poll, port_of};
 
 use super::training::{Manners, TASKS, Training};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tripod_chaos::cluster::Cluster;
 use tripod_client::{Client, Condition, Consistency};
+use tripod_processes::cluster::Cluster;
 use tripod_tests::jobs::{self, Poll, port_of};
 use tripod_tests::wait::scaled;
 

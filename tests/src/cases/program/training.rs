@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::connections::connections_to;
+use tripod_processes::cluster::connections::connections_to;
 use tripod_tests::python::Script;
 
 pub(super) const TASKS: u32 = 3;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use tripod_chaos::cluster::Cluster;
-use tripod_chaos::cluster::connections::connections_to;
 use tripod_client::Client;
+use tripod_processes::cluster::Cluster;
+use tripod_processes::cluster::connections::connections_to;
 use tripod_tests::jobs::port_of;
 use tripod_tests::wait;
 

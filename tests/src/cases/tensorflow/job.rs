@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::{Cluster, ReservedPorts, find_tripod};
+use tripod_processes::cluster::{Cluster, ReservedPorts, find_tripod};
 
 /// The job commands of a cluster's command line.
 pub(super) fn command(endpoints: &[String]) -> Result<String> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::Cluster;
+use tripod_processes::cluster::Cluster;
 use tripod_tests::python::{Ending, Script, scripts};
 
 use super::{faults, job};

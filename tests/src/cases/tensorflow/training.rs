@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
-use tripod_chaos::cluster::connections::connections_to;
-use tripod_chaos::cluster::{Cluster, ReservedPorts, find_tripod};
+use tripod_processes::cluster::connections::connections_to;
+use tripod_processes::cluster::{Cluster, ReservedPorts, find_tripod};
 use tripod_tests::jobs::{self, port_of};
 use tripod_tests::python::Script;
 

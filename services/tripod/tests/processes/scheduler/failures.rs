@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use futures::future::join_all;
 use serde_json::Value;
-use tripod_chaos::cluster::connections::listening_ports;
 use tripod_objstore::ObjectId;
 use tripod_objstore::local::Connection;
+use tripod_processes::cluster::connections::listening_ports;
 use tripod_proto::ray::ObjStoreInfoRequest;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_wait::{deadline, until_blocking};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
-use tripod_chaos::cluster::connections::holders;
+use tripod_processes::cluster::connections::holders;
 
 /// An address that leads to another one of the same host. Dropping it ends every connection.
 pub(super) struct Path {

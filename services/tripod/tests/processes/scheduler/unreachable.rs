@@ -1,6 +1,6 @@
 //! A store that lives, and that one other store does not reach.
 
-use tripod_chaos::cluster::connections::listening_ports;
+use tripod_processes::cluster::connections::listening_ports;
 use tripod_wait::deadline;
 use tripod_worker::{Blob, Driver, GetError, ObjectRef, Task};
 

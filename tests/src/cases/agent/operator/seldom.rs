@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tripod_chaos::cluster::ReservedPorts;
+use tripod_processes::cluster::ReservedPorts;
 use tripod_tests::wait::scaled;
 
 use super::site::Site;

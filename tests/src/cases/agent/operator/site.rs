@@ -7,7 +7,7 @@ use std::{fmt, fs};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tripod_chaos::cluster::{Agent, Cluster, ClusterOptions, ReservedPorts};
+use tripod_processes::cluster::{Agent, Cluster, ClusterOptions, ReservedPorts};
 use tripod_tests::counting::Counting;
 use tripod_tests::launcher::Launcher;
 use tripod_tests::terminal::Terminal;

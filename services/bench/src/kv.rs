@@ -1,0 +1,158 @@
+//! Puts and gets, ours beside etcd's.
+
+use std::fmt::Write as _;
+
+use tripod_load::closed_loop::Plan;
+use tripod_load::kv::{self, Op, Options, Target};
+
+use super::record::Record;
+use super::stats::Goal;
+use super::{Rounds, Section, machine};
+use tripod_processes::cluster::{Cluster, ClusterOptions};
+
+const VALUE_BYTES: usize = 256;
+const KEYS: u64 = 10_000;
+/// TCP connections that the clients of one load share.
+const CONNECTIONS: usize = 8;
+
+/// One row of the comparison.
+#[derive(Clone, Copy)]
+struct Load {
+    op: Op,
+    clients: usize,
+    target: Target,
+    /// Of the ratio to etcd.
+    goal: Option<f64>,
+}
+
+const LOADS: [Load; 8] = [
+    Load { op: Op::Put, clients: 1, target: Target::Leader, goal: Some(1.2) },
+    Load { op: Op::Put, clients: 64, target: Target::Leader, goal: Some(1.5) },
+    Load { op: Op::Put, clients: 256, target: Target::Leader, goal: Some(1.7) },
+    Load { op: Op::Put, clients: 64, target: Target::Follower, goal: Some(0.8) },
+    Load { op: Op::Get, clients: 1, target: Target::Leader, goal: None },
+    Load { op: Op::Get, clients: 64, target: Target::Leader, goal: Some(2.0) },
+    Load { op: Op::Get, clients: 64, target: Target::Any, goal: None },
+    Load { op: Op::LocalGet, clients: 64, target: Target::Any, goal: None },
+];
+
+/// Runs every load on every system, `rounds` times.
+pub(super) async fn run(rounds: Rounds, vs_etcd: bool) -> anyhow::Result<Section> {
+    let plan = Plan::seconds(rounds.seconds)?;
+    let mut clusters = vec![Cluster::start(ClusterOptions::tripod()?).await?];
+    if vs_etcd {
+        clusters.push(Cluster::start(ClusterOptions::etcd()?).await?);
+    }
+    for cluster in &clusters {
+        kv::fill(&options(cluster, LOADS[0], plan)).await?;
+    }
+    let mut records: Vec<Vec<Record>> =
+        LOADS.iter().map(|_| clusters.iter().map(|_| Record::default()).collect()).collect();
+    for round in 0..usize::try_from(rounds.rounds)? {
+        for (row, load) in LOADS.iter().enumerate() {
+            for turn in 0..clusters.len() {
+                // Whoever goes first may find the disk busier; the order rotates.
+                let which = (turn + round + row) % clusters.len();
+                let report = kv::run(&options(&clusters[which], *load, plan)).await?;
+                eprintln!(
+                    "round {} of {}: {} {} by {} clients at {}: {:.0} op/s, {} errors",
+                    round + 1,
+                    rounds.rounds,
+                    report.system,
+                    report.op,
+                    report.clients,
+                    report.target,
+                    report.ops_per_s,
+                    report.errors
+                );
+                records[row][which].add(report.ops_per_s, &report);
+            }
+        }
+    }
+    let names: Vec<&str> = clusters.iter().map(|cluster| cluster.system().name()).collect();
+    Ok(Section { name: "kv", markdown: table(&names, &records, rounds) })
+}
+
+fn options(cluster: &Cluster, load: Load, plan: Plan) -> Options {
+    Options {
+        system: cluster.system(),
+        endpoints: cluster.endpoints(),
+        op: load.op,
+        target: load.target,
+        clients: load.clients,
+        connections: CONNECTIONS,
+        value_bytes: VALUE_BYTES,
+        keys: KEYS,
+        plan,
+    }
+}
+
+fn table(names: &[&str], records: &[Vec<Record>], rounds: Rounds) -> String {
+    let mut text = format!(
+        "{} rounds of {} s after a warm-up; values of {VALUE_BYTES} B, {KEYS} keys, {CONNECTIONS} connections.",
+        rounds.rounds, rounds.seconds
+    );
+    if names.len() > 1 {
+        let version = machine::output("etcd", &["--version"]).unwrap_or_default();
+        let _ = write!(text, " Peer: {version}.");
+    }
+    text.push_str(
+        "\n\n| load | clients | at | system | op/s (median) | min..max | p50 ms | p99 ms | errors | ratio | \
+         goal | |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (load, systems) in LOADS.iter().zip(records) {
+        for (name, record) in names.iter().zip(systems) {
+            let compared = if *name == names[0] && systems.len() > 1 {
+                let ratio = record.rate.median_ratio(&systems[1].rate);
+                let goal = load.goal.map_or(" | ".into(), |goal| Goal::AtLeast(goal).cells(ratio, "x"));
+                format!("{ratio:.3}x | {goal}")
+            } else {
+                " | | ".into()
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {name} | {:.0} | {:.0}..{:.0} | {:.2} | {:.2} | {} | {compared} |",
+                load.op,
+                load.clients,
+                load.target,
+                record.rate.median(),
+                record.rate.min(),
+                record.rate.max(),
+                record.p50_us.median() / 1000.0,
+                record.p99_us.median() / 1000.0,
+                record.errors,
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_has_all_columns() {
+        let record = |ops: f64| {
+            let mut record = Record::default();
+            record.rate.push(ops);
+            record.p50_us.push(1_000.0);
+            record.p99_us.push(2_000.0);
+            record
+        };
+        let rounds = Rounds { rounds: 1, seconds: 1.0 };
+        for names in [vec!["tripod"], vec!["tripod", "etcd"]] {
+            let records: Vec<Vec<Record>> = LOADS
+                .iter()
+                .map(|_| (1..=names.len()).map(|n| record(1000.0 / n as f64)).collect())
+                .collect();
+            let text = table(&names, &records, rounds);
+            let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+            assert_eq!(rows.len(), 2 + LOADS.len() * names.len());
+            for row in &rows {
+                assert_eq!(row.matches('|').count(), 13, "{row}");
+            }
+            assert_eq!(text.contains("2.000x | >= 2x | met"), names.len() > 1, "{text}");
+        }
+    }
+}
