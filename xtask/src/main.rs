@@ -14,8 +14,10 @@
 //! | `planted` | builds that break a promise, and whether that is noticed |
 //! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
 //! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
+//! | `bench` | release builds beside their peers |
 //! | `cargo` | running cargo and others |
 
+mod bench;
 mod cargo;
 mod clients;
 mod edges;
@@ -33,7 +35,7 @@ mod tidy;
 mod venv;
 mod verify;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -94,7 +96,7 @@ fn run(task: Task) -> Result<()> {
         Task::Fix => fix(),
         Task::Planted(options) => planted::run(&options),
         Task::Mutants(options) => mutants::run(&options),
-        Task::Bench { arguments } => bench(&arguments),
+        Task::Bench { arguments } => bench::bench(&arguments),
     }
 }
 
@@ -108,18 +110,6 @@ fn fix() -> Result<()> {
         "--all-targets",
     ]))?;
     cargo::run(cargo::cargo(&["fmt", "--all"]))
-}
-
-/// Builds both programs; the benchmark starts the `tripod` that lies beside it. They are built apart, since
-/// the simulation in the other one would add tokio's clock for tests to the nodes that are measured.
-fn bench(arguments: &[String]) -> Result<()> {
-    for package in ["tripod", "tripod-chaos"] {
-        cargo::run(cargo::cargo(&["build", "--release", "-p", package]))?;
-    }
-    let program = cargo::target_dir()?.join("release").join("tripod-chaos");
-    let mut command = Command::new(program);
-    command.arg("bench").args(arguments).current_dir(cargo::root());
-    cargo::run(command)
 }
 
 #[cfg(test)]

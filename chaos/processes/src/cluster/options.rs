@@ -108,7 +108,7 @@ pub fn find_tripod() -> anyhow::Result<PathBuf> {
 pub fn find_etcd() -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     search("etcd", std::env::split_paths(&path)).context(
-        "no `etcd` on PATH; the comparison needs it: `apt-get install etcd-server` on Debian, or run \
+        "no `etcd` on PATH; the comparison needs it: `cargo xtask bench` installs the pinned one, or run \
          without --vs-etcd",
     )
 }
