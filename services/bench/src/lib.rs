@@ -7,6 +7,7 @@
 
 mod agent;
 mod barrier;
+mod builds;
 mod disk;
 mod document;
 mod failover;
@@ -107,6 +108,16 @@ pub enum BenchCommand {
         #[command(flatten)]
         output: Output,
     },
+    /// This build beside an earlier one: what a change costs.
+    Builds {
+        /// The `tripod` of the earlier build, in release mode too.
+        #[arg(long, value_name = "BINARY")]
+        before: PathBuf,
+        #[command(flatten)]
+        rounds: Rounds,
+        #[command(flatten)]
+        output: Output,
+    },
     /// All of them, with all peers.
     All {
         #[command(flatten)]
@@ -175,6 +186,9 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Gang { output } => (vec![gang::run().await?], output),
         BenchCommand::Membership { amounts, output } => (vec![membership::run(amounts).await?], output),
         BenchCommand::Tasks { amount, output } => (vec![tasks::run(amount).await?], output),
+        BenchCommand::Builds { before, rounds, output } => {
+            (vec![builds::run(rounds, &before).await?], output)
+        }
         BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
             (all(rounds, trials, vs_jaxlib).await?, output)
         }

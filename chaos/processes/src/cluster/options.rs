@@ -51,6 +51,15 @@ impl ClusterOptions {
         Ok(Self::three(Kind::Tripod { binary: find_tripod()? }))
     }
 
+    /// Three nodes of another build of ours.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn tripod_at(binary: &Path) -> anyhow::Result<Self> {
+        anyhow::ensure!(binary.is_file(), "there is no file {}; next: build it there", binary.display());
+        Ok(Self::three(Kind::Tripod { binary: binary.to_owned() }))
+    }
+
     /// Three nodes of the installed etcd.
     ///
     /// # Errors
