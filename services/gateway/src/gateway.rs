@@ -27,7 +27,7 @@ use crate::opening::IdWidth;
 use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
-use crate::peers::{Peers, PeersHandler, marked};
+use crate::peers::{Channel, Peers, PeersHandler, on};
 use crate::pulse::{Beat, Pulse, Sign};
 use crate::renewal;
 use crate::submit::Submitter;
@@ -254,16 +254,13 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Outage`]: there is no leader, or it does not answer now.
-    pub async fn ask_leader(&self, question: &Bytes) -> Result<Bytes, Outage> {
-        self.backend.ask_leader(marked(question)).await.map_err(|error| match error {
-            ProposeError::Stopped(_) => Outage::Stopping,
-            error => Outage::NoLeader { waited_ms: 0, last: error.to_string() },
-        })
+    pub async fn ask_leader(&self, channel: Channel, question: &Bytes) -> Result<Bytes, Outage> {
+        self.backend.ask_leader(on(channel, question)).await.map_err(Outage::of_question)
     }
 
-    /// Has this node answer [`Self::ask_leader`] while it leads. To be called once for a node.
-    pub fn answer_peers(&self, handler: PeersHandler) {
-        self.peers.handle(handler);
+    /// Has this node answer [`Self::ask_leader`] on that channel while it leads. To be called once for a node.
+    pub fn answer_peers(&self, channel: Channel, handler: PeersHandler) {
+        self.peers.handle(channel, handler);
     }
 
     /// Listens to a topic from now on. Create it before looking at the state, or a change between the

@@ -20,8 +20,8 @@
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
-//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `pulse` asks the leader about heartbeats and `keeper` is the
-//! leader's memory of them; `contact` tells when a node is cut off,
+//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks and `keeper` is the
+//! leader's memory of those; `contact` tells when a node is cut off,
 //! `readiness` whether it can serve. `bytes_held` counts what is held for clients. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
 
 mod aside;
@@ -40,6 +40,7 @@ mod hold;
 mod hub;
 mod job;
 mod keeper;
+mod liveness;
 mod lost;
 mod memory;
 mod opening;
@@ -67,13 +68,14 @@ pub use fairness::TurnCounts;
 pub use gateway::{Consistency, Gateway, PRESENT_EVERY};
 pub use hub::Watch;
 pub use job::JobBinding;
+pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
 pub use lost::end_when_lost;
 pub use memory::{MemoryBackend, Mishap};
 pub use opening::IdWidth;
 pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
-pub use peers::PeersHandler;
+pub use peers::{Channel, PeersHandler};
 pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};

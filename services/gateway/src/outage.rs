@@ -1,5 +1,7 @@
 //! What a front end is told when the cluster cannot answer.
 
+use tripod_raft::ProposeError;
+
 /// Why the cluster could not answer. Everything else is a [`tripod_state::Reply`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Outage {
@@ -31,4 +33,14 @@ pub enum Outage {
     /// This node is stopping.
     #[error("node is stopping")]
     Stopping,
+}
+
+impl Outage {
+    /// Why a question to the leader, which changes nothing, was not answered.
+    pub(crate) fn of_question(error: ProposeError) -> Self {
+        match error {
+            ProposeError::Stopped(_) => Self::Stopping,
+            error => Self::NoLeader { waited_ms: 0, last: error.to_string() },
+        }
+    }
 }

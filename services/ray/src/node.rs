@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::service::Routes;
 use tripod_dial::{Dialler, Named, Rule};
-use tripod_gateway::{Gateway, JobBinding};
+use tripod_gateway::{Channel, Gateway, JobBinding};
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::ray::scheduler_server::SchedulerServer;
@@ -53,7 +53,7 @@ impl Scheduler {
     pub fn with_patience(gateway: &Gateway, patience: Patience) -> Self {
         let heard = Arc::<Heard>::default();
         let answering = Arc::clone(&heard);
-        gateway.answer_peers(Arc::new(move |report| answering.answer(report)));
+        gateway.answer_peers(Channel::RAY, Arc::new(move |report| answering.answer(report)));
         Self {
             gateway: gateway.clone(),
             pulse: Pulse::start(gateway.clone()),

@@ -2,15 +2,14 @@
 //! batches, and holds an answer while the leader suspects another task of the job. Heartbeats never
 //! touch the log.
 
-mod batch;
 mod beat;
+mod conversation;
 mod linger;
 mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tripod_state::ids::{DurationMs, FeatureLevel, LogIndex, ServiceIncarnation};
 use tripod_state::task::Beat as Opinion;
@@ -20,10 +19,12 @@ use crate::backend::{Backend, look};
 use crate::calls::Calls;
 use crate::clock::Clock;
 use crate::hub::Hub;
+use crate::liveness::Batches;
 use crate::outage::Outage;
 use crate::submit::Submitter;
 
-pub(crate) use batch::QUEUE_MAX;
+use conversation::Beats;
+
 pub(crate) use beat::{Beat, Sign};
 pub(crate) use wire::{decode_beats, encode_verdicts};
 
@@ -63,12 +64,6 @@ struct Told {
     suspicion: Option<Suspicion>,
 }
 
-/// A beat that waits for its verdict.
-pub(crate) struct Asked {
-    beat: Beat,
-    verdict: oneshot::Sender<Verdict>,
-}
-
 /// Answers heartbeats on this node.
 pub(crate) struct Pulse {
     backend: Arc<dyn Backend>,
@@ -76,7 +71,7 @@ pub(crate) struct Pulse {
     hub: Arc<Hub>,
     calls: Arc<Calls>,
     clock: Clock,
-    queue: mpsc::Sender<Asked>,
+    asking: Batches<Beats>,
 }
 
 impl Pulse {
@@ -88,9 +83,8 @@ impl Pulse {
         calls: Arc<Calls>,
         clock: Clock,
     ) -> Self {
-        let (queue, asked) = mpsc::channel(QUEUE_MAX);
-        tokio::spawn(batch::run(Arc::clone(&backend), asked));
-        Self { backend, submitter, hub, calls, clock, queue }
+        let asking = Batches::start(Beats::new(Arc::clone(&backend)));
+        Self { backend, submitter, hub, calls, clock, asking }
     }
 
     /// Answers one beat: by the leader's word, or by this node's own state when there is none in time.
@@ -142,9 +136,7 @@ impl Pulse {
     }
 
     async fn ask(&self, beat: Beat) -> Result<Told, Outage> {
-        let (verdict, told) = oneshot::channel();
-        self.queue.send(Asked { beat, verdict }).await.map_err(|_| Outage::Stopping)?;
-        let index = match told.await.map_err(|_| Outage::Stopping)? {
+        let index = match self.asking.ask(beat).await? {
             Verdict::Alive { service, suspicion } => {
                 return Ok(Told { reply: alive(service), suspicion });
             }
@@ -181,11 +173,7 @@ impl Pulse {
         if is_early {
             return true;
         }
-        let (verdict, told) = oneshot::channel();
-        if self.queue.send(Asked { beat, verdict }).await.is_err() {
-            return false;
-        }
-        matches!(told.await, Ok(Verdict::Alive { .. }))
+        matches!(self.asking.ask(beat).await, Ok(Verdict::Alive { .. }))
     }
 
     /// Has everybody know how rarely a task sends heartbeats, if that is news and matters. Takes no longer than `limit`.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tripod_gateway::Rules;
 use tripod_state::ray::Peer;
 use tripod_state::ray::ids::{StoreId, WorkerId};
 
@@ -37,11 +38,6 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// The time to live of each of so many peers.
-    pub(crate) fn ttl(&self, peers: usize) -> Duration {
-        self.ttl_min.max(Duration::from_millis(peers as u64 * 1000 / PEERS_PER_SECOND))
-    }
-
     /// What a peer is told: up to twice the time to live, and different for each, so that they do not beat all at
     /// once after an election.
     fn ttl_of(&self, peer: Peer, peers: usize) -> Duration {
@@ -53,15 +49,6 @@ impl Patience {
         let spread = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
         let ttl = self.ttl(peers);
         ttl + ttl * u32::try_from(spread).expect("ten bits") / 1024
-    }
-
-    pub(crate) fn ttl_ms(&self, peer: Peer, peers: usize) -> u64 {
-        self.ttl_of(peer, peers).as_millis().try_into().unwrap_or(u64::MAX)
-    }
-
-    /// How long a peer may be silent before it is given up.
-    pub(crate) fn allowance(&self, peer: Peer, regular: bool, peers: usize) -> Duration {
-        if regular { self.ttl_of(peer, peers) + self.grace } else { QUIET }
     }
 
     /// How long it may be silent after an election, at least.
@@ -77,6 +64,22 @@ impl Patience {
     /// How often the timers are looked at.
     pub(crate) fn tick(&self) -> Duration {
         (self.ttl_min / 20).clamp(Duration::from_millis(10), Duration::from_millis(200))
+    }
+}
+
+impl Rules for Patience {
+    type Peer = Peer;
+
+    fn ttl(&self, peers: usize) -> Duration {
+        self.ttl_min.max(Duration::from_millis(peers as u64 * 1000 / PEERS_PER_SECOND))
+    }
+
+    fn ttl_ms(&self, peer: Peer, peers: usize) -> u64 {
+        self.ttl_of(peer, peers).as_millis().try_into().unwrap_or(u64::MAX)
+    }
+
+    fn allowance(&self, peer: Peer, regular: bool, peers: usize) -> Duration {
+        if regular { self.ttl_of(peer, peers) + self.grace } else { QUIET }
     }
 }
 

@@ -9,7 +9,6 @@ use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_state::ray::Peer;
 
 use super::reign::Reign;
-use crate::pulse::Beat;
 
 /// How long an answer may take.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -20,7 +19,7 @@ pub(super) async fn run(reign: Reign, peer: Peer, address: String) {
     let every = reign.patience.probe_every();
     loop {
         if answers(&reign, &address).await {
-            reign.heard.hear(&Beat { job: reign.job, peer, usage: None });
+            reign.heard.liveness().hear(reign.job, peer, None);
         } else if let Peer::Store(store) = peer {
             reign.shaken.note(store);
         }

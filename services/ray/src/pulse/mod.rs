@@ -1,6 +1,7 @@
 //! Signs of life, and what cannot come to stores: every node tells the leader's front end what it has heard. They never
 //! touch the log.
 
+mod conversation;
 mod heard;
 mod unfit;
 mod wire;
@@ -11,15 +12,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prost::Message as _;
-use tripod_gateway::{Gateway, Outage};
+use tripod_gateway::{Batches, BeatAnswer, Channel, Gateway, Outage};
 use tripod_proto::tripod::v1::HeartbeatRequest;
 use tripod_state::ids::JobId;
 use tripod_state::ray::ids::{ObjectId, StoreId};
 use tripod_state::ray::{FetchFailure, Origin, Peer, Request};
 
+use self::conversation::Beats;
 use self::wire::{Report, Verdicts};
 
-pub(crate) use heard::{Heard, Silence};
+pub(crate) use heard::Heard;
 
 /// How long a heartbeat is held while nobody leads. Its sender sends the next one anyway.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -61,18 +63,11 @@ impl Usage {
     }
 }
 
-/// What the leader says to a sign of life.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Told {
-    /// The peer lives by the leader's word. If not, only the state can tell.
-    pub(crate) watched: bool,
-    pub(crate) ttl_ms: u64,
-}
-
 /// The telling side, on every node.
 #[derive(Clone)]
 pub(crate) struct Pulse {
     gateway: Gateway,
+    asking: Batches<Beats>,
     named: Arc<Mutex<HashSet<(JobId, Peer)>>>,
 }
 
@@ -91,12 +86,12 @@ impl Pulse {
                     continue;
                 }
                 let beats = peers.into_iter().map(|(job, peer)| Beat { job, peer, usage: None });
-                if let Err(outage) = telling.ask_leader(&Report::of(beats).encode()).await {
+                if let Err(outage) = telling.ask_leader(Channel::RAY, &Report::of(beats).encode()).await {
                     tracing::debug!(%outage, "the leader is not told who called");
                 }
             }
         });
-        Self { gateway, named }
+        Self { asking: Batches::start(Beats::new(gateway.clone())), gateway, named }
     }
 
     /// Notes that a peer has made a call: whoever does that lives.
@@ -111,10 +106,8 @@ impl Pulse {
     }
 
     /// Tells the leader of one sign of life; holds it for a while if nobody leads.
-    pub(crate) async fn beat(&self, beat: Beat) -> Result<Told, Outage> {
-        let verdicts = self.ask(&Report::of([beat])).await?;
-        let told = verdicts.told.into_iter().next().map(Told::from);
-        told.ok_or_else(|| no_leader("the leader gave no verdict".to_owned()))
+    pub(crate) async fn beat(&self, beat: Beat) -> Result<BeatAnswer, Outage> {
+        tokio::time::timeout(PATIENCE, self.asking.ask(beat)).await.map_err(|_| late())?
     }
 
     /// Tells the leader what a store says to be unable to fetch, so that tasks which need it go to others. Comes before
@@ -152,7 +145,7 @@ impl Pulse {
         let question = report.encode();
         let answered = async {
             loop {
-                match self.gateway.ask_leader(&question).await {
+                match self.gateway.ask_leader(Channel::RAY, &question).await {
                     Ok(answer) => return Ok(answer),
                     Err(Outage::Stopping) => return Err(Outage::Stopping),
                     Err(outage) => tracing::debug!(%outage, "a sign of life is held"),
@@ -160,10 +153,13 @@ impl Pulse {
                 tokio::time::sleep(PAUSE).await;
             }
         };
-        let late = || no_leader("the leader was not told in time".to_owned());
         let answer = tokio::time::timeout(PATIENCE, answered).await.map_err(|_| late())??;
         Verdicts::decode(answer).map_err(|error| no_leader(format!("the leader's verdicts: {error}")))
     }
+}
+
+fn late() -> Outage {
+    no_leader("the leader was not told in time".to_owned())
 }
 
 fn no_leader(last: String) -> Outage {

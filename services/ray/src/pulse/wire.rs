@@ -3,11 +3,12 @@
 
 use bytes::Bytes;
 use prost::Message;
+use tripod_gateway::BeatAnswer;
 use tripod_state::ids::JobId;
 use tripod_state::ray::Peer;
 use tripod_state::ray::ids::{ObjectId, StoreId, WorkerId};
 
-use super::{Beat, Told, Unfit, Usage};
+use super::{Beat, Unfit, Usage};
 
 /// Signs of life, and perhaps a question.
 #[derive(Clone, PartialEq, Message)]
@@ -138,13 +139,13 @@ impl From<UsageOnWire> for Usage {
     }
 }
 
-impl From<Told> for Verdict {
-    fn from(Told { watched, ttl_ms }: Told) -> Self {
+impl From<BeatAnswer> for Verdict {
+    fn from(BeatAnswer { watched, ttl_ms }: BeatAnswer) -> Self {
         Self { watched, ttl_ms }
     }
 }
 
-impl From<Verdict> for Told {
+impl From<Verdict> for BeatAnswer {
     fn from(Verdict { watched, ttl_ms }: Verdict) -> Self {
         Self { watched, ttl_ms }
     }
@@ -170,7 +171,7 @@ mod tests {
         let report = Report { usage_of: Some(300), ..Report::of(beats) };
         let golden = "0a0508ac0218050a0f0802100118072207080110ac02180310ac02";
         assert_eq!(hex(&report.encode()), golden, "another encoding is another feature level");
-        let told = vec![Told { watched: true, ttl_ms: 3000 }.into(), Told::default().into()];
+        let told = vec![BeatAnswer { watched: true, ttl_ms: 3000 }.into(), BeatAnswer::default().into()];
         let usage = vec![StoreUsage { store: 7, usage: usage.into() }];
         let verdicts = Verdicts { told, usage };
         let golden = "0a05080110b8170a00120b08071207080110ac021803";
@@ -197,9 +198,9 @@ mod tests {
         let report = Report::decode(Report::of(beats).encode()).unwrap();
         let read: Vec<Beat> = report.beats.into_iter().map(Beat::from).collect();
         assert_eq!(read, beats);
-        let told = Told { watched: true, ttl_ms: 3000 };
+        let told = BeatAnswer { watched: true, ttl_ms: 3000 };
         assert_eq!(
-            Told::from(Verdict::decode(Verdict::from(told).encode_to_vec().as_slice()).unwrap()),
+            BeatAnswer::from(Verdict::decode(Verdict::from(told).encode_to_vec().as_slice()).unwrap()),
             told
         );
     }
