@@ -17,7 +17,7 @@ struct Ours {
 /// What tests of every crate may use: it knows nothing of Tripod.
 const FOR_TESTS: &[&str] = &["tripod-lines", "tripod-wait"];
 
-const FRONT_END: &[&str] = &["tripod-gateway", "tripod-proto", "tripod-state"];
+const FRONT_END: &[&str] = &["tripod-gateway", "tripod-port", "tripod-proto", "tripod-state"];
 
 const OURS: &[Ours] = &[
     Ours { package: "tripod-proto", may: &[], dev: &[], because: "messages on the wire know no logic" },
@@ -41,16 +41,22 @@ const OURS: &[Ours] = &[
         because: "whom one connects to is judged alike by nodes and stores",
     },
     Ours {
+        package: "tripod-port",
+        may: &["tripod-local", "tripod-proto"],
+        dev: &[],
+        because: "how connections are accepted and left is the same for every protocol, and for agents",
+    },
+    Ours {
         package: "tripod-gateway",
-        may: &["tripod-proto", "tripod-raft", "tripod-state"],
+        may: &["tripod-local", "tripod-port", "tripod-proto", "tripod-raft", "tripod-state"],
         dev: &[],
         because: "the gateway is the only door to raft for front ends",
     },
     Ours {
         package: "tripod-coordination",
-        may: &["tripod-gateway", "tripod-local", "tripod-proto", "tripod-state"],
-        dev: &[],
-        because: "front ends never see raft, and a socket looks who has connected",
+        may: FRONT_END,
+        dev: &["tripod-local"],
+        because: "front ends never see raft",
     },
     Ours {
         package: "tripod-native",
@@ -66,13 +72,13 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-agent",
-        may: &["tripod-coordination", "tripod-local", "tripod-proto"],
-        dev: &["tripod-gateway", "tripod-native", "tripod-state"],
+        may: &["tripod-local", "tripod-port", "tripod-proto"],
+        dev: &["tripod-coordination", "tripod-gateway", "tripod-native", "tripod-state"],
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
     },
     Ours {
         package: "tripod-ray",
-        may: &["tripod-dial", "tripod-gateway", "tripod-proto", "tripod-state"],
+        may: &["tripod-dial", "tripod-gateway", "tripod-port", "tripod-proto", "tripod-state"],
         dev: &[],
         because: "front ends never see raft",
     },
@@ -88,7 +94,12 @@ const OURS: &[Ours] = &[
         dev: &["tripod-gateway", "tripod-ray", "tripod-state"],
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
-    Ours { package: "tripod-web", may: FRONT_END, dev: &[], because: "front ends never see raft" },
+    Ours {
+        package: "tripod-web",
+        may: &["tripod-gateway", "tripod-local", "tripod-port", "tripod-state"],
+        dev: &[],
+        because: "front ends never see raft",
+    },
     Ours {
         package: "tripod-client",
         may: &["tripod-proto"],
@@ -113,6 +124,7 @@ const OURS: &[Ours] = &[
             "tripod-local",
             "tripod-native",
             "tripod-objstore",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-ray",
@@ -132,6 +144,7 @@ const OURS: &[Ours] = &[
             "tripod-gateway",
             "tripod-load",
             "tripod-native",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-ray",
@@ -152,6 +165,7 @@ const OURS: &[Ours] = &[
             "tripod-lines",
             "tripod-native",
             "tripod-objstore",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-ray",
@@ -233,6 +247,7 @@ const THEIRS: &[Theirs] = &[
             "tripod-load",
             "tripod-native",
             "tripod-objstore",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-ray",
@@ -358,6 +373,15 @@ mod tests {
         refused("tripod-client", "tripod-gateway", None);
         refused("tripod-native", "tripod-client", None);
         allowed("tripod-native", "tripod-client", Some("dev"));
+    }
+
+    #[test]
+    fn agents_stand_on_the_port_alone() {
+        for package in ["tripod-coordination", "tripod-gateway", "tripod-raft", "tripod-state"] {
+            refused("tripod-agent", package, None);
+            refused("tripod-port", package, None);
+        }
+        allowed("tripod-agent", "tripod-port", None);
     }
 
     #[test]

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use tonic::client::Grpc;
 use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue};
 use tripod_agent::{Agent, AgentConfig, Listen, Poll, Timing};
-use tripod_coordination::connection::Listener;
 use tripod_lines::Lines;
+use tripod_port::Listener;
 use tripod_proto::raw::RawCodec;
 use tripod_state::level;
 
@@ -106,7 +106,7 @@ fn run(input: &[u8]) {
         let arrivals = Listener::within(lines.listen(NODE));
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(async move {
-            drop(tripod_coordination::serve(arrivals, served.into(), std::future::pending()).await);
+            drop(tripod_port::serve(arrivals, served.into(), std::future::pending()).await);
         });
         let config = AgentConfig {
             listen: vec![Listen::Tcp(AGENT.into())],

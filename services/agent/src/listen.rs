@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener, lookup_host};
 use tokio::time::Instant;
-use tripod_coordination::connection::Listener;
 use tripod_local::{NotPrivate, Peers, check_place};
+use tripod_port::Listener;
 
 use crate::config::Listen;
 use crate::error::Error;

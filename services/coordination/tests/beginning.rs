@@ -9,9 +9,10 @@ use support::frames::{Frames, Seen, message};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
-use tripod_coordination::connection::Doorway;
-use tripod_coordination::{routes, serve_through};
-use tripod_gateway::{ConnectionLimits, Connections, Contact, Gateway, JobBinding};
+use tripod_coordination::routes;
+use tripod_gateway::{Gateway, JobBinding};
+use tripod_local::{ConnectionLimits, Connections};
+use tripod_port::{Contact, Doorway, serve_through};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A SETTINGS frame that sets nothing.

@@ -1,5 +1,7 @@
 //! What a front end is told when the cluster cannot answer.
 
+use tripod_port::Short;
+
 /// Why the cluster could not answer. Everything else is a [`tripod_state::Reply`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Outage {
@@ -31,4 +33,11 @@ pub enum Outage {
     /// This node is stopping.
     #[error("node is stopping")]
     Stopping,
+}
+
+/// There is no room on this node for what a call needs.
+impl From<Short> for Outage {
+    fn from(short: Short) -> Self {
+        Self::Overloaded(short.to_string())
+    }
 }

@@ -21,13 +21,11 @@ use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
-use tripod_coordination::connection::Doorway;
-use tripod_coordination::connection::Listener;
-use tripod_coordination::{routes, serve_through};
-use tripod_gateway::{
-    ConnectionLimits, Connections, Contact, ContactSwitch, Gateway, JobBinding, MemoryBackend, Options,
-};
+use tripod_coordination::routes;
+use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Options};
 use tripod_lines::Lines;
+use tripod_local::{ConnectionLimits, Connections};
+use tripod_port::{Contact, ContactSwitch, Doorway, Listener, serve_through};
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job, level};
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use tokio::net::{TcpListener, UnixListener};
-use tripod_coordination::connection::Listener;
 use tripod_local::{NotPrivate, Peers, check_place};
+use tripod_port::Listener;
 use tripod_proto::code::Code;
 
 use crate::failure::Failure;

@@ -52,4 +52,4 @@ pub use doorway::Doorway;
 pub use incoming::{Listener, MendedIncoming, Socket};
 pub use line::Line;
 pub(crate) use line::{Handing, Unfinished};
-pub use standing::tell_standing;
+pub use standing::{STANDING_TOLD_FOR, tell_standing};

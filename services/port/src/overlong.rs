@@ -14,7 +14,7 @@ const TONIC_TEXT: &str = "Error, decoded message length too large";
 
 /// tonic answers a message beyond its decode limit OUT_OF_RANGE, which the protocol reserves for
 /// what tasks report; this makes it RESOURCE_EXHAUSTED, as every gRPC of upstream does.
-pub(crate) async fn refuse(request: Request, next: Next) -> Response {
+pub async fn refuse(request: Request, next: Next) -> Response {
     mend(next.run(request).await)
 }
 

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use tokio::io::DuplexStream;
 use tokio::runtime::{Builder, Runtime};
 use tonic::transport::server::Connected;
-use tripod_gateway::CallerAddress;
 
 use super::*;
+use crate::caller_address::CallerAddress;
 use crate::connection::adapter::Mended;
 use crate::connection::frame::GOAWAY;
 use crate::stop::Stop;

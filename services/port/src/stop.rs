@@ -84,7 +84,7 @@ impl Stopping {
     }
 
     /// Resolves when the stop begins, if it is one that can still note what becomes of polls.
-    pub(crate) async fn releases_polls(&self) {
+    pub async fn releases_polls(&self) {
         self.begun().await;
         if self.0.reason.get() == Some(&Reason::CutOff) {
             std::future::pending::<()>().await;

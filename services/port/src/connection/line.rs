@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 
-use bytes::Bytes;
+use http::Extensions;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tripod_gateway::{Account, CallerAddress, CallerConnection};
 
-use crate::presence::Presences;
-use crate::speaker::{Registered, Speakers};
+use crate::bytes_held::Account;
+use crate::caller_address::CallerAddress;
+use crate::caller_connection::CallerConnection;
 
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
@@ -23,9 +23,8 @@ pub struct Line {
 
 #[derive(Debug, Default)]
 struct Shared {
-    presences: Presences,
-    speakers: Speakers,
-    registered: Registered,
+    /// What front ends keep with the connection, by its type.
+    kept: Mutex<Extensions>,
     unfinished: AtomicUsize,
     handing: AtomicUsize,
     /// Who waits for the last of them.
@@ -67,25 +66,11 @@ impl Line {
         self.connection
     }
 
-    /// Its tasks of whose presence the leader is told.
-    pub(crate) fn presences(&self) -> &Presences {
-        &self.shared.presences
-    }
-
-    /// The tasks that are heard on it.
-    pub(crate) fn speakers(&self) -> &Speakers {
-        &self.shared.speakers
-    }
-
-    /// For agents: a client has registered on it as this task, in its own words, by this message.
-    pub fn note_registration(&self, task: String, message: Bytes) {
-        self.shared.registered.note(task, message);
-    }
-
-    /// For agents: the newest message by which the only task of the connection registered.
+    /// What a front end keeps with its connection: one value of each type, made when it is first asked for. Clones of it
+    /// are to be one value.
     #[must_use]
-    pub fn registration(&self) -> Option<Bytes> {
-        self.shared.registered.get()
+    pub fn kept<T: Clone + Default + Send + Sync + 'static>(&self) -> T {
+        self.shared.kept.lock().get_or_insert_default::<T>().clone()
     }
 
     /// What its connection holds until it ends.
@@ -166,5 +151,14 @@ mod tests {
             drop(call);
         }
         quiet.await.unwrap();
+    }
+
+    #[test]
+    fn what_a_front_end_keeps_is_one_for_all_calls_of_a_connection() {
+        let line = Line::default();
+        *line.clone().kept::<Arc<Mutex<u8>>>().lock() = 7;
+        assert_eq!(*line.kept::<Arc<Mutex<u8>>>().lock(), 7);
+        assert_eq!(*line.kept::<Arc<Mutex<u64>>>().lock(), 0, "of another type");
+        assert_eq!(*Line::default().kept::<Arc<Mutex<u8>>>().lock(), 0, "of another connection");
     }
 }

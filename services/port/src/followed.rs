@@ -9,19 +9,19 @@ use http::{Request, Response};
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
-use tripod_gateway::{CallBytes, Outage, Short};
 
+use crate::bytes_held::{CallBytes, Short};
 use crate::holding::{self, Content, Received};
-use crate::status;
+use crate::refusal;
 use crate::stop::Stopping;
-use crate::under_way::{Answer, Cut, UnderWay};
+use crate::under_way::{Answer, UnderWay};
 
 /// What a refused call holds until its refusal is written.
 const REFUSAL_BYTES: u64 = 2 << 10;
 
 /// Routes whose answers are noted with their connection while they are written. The services find [`Stopping`]
-/// and [`tripod_gateway::CallerAddress`] among a request's extensions, and
-/// the gateway knows by which [`tripod_gateway::CallerConnection`] it came.
+/// and [`crate::CallerAddress`] among a request's extensions, and [`crate::CallerConnection::current`] says by which
+/// connection it came.
 ///
 /// Every call of every client passes here, so this is a plain service: a layer of the router would box the call, its
 /// body and its answer several times each.
@@ -62,7 +62,7 @@ impl Service<Request<Body>> for Followed {
         // Nothing runs before the first poll, which comes when the call is counted.
         let answer = self.routes.call(Received::of(request, &call).map(Body::new));
         Box::pin(async move {
-            let ended = |cut| Content::of(ended(cut), call.clone());
+            let ended = |cut| Content::of(refusal::of_cut(cut).into_http(), call.clone());
             let answer = async {
                 match answer.await {
                     Ok(answer) => Content::of(answer, call.clone()),
@@ -81,18 +81,8 @@ async fn refused(
     short: Short,
 ) -> Result<Response<Answer<Content<Body>>>, Infallible> {
     let call = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
-    let status =
-        if under_way.is_poll() { status::of_released_poll(&short.into()) } else { status::of_short(short) };
+    let status = if under_way.is_poll() { refusal::of_short_poll(short) } else { refusal::of_short(short) };
     let answer = Content::of(status.into_http(), call.clone());
     let never_cut = |_| Content::of(Response::new(Body::empty()), call.clone());
     Ok(under_way.answered(&stopping, std::future::ready(answer), never_cut).await)
-}
-
-/// What a call is told that ends before its answer.
-fn ended(cut: Cut) -> Response<Body> {
-    let outage = match cut {
-        Cut::Elsewhere => Outage::Stopping,
-        Cut::Unknown => Outage::Unknown("the node is stopping".to_owned()),
-    };
-    status::of_outage(&outage).into_http()
 }

@@ -4,8 +4,6 @@ use std::fmt;
 
 use tripod_proto::code::Code;
 
-use crate::outage::Outage;
-
 /// There is no room. What was asked for was not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Short {
@@ -54,9 +52,3 @@ impl fmt::Display for Short {
 }
 
 impl std::error::Error for Short {}
-
-impl From<Short> for Outage {
-    fn from(short: Short) -> Self {
-        Self::Overloaded(short.to_string())
-    }
-}

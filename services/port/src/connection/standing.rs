@@ -5,13 +5,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tripod_state::task::HEARTBEAT_INTERVAL_MS_MAX;
 
 use super::Line;
 use crate::stop::Stopping;
 
-/// For how long at most: no first heartbeat comes later.
-const TOLD_FOR: Duration = Duration::from_millis(HEARTBEAT_INTERVAL_MS_MAX.0);
+/// For how long at most it is told: no first heartbeat comes later.
+pub const STANDING_TOLD_FOR: Duration = Duration::from_secs(183 * 24 * 3600);
 
 /// Has it told that a connection stands, at once and after each of these times, until `tell` gives that this is enough; and
 /// once that it stands no more, if its client ended it. `tell` is given a number that no other connection has, and whether
@@ -25,7 +24,7 @@ pub async fn tell_standing<Told>(
     Told: Future<Output = bool> + Send,
 {
     let connection = RandomState::new().hash_one(());
-    let until = Instant::now() + TOLD_FOR;
+    let until = Instant::now() + STANDING_TOLD_FOR;
     while tell(connection, false).await && Instant::now() < until {
         tokio::select! {
             biased;

@@ -1,77 +1,28 @@
-//! From a gateway and a listener to a serving port.
+//! From routes and a listener to a serving port.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::middleware::from_fn;
 use tokio::task::JoinSet;
-use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::{CONNECTION_WINDOW_BYTES, Gateway, JobBinding};
-use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
-use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
-use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
-use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
-use tripod_proto::tripod::v1::agents_server::AgentsServer;
-use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
-use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
-use tripod_state::limits::ANSWER_BYTES_MAX;
 
+use crate::bytes_held::CONNECTION_WINDOW_BYTES;
 use crate::connection::{Doorway, Listener, MendedIncoming};
-use crate::dialect::Dialect;
 use crate::followed::Followed;
-use crate::front::Front;
-use crate::overlong::MESSAGE_BYTES_MAX;
 use crate::stop::{Reason, Stop, Stopping};
-use crate::{agents, deadline, foreign, l, label, n, overlong, t};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// Calls of one connection at a time. A client that gives up waiting for a key leaves its call open, so there may be
 /// many; as many bytes as they take are counted, and this many of them never fit.
 const STREAMS_MAX: u32 = 1 << 18;
-/// An answer is refused beyond [`ANSWER_BYTES_MAX`] before it is made. What frames its keys comes on top.
-const _: () = assert!(ANSWER_ENCODED_BYTES_MAX as u64 >= 2 * ANSWER_BYTES_MAX);
 /// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
 const FINISH_TIME: Duration = Duration::from_secs(1);
 /// The same when a node is cut off. It may only be an election that takes long, so it goes on holding them, as if
 /// nothing had happened; only their connection waits with them, and what is new goes elsewhere.
 const CUT_OFF_TIME: Duration = Duration::from_secs(10);
-
-/// All dialects for the job that `binding` names. The path tells them apart.
-#[must_use]
-pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
-    let front = |dialect| Front::new(gateway.clone(), binding.clone(), dialect);
-    // Every call of newer clients says that it may be compressed; a service that does not accept
-    // it answers UNIMPLEMENTED to all of them.
-    let n = ServerN::new(n::Service::new(front(Dialect::N)))
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let t = ServerT::new(t::Service::new(front(Dialect::T)))
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let l = ServerL::new(l::Service::new(front(Dialect::L)))
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let foreign = Arc::new(foreign::Service::new());
-    let worker = WorkerServiceServer::from_arc(Arc::clone(&foreign));
-    let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);
-    let dialects = Routes::new(n).add_service(t).add_service(l).add_service(agents);
-    let dialects = dialects.add_service(worker).add_service(eager).into_axum_router();
-    dialects
-        .layer(from_fn(label::read))
-        .layer(from_fn(overlong::refuse))
-        .layer(from_fn(deadline::keep))
-        .into()
-}
 
 /// A server with the bounds that these clients need.
 ///

@@ -15,7 +15,7 @@ const AHEAD: Duration = Duration::from_millis(2);
 const TEXT: &str = "Deadline Exceeded";
 
 /// Answers DEADLINE_EXCEEDED when the time that the caller gave is over.
-pub(crate) async fn keep(request: Request, next: Next) -> Response {
+pub async fn keep(request: Request, next: Next) -> Response {
     let Some(given) = given(request.headers()) else {
         return next.run(request).await;
     };

@@ -1,7 +1,8 @@
 //! A call that begins.
 
 use http::{HeaderMap, Request};
-use tripod_gateway::{Account, CALL_BYTES, CallBytes, Short};
+
+use crate::bytes_held::{Account, CALL_BYTES, CallBytes, Short};
 
 /// The methods by which clients say that they live, of all services.
 const BEATS: [&str; 2] = ["Heartbeat", "Beat"];

@@ -10,11 +10,11 @@ use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 use tonic::Status;
-use tripod_gateway::{CONNECTION_BYTES_FREE, CallBytes, Short};
 
 use super::messages::Messages;
 use super::weight::Weight;
-use crate::status;
+use crate::bytes_held::{CONNECTION_BYTES_FREE, CallBytes, Short};
+use crate::refusal;
 
 /// For so long nothing may come of a message, if memory is short.
 const REST_TIME: Duration = Duration::from_secs(30);
@@ -81,16 +81,16 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Received<B> {
         let this = &mut *self;
         match this.call.poll_turn(context) {
             Poll::Ready(Ok(())) => this.wait = None,
-            Poll::Ready(Err(short)) => return Poll::Ready(Some(Err(status::of_short(short)))),
+            Poll::Ready(Err(short)) => return Poll::Ready(Some(Err(refusal::of_short(short)))),
             Poll::Pending => {
                 let wait = this.wait.get_or_insert_with(|| Box::pin(tokio::time::sleep(WAIT_TIME)));
                 ready!(wait.as_mut().poll(context));
-                return Poll::Ready(Some(Err(status::of_short(this.call.give_up()))));
+                return Poll::Ready(Some(Err(refusal::of_short(this.call.give_up()))));
             }
         }
         let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) else {
             let short = ready!(this.poll_rest(context));
-            return Poll::Ready(Some(Err(status::of_short(short))));
+            return Poll::Ready(Some(Err(refusal::of_short(short))));
         };
         this.rest = None;
         if let Some(Ok(frame)) = &frame
@@ -98,7 +98,7 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Received<B> {
         {
             this.held = this.weight.weigh(this.messages.advance(data));
             if let Err(short) = this.call.message(this.held) {
-                return Poll::Ready(Some(Err(status::of_short(short))));
+                return Poll::Ready(Some(Err(refusal::of_short(short))));
             }
         }
         Poll::Ready(frame)

@@ -7,11 +7,11 @@ use axum::response::Response;
 /// What may be a job's name. Whether there is such a job is another question: the first label of a
 /// node's own host name looks the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Label(pub(crate) String);
+pub struct Label(pub String);
 
 /// Puts the label beside the request, where the services can read it: gRPC's own request does not keep
 /// the authority.
-pub(crate) async fn read(mut request: Request, next: Next) -> Response {
+pub async fn read(mut request: Request, next: Next) -> Response {
     if let Some(label) = request.uri().host().and_then(Label::of) {
         request.extensions_mut().insert(label);
     }

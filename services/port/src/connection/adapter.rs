@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
-use tripod_gateway::{Account, CallerAddress, Place};
+use tripod_local::Place;
 
 use super::line::{Line, Open};
 use super::mender::Mender;
@@ -16,6 +16,8 @@ use super::opening::{Opening, Overdue};
 use super::outgoing::Outgoing;
 use super::parting::Parting;
 use super::untaken::Untaken;
+use crate::bytes_held::Account;
+use crate::caller_address::CallerAddress;
 use crate::stop::Stopping;
 
 /// Bytes to make room for before a read.

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
 use tonic::Status;
-use tripod_gateway::{CALL_BYTES, CallBytes, Charge, Direction, Reserved, Turn};
 
-use crate::status;
+use crate::bytes_held::{CALL_BYTES, CallBytes, Charge, Direction, Reserved, Turn};
+use crate::refusal;
 
 /// Bytes that h2 is handed at a time. Beyond what the client's windows let through it keeps no more than this of an
 /// answer, and that another piece is asked for shows that the client reads.
@@ -50,7 +50,7 @@ impl<B> Content<B> {
                 charge.set(held).map_or_else(|_| self.call.account().answer_anyway(held), |()| charge)
             }
             None if held <= SMALL_BYTES => self.call.account().answer_anyway(held),
-            None => self.call.account().answer(held).map_err(status::of_short)?,
+            None => self.call.account().answer(held).map_err(refusal::of_short)?,
         };
         Ok(Made { bytes, charge })
     }
@@ -78,7 +78,7 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Content<B> {
         if this.reserved.is_none()
             && let Err(short) = ready!(this.turn.poll(context))
         {
-            return Poll::Ready(Some(Err(status::of_short(short))));
+            return Poll::Ready(Some(Err(refusal::of_short(short))));
         }
         let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
             Some(Ok(frame)) => frame,

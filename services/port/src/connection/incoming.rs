@@ -14,13 +14,14 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::Stream;
-use tripod_gateway::{CallerAddress, Place};
-use tripod_local::Peers;
+use tripod_local::{Peers, Place};
 use tripod_proto::code::Code;
 
 use super::adapter::Mended;
 use super::doorway::Doorway;
 use super::frame;
+use crate::caller_address::CallerAddress;
+use crate::lost::end_when_lost;
 use crate::stop::Stopping;
 
 /// How long to wait after a failed accept: without open file descriptors to spare, the next one
@@ -54,7 +55,7 @@ impl fmt::Debug for Listener {
 
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
-        tripod_gateway::end_when_lost(&listener);
+        end_when_lost(&listener);
         Self::Tcp(listener)
     }
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tripod_gateway::{Budget, ConnectionLimits, Connections, Contact, Full, MemoryLimits};
+use tripod_local::{ConnectionLimits, Connections, Full};
 use tripod_proto::code::Code;
+
+use crate::bytes_held::{Budget, MemoryLimits};
+use crate::contact::Contact;
 
 /// What the ports of a process share.
 #[derive(Debug, Clone)]

@@ -9,9 +9,9 @@ tokio::task_local! {
     static CALLER: Option<CallerConnection>;
 }
 
-/// A client's connection. What the gateway is asked within [`Self::scope`] is asked by that client and waits for its turn
-/// among the calls of all clients; what it is asked elsewhere is this node's own and waits for no turn. The default is
-/// the connection of all calls of which no more is known.
+/// A client's connection. What is asked within [`Self::scope`] is asked by that client, and may have to wait for its turn
+/// among the calls of all clients; what is asked elsewhere is this node's own. The default is the connection of all calls of
+/// which no more is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerConnection {
     address: CallerAddress,
@@ -43,12 +43,15 @@ impl CallerConnection {
         CALLER.scope(Self::current(), part)
     }
 
-    /// That of the present call; `None` if this node asks by itself.
-    pub(crate) fn current() -> Option<Self> {
+    /// That of the present call; `None` if this process asks by itself.
+    #[must_use]
+    pub fn current() -> Option<Self> {
         CALLER.try_with(|caller| *caller).ok().flatten()
     }
 
-    pub(crate) fn number(self) -> u64 {
+    /// No two connections of this process have the same; 0 is that of calls of which no more is known.
+    #[must_use]
+    pub fn number(self) -> u64 {
         self.number
     }
 }

@@ -6,8 +6,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::Sleep;
-use tripod_gateway::{Account, CONNECTION_BYTES_FREE};
 use tripod_proto::code::Code;
+
+use crate::bytes_held::{Account, CONNECTION_BYTES_FREE};
 
 /// For so long answers may lie unread, if memory is short.
 const UNREAD_TIME: Duration = Duration::from_secs(30);

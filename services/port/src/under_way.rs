@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use tripod_gateway::{Account, CallerConnection};
 use tripod_proto::metadata;
 
+use crate::bytes_held::Account;
+use crate::caller_connection::CallerConnection;
 use crate::connection::{Handing, Line, Unfinished};
 use crate::stop::Stopping;
 
@@ -96,7 +97,7 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
-    /// That of a request which has come by a connection of [`crate::connection`].
+    /// That of a request which has come by a [`crate::Mended`] connection.
     #[must_use]
     pub fn of<B>(request: &Request<B>) -> Self {
         let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
