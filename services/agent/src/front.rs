@@ -16,7 +16,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
-use tripod_port::{Answer, Cut, Line, Stopping, UnderWay};
+use tripod_port::{Answer, Cut, Ending, Line, Shape, Stopping, UnderWay};
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as t;
 use tripod_proto::xla::coordination as n;
@@ -66,7 +66,8 @@ impl Service<Request<Body>> for Front {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let front = self.clone();
         Box::pin(async move {
-            let under_way = UnderWay::of(&request);
+            let ending = calls::find(request.uri().path()).map_or(Ending::Once, |call| call.ending);
+            let under_way = UnderWay::of(&request, ending, Shape::Unary);
             Ok(under_way.answered(&front.stopping, front.answer(request), cut).await)
         })
     }

@@ -45,6 +45,7 @@
 //! | `status` | the one table from refusals and outages to codes, texts and payloads |
 //! | `text` | the exact texts |
 //! | `payload` | payload bytes and the trailer that carries them |
+//! | `manners` | how each call may end when its node stops |
 //! | [`routes`](fn@routes) | all dialects as the routes of one port |
 
 mod agents;
@@ -55,6 +56,7 @@ mod dialect;
 mod foreign;
 mod front;
 mod l;
+mod manners;
 mod n;
 mod names;
 mod payload;
@@ -66,5 +68,6 @@ mod status;
 mod t;
 mod text;
 
+pub use manners::MANNERS;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
 pub use routes::routes;

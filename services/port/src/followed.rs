@@ -12,6 +12,7 @@ use tonic::service::Routes;
 
 use crate::bytes_held::{CallBytes, Short};
 use crate::holding::{self, Content, Received};
+use crate::manner::Manners;
 use crate::refusal;
 use crate::stop::Stopping;
 use crate::under_way::{Answer, UnderWay};
@@ -28,14 +29,15 @@ const REFUSAL_BYTES: u64 = 2 << 10;
 #[derive(Debug, Clone)]
 pub struct Followed {
     routes: Routes,
+    manners: Manners,
     stopping: Stopping,
 }
 
 impl Followed {
-    /// `routes` of a port that knows from `stopping` when it stops.
+    /// `routes` of a port that knows from `stopping` when it stops, and from `manners` what its calls are.
     #[must_use]
-    pub fn new(routes: Routes, stopping: &Stopping) -> Self {
-        Self { routes: routes.prepare(), stopping: stopping.clone() }
+    pub fn new(routes: Routes, manners: Manners, stopping: &Stopping) -> Self {
+        Self { routes: routes.prepare(), manners, stopping: stopping.clone() }
     }
 }
 
@@ -49,18 +51,19 @@ impl Service<Request<Body>> for Followed {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let under_way = UnderWay::of(&request);
+        let known = self.manners.find(request.uri().path());
+        let under_way = UnderWay::of(&request, known.ending, known.shape);
         let stopping = self.stopping.clone();
         request.extensions_mut().insert(self.stopping.clone());
         let connection = under_way.connection();
         request.extensions_mut().insert(connection.address());
-        let call = match holding::enter(under_way.account(), &request) {
+        let call = match holding::enter(under_way.account(), &request, known.is_beat) {
             Ok(call) => call,
-            Err(short) => return Box::pin(refused(under_way, stopping, short)),
+            Err(short) => return Box::pin(refused(under_way, stopping, short, known.poll_over)),
         };
         request.extensions_mut().insert(call.clone());
         // Nothing runs before the first poll, which comes when the call is counted.
-        let answer = self.routes.call(Received::of(request, &call).map(Body::new));
+        let answer = self.routes.call(Received::of(request, &call, known).map(Body::new));
         Box::pin(async move {
             let ended = |cut| Content::of(refusal::of_cut(cut).into_http(), call.clone());
             let answer = async {
@@ -79,9 +82,11 @@ async fn refused(
     under_way: UnderWay,
     stopping: Stopping,
     short: Short,
+    poll_over: &str,
 ) -> Result<Response<Answer<Content<Body>>>, Infallible> {
     let call = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
-    let status = if under_way.is_poll() { refusal::of_short_poll(short) } else { refusal::of_short(short) };
+    let status =
+        if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
     let answer = Content::of(status.into_http(), call.clone());
     let never_cut = |_| Content::of(Response::new(Body::empty()), call.clone());
     Ok(under_way.answered(&stopping, std::future::ready(answer), never_cut).await)

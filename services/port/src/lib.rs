@@ -1,6 +1,6 @@
 //! How connections are accepted, served and left, for every protocol that this project speaks.
 //!
-//! A front end brings routes; this crate has listeners, what happens between a socket and h2, the count of connections and
+//! A front end brings routes, and rows that say how each of its calls may end ([`Manner`]); this crate has listeners, what happens between a socket and h2, the count of connections and
 //! of the bytes that are held for them, and the phases in which a port stops, so that no call is cut that must not be.
 //!
 //! # What this crate does not know
@@ -22,6 +22,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `manner` | what front ends say of their calls |
 //! | `serve` | transport settings, serving a listener |
 //! | `connection` | frames between socket and h2: mends `:authority` values, ends connections |
 //! | `caller_address`, `caller_connection` | where a call comes from, and by which connection |
@@ -46,6 +47,7 @@ mod followed;
 mod holding;
 pub mod label;
 mod lost;
+mod manner;
 pub mod overlong;
 pub mod refusal;
 mod serve;
@@ -65,6 +67,7 @@ pub use contact::{Contact, ContactSwitch};
 pub use followed::Followed;
 pub use holding::Content;
 pub use lost::end_when_lost;
-pub use serve::{serve, serve_through, server};
+pub use manner::{Ending, Manner, Manners, Method, Shape};
+pub use serve::{Served, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
 pub use under_way::{Answer, Cut, UnderWay};

@@ -61,7 +61,8 @@ pub fn of_cut(cut: Cut) -> Status {
     again_soon(with_outage(Status::unavailable(text), word))
 }
 
-/// A held poll for which there is no room.
-pub(crate) fn of_short_poll(short: Short) -> Status {
-    Status::cancelled(format!("Cancelled error polling because: {}", overloaded(short)))
+/// There is no room for a poll, which is told so by a text that begins with `poll_over`, and with the one code that does no
+/// harm.
+pub(crate) fn of_short_poll(short: Short, poll_over: &str) -> Status {
+    Status::cancelled(format!("{poll_over}{}", overloaded(short)))
 }

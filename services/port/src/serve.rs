@@ -11,6 +11,7 @@ use tonic::transport::Server;
 use crate::bytes_held::CONNECTION_WINDOW_BYTES;
 use crate::connection::{Doorway, Listener, MendedIncoming};
 use crate::followed::Followed;
+use crate::manner::Manners;
 use crate::stop::{Reason, Stop, Stopping};
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
@@ -40,7 +41,26 @@ pub fn server() -> Server {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
 }
 
-/// Serves `routes` on a listener until `shutdown` resolves, and then for some seconds at most. Services read
+/// What a port serves. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Served {
+    routes: Routes,
+    manners: Manners,
+}
+
+impl Served {
+    /// The services of `routes`, and what front ends say of their calls.
+    #[must_use]
+    pub fn grpc(routes: Routes, manners: Manners) -> Self {
+        Self { routes, manners }
+    }
+
+    fn followed(&self, stopping: &Stopping) -> Followed {
+        Followed::new(self.routes.clone(), self.manners.clone(), stopping)
+    }
+}
+
+/// Serves on a listener until `shutdown` resolves, and then for some seconds at most. Services read
 /// [`crate::Stopping`] from their requests, and have some tenths of a second to end what they hold. After that each
 /// connection ends with a GOAWAY that covers no call, so that gRPC makes the calls that still wait once more,
 /// elsewhere.
@@ -49,10 +69,10 @@ pub fn server() -> Server {
 /// The transport's, which end the serving of this listener.
 pub async fn serve(
     listener: impl Into<Listener>,
-    routes: Routes,
+    served: Served,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    serve_through(listener, routes, Doorway::open(), shutdown).await
+    serve_through(listener, served, Doorway::open(), shutdown).await
 }
 
 /// [`serve`], and whenever contact is lost, connections end as if the port stopped, except that polls are given
@@ -64,7 +84,7 @@ pub async fn serve(
 /// The transport's, which end the serving of this listener.
 pub async fn serve_through(
     listener: impl Into<Listener>,
-    routes: Routes,
+    served: Served,
     doorway: Doorway,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
@@ -75,8 +95,7 @@ pub async fn serve_through(
     loop {
         let (stop, stopping) = Stop::new();
         let incoming = MendedIncoming::through(Arc::clone(&listener), stopping.clone(), doorway.clone());
-        let mut serving =
-            Box::pin(serve_connections(incoming, Followed::new(routes.clone(), &stopping), stopping));
+        let mut serving = Box::pin(serve_connections(incoming, served.followed(&stopping), stopping));
         tokio::select! {
             biased;
             () = &mut shutdown => {

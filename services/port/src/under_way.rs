@@ -11,70 +11,30 @@ use tripod_proto::metadata;
 use crate::bytes_held::Account;
 use crate::caller_connection::CallerConnection;
 use crate::connection::{Handing, Line, Unfinished};
+use crate::manner::{Ending, Shape};
 use crate::stop::Stopping;
 
-/// Calls that may be made twice, with the outcome of one: they look, or wait for something that the state
-/// remembers. All dialects, by method. `Shutdown` of dialect L is none of them: it does not say who leaves,
-/// so two calls count as two nodes.
-const REPEATABLE: [&str; 16] = [
-    "Barrier",
-    "Connect",
-    "EnumerateDevices",
-    "GetAliveTasks",
-    "GetKeyValue",
-    "GetKeyValueDir",
-    "GetTaskState",
-    "Heartbeat",
-    "KeyValueGet",
-    "RegisterTask",
-    "ShutdownTask",
-    "TryGetKeyValue",
-    "WaitAtBarrier",
-    "WaitForAllTasks",
-    "WatchJobState",
-    "WatchTasks",
-];
-/// What a client ends for with any answer but one, so that this one must reach it.
-const POLL: &str = "PollForError";
-/// Our own services, whose clients know by themselves what to make of a broken connection.
-const OWN: &str = "/tripod.";
-/// Whoever watches a node's health watches again when the connection ends.
-const HEALTH: &str = "/grpc.health.";
-/// The services of whose calls each has one answer, which is made before any of it is handed over.
-const UNARY: [&str; 2] = ["/xla.", "/tensorflow."];
-
-/// How a call may end when its node stops.
+/// What a stop does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    /// It may be cut: gRPC makes it again elsewhere, and does not tell the client.
+enum Way {
     Repeatable,
-    /// It is answered soon after the stop begins, and from then on must not be cut. If the node is only cut off,
-    /// as `Repeatable`.
     Poll,
     /// It may be cut, but soon and with a word: its caller makes it again, and no gRPC does it for it.
     Lasting,
-    /// It must be answered. If it cannot be in time, its outcome is unknown, which only it is told.
     Once,
-    /// As `Once`, but the end of the connection tells the same.
     Own,
 }
 
-impl Manner {
-    fn of<B>(request: &Request<B>) -> Self {
-        let path = request.uri().path();
-        if path.starts_with(OWN) {
-            return Self::Own;
-        }
-        if path.starts_with(HEALTH) {
-            return Self::Repeatable;
-        }
-        let method = path.rsplit('/').next().unwrap_or_default();
-        let lasting = request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
-        match method {
-            POLL if !lasting => Self::Poll,
-            _ if method != POLL && !REPEATABLE.contains(&method) => Self::Once,
-            _ if lasting => Self::Lasting,
-            _ => Self::Repeatable,
+impl Way {
+    fn of<B>(request: &Request<B>, ending: Ending, shape: Shape) -> Self {
+        let is_lasting = shape == Shape::Unary
+            && request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
+        match ending {
+            Ending::Repeatable | Ending::Poll if is_lasting => Self::Lasting,
+            Ending::Repeatable => Self::Repeatable,
+            Ending::Poll => Self::Poll,
+            Ending::Once => Self::Once,
+            Ending::Own => Self::Own,
         }
     }
 }
@@ -91,18 +51,17 @@ pub enum Cut {
 /// A call of which a stop must know how it may end.
 #[derive(Debug)]
 pub struct UnderWay {
-    manner: Manner,
+    way: Way,
     is_unary: bool,
     line: Line,
 }
 
 impl UnderWay {
-    /// That of a request which has come by a [`crate::Mended`] connection.
+    /// That of a request which has come by a [`crate::Mended`] connection, and which may end so.
     #[must_use]
-    pub fn of<B>(request: &Request<B>) -> Self {
+    pub fn of<B>(request: &Request<B>, ending: Ending, shape: Shape) -> Self {
         let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
-        let is_unary = UNARY.iter().any(|service| request.uri().path().starts_with(service));
-        Self { manner: Manner::of(request), is_unary, line }
+        Self { way: Way::of(request, ending, shape), is_unary: shape == Shape::Unary, line }
     }
 
     /// By which connection it came, and from where.
@@ -118,7 +77,7 @@ impl UnderWay {
 
     /// Whether every answer but one ends its client.
     pub(crate) fn is_poll(&self) -> bool {
-        self.manner == Manner::Poll
+        self.way == Way::Poll
     }
 
     /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has
@@ -130,9 +89,9 @@ impl UnderWay {
         cut: impl FnOnce(Cut) -> Response<B>,
     ) -> Response<Answer<B>> {
         let line = self.line;
-        let (response, unfinished) = match self.manner {
-            Manner::Repeatable => (answer.await, line.enter()),
-            Manner::Poll => {
+        let (response, unfinished) = match self.way {
+            Way::Repeatable => (answer.await, line.enter()),
+            Way::Poll => {
                 tokio::pin!(answer);
                 tokio::select! {
                     response = &mut answer => (response, line.enter()),
@@ -142,15 +101,15 @@ impl UnderWay {
                     }
                 }
             }
-            Manner::Lasting => tokio::select! {
+            Way::Lasting => tokio::select! {
                 response = answer => (response, line.enter()),
                 () = stopping.begun() => (cut(Cut::Elsewhere), line.enter()),
             },
-            Manner::Own => {
+            Way::Own => {
                 let unfinished = line.enter();
                 (answer.await, unfinished)
             }
-            Manner::Once => {
+            Way::Once => {
                 let unfinished = line.enter();
                 let response = tokio::select! {
                     response = answer => response,
@@ -196,31 +155,23 @@ impl<B: Body + Unpin> Body for Answer<B> {
 mod tests {
     use super::*;
 
-    fn manner(path: &str, lasting: bool) -> Manner {
-        let mut request = Request::builder().uri(path);
-        if lasting {
-            request = request.header(metadata::LASTING, "1");
-        }
-        Manner::of(&request.body(()).unwrap())
-    }
-
     #[test]
-    fn only_what_may_be_made_twice_may_be_cut() {
-        for service in ["xla.coordination.CoordinationService", "tensorflow.CoordinationService"] {
-            let of = |method: &str, lasting| manner(&format!("/{service}/{method}"), lasting);
-            assert_eq!(of("GetKeyValue", false), Manner::Repeatable);
-            assert_eq!(of("ShutdownTask", false), Manner::Repeatable);
-            assert_eq!(of("GetKeyValue", true), Manner::Lasting);
-            assert_eq!(of("PollForError", false), Manner::Poll);
-            assert_eq!(of("PollForError", true), Manner::Lasting);
-            for once in ["InsertKeyValue", "IncrementKeyValue", "DeleteKeyValue", "NewerThanThis"] {
-                assert_eq!(of(once, false), Manner::Once, "{once}");
-                assert_eq!(of(once, true), Manner::Once, "{once}");
-            }
+    fn who_makes_a_call_again_itself_is_told_to_if_it_may_be_made_twice() {
+        let way = |ending, shape, lasting| {
+            let request = Request::builder().header(metadata::LASTING, lasting).body(()).unwrap();
+            Way::of(&request, ending, shape)
+        };
+        for (ending, plain) in [
+            (Ending::Repeatable, Way::Repeatable),
+            (Ending::Poll, Way::Poll),
+            (Ending::Once, Way::Once),
+            (Ending::Own, Way::Own),
+        ] {
+            let may_be_cut = matches!(ending, Ending::Repeatable | Ending::Poll);
+            let lasting = if may_be_cut { Way::Lasting } else { plain };
+            assert_eq!(way(ending, Shape::Unary, "1"), lasting);
+            assert_eq!(way(ending, Shape::Unary, "yes"), plain);
+            assert_eq!(way(ending, Shape::OneMessage, "1"), plain, "nobody has said that of streams");
         }
-        assert_eq!(manner("/xla.DistributedRuntimeService/WaitAtBarrier", false), Manner::Repeatable);
-        assert_eq!(manner("/xla.DistributedRuntimeService/Shutdown", false), Manner::Once);
-        assert_eq!(manner("/tripod.v1.Kv/Put", false), Manner::Own);
-        assert_eq!(manner("/grpc.health.v1.Health/Watch", false), Manner::Repeatable);
     }
 }

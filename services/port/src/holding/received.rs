@@ -14,6 +14,7 @@ use tonic::Status;
 use super::messages::Messages;
 use super::weight::Weight;
 use crate::bytes_held::{CONNECTION_BYTES_FREE, CallBytes, Short};
+use crate::manner::{Known, Shape};
 use crate::refusal;
 
 /// For so long nothing may come of a message, if memory is short.
@@ -21,8 +22,6 @@ const REST_TIME: Duration = Duration::from_secs(30);
 /// For so long a message may wait for its turn. What has come of those that wait takes the connection's window, so that
 /// the one whose turn it is may wait for them; when they are refused, it goes on.
 const WAIT_TIME: Duration = Duration::from_secs(30);
-/// The services whose requests are streams. All others take one message.
-const STREAMING: [&str; 2] = ["/tripod.v1.RayLine/", "/envoy."];
 
 /// A request's body whose bytes are counted. When its connection holds as much as it may, it is not read on, so that
 /// the client is granted nothing more.
@@ -39,10 +38,10 @@ pub(crate) struct Received<B> {
 }
 
 impl<B> Received<B> {
-    /// The body of a call's request.
-    pub(crate) fn of(request: Request<B>, call: &CallBytes) -> Request<Self> {
-        let is_streaming = STREAMING.iter().any(|service| request.uri().path().starts_with(service));
-        let (messages, weight) = (Messages::new(!is_streaming), Weight::of(request.uri().path()));
+    /// The body of the request of a call of which this is known.
+    pub(crate) fn of(request: Request<B>, call: &CallBytes, known: Known) -> Request<Self> {
+        let messages = Messages::new(known.shape != Shape::Streaming);
+        let weight = if known.has_value { Weight::Value } else { Weight::Lists };
         request.map(|inner| Self {
             inner,
             call: call.clone(),

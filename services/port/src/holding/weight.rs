@@ -5,21 +5,6 @@ const SMALL_BYTES: u64 = 256 << 10;
 /// What a byte beyond can become: two bytes are an empty message in a list, which is 32 in memory, and a list that grows
 /// has twice what it needs, and beside it what it had before.
 const LISTED: u64 = 40;
-/// The methods whose bulk is one value, which stays the bytes that came, or a text of which there is one copy.
-const VALUES: [&str; 11] = [
-    "InsertKeyValue",
-    "KeyValueSet",
-    "Put",
-    "ExportFunction",
-    "ExportReusableVariable",
-    "PutObj",
-    "ReportErrorToTask",
-    "ReportErrorToService",
-    "ImportFunction",
-    "ImportReusableVariable",
-    "SubmitTask",
-];
-
 /// How a method's messages count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
@@ -30,11 +15,6 @@ pub(super) enum Weight {
 }
 
 impl Weight {
-    pub(super) fn of(path: &str) -> Self {
-        let method = path.rsplit('/').next().unwrap_or_default();
-        if VALUES.contains(&method) { Self::Value } else { Self::Lists }
-    }
-
     /// What so many bytes of messages count as.
     pub(super) fn weigh(self, bytes: u64) -> u64 {
         match self {
@@ -50,9 +30,8 @@ mod tests {
 
     #[test]
     fn what_may_be_a_long_list_weighs_what_it_becomes() {
-        let barrier = Weight::of("/tensorflow.CoordinationService/Barrier");
-        let insert = Weight::of("/tensorflow.CoordinationService/InsertKeyValue");
-        assert_eq!([barrier.weigh(SMALL_BYTES), insert.weigh(60 << 20)], [SMALL_BYTES, 60 << 20]);
-        assert!(barrier.weigh(66 << 20) > 2_600 << 20, "what was seen of 66 MiB of empty tasks");
+        let (lists, value) = (Weight::Lists, Weight::Value);
+        assert_eq!([lists.weigh(SMALL_BYTES), value.weigh(60 << 20)], [SMALL_BYTES, 60 << 20]);
+        assert!(lists.weigh(66 << 20) > 2_600 << 20, "what was seen of 66 MiB of empty tasks");
     }
 }
