@@ -23,6 +23,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `manner` | what front ends say of their calls |
+//! | `listen` | opening the places where clients find a process |
 //! | `serve` | transport settings, serving a listener |
 //! | `connection` | frames between socket and h2: mends `:authority` values, ends connections |
 //! | `caller_address`, `caller_connection` | where a call comes from, and by which connection |
@@ -46,6 +47,7 @@ pub mod deadline;
 mod followed;
 mod holding;
 pub mod label;
+mod listen;
 mod lost;
 mod manner;
 pub mod overlong;
@@ -66,6 +68,7 @@ pub use connection::{
 pub use contact::{Contact, ContactSwitch};
 pub use followed::Followed;
 pub use holding::Content;
+pub use listen::{NotOpened, Places};
 pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, Shape};
 pub use serve::{Served, serve, serve_through, server};
