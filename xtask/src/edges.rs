@@ -30,7 +30,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-raft",
-        may: &["tripod-local", "tripod-proto", "tripod-state"],
+        may: &["tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
         because: "raft carries the state",
     },
@@ -38,7 +38,7 @@ const OURS: &[Ours] = &[
         package: "tripod-dial",
         may: &["tripod-proto"],
         dev: &[],
-        because: "whom one connects to is judged alike by nodes and stores",
+        because: "whom one connects to, and how, is the same for everybody",
     },
     Ours {
         package: "tripod-port",
@@ -54,7 +54,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-coordination",
-        may: FRONT_END,
+        may: &["tripod-dial", "tripod-gateway", "tripod-port", "tripod-proto", "tripod-state"],
         dev: &["tripod-local"],
         because: "front ends never see raft",
     },
@@ -90,7 +90,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-worker",
-        may: &["tripod-client", "tripod-objstore", "tripod-proto"],
+        may: &["tripod-client", "tripod-dial", "tripod-objstore", "tripod-proto"],
         dev: &["tripod-gateway", "tripod-ray", "tripod-state"],
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
@@ -102,13 +102,13 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-client",
-        may: &["tripod-proto"],
+        may: &["tripod-dial", "tripod-proto"],
         dev: &[],
-        because: "a client knows only the wire",
+        because: "a client knows only the wire, and how one connects",
     },
     Ours {
         package: "tripod-load",
-        may: &["tripod-client", "tripod-proto"],
+        may: &["tripod-client", "tripod-dial", "tripod-proto"],
         dev: &[],
         because: "a load generator is a client",
     },
