@@ -109,7 +109,7 @@ fn run(input: &[u8]) {
             drop(
                 tripod_port::serve(
                     arrivals,
-                    Served::grpc(served.into(), node::manners()),
+                    Served::Grpc(served.into(), node::manners()),
                     std::future::pending(),
                 )
                 .await,

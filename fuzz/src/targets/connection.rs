@@ -128,7 +128,7 @@ fn run(input: &[u8]) {
         let node = Node::start(level::NEWEST).await;
         let (client, server) = tokio::io::duplex(64 << 10);
         let lines = stream::iter([Ok(server)]).chain(stream::pending());
-        let served = Served::grpc(node.routes(), node::manners());
+        let served = Served::Grpc(node.routes(), node::manners());
         let serving = tripod_port::serve(Listener::within(lines), served, std::future::pending());
         let serving = tokio::spawn(serving);
         let (mut answers, mut calls) = tokio::io::split(client);

@@ -31,25 +31,33 @@
 //! | `standing` | that a connection stands, for those who wait for its client's first heartbeat |
 //! | `untaken` | what h2 has not been able to write |
 //! | `adapter` | the adapter around a socket |
-//! | `incoming` | listeners that yield adapted connections |
+//! | `listener`, `socket` | where connections are accepted, and what is accepted |
+//! | `arrivals` | the connections of a listener, as soon as each has a place |
+//! | `incoming` | the same, adapted |
 
 mod adapter;
+mod arrivals;
 mod block;
 mod boundary;
 mod doorway;
 mod frame;
 mod incoming;
 mod line;
+mod listener;
 mod mender;
 mod opening;
 mod outgoing;
 mod parting;
+mod socket;
 mod standing;
 mod untaken;
 
 pub use adapter::Mended;
+pub(crate) use arrivals::Arrivals;
 pub use doorway::Doorway;
-pub use incoming::{Listener, MendedIncoming, Socket};
+pub use incoming::MendedIncoming;
 pub use line::Line;
 pub(crate) use line::{Handing, Unfinished};
+pub use listener::Listener;
+pub use socket::Socket;
 pub use standing::{STANDING_TOLD_FOR, tell_standing};

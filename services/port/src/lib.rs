@@ -1,7 +1,9 @@
 //! How connections are accepted, served and left, for every protocol that this project speaks.
 //!
-//! A front end brings routes, and rows that say how each of its calls may end ([`Manner`]); this crate has listeners, what happens between a socket and h2, the count of connections and
-//! of the bytes that are held for them, and the phases in which a port stops, so that no call is cut that must not be.
+//! A front end brings routes, and rows that say how each of its calls may end ([`Manner`]), or handles connections of a
+//! protocol that frames its bytes itself ([`Framed`]). This crate has listeners, what happens between a socket and h2, the
+//! count of connections and of the bytes that are held for them, and the phases in which a port stops, so that no call is
+//! cut that must not be.
 //!
 //! # What this crate does not know
 //!
@@ -30,6 +32,7 @@
 //! | `contact` | whether the node is in contact with the cluster |
 //! | `stop` | the phases of a planned stop |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
+//! | `framed` | protocols that frame their bytes themselves |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
 //! | `holding` | around all services: how many bytes each call holds |
 //! | [`refusal`] | what a call is told that this node cannot serve for a reason of its own |
@@ -45,6 +48,7 @@ mod connection;
 mod contact;
 pub mod deadline;
 mod followed;
+mod framed;
 mod holding;
 pub mod label;
 mod listen;
@@ -67,6 +71,7 @@ pub use connection::{
 };
 pub use contact::{Contact, ContactSwitch};
 pub use followed::Followed;
+pub use framed::{Accepted, Bytestream, Framed, Handling};
 pub use holding::Content;
 pub use listen::{NotOpened, Places};
 pub use lost::end_when_lost;

@@ -1,6 +1,7 @@
-//! From routes and a listener to a serving port.
+//! From what a front end brings, and a listener, to a serving port.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 
 use crate::bytes_held::CONNECTION_WINDOW_BYTES;
-use crate::connection::{Doorway, Listener, MendedIncoming};
+use crate::connection::{Arrivals, Doorway, Listener, MendedIncoming};
 use crate::followed::Followed;
+use crate::framed::{self, Framed};
 use crate::manner::Manners;
 use crate::stop::{Reason, Stop, Stopping};
 
@@ -43,20 +45,34 @@ pub fn server() -> Server {
 
 /// What a port serves. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Served {
-    routes: Routes,
-    manners: Manners,
+pub enum Served {
+    /// Services of gRPC, and what front ends say of their calls.
+    Grpc(Routes, Manners),
+    /// A protocol that frames its bytes itself.
+    Framed(Framed),
 }
 
-impl Served {
-    /// The services of `routes`, and what front ends say of their calls.
-    #[must_use]
-    pub fn grpc(routes: Routes, manners: Manners) -> Self {
-        Self { routes, manners }
-    }
+/// The serving of connections until their stop begins, and then until the last of them has ended.
+type Serving = Pin<Box<dyn Future<Output = Result<(), tonic::transport::Error>> + Send>>;
 
-    fn followed(&self, stopping: &Stopping) -> Followed {
-        Followed::new(self.routes.clone(), self.manners.clone(), stopping)
+impl Served {
+    fn serve(&self, listener: &Arc<Listener>, doorway: &Doorway, stopping: Stopping) -> Serving {
+        let (listener, doorway) = (Arc::clone(listener), doorway.clone());
+        match self.clone() {
+            Self::Grpc(routes, manners) => {
+                let services = Followed::new(routes, manners, &stopping);
+                let incoming = MendedIncoming::through(listener, stopping.clone(), doorway);
+                Box::pin(serve_connections(incoming, services, stopping))
+            }
+            Self::Framed(framed) => {
+                let memory = doorway.memory.clone();
+                let arrivals = Arrivals::new(listener, framed::no_words, stopping.clone(), doorway);
+                Box::pin(async move {
+                    framed.serve(arrivals, memory, stopping).await;
+                    Ok(())
+                })
+            }
+        }
     }
 }
 
@@ -94,8 +110,7 @@ pub async fn serve_through(
     tokio::pin!(shutdown);
     loop {
         let (stop, stopping) = Stop::new();
-        let incoming = MendedIncoming::through(Arc::clone(&listener), stopping.clone(), doorway.clone());
-        let mut serving = Box::pin(serve_connections(incoming, served.followed(&stopping), stopping));
+        let mut serving = served.serve(&listener, &doorway, stopping);
         tokio::select! {
             biased;
             () = &mut shutdown => {
@@ -122,7 +137,6 @@ pub async fn serve_through(
     }
 }
 
-/// Serves connections until their stop begins, and then until the last of them has ended.
 async fn serve_connections(
     incoming: MendedIncoming,
     services: Followed,

@@ -92,7 +92,7 @@ impl Stopping {
     }
 
     /// Resolves when calls that are still under way must be answered at once.
-    pub(crate) async fn overdue(&self) {
+    pub async fn overdue(&self) {
         self.reached(Phase::Overdue).await;
     }
 

@@ -87,7 +87,7 @@ impl Port {
             &watch::channel(None).1,
         );
         let manners = Manners::of(&[tripod_coordination::MANNERS, tripod_native::MANNERS]);
-        let served = PortServed::grpc(routes, manners);
+        let served = PortServed::Grpc(routes, manners);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             tripod_port::serve(listener, served, async { drop(stopped.await) }).await.expect("serving");

@@ -49,7 +49,7 @@ pub(crate) struct Served {
 /// The dialects for the job named `job`.
 pub(crate) fn dialects(gateway: &Gateway) -> tripod_port::Served {
     let routes = routes(gateway, &JobBinding::Named("job".to_owned()));
-    tripod_port::Served::grpc(routes, Manners::of(&[MANNERS]))
+    tripod_port::Served::Grpc(routes, Manners::of(&[MANNERS]))
 }
 
 impl Served {

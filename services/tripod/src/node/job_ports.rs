@@ -144,7 +144,7 @@ impl JobPorts {
         let routes = tripod_coordination::routes(&self.gateway, &binding);
         let routes = self.scheduler.add_to(routes, &binding);
         let manners = Manners::of(&[tripod_coordination::MANNERS, tripod_ray::MANNERS]);
-        let served = Served::grpc(routes, manners);
+        let served = Served::Grpc(routes, manners);
         let doorway = self.doorway.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {

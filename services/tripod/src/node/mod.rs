@@ -293,7 +293,7 @@ impl Tasks {
             tripod_xds::MANNERS,
             tripod_ray::MANNERS,
         ]);
-        let served = Served::grpc(routes, manners);
+        let served = Served::Grpc(routes, manners);
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {
             let stopped = stopped(stopping.clone());
