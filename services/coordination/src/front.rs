@@ -356,14 +356,8 @@ impl Front {
             return Ok(found.clone());
         }
         let wanted = caller::job_name(request.metadata());
-        let label = request.extensions().get::<Label>();
-        // A host's first label may mean anything: it names a job only if there is one, and nothing else says which.
-        if let (None, JobBinding::Named(_), Some(Label(label))) = (wanted, &self.binding, label)
-            && let Some(job) = self.gateway.known_job(label).await?
-        {
-            return Ok(Ok(job));
-        }
-        self.binding.find(&self.gateway, wanted).await
+        let label = request.extensions().get::<Label>().map(|Label(label)| label.as_str());
+        self.binding.find(&self.gateway, wanted, label).await
     }
 
     pub(crate) fn answer<R>(
