@@ -14,7 +14,7 @@
 //! * Rules: which registration is accepted, when a barrier passes, what an error does to others. A
 //!   front end that asks about the state of a task has taken a rule out of the state machine.
 //! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
-//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands these [`routes`].
+//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands these [`routes`](fn@routes).
 //! * Signals, files: the binary runs [`push::run_over`].
 //!
 //! # Invariants
