@@ -12,6 +12,7 @@ use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{Backend as _, Gateway, JobBinding, MemoryBackend, Mishap};
 use tripod_lines::Lines;
 use tripod_native::JobPorts;
+use tripod_port::Manners;
 use tripod_raft::fuzzing;
 use tripod_state::ids::{DurationMs, FeatureLevel, NodeId, ServiceIncarnation, SessionId, TimeMs};
 use tripod_state::session::Owner;
@@ -98,6 +99,17 @@ impl Node {
     pub(crate) fn check(&self) {
         check(&self.backend.state());
     }
+}
+
+/// What a client port knows of the calls of [`Node::routes`].
+#[must_use]
+pub(crate) fn manners() -> Manners {
+    Manners::of(&[
+        tripod_coordination::MANNERS,
+        tripod_native::MANNERS,
+        tripod_ray::MANNERS,
+        tripod_xds::MANNERS,
+    ])
 }
 
 /// What holds of every state.

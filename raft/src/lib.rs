@@ -87,6 +87,5 @@ pub use node::measures::Measures;
 pub use node::status::{MemberStatus, Role, Status};
 pub use node::world::World;
 pub use offline::{backup, doctor, repair};
-pub use peers::connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
 pub use peers::network::{BoxFuture, Listener, Network, Stream};
 pub use snapshot::SnapshotCounts;

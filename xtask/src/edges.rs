@@ -17,7 +17,28 @@ struct Ours {
 /// What tests of every crate may use: it knows nothing of Tripod.
 const FOR_TESTS: &[&str] = &["tripod-lines", "tripod-wait"];
 
-const FRONT_END: &[&str] = &["tripod-gateway", "tripod-proto", "tripod-state"];
+/// A protocol of clients. The binary and the fuzzer may depend on each of them, and nothing else of the product.
+struct FrontEnd {
+    package: &'static str,
+    /// What it may use in its tests, besides.
+    dev: &'static [&'static str],
+}
+
+/// What every front end may depend on. None of them sees raft.
+const FRONT_END_MAY: &[&str] =
+    &["tripod-dial", "tripod-gateway", "tripod-local", "tripod-port", "tripod-proto", "tripod-state"];
+
+/// Who depends on front ends, because it composes nodes of them.
+const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
+
+const FRONT_ENDS: &[FrontEnd] = &[
+    FrontEnd { package: "tripod-coordination", dev: &[] },
+    FrontEnd { package: "tripod-echo", dev: &[] },
+    FrontEnd { package: "tripod-native", dev: &["tripod-client"] },
+    FrontEnd { package: "tripod-ray", dev: &[] },
+    FrontEnd { package: "tripod-web", dev: &[] },
+    FrontEnd { package: "tripod-xds", dev: &["tripod-coordination"] },
+];
 
 const OURS: &[Ours] = &[
     Ours { package: "tripod-proto", may: &[], dev: &[], because: "messages on the wire know no logic" },
@@ -30,7 +51,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-raft",
-        may: &["tripod-local", "tripod-proto", "tripod-state"],
+        may: &["tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
         because: "raft carries the state",
     },
@@ -38,43 +59,25 @@ const OURS: &[Ours] = &[
         package: "tripod-dial",
         may: &["tripod-proto"],
         dev: &[],
-        because: "whom one connects to is judged alike by nodes and stores",
+        because: "whom one connects to, and how, is the same for everybody",
+    },
+    Ours {
+        package: "tripod-port",
+        may: &["tripod-local", "tripod-proto"],
+        dev: &[],
+        because: "how connections are accepted and left is the same for every protocol, and for agents",
     },
     Ours {
         package: "tripod-gateway",
-        may: &["tripod-proto", "tripod-raft", "tripod-state"],
+        may: &["tripod-local", "tripod-port", "tripod-proto", "tripod-raft", "tripod-state"],
         dev: &[],
         because: "the gateway is the only door to raft for front ends",
     },
     Ours {
-        package: "tripod-coordination",
-        may: &["tripod-gateway", "tripod-local", "tripod-proto", "tripod-state"],
-        dev: &[],
-        because: "front ends never see raft, and a socket looks who has connected",
-    },
-    Ours {
-        package: "tripod-native",
-        may: FRONT_END,
-        dev: &["tripod-client"],
-        because: "front ends never see raft",
-    },
-    Ours {
-        package: "tripod-xds",
-        may: FRONT_END,
-        dev: &["tripod-coordination"],
-        because: "front ends never see raft",
-    },
-    Ours {
         package: "tripod-agent",
-        may: &["tripod-coordination", "tripod-local", "tripod-proto"],
-        dev: &["tripod-gateway", "tripod-native", "tripod-state"],
+        may: &["tripod-local", "tripod-port", "tripod-proto"],
+        dev: &["tripod-coordination", "tripod-gateway", "tripod-native", "tripod-state"],
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
-    },
-    Ours {
-        package: "tripod-ray",
-        may: &["tripod-dial", "tripod-gateway", "tripod-proto", "tripod-state"],
-        dev: &[],
-        because: "front ends never see raft",
     },
     Ours {
         package: "tripod-objstore",
@@ -84,20 +87,19 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-worker",
-        may: &["tripod-client", "tripod-objstore", "tripod-proto"],
+        may: &["tripod-client", "tripod-dial", "tripod-objstore", "tripod-proto"],
         dev: &["tripod-gateway", "tripod-ray", "tripod-state"],
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
-    Ours { package: "tripod-web", may: FRONT_END, dev: &[], because: "front ends never see raft" },
     Ours {
         package: "tripod-client",
-        may: &["tripod-proto"],
+        may: &["tripod-dial", "tripod-proto"],
         dev: &[],
-        because: "a client knows only the wire",
+        because: "a client knows only the wire, and how one connects",
     },
     Ours {
         package: "tripod-load",
-        may: &["tripod-client", "tripod-proto"],
+        may: &["tripod-client", "tripod-dial", "tripod-proto"],
         dev: &[],
         because: "a load generator is a client",
     },
@@ -106,20 +108,16 @@ const OURS: &[Ours] = &[
         may: &[
             "tripod-agent",
             "tripod-client",
-            "tripod-coordination",
             "tripod-dial",
             "tripod-gateway",
             "tripod-load",
             "tripod-local",
-            "tripod-native",
             "tripod-objstore",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
-            "tripod-ray",
             "tripod-state",
-            "tripod-web",
             "tripod-worker",
-            "tripod-xds",
         ],
         dev: &["tripod-processes"],
         because: "the binary composes everything and nothing builds on it",
@@ -150,6 +148,7 @@ const OURS: &[Ours] = &[
             "tripod-coordination",
             "tripod-gateway",
             "tripod-native",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-ray",
@@ -183,19 +182,15 @@ const OURS: &[Ours] = &[
         package: "tripod-fuzz",
         may: &[
             "tripod-agent",
-            "tripod-coordination",
             "tripod-dial",
             "tripod-gateway",
             "tripod-lines",
-            "tripod-native",
             "tripod-objstore",
+            "tripod-port",
             "tripod-proto",
             "tripod-raft",
-            "tripod-ray",
             "tripod-state",
-            "tripod-web",
             "tripod-worker",
-            "tripod-xds",
         ],
         dev: &[],
         because: "whatever reads bytes of others is fuzzed, each crate by what it shows",
@@ -224,77 +219,63 @@ const OURS: &[Ours] = &[
 /// Who may depend on a crate that is not ours.
 struct Theirs {
     crates: &'static [&'static str],
-    normal: &'static [&'static str],
+    normal: Users,
     /// These may use it in their tests.
-    dev: &'static [&'static str],
+    dev: Users,
     because: &'static str,
+}
+
+/// Some crates of ours.
+enum Users {
+    These(&'static [&'static str]),
+    AllBut(&'static [&'static str]),
+}
+
+impl Users {
+    fn have(&self, package: &str) -> bool {
+        match self {
+            Self::These(some) => some.contains(&package),
+            Self::AllBut(some) => !some.contains(&package),
+        }
+    }
 }
 
 const THEIRS: &[Theirs] = &[
     Theirs {
         crates: &["openraft", "sled"],
-        normal: &["tripod-raft"],
-        dev: &["tripod-raft"],
+        normal: Users::These(&["tripod-raft"]),
+        dev: Users::These(&["tripod-raft"]),
         because: "one crate knows how the log is replicated and stored",
     },
     Theirs {
         crates: &["prometheus-client"],
-        normal: &["tripod-web"],
-        dev: &["tripod-web"],
+        normal: Users::These(&["tripod-web"]),
+        dev: Users::These(&["tripod-web"]),
         because: "one crate knows how figures are told",
     },
     Theirs {
         crates: &["tonic-health"],
-        normal: &["tripod-native"],
-        dev: &["tripod-native"],
+        normal: Users::These(&["tripod-native"]),
+        dev: Users::These(&["tripod-native"]),
         because: "readiness is decided in the gateway, and told by front ends",
     },
     Theirs {
         crates: &["bincode"],
-        normal: &["tripod-raft"],
-        dev: &["tripod-raft", "tripod-state"],
+        normal: Users::These(&["tripod-raft"]),
+        dev: Users::These(&["tripod-raft", "tripod-state"]),
         because: "the codec stays behind one file with a version byte",
     },
     Theirs {
         crates: &["prost", "prost-types", "tonic", "tonic-prost", "tonic-prost-build", "protox"],
-        normal: &[
-            "tripod",
-            "tripod-agent",
-            "tripod-bench",
-            "tripod-client",
-            "tripod-coordination",
-            "tripod-dial",
-            "tripod-fuzz",
-            "tripod-gateway",
-            "tripod-lines",
-            "tripod-load",
-            "tripod-native",
-            "tripod-objstore",
-            "tripod-processes",
-            "tripod-proto",
-            "tripod-raft",
-            "tripod-ray",
-            "tripod-simulation",
-            "tripod-tests",
-            "tripod-web",
-            "tripod-worker",
-            "tripod-xds",
-        ],
-        dev: &[
-            "tripod-agent",
-            "tripod-chaos",
-            "tripod-client",
-            "tripod-coordination",
-            "tripod-native",
-            "tripod-objstore",
-            "tripod-raft",
-            "tripod-ray",
-            "tripod-tests",
-            "tripod-xds",
-        ],
+        normal: Users::AllBut(WIRELESS),
+        dev: Users::AllBut(WIRELESS),
         because: "the wire ends where the domain begins",
     },
 ];
+
+/// Who knows no message.
+const WIRELESS: &[&str] =
+    &["tripod-checkers", "tripod-echo", "tripod-local", "tripod-state", "tripod-wait", "xtask"];
 
 /// Everything that the state machine may be built from.
 const STATE_MAY: &[&str] = &["bytes", "imbl", "serde", "thiserror", "xxhash-rust"];
@@ -317,6 +298,7 @@ pub(crate) fn check(metadata: &Value) -> Result<()> {
     let mut wrong: Vec<String> = names
         .iter()
         .filter(|name| OURS.iter().all(|ours| ours.package != **name))
+        .filter(|name| FRONT_ENDS.iter().all(|front_end| front_end.package != **name))
         .map(|name| {
             format!("{name} is not in the table of xtask/src/edges.rs: say there what it may depend on")
         })
@@ -347,10 +329,22 @@ fn edges_of(package: &Value) -> Vec<Edge<'_>> {
 }
 
 fn check_ours(edge: &Edge<'_>) -> Option<String> {
-    let ours = OURS.iter().find(|ours| ours.package == edge.from)?;
-    let in_tests = || ours.dev.contains(&edge.to) || FOR_TESTS.contains(&edge.to);
-    let may = ours.may.contains(&edge.to) || (edge.dev && in_tests());
-    (!may).then(|| format!("{} -> {}: {}", edge.from, edge.to, ours.because))
+    let (may, dev, because) = row(edge.from)?;
+    let in_tests = || dev.contains(&edge.to) || FOR_TESTS.contains(&edge.to);
+    let composes =
+        || COMPOSE.contains(&edge.from) && FRONT_ENDS.iter().any(|front_end| front_end.package == edge.to);
+    let may = may.contains(&edge.to) || composes() || (edge.dev && in_tests());
+    (!may).then(|| format!("{} -> {}: {because}", edge.from, edge.to))
+}
+
+/// What a crate may depend on, also in its tests, and why.
+fn row(package: &str) -> Option<(&'static [&'static str], &'static [&'static str], &'static str)> {
+    let front_end = FRONT_ENDS.iter().find(|front_end| front_end.package == package);
+    let front_end =
+        front_end.map(|row| (FRONT_END_MAY, row.dev, "front ends never see raft, nor each other"));
+    let ours =
+        || OURS.iter().find(|ours| ours.package == package).map(|ours| (ours.may, ours.dev, ours.because));
+    front_end.or_else(ours)
 }
 
 fn check_theirs(edge: &Edge<'_>) -> Option<String> {
@@ -358,8 +352,8 @@ fn check_theirs(edge: &Edge<'_>) -> Option<String> {
         return Some(format!("tripod-state -> {}: the state machine is pure; {STATE_MAY:?} is all", edge.to));
     }
     let theirs = THEIRS.iter().find(|theirs| theirs.crates.contains(&edge.to))?;
-    let may = if edge.dev { theirs.dev } else { theirs.normal };
-    (!may.contains(&edge.from)).then(|| format!("{} -> {}: {}", edge.from, edge.to, theirs.because))
+    let may = if edge.dev { &theirs.dev } else { &theirs.normal };
+    (!may.have(edge.from)).then(|| format!("{} -> {}: {}", edge.from, edge.to, theirs.because))
 }
 
 #[cfg(test)]
@@ -394,9 +388,20 @@ mod tests {
             refused(package, "tripod-raft", Some("dev"));
         }
         allowed("tripod-gateway", "tripod-raft", None);
+        refused("tripod-coordination", "tripod-ray", None);
+        refused("tripod-agent", "tripod-coordination", None);
         refused("tripod-client", "tripod-gateway", None);
         refused("tripod-native", "tripod-client", None);
         allowed("tripod-native", "tripod-client", Some("dev"));
+    }
+
+    #[test]
+    fn agents_stand_on_the_port_alone() {
+        for package in ["tripod-coordination", "tripod-gateway", "tripod-raft", "tripod-state"] {
+            refused("tripod-agent", package, None);
+            refused("tripod-port", package, None);
+        }
+        allowed("tripod-agent", "tripod-port", None);
     }
 
     #[test]
@@ -405,6 +410,7 @@ mod tests {
             refused(package, "tripod", None);
         }
         refused("tripod", "tripod-chaos", None);
+        refused("tripod", "tripod-processes", None);
     }
 
     #[test]

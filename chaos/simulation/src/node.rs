@@ -312,7 +312,7 @@ impl Site {
             Ok(incoming) => incoming,
             Err(error) => return Ended::Failed(error.to_string()),
         };
-        let serving = tripod_coordination::server().add_routes(routes).serve_with_incoming(incoming);
+        let serving = tripod_port::server().add_routes(routes).serve_with_incoming(incoming);
         tokio::select! {
             biased;
             why = handle.failed() => Ended::Failed(why),

@@ -12,12 +12,12 @@ use bytes::Bytes;
 use tonic::client::Grpc;
 use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue};
 use tripod_agent::{Agent, AgentConfig, Listen, Poll, Timing};
-use tripod_coordination::connection::Listener;
 use tripod_lines::Lines;
+use tripod_port::{Listener, Served};
 use tripod_proto::raw::RawCodec;
 use tripod_state::level;
 
-use crate::node::Node;
+use crate::node::{self, Node};
 use crate::source::Source;
 use crate::target::Target;
 use crate::{message, mutate, pieces, runtime};
@@ -106,7 +106,14 @@ fn run(input: &[u8]) {
         let arrivals = Listener::within(lines.listen(NODE));
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(async move {
-            drop(tripod_coordination::serve(arrivals, served.into(), std::future::pending()).await);
+            drop(
+                tripod_port::serve(
+                    arrivals,
+                    Served::Grpc(served.into(), node::manners()),
+                    std::future::pending(),
+                )
+                .await,
+            );
         });
         let config = AgentConfig {
             listen: vec![Listen::Tcp(AGENT.into())],

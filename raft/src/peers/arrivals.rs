@@ -12,8 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
-
-use crate::peers::connections::{ConnectionLimits, Connections, Place};
+use tripod_local::{ConnectionLimits, Connections, Place};
 
 /// Connections at a time. Each of a cluster's nodes has a few. They are of the files that a node keeps from its clients,
 /// and one address cannot take them all.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
+use tripod_dial::Callee;
 use tripod_state::ids::FeatureLevel;
 
 use super::auth;
@@ -110,8 +111,7 @@ impl Channels {
 /// # Errors
 /// The text is something else.
 pub(crate) fn parse(address: &str) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::from_shared(format!("http://{address}"));
-    match endpoint {
+    match tripod_dial::endpoint(address, Callee::Peer) {
         Ok(endpoint) if endpoint.uri().port_u16().is_some() => Ok(endpoint),
         Ok(_) => Err(format!("the peer address {address:?} is not HOST:PORT: it has no port")),
         Err(error) => Err(format!("the peer address {address:?} is not HOST:PORT: {error}")),

@@ -6,13 +6,12 @@
 //! calls that were meant for somebody else; [`gate`] says which may come in, [`sanity`] what no peer can
 //! mean. [`client`] sends, no further ahead than [`window`] allows, and [`line`](mod@line) holds it back
 //! when this node cannot lead. [`transfer`] moves snapshots. [`arrivals`] bounds the connections that
-//! come, as [`connections`] does for the whole process.
+//! come.
 
 pub(crate) mod arrivals;
 pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod client;
-pub(crate) mod connections;
 pub(crate) mod gate;
 pub(crate) mod line;
 pub(crate) mod network;

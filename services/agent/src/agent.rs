@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tripod_coordination::connection::Listener;
-use tripod_coordination::{Stop, Stopping};
+use tripod_port::{Listener, Stop, Stopping};
 
 use crate::beats::{Beats, Teller};
 use crate::config::{AgentConfig, Listen};
@@ -148,7 +147,7 @@ impl Agent {
 
 /// Serves one place until the agent stops and its connections are closed.
 async fn serve(place: Listen, incoming: Incoming, front: Front, stopping: Stopping) -> Result<(), Error> {
-    tripod_coordination::server()
+    tripod_port::server()
         .serve_with_incoming_shutdown(front, incoming, async move { stopping.begun().await })
         .await
         .map_err(|error| Error::Serve {

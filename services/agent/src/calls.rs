@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use tripod_port::Ending;
+
 /// The protocol of a call, told by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Dialect {
@@ -95,45 +97,47 @@ pub(crate) struct Call {
     pub(crate) dialect: Dialect,
     pub(crate) kind: Kind,
     pub(crate) repeat: Repeat,
+    /// How it may end when the agent stops.
+    pub(crate) ending: Ending,
 }
 
 /// What the table says of a method.
-type Row = (&'static str, Kind, Repeat);
+type Row = (&'static str, Kind, Repeat, Ending);
 
 /// Methods of N and T; their meanings are the same in both.
 const COORDINATION: [Row; 21] = [
-    ("RegisterTask", Kind::Register, Repeat::Recognised),
-    ("Heartbeat", Kind::Heartbeat, Repeat::Free),
-    ("ShutdownTask", Kind::Shutdown, Repeat::Stamped),
-    ("ResetTask", Kind::Other, Repeat::Stamped),
-    ("ReportErrorToService", Kind::Other, Repeat::Stamped),
-    ("InsertKeyValue", Kind::Other, Repeat::Stamped),
-    ("IncrementKeyValue", Kind::Other, Repeat::Stamped),
-    ("DeleteKeyValue", Kind::Other, Repeat::Stamped),
-    ("Barrier", Kind::Barrier, Repeat::Recognised),
-    ("CancelBarrier", Kind::Other, Repeat::Stamped),
-    ("GetAliveTasks", Kind::Barrier, Repeat::Stamped),
-    ("WaitForAllTasks", Kind::Barrier, Repeat::Recognised),
-    ("PollForError", Kind::Poll, Repeat::Recognised),
-    ("GetKeyValue", Kind::Get, Repeat::Free),
-    ("TryGetKeyValue", Kind::Other, Repeat::Free),
-    ("GetKeyValueDir", Kind::Other, Repeat::Free),
-    ("WatchTasks", Kind::Watch, Repeat::Free),
-    ("WatchJobState", Kind::Watch, Repeat::Free),
-    ("GetTaskState", Kind::Other, Repeat::Free),
-    ("GetJobState", Kind::Other, Repeat::Free),
-    ("ReportErrorToTask", Kind::Other, Repeat::Free),
+    ("RegisterTask", Kind::Register, Repeat::Recognised, Ending::Repeatable),
+    ("Heartbeat", Kind::Heartbeat, Repeat::Free, Ending::Repeatable),
+    ("ShutdownTask", Kind::Shutdown, Repeat::Stamped, Ending::Repeatable),
+    ("ResetTask", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("ReportErrorToService", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("InsertKeyValue", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("IncrementKeyValue", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("DeleteKeyValue", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("Barrier", Kind::Barrier, Repeat::Recognised, Ending::Repeatable),
+    ("CancelBarrier", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("GetAliveTasks", Kind::Barrier, Repeat::Stamped, Ending::Repeatable),
+    ("WaitForAllTasks", Kind::Barrier, Repeat::Recognised, Ending::Repeatable),
+    ("PollForError", Kind::Poll, Repeat::Recognised, Ending::Poll),
+    ("GetKeyValue", Kind::Get, Repeat::Free, Ending::Repeatable),
+    ("TryGetKeyValue", Kind::Other, Repeat::Free, Ending::Repeatable),
+    ("GetKeyValueDir", Kind::Other, Repeat::Free, Ending::Repeatable),
+    ("WatchTasks", Kind::Watch, Repeat::Free, Ending::Repeatable),
+    ("WatchJobState", Kind::Watch, Repeat::Free, Ending::Repeatable),
+    ("GetTaskState", Kind::Other, Repeat::Free, Ending::Repeatable),
+    ("GetJobState", Kind::Other, Repeat::Free, Ending::Once),
+    ("ReportErrorToTask", Kind::Other, Repeat::Free, Ending::Once),
 ];
 
 /// Methods of L.
 const RUNTIME: [Row; 7] = [
-    ("Connect", Kind::Register, Repeat::Recognised),
-    ("EnumerateDevices", Kind::Barrier, Repeat::Recognised),
-    ("KeyValueSet", Kind::Other, Repeat::Stamped),
-    ("WaitAtBarrier", Kind::Barrier, Repeat::Stamped),
-    ("Shutdown", Kind::Shutdown, Repeat::Stamped),
-    ("KeyValueGet", Kind::Get, Repeat::Free),
-    ("Heartbeat", Kind::Heartbeat, Repeat::Free),
+    ("Connect", Kind::Register, Repeat::Recognised, Ending::Repeatable),
+    ("EnumerateDevices", Kind::Barrier, Repeat::Recognised, Ending::Repeatable),
+    ("KeyValueSet", Kind::Other, Repeat::Stamped, Ending::Once),
+    ("WaitAtBarrier", Kind::Barrier, Repeat::Stamped, Ending::Repeatable),
+    ("Shutdown", Kind::Shutdown, Repeat::Stamped, Ending::Once),
+    ("KeyValueGet", Kind::Get, Repeat::Free, Ending::Repeatable),
+    ("Heartbeat", Kind::Heartbeat, Repeat::Free, Ending::Repeatable),
 ];
 
 /// The call of a path such as `/package.Service/Method`; `None` for a service that is not passed on. A
@@ -147,8 +151,9 @@ pub(crate) fn find(path: &str) -> Option<Call> {
         Dialect::Foreign => &[],
     };
     let known = methods.iter().find(|(name, ..)| *name == method);
-    let (kind, repeat) = known.map_or((Kind::Other, Repeat::Free), |(_, kind, repeat)| (*kind, *repeat));
-    Some(Call { dialect, kind, repeat })
+    let (_, kind, repeat, ending) =
+        known.copied().unwrap_or((method, Kind::Other, Repeat::Free, Ending::Once));
+    Some(Call { dialect, kind, repeat, ending })
 }
 
 #[cfg(test)]
@@ -162,9 +167,13 @@ mod tests {
     #[test]
     fn a_path_tells_dialect_and_kind() {
         let call = find("/xla.coordination.CoordinationService/Barrier").expect("known");
-        assert_eq!(call, Call { dialect: Dialect::N, kind: Kind::Barrier, repeat: Repeat::Recognised });
+        let ending = Ending::Repeatable;
+        assert_eq!(
+            call,
+            Call { dialect: Dialect::N, kind: Kind::Barrier, repeat: Repeat::Recognised, ending }
+        );
         let call = find("/xla.DistributedRuntimeService/Heartbeat").expect("known");
-        assert_eq!(call, Call { dialect: Dialect::L, kind: Kind::Heartbeat, repeat: Repeat::Free });
+        assert_eq!(call, Call { dialect: Dialect::L, kind: Kind::Heartbeat, repeat: Repeat::Free, ending });
         let call = find("/tensorflow.WorkerService/GetStatus").expect("passed on");
         assert_eq!((call.dialect, call.repeat), (Dialect::Foreign, Repeat::Free));
         for strange in ["", "/", "/tripod.v1.Kv/Put", "/xla.coordination.CoordinationService", "x"] {
@@ -221,6 +230,22 @@ mod tests {
         }
         let legacy = of_service("xla.DistributedRuntimeService");
         assert!(legacy.is_subset(&table(&RUNTIME)), "{legacy:?}");
+    }
+
+    #[test]
+    fn a_stop_gives_back_what_a_stop_of_a_node_gives_back() {
+        for (service, dialect) in SERVICES {
+            let row = tripod_coordination::MANNERS.iter().find(|row| row.service == service);
+            let row = row.expect("nodes serve it");
+            let methods: &[Row] = if dialect == Dialect::L { &RUNTIME } else { &COORDINATION };
+            for (method, ..) in methods {
+                // Nodes answer at once what they do not know.
+                if let Some(of_nodes) = row.method(method) {
+                    let call = find(&format!("/{service}/{method}")).expect("passed on");
+                    assert_eq!(call.ending, of_nodes.ending, "{service} {method}");
+                }
+            }
+        }
     }
 
     #[test]

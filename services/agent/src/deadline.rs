@@ -21,7 +21,7 @@ pub(crate) struct Deadline {
 impl Deadline {
     /// Reads the header as nodes do. `None` for no limit, and for what is no time.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        let given = tripod_coordination::given_time(headers)?;
+        let given = tripod_port::deadline::given(headers)?;
         Some(Self { given, end: Instant::now() + given })
     }
 

@@ -15,8 +15,8 @@ use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
-use tripod_coordination::connection::Line;
-use tripod_coordination::{Answer, Cut, MESSAGE_BYTES_MAX, Stopping, UnderWay};
+use tripod_port::overlong::MESSAGE_BYTES_MAX;
+use tripod_port::{Answer, Cut, Ending, Line, Shape, Stopping, UnderWay};
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as t;
 use tripod_proto::xla::coordination as n;
@@ -29,6 +29,7 @@ use crate::job::AgentJob;
 use crate::message::{Message, Reply};
 use crate::meters::Meters;
 use crate::raw::message_of;
+use crate::registered::Registered;
 use crate::upstream::Upstream;
 
 /// gRPC's own text.
@@ -65,7 +66,8 @@ impl Service<Request<Body>> for Front {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let front = self.clone();
         Box::pin(async move {
-            let under_way = UnderWay::of(&request);
+            let ending = calls::find(request.uri().path()).map_or(Ending::Once, |call| call.ending);
+            let under_way = UnderWay::of(&request, ending, Shape::Unary);
             Ok(under_way.answered(&front.stopping, front.answer(request), cut).await)
         })
     }
@@ -128,7 +130,7 @@ impl Front {
         let line = request.extensions().get::<Line>().cloned();
         let mut message = Message::read(request, deadline).await?;
         if message.path == calls::INSERT_T
-            && let Some(registration) = line.as_ref().and_then(Line::registration)
+            && let Some(registration) = line.as_ref().and_then(|line| line.kept::<Registered>().get())
         {
             message.tell_registration(&registration);
         }
@@ -163,7 +165,9 @@ impl Front {
                     {
                         self.is_alive(incarnation);
                         let task = format!("{}/{}", task.job_name, task.task_id);
-                        line.iter().for_each(|line| line.note_registration(task.clone(), request.clone()));
+                        if let Some(line) = &line {
+                            line.kept::<Registered>().note(task, request.clone());
+                        }
                     }
                 }
                 Dialect::L | Dialect::Foreign => {}

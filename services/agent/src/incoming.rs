@@ -8,8 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
-use tripod_coordination::Stopping;
-use tripod_coordination::connection::{Listener, Mended, MendedIncoming, Socket};
+use tripod_port::{Listener, Mended, MendedIncoming, Socket, Stopping};
 
 use crate::meters::{Counted, Meters};
 

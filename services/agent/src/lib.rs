@@ -27,6 +27,7 @@
 //! | `listen`, `incoming` | the client's side: places, connections |
 //! | `front`, `calls`, `deadline` | what a request becomes; the table of calls |
 //! | `message`, `raw` | requests and replies as bytes |
+//! | `registered` | how the client of a connection registered, for nodes that must be told |
 //! | `forward`, `lanes` | sending until answered, exactly once |
 //! | `beats` | heartbeats |
 //! | `job` | the job, created on first use |
@@ -48,6 +49,7 @@ mod listen;
 mod message;
 mod meters;
 mod raw;
+mod registered;
 mod status;
 mod upstream;
 

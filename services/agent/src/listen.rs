@@ -1,17 +1,12 @@
 //! Opening the places where clients find the agent.
 
-use std::fs::{File, Permissions};
-use std::io;
-use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::UnixStream;
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, UnixListener, lookup_host};
 use tokio::time::Instant;
-use tripod_coordination::connection::Listener;
-use tripod_local::{NotPrivate, Peers, check_place};
+use tripod_local::Peers;
+use tripod_port::{Listener, NotOpened, Places};
 
 use crate::config::Listen;
 use crate::error::Error;
@@ -19,6 +14,12 @@ use crate::error::Error;
 /// How long another process may keep the directory of a socket locked, and how often it is tried.
 const ALONE_LIMIT: Duration = Duration::from_secs(1);
 const ALONE_PAUSE: Duration = Duration::from_millis(5);
+
+const PLACES: Places = Places {
+    flag: "--listen",
+    others: "another process, perhaps another agent,",
+    form: "HOST:PORT or unix:PATH",
+};
 
 /// An open place.
 #[derive(Debug)]
@@ -33,42 +34,30 @@ pub(crate) struct Opened {
 /// # Errors
 /// [`Error::Listen`].
 pub(crate) async fn open(place: &Listen, allow_remote: bool, socket_uids: &[u32]) -> Result<Opened, Error> {
-    match place {
+    let opened = match place {
         Listen::Tcp(address) => tcp(address, allow_remote).await,
         Listen::Unix(path) => {
             let _alone = alone(path).await;
             let peers = Peers::with(socket_uids, ", or name it with --socket-uids");
-            let listener = Listener::Unix(unix(path, &peers)?, peers);
-            Ok(Opened { listener, place: place.clone() })
+            let listener = PLACES.unix(&place.to_string(), path, peers);
+            listener.map(|listener| Opened { listener, place: place.clone() })
         }
-    }
+    };
+    opened.map_err(|error| Error::Listen(error.to_string()))
 }
 
-async fn tcp(address: &str, allow_remote: bool) -> Result<Opened, Error> {
-    let failed = |error: &io::Error| refuse(address, error, next_step(error));
-    let resolved: Vec<SocketAddr> = lookup_host(address).await.map_err(|error| failed(&error))?.collect();
-    if !allow_remote && resolved.iter().any(|address| !address.ip().is_loopback()) {
-        return Err(refuse(
+async fn tcp(address: &str, allow_remote: bool) -> Result<Opened, NotOpened> {
+    let found = PLACES.find(address).await?;
+    if !allow_remote && found.iter().any(|address| !address.ip().is_loopback()) {
+        return Err(PLACES.refuse(
             address,
             &"other machines could reach it, and whoever reaches the agent acts for its job",
             "listen on 127.0.0.1, or add --allow-remote",
         ));
     }
-    let listener = TcpListener::bind(resolved.as_slice()).await.map_err(|error| failed(&error))?;
-    let bound = listener.local_addr().map_err(|error| failed(&error))?;
+    let listener = PLACES.tcp_at(address, found.as_slice()).await?;
+    let bound = listener.local_addr().map_err(|error| PLACES.refuse(address, &error, "check the address"))?;
     Ok(Opened { listener: Listener::Tcp(listener), place: Listen::Tcp(bound.to_string()) })
-}
-
-fn next_step(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "another process, perhaps another agent, listens there; end it or choose another port"
-        }
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address; choose one of its own",
-        io::ErrorKind::PermissionDenied => "the port needs a privilege; choose one above 1023",
-        io::ErrorKind::InvalidInput => "write it as HOST:PORT or unix:PATH",
-        _ => "check the address",
-    }
 }
 
 /// Keeps other agents from looking at the same directory, so that of two that are started at once at the
@@ -82,45 +71,6 @@ async fn alone(path: &Path) -> Option<File> {
         tokio::time::sleep(ALONE_PAUSE).await;
     }
     Some(directory)
-}
-
-/// Opens a unix socket. A socket file that a killed agent left behind is replaced; anything else at that
-/// path is not.
-fn unix(path: &Path, peers: &Peers) -> Result<UnixListener, Error> {
-    let name = format!("unix:{}", path.display());
-    match check_place(path) {
-        // Whoever could replace the socket could be taken for the agent.
-        Err(error @ NotPrivate::Refused { .. }) => {
-            return Err(Error::Listen(format!("cannot listen on --listen {name}: {error}")));
-        }
-        // What is wrong is told when it cannot be made.
-        Ok(()) | Err(NotPrivate::Io { .. }) => {}
-    }
-    if let Ok(meta) = std::fs::symlink_metadata(path) {
-        if !meta.file_type().is_socket() {
-            return Err(refuse(&name, &"a file that is no socket is there", "choose another path"));
-        }
-        if UnixStream::connect(path).is_ok() {
-            return Err(refuse(
-                &name,
-                &"another process, perhaps another agent, listens there",
-                "end it or choose another path",
-            ));
-        }
-        std::fs::remove_file(path).map_err(|error| refuse(&name, &error, "remove the file"))?;
-        tracing::info!(path = %path.display(), "socket left by an earlier process replaced");
-    }
-    let made = UnixListener::bind(path).and_then(|listener| {
-        std::fs::set_permissions(path, Permissions::from_mode(peers.socket_mode()))?;
-        Ok(listener)
-    });
-    made.map_err(|error| {
-        refuse(&name, &error, "check that the directory exists, may be written, and that the path is short")
-    })
-}
-
-fn refuse(place: &str, why: &dyn std::fmt::Display, next: &str) -> Error {
-    Error::Listen(format!("cannot listen on --listen {place}: {why}; {next}"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::{Binary, MetadataValue};
-use tripod_coordination::MESSAGE_BYTES_MAX;
+use tripod_port::overlong::MESSAGE_BYTES_MAX;
 use tripod_proto::metadata;
 
 use crate::deadline::{self, Deadline};

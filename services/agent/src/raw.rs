@@ -4,17 +4,13 @@ use bytes::Bytes;
 use http_body_util::Full;
 use tonic::Streaming;
 use tonic::codec::CompressionEncoding;
+use tripod_port::overlong::MESSAGE_BYTES_MAX;
 use tripod_proto::raw::RawCodec;
 
 /// The one message in a body: without gRPC's frame, uncompressed. `None` when there is none.
 pub(crate) async fn message_of(body: Bytes, gzip: bool) -> Option<Bytes> {
     let encoding = gzip.then_some(CompressionEncoding::Gzip);
-    let mut messages = Streaming::new_request(
-        RawCodec,
-        Full::new(body),
-        encoding,
-        Some(tripod_coordination::MESSAGE_BYTES_MAX),
-    );
+    let mut messages = Streaming::new_request(RawCodec, Full::new(body), encoding, Some(MESSAGE_BYTES_MAX));
     messages.message().await.ok().flatten()
 }
 

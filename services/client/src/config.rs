@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tonic::transport::Endpoint;
+use tripod_dial::Callee;
 
 use crate::error::Error;
 
@@ -49,7 +50,7 @@ fn target(text: &str) -> Result<Endpoint, Error> {
     if port.parse::<u16>().map_or(true, |port| port == 0) {
         return Err(bad("has no valid port"));
     }
-    let endpoint = Endpoint::from_shared(format!("http://{text}")).map_err(|_| bad("is no address"))?;
+    let endpoint = tripod_dial::endpoint(text, Callee::Node).map_err(|_| bad("is no address"))?;
     Ok(endpoint.connect_timeout(CONNECT_TIMEOUT).tcp_nodelay(true))
 }
 

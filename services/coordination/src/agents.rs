@@ -11,6 +11,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 use tripod_gateway::{Consistency, Gateway, JobBinding};
+use tripod_port::Stopping;
 use tripod_proto::metadata;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService as ServiceT;
 use tripod_proto::tripod::v1 as pb;
@@ -24,7 +25,6 @@ use tripod_state::{State, Topic, member};
 
 use crate::dialect::Dialect;
 use crate::front::{Front, Outcome};
-use crate::stop::Stopping;
 use crate::{l, n, t};
 
 /// Verdicts that may wait for a slow agent.

@@ -5,20 +5,19 @@ use std::time::Duration;
 
 use prost::Message;
 use tonic::{Code, Request, Response, Status};
-use tripod_gateway::{CallBytes, Consistency, Gateway, JobBinding, Outage};
+use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
+use tripod_port::label::Label;
+use tripod_port::{CallBytes, Line, Stopping, deadline, refusal};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
 use crate::answer::unexpected;
 use crate::caller::{self, Caller};
-use crate::connection::Line;
-use crate::deadline;
 use crate::dialect::Dialect;
-use crate::label::Label;
 use crate::names::{Names, Voice};
 use crate::presence::{self, Life};
+use crate::speaker::Speakers;
 use crate::status;
-use crate::stop::Stopping;
 
 /// How much later than anything else that happened with it an error is told to polls.
 ///
@@ -159,7 +158,7 @@ impl Front {
         let interval = self.interval(&request);
         let reply = self.gateway.heartbeat(scope, task, incarnation, interval).await;
         if let (Ok(Ok(_)), Some(line)) = (&reply, request.extensions().get::<Line>()) {
-            line.speakers().heard(scope.job, task, incarnation);
+            line.kept::<Speakers>().heard(scope.job, task, incarnation);
         }
         self.answer(reply, encode)
     }
@@ -213,7 +212,7 @@ impl Front {
         let (keys, bytes) = sizes.map_err(|outage| status::of_outage(&outage))?;
         let making = match request.extensions().get::<CallBytes>() {
             Some(call) if bytes.unwrap_or_default() > MADE_AT_ONCE => {
-                Some(call.making().await.map_err(status::of_short)?)
+                Some(call.making().await.map_err(refusal::of_short)?)
             }
             _ => None,
         };
@@ -229,7 +228,7 @@ impl Front {
             }
         };
         if let Some(making) = making {
-            let made = making.made(answer.get_ref().encoded_len() as u64).map_err(status::of_short)?;
+            let made = making.made(answer.get_ref().encoded_len() as u64).map_err(refusal::of_short)?;
             answer.extensions_mut().insert(made);
         }
         Ok(answer)
@@ -357,14 +356,8 @@ impl Front {
             return Ok(found.clone());
         }
         let wanted = caller::job_name(request.metadata());
-        let label = request.extensions().get::<Label>();
-        // A host's first label may mean anything: it names a job only if there is one, and nothing else says which.
-        if let (None, JobBinding::Named(_), Some(Label(label))) = (wanted, &self.binding, label)
-            && let Some(job) = self.gateway.known_job(label).await?
-        {
-            return Ok(Ok(job));
-        }
-        self.binding.find(&self.gateway, wanted).await
+        let label = request.extensions().get::<Label>().map(|Label(label)| label.as_str());
+        self.binding.find(&self.gateway, wanted, label).await
     }
 
     pub(crate) fn answer<R>(

@@ -14,7 +14,8 @@
 //! * Rules: which registration is accepted, when a barrier passes, what an error does to others. A
 //!   front end that asks about the state of a task has taken a rule out of the state machine.
 //! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
-//! * Ports, signals, files: the binary binds sockets and hands them to [`serve`], and runs [`push::run_over`].
+//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands these [`routes`](fn@routes).
+//! * Signals, files: the binary runs [`push::run_over`].
 //!
 //! # Invariants
 //!
@@ -24,8 +25,6 @@
 //!   outage carries none: that is how clients decide whether to try again.
 //! * UNAVAILABLE says when to come again: never after an error of the domain, soon after an outage.
 //! * A reply repeats the key as it was asked for, not as it is stored.
-//! * Bytes of a connection whose authority is in order are not changed, until its node stops.
-//! * A planned stop cuts no call that must not be executed twice: it is answered before its connection ends.
 //!
 //! # Modules
 //!
@@ -38,7 +37,6 @@
 //! | `caller` | who calls: job, attempt, stamp |
 //! | `speaker` | for whom a connection speaks |
 //! | `presence` | tasks that have registered and not sent a heartbeat yet |
-//! | `label` | a job named by the host that was dialled |
 //! | `attempt` | how often gRPC has made a call before |
 //! | `names` | by which names a caller knows tasks |
 //! | [`push`] | errors told to tasks by calling them |
@@ -47,46 +45,29 @@
 //! | `status` | the one table from refusals and outages to codes, texts and payloads |
 //! | `text` | the exact texts |
 //! | `payload` | payload bytes and the trailer that carries them |
-//! | [`connection`] | frames between socket and h2: mends `:authority` values, ends connections |
-//! | `stop` | the phases of a planned stop |
-//! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
-//! | `holding` | around all services: how many bytes each call holds |
-//! | `overlong` | middleware: the answer to messages beyond the decode limit |
-//! | `deadline` | middleware: the answer to calls whose time is over |
-//! | `server` | routes, transport settings, serving a listener |
+//! | `manners` | how each call may end when its node stops |
+//! | [`routes`](fn@routes) | all dialects as the routes of one port |
 
 mod agents;
 mod answer;
 mod attempt;
 mod caller;
-pub mod connection;
-mod deadline;
 mod dialect;
-mod followed;
 mod foreign;
 mod front;
-mod holding;
 mod l;
-mod label;
+mod manners;
 mod n;
 mod names;
-mod overlong;
 mod payload;
 mod presence;
 pub mod push;
-mod server;
+mod routes;
 mod speaker;
 mod status;
-mod stop;
 mod t;
 mod text;
-mod under_way;
 
-pub use deadline::given as given_time;
-pub use followed::Followed;
-pub use holding::Content;
-pub use overlong::MESSAGE_BYTES_MAX;
+pub use manners::MANNERS;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
-pub use server::{routes, serve, serve_through, server};
-pub use stop::{Stop, Stopping};
-pub use under_way::{Answer, Cut, UnderWay};
+pub use routes::routes;

@@ -10,16 +10,19 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tonic::Request;
 use tripod_gateway::{Gateway, PRESENT_EVERY};
+use tripod_port::{Line, STANDING_TOLD_FOR, Stopping, tell_standing};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
+use tripod_state::task::HEARTBEAT_INTERVAL_MS_MAX;
 use tripod_state::{Command, Scope, task};
 
-use crate::connection::{Line, tell_standing};
-use crate::stop::Stopping;
+use crate::speaker::Speakers;
 
 /// Tasks that one connection is told to have: a client is one, or a few that share a process.
 const FOLLOWED_MAX: usize = 1024;
+/// It is told of until the last moment at which the first heartbeat can come.
+const _: () = assert!(STANDING_TOLD_FOR.as_millis() == HEARTBEAT_INTERVAL_MS_MAX.0 as u128);
 
-/// Which tasks of each connection are told of. Cheap to clone.
+/// Which tasks of each connection are told of, as its [`Line`] keeps them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Presences(Arc<Mutex<BTreeMap<(JobId, TaskId), Incarnation>>>);
 
@@ -55,7 +58,7 @@ impl Life {
     /// Its task is heard on the connection of this request.
     pub(crate) fn heard<M>(self, request: &Request<M>) {
         if let Some(line) = request.extensions().get::<Line>() {
-            line.speakers().heard(self.scope.job, self.task, self.incarnation);
+            line.kept::<Speakers>().heard(self.scope.job, self.task, self.incarnation);
         }
     }
 
@@ -91,12 +94,13 @@ impl Presences {
 pub(crate) fn follow<M>(gateway: &Gateway, request: &Request<M>, life: Life) {
     // Without one there is no connection that could end.
     let Some(line) = request.extensions().get::<Line>().cloned() else { return };
-    if !line.presences().begin(life) {
+    let presences = line.kept::<Presences>();
+    if !presences.begin(life) {
         return;
     }
     let (gateway, stopping) = (gateway.clone(), Stopping::of(request));
     tokio::spawn(async move {
-        let (gateway, presences) = (&gateway, line.presences());
+        let (gateway, presences) = (&gateway, &presences);
         tell_standing(&line, &stopping, PRESENT_EVERY, |connection, gone| async move {
             presences.is_current(life) && life.tell(gateway, connection, gone).await
         })

@@ -5,9 +5,9 @@
 //! (`coordination_service.cc`, `coordination_service_rpc_handler.cc`); the texts are in
 //! [`crate::text`].
 
-use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
-use tripod_gateway::{Outage, Short};
+use tripod_gateway::Outage;
+use tripod_port::refusal::{again_soon, never_again, with_outage};
 use tripod_proto::metadata;
 use tripod_state::{BarrierFault, Fault};
 
@@ -21,13 +21,6 @@ use crate::text;
 const MESSAGE_BYTES_MAX: usize = 3072;
 /// What stands for the rest.
 const CUT_MARK: &str = " ... [truncated]";
-
-/// Tells the retry policy of a client's gRPC, if it has one, when to repeat an UNAVAILABLE call.
-const PUSHBACK: &str = "grpc-retry-pushback-ms";
-/// Not at all: the error is genuine, and every repetition would find it again, only later.
-const PUSHBACK_NEVER: &str = "-1";
-/// About as long as an election takes. gRPC makes only five attempts of a call, so none may be wasted.
-const PUSHBACK_OUTAGE_MS: &str = "1000";
 
 /// A refusal as a client of one dialect sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +66,7 @@ pub(crate) fn of_fault(fault: &Fault, voice: Voice<'_>) -> Status {
         _ => Code::from_i32(rendered.code),
     };
     let status = Status::with_details(code, cut(rendered.message), container(&rendered.payloads, voice));
-    with_pushback(status, PUSHBACK_NEVER)
+    never_again(status)
 }
 
 /// What the caller is answered when the cluster could not decide. There is no payload: that is how
@@ -92,22 +85,11 @@ pub(crate) fn of_outage(outage: &Outage) -> Status {
         Outage::Overloaded(_) => metadata::OUTAGE_OVERLOADED,
         // Every node would refuse it, so this is the cluster's word: an agent must not repeat it.
         Outage::DiskFull(why) | Outage::JobFull(why) | Outage::StateFull(why) | Outage::Level(why) => {
-            return with_pushback(Status::new(code, why), PUSHBACK_NEVER);
+            return never_again(Status::new(code, why));
         }
         Outage::Stopping => metadata::OUTAGE_STOPPING,
     };
-    with_pushback(with_outage(Status::new(code, outage.to_string()), word), PUSHBACK_OUTAGE_MS)
-}
-
-/// What the caller is answered when there is no room for the call or its answer.
-pub(crate) fn of_short(short: Short) -> Status {
-    of_outage(&short.into())
-}
-
-/// Says that the status is not the domain's word.
-fn with_outage(mut status: Status, word: &'static str) -> Status {
-    status.metadata_mut().insert(metadata::OUTAGE, MetadataValue::from_static(word));
-    status
+    again_soon(with_outage(Status::new(code, outage.to_string()), word))
 }
 
 /// What a poll is answered when the cluster could not hold it.
@@ -118,14 +100,6 @@ pub(crate) fn of_released_poll(outage: &Outage) -> Status {
 /// What a poll is answered that gRPC would not repeat if its connection broke.
 pub(crate) fn of_last_poll() -> Status {
     Status::cancelled(text::poll_cancelled("gRPC does not repeat this call once more."))
-}
-
-/// Marks the one code that retry policies are told to repeat.
-fn with_pushback(mut status: Status, pushback: &'static str) -> Status {
-    if status.code() == Code::Unavailable {
-        status.metadata_mut().insert(PUSHBACK, MetadataValue::from_static(pushback));
-    }
-    status
 }
 
 /// The code with which a task's own error reaches the others. CANCELLED would tell them that
@@ -263,6 +237,7 @@ fn code_name(code: i32) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use tripod_port::{Cut, Short, refusal};
     use tripod_state::ids::TaskId;
 
     use super::*;
@@ -326,7 +301,20 @@ mod tests {
     }
 
     fn pushback(status: &Status) -> Option<&str> {
-        status.metadata().get(PUSHBACK).map(|value| value.to_str().unwrap())
+        status.metadata().get("grpc-retry-pushback-ms").map(|value| value.to_str().unwrap())
+    }
+
+    #[test]
+    fn a_port_says_of_its_own_troubles_what_an_outage_says() {
+        let told = |status: Status| {
+            (status.code(), status.message().to_owned(), status.metadata().clone().into_headers())
+        };
+        let stopping = told(of_outage(&Outage::Stopping));
+        assert_eq!(told(refusal::of_cut(Cut::Elsewhere)), stopping);
+        let unknown = Outage::Unknown("the node is stopping".to_owned());
+        assert_eq!(told(refusal::of_cut(Cut::Unknown)), told(of_outage(&unknown)));
+        let short = Short::Stalled { seconds: 30 };
+        assert_eq!(told(refusal::of_short(short)), told(of_outage(&short.into())));
     }
 
     #[test]

@@ -185,9 +185,12 @@ fn poll_in_error(task: &str, existing: &str) -> String {
     format!("Task ({task}) that is already in error state polling for errors. Current error: {existing}")
 }
 
+/// Begins why polling is over without an error.
+pub(crate) const POLL_OVER: &str = "Cancelled error polling because: ";
+
 /// Why polling is over without an error.
 pub(crate) fn poll_cancelled(reason: &str) -> String {
-    format!("Cancelled error polling because: {reason}")
+    format!("{POLL_OVER}{reason}")
 }
 
 fn not_in_alive_set(task: &str) -> String {

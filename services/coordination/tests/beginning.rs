@@ -4,14 +4,14 @@ mod support;
 
 use std::time::Duration;
 
-use support::Served;
 use support::frames::{Frames, Seen, message};
+use support::{Served, dialects};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
-use tripod_coordination::connection::Doorway;
-use tripod_coordination::{routes, serve_through};
-use tripod_gateway::{ConnectionLimits, Connections, Contact, Gateway, JobBinding};
+use tripod_gateway::Gateway;
+use tripod_local::{ConnectionLimits, Connections};
+use tripod_port::{Contact, Doorway, serve_through};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A SETTINGS frame that sets nothing.
@@ -83,10 +83,9 @@ async fn f6_a_connection_without_a_place_is_told_why_and_its_place_comes_back() 
     let (gateway, _memory) = Gateway::in_memory();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
-    let routes = routes(&gateway, &JobBinding::Named("job".to_owned()));
     let connections = Connections::new(ConnectionLimits { all: 2, at_one_address: 1 });
     let doorway = Doorway::new(Contact::never_lost(), connections.clone());
-    let serving = tokio::spawn(serve_through(listener, routes, doorway, std::future::pending()));
+    let serving = tokio::spawn(serve_through(listener, dialects(&gateway), doorway, std::future::pending()));
     let dial = || async { TcpStream::connect(address).await.expect("a listener") };
 
     let first = dial().await;

@@ -17,7 +17,8 @@ use tokio::time::{Instant, sleep};
 use tonic::Status;
 use tonic::transport::Channel;
 use tower::{Service as _, ServiceExt as _};
-use tripod_gateway::{CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits, Options};
+use tripod_gateway::Options;
+use tripod_port::{CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits};
 use tripod_proto::xla::coordination::{
     GetKeyValueRequest, HeartbeatRequest, Incarnations, InsertKeyValueRequest, KeyValueEntry,
     PollForErrorRequest,

@@ -7,15 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use support::frames::{Frames, message};
 use support::schema::Schema;
-use support::{SERVICE, Served, until};
+use support::{SERVICE, Served, dialects, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::Instant;
 use tonic::codec::CompressionEncoding;
 use tonic::{Code, Request, Status};
-use tripod_coordination::connection::Listener;
-use tripod_coordination::{COORDINATION_KEY, MESSAGE_BYTES_MAX, routes, serve};
-use tripod_gateway::{JobBinding, Options};
+use tripod_coordination::COORDINATION_KEY;
+use tripod_gateway::Options;
+use tripod_port::overlong::MESSAGE_BYTES_MAX;
+use tripod_port::{Listener, serve};
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as Client;
 use tripod_state::ids::DurationMs;
@@ -63,8 +64,8 @@ where
 
 /// Serves the job at a socket too, until the test ends.
 fn serve_at(served: &Served, listener: impl Into<Listener>) {
-    let (listener, routes) = (listener.into(), routes(&served.gateway, &JobBinding::Named("job".to_owned())));
-    tokio::spawn(serve(listener, routes, std::future::pending()));
+    let (listener, dialects) = (listener.into(), dialects(&served.gateway));
+    tokio::spawn(serve(listener, dialects, std::future::pending()));
 }
 
 #[tokio::test]

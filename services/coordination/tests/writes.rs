@@ -14,9 +14,9 @@ use support::{SERVICE, Served};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_stream::StreamExt as _;
 use tonic::transport::server::Connected;
-use tripod_coordination::connection::Mended;
-use tripod_coordination::{Followed, Stopping, routes, server};
-use tripod_gateway::{CallerAddress, JobBinding, Options};
+use tripod_coordination::{MANNERS, routes};
+use tripod_gateway::{JobBinding, Options};
+use tripod_port::{CallerAddress, Followed, Manners, Mended, Stopping, server};
 use tripod_proto::xla::coordination as pb;
 use tripod_state::ids::JobId;
 use tripod_state::{Command, Scope, job, kv};
@@ -98,7 +98,7 @@ impl Peer {
             Stopping::never(),
         );
         let routes = routes(&served.gateway, &JobBinding::Named("job".to_owned()));
-        let services = Followed::new(routes, &Stopping::never());
+        let services = Followed::new(routes, Manners::of(&[MANNERS]), &Stopping::never());
         // The listener has one connection, and waits for others in vain.
         let incoming = tokio_stream::once(Ok::<_, io::Error>(ours)).chain(tokio_stream::pending());
         tokio::spawn(server().serve_with_incoming(services, incoming));

@@ -1,4 +1,5 @@
-//! Connections to addresses that others name: workers, object stores, tasks that listen.
+//! Whom one connects to: how an address becomes an endpoint, and which of those that others name (workers, object stores,
+//! tasks that listen) are connected to at all.
 //!
 //! Whoever names an address makes a node or a store connect to it, from within the cluster's network. So an address is
 //! resolved here, judged by a [`Rule`], and what was judged is what is connected to: a name is not looked up again in
@@ -6,6 +7,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `endpoint` | from any address to an endpoint: the one place that will know what protects a connection |
 //! | `place` | a host and a port, as they are written |
 //! | `network` | addresses that begin alike |
 //! | `allow` | which addresses may be named by anybody: a flag |
@@ -17,6 +19,7 @@
 
 mod allow;
 mod dialler;
+mod endpoint;
 mod names;
 mod network;
 mod place;
@@ -26,6 +29,7 @@ mod turns;
 
 pub use allow::Allow;
 pub use dialler::Dialler;
+pub use endpoint::{Callee, endpoint};
 pub use names::LookUp;
 pub use network::{Illegal, Network};
 pub use refused::Refused;

@@ -9,8 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
+use tripod_port::{Contact, ContactSwitch};
 use tripod_raft::ProposeError;
 use tripod_state::ids::LogIndex;
 
@@ -26,87 +26,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks at the time.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Whether contact is lost, as it changes. Clones have seen what their original has.
-#[derive(Debug, Clone)]
-pub struct Contact {
-    now: watch::Receiver<State>,
-    /// Losses that [`Self::lost`] has told of.
-    told: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct State {
-    lost: bool,
-    losses: u64,
-}
-
-/// Makes a contact lost and found by hand: for tests of front ends.
-#[derive(Debug)]
-pub struct ContactSwitch {
-    state: watch::Sender<State>,
-}
-
-impl Contact {
-    /// One that is never lost.
-    #[must_use]
-    pub fn never_lost() -> Self {
-        Self::by_hand().0
-    }
-
-    /// One that is in the hands of the caller.
-    #[must_use]
-    pub fn by_hand() -> (Self, ContactSwitch) {
-        let (state, now) = watch::channel(State::default());
-        (Self { now, told: 0 }, ContactSwitch { state })
-    }
-
-    /// Asks the cluster, for as long as anybody listens. Must be called within a tokio runtime.
-    pub(crate) fn keep(backend: Arc<dyn Backend>) -> Self {
-        let (contact, switch) = Self::by_hand();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = keep(backend.as_ref(), &switch) => {}
-                () = switch.state.closed() => {}
-            }
-        });
-        contact
-    }
-
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.now.borrow().lost
-    }
-
-    /// Resolves when contact is lost, once for each time.
-    pub async fn lost(&mut self) {
-        let told = self.told;
-        let losses = self.now.wait_for(|now| now.losses > told).await.map(|now| now.losses);
-        match losses {
-            Ok(losses) => self.told = losses,
-            // Who could have lost it is gone.
-            Err(_) => std::future::pending().await,
+/// Asks the cluster, for as long as anybody listens. Must be called within a tokio runtime.
+pub(crate) fn keep(backend: Arc<dyn Backend>) -> Contact {
+    let (contact, switch) = Contact::by_hand();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = ask_on(backend.as_ref(), &switch) => {}
+            () = switch.unwatched() => {}
         }
-    }
-
-    /// Resolves when there is contact.
-    pub async fn found(&mut self) {
-        // If who could have found it is gone, nobody needs to wait for it.
-        let _ = self.now.wait_for(|now| !now.lost).await;
-    }
-}
-
-impl ContactSwitch {
-    pub fn lose(&self) {
-        self.state.send_if_modified(|now| {
-            let loses = !now.lost;
-            *now = State { lost: true, losses: now.losses + u64::from(loses) };
-            loses
-        });
-    }
-
-    pub fn find(&self) {
-        self.state.send_if_modified(|now| std::mem::take(&mut now.lost));
-    }
+    });
+    contact
 }
 
 type Question<'a> = Pin<Box<dyn Future<Output = Option<Result<LogIndex, ProposeError>>> + Send + 'a>>;
@@ -116,7 +45,7 @@ fn ask(backend: &dyn Backend) -> Question<'_> {
 }
 
 /// Asks what only a node in contact with a quorum can be told. Returns when the node stops.
-async fn keep(backend: &dyn Backend, switch: &ContactSwitch) {
+async fn ask_on(backend: &dyn Backend, switch: &ContactSwitch) {
     let mut question = ask(backend);
     let mut silence = Duration::ZERO;
     let mut looked = Instant::now();
@@ -134,7 +63,7 @@ async fn keep(backend: &dyn Backend, switch: &ContactSwitch) {
         match answer {
             None => {}
             Some(Some(Ok(_))) => {
-                if switch.state.borrow().lost {
+                if switch.is_lost() {
                     tracing::info!("in contact with the cluster again");
                 }
                 switch.find();
@@ -149,7 +78,7 @@ async fn keep(backend: &dyn Backend, switch: &ContactSwitch) {
                 question = ask(backend);
             }
         }
-        if was_heard && silence >= PATIENCE && !switch.state.borrow().lost {
+        if was_heard && silence >= PATIENCE && !switch.is_lost() {
             tracing::warn!("no contact with the cluster; clients are asked to go to other nodes");
             switch.lose();
         }
@@ -190,7 +119,7 @@ mod tests {
     async fn an_election_is_no_loss_and_neither_is_what_never_was() {
         let (gateway, backend) = Gateway::in_memory();
         backend.depose();
-        let contact = gateway.contact();
+        let mut contact = gateway.contact();
         sleep(PATIENCE * 4).await;
         assert!(!contact.is_lost(), "nobody was heard yet");
         backend.elect();
@@ -200,18 +129,18 @@ mod tests {
         backend.elect();
         sleep(PATIENCE * 4).await;
         assert!(!contact.is_lost());
-        assert_eq!(contact.now.borrow().losses, 0);
+        assert!(timeout(Duration::ZERO, contact.lost()).await.is_err(), "contact was never lost");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_of_this_process_is_no_loss() {
         let (gateway, backend) = Gateway::in_memory();
-        let contact = gateway.contact();
+        let mut contact = gateway.contact();
         sleep(PAUSE * 2).await;
         backend.depose();
         sleep(PAUSE * 2).await;
         tokio::time::advance(PATIENCE * 10).await;
         sleep(TICK).await;
-        assert_eq!(contact.now.borrow().losses, 0);
+        assert!(timeout(Duration::ZERO, contact.lost()).await.is_err(), "contact was never lost");
     }
 }

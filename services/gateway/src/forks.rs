@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use tripod_port::CallerConnection;
 use tripod_state::State;
 use tripod_state::ids::LogIndex;
 
 use crate::aside::aside;
 use crate::backend::{Backend, look};
-use crate::caller_connection::CallerConnection;
 use crate::calls::Calls;
 use crate::fairness::{self, TurnCounts, Turns};
 use crate::outage::Outage;

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tripod_local::Connections;
+use tripod_port::{Budget, CallerAddress, Contact};
 use tripod_raft::backup::{SaveError, Saving};
 use tripod_raft::{
-    Applied, ChangeError, Connections, Handle, Leadership, LevelError, LevelRequest, Levels, Measures,
-    MembersAnswer, MembersRequest, ProposeError, Status,
+    Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
+    MembersRequest, ProposeError, Status,
 };
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, NodeId, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
 
 use crate::backend::{Backend, RaftBackend, look};
-use crate::bytes_held::Budget;
-use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
-use crate::contact::Contact;
+use crate::contact;
 use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
 use crate::hub::{Hub, Watch};
@@ -291,7 +291,7 @@ impl Gateway {
     /// Begins to watch whether this node is in contact with the cluster, which costs a read each half second.
     #[must_use]
     pub fn contact(&self) -> Contact {
-        Contact::keep(Arc::clone(&self.backend))
+        contact::keep(Arc::clone(&self.backend))
     }
 
     /// The last log index of the state that a local read shows.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tripod_port::CallerConnection;
 use tripod_raft::ProposeError;
 
 use crate::backend::Backend;
-use crate::caller_connection::CallerConnection;
 use crate::calls::{Calls, Waiting};
 use crate::clock::millis;
 use crate::fairness::{Turn, Turns};

@@ -21,7 +21,8 @@ pub enum JobBinding {
 }
 
 impl JobBinding {
-    /// The job that the caller wants, else the port's own. The inner error is the refusal that names the missing job.
+    /// The job that the caller wants; else the port's own; else the one that the host's first `label` names, by which the
+    /// port was dialled; else the one whose name the port serves. The inner error is the refusal that names the missing job.
     ///
     /// # Errors
     /// [`Outage`].
@@ -29,11 +30,20 @@ impl JobBinding {
         &self,
         gateway: &Gateway,
         wanted: Option<&str>,
+        label: Option<&str>,
     ) -> Result<Result<JobId, Fault>, Outage> {
         match (wanted, self) {
             (Some(name), _) => gateway.job_named(name).await,
-            (None, Self::Named(name)) => gateway.job_named(name).await,
             (None, Self::Fixed(job)) => Ok(Ok(*job)),
+            (None, Self::Named(name)) => {
+                // A host's first label may mean anything: it names a job only if there is one.
+                if let Some(label) = label
+                    && let Some(job) = gateway.known_job(label).await?
+                {
+                    return Ok(Ok(job));
+                }
+                gateway.job_named(name).await
+            }
         }
     }
 }

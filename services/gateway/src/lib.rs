@@ -20,16 +20,13 @@
 //!
 //! Map: [`Gateway`] is the door; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
-//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by `caller_connection`; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks and `keeper` is the
-//! leader's memory of those; `contact` tells when a node is cut off,
-//! `readiness` whether it can serve. `bytes_held` counts what is held for clients. `job` finds the job that a call is about. `peers` asks the leader what a front end of its node keeps in memory.
+//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks and `keeper` is the
+//! leader's memory of those; `contact` finds out when a node is cut off,
+//! `readiness` whether it can serve. `job` finds the job that a call is about. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory.
 
 mod aside;
 mod awake;
 mod backend;
-mod bytes_held;
-mod caller_address;
-mod caller_connection;
 mod calls;
 mod clock;
 mod contact;
@@ -41,7 +38,6 @@ mod hub;
 mod job;
 mod keeper;
 mod liveness;
-mod lost;
 mod memory;
 mod opening;
 mod options;
@@ -56,20 +52,12 @@ mod submit;
 
 pub use awake::{Awake, Moment};
 pub use backend::{Backend, Future, RaftBackend};
-pub use bytes_held::{
-    Account, Budget, CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, CallBytes, Charge,
-    Direction, Making, MemoryLimits, Reserved, Short, Turn,
-};
-pub use caller_address::CallerAddress;
-pub use caller_connection::CallerConnection;
 pub use clock::Clock;
-pub use contact::{Contact, ContactSwitch};
 pub use fairness::TurnCounts;
 pub use gateway::{Consistency, Gateway, PRESENT_EVERY};
 pub use hub::Watch;
 pub use job::JobBinding;
 pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
-pub use lost::end_when_lost;
 pub use memory::{MemoryBackend, Mishap};
 pub use opening::IdWidth;
 pub use options::Options;
@@ -80,8 +68,8 @@ pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{
-    Chance, ChangeError, Comparisons, ConnectionLimits, Connections, DiskStatus, ElectionCounts,
-    FILES_RESERVED, FlushTimes, Full, GivenUp, HistogramView, Leadership, LevelError, LevelRequest, Levels,
-    Measures, MemberLevel, MemberList, MemberSight, MemberStatus, MembersAnswer, MembersRequest, Place,
-    Planned, ProposeError, Role, SnapshotCounts, StageTimes, Status, Unwise, Votes,
+    Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
+    Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberSight,
+    MemberStatus, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
+    Status, Unwise, Votes,
 };

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tripod_raft::ConnectionLimits;
+use tripod_local::ConnectionLimits;
+use tripod_port::MemoryLimits;
 use tripod_state::ids::DurationMs;
-
-use crate::bytes_held::MemoryLimits;
 
 /// The gateway's own patience and bounds. What a job decides (heartbeat and barrier time-outs) is in
 /// the replicated state instead.

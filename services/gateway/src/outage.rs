@@ -1,5 +1,6 @@
 //! What a front end is told when the cluster cannot answer.
 
+use tripod_port::Short;
 use tripod_raft::ProposeError;
 
 /// Why the cluster could not answer. Everything else is a [`tripod_state::Reply`].
@@ -42,5 +43,12 @@ impl Outage {
             ProposeError::Stopped(_) => Self::Stopping,
             error => Self::NoLeader { waited_ms: 0, last: error.to_string() },
         }
+    }
+}
+
+/// There is no room on this node for what a call needs.
+impl From<Short> for Outage {
+    fn from(short: Short) -> Self {
+        Self::Overloaded(short.to_string())
     }
 }

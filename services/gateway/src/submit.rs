@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tripod_port::CallerAddress;
 use tripod_raft::{Applied, ProposeError, command_bytes};
 use tripod_state::session::Owner;
 use tripod_state::{Answer, Command, Envelope, Fault, State, ray, session};
 
 use crate::backend::{Backend, look};
-use crate::caller_address::CallerAddress;
 use crate::calls::Calls;
 use crate::clock::millis;
 use crate::fairness::{self, Turns};

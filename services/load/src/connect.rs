@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::Instant;
 use tonic::transport::{Channel, Endpoint};
+use tripod_dial::Callee;
 
 /// How long one attempt to open a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -20,7 +21,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// # Errors
 /// The address is not `HOST:PORT`.
 pub fn endpoint(address: &str) -> anyhow::Result<Endpoint> {
-    Ok(Endpoint::from_shared(format!("http://{address}"))
+    Ok(tripod_dial::endpoint(address, Callee::Measured)
         .with_context(|| format!("{address} is not HOST:PORT"))?
         .tcp_nodelay(true)
         .connect_timeout(CONNECT_TIMEOUT)

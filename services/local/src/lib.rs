@@ -2,7 +2,8 @@
 //!
 //! A path says nothing about who made what is there. Names in `/tmp` can be guessed, and taken before we come; who owns
 //! a directory can replace everything in it, and who may write to its parent can replace the directory. So owners are
-//! looked at, and all the way up. Whom a socket serves is decided by who has connected, not by its mode alone.
+//! looked at, and all the way up. Whom a socket serves is decided by who has connected, not by its mode alone. And whoever
+//! connects takes an open file of the process, of which there are only so many.
 //!
 //! What this crate does not know: what the files hold, what is said over the sockets, tokio.
 //!
@@ -18,10 +19,12 @@
 //! | `tighten` | a directory of an earlier build that others may enter |
 //! | `directory` | a directory of our own, or a refusal |
 //! | `place` | whether others could replace what lies at a path |
+//! | `connections` | how many connections a process takes, all in all and from one address |
 //! | `peers` | who has connected to a socket, and who listens at one |
 //! | `refused` | why something is not private |
 //! | `user` | users, by their numbers |
 
+mod connections;
 mod directory;
 pub mod files;
 mod peers;
@@ -30,6 +33,7 @@ mod refused;
 mod tighten;
 mod user;
 
+pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
 pub use directory::{Loose, PrivateDirectory};
 pub use peers::{Peers, Stranger, UIDS_MAX, check_listener};
 pub use place::{check_place, check_socket};

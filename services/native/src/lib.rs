@@ -21,6 +21,7 @@
 //! | `encode` | answers to messages |
 //! | `health` | `grpc.health.v1` for the whole port |
 //! | `job_ports` | what the binary tells about the job ports of its node |
+//! | `manners` | how each call may end when its node stops |
 //! | `resolve` | job names to job ids |
 //! | `status` | faults and outages to codes and reasons |
 //! | `text` | faults in words |
@@ -30,6 +31,7 @@ mod decode;
 mod encode;
 mod health;
 mod job_ports;
+mod manners;
 mod resolve;
 mod service;
 mod status;
@@ -37,4 +39,5 @@ mod text;
 
 pub use backups::{Backups, Newest};
 pub use job_ports::{ClosedPort, JobPorts};
+pub use manners::MANNERS;
 pub use service::add_to;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tonic::transport::{Channel, Endpoint};
-use tripod_dial::{Allow, Dialler, Named, Rule};
+use tonic::transport::Channel;
+use tripod_dial::{Allow, Callee, Dialler, Named, Rule};
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 
 use crate::callers::FLAG;
@@ -53,7 +53,7 @@ impl Peers {
     }
 
     async fn connect(&self, address: &str) -> Result<Channel, String> {
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))
+        let endpoint = tripod_dial::endpoint(address, Callee::Worker)
             .map_err(|_| format!("`{address}` is no address"))?
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)

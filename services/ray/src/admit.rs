@@ -5,7 +5,7 @@
 
 use tonic::{Extensions, Request, Status};
 use tripod_dial::Dialler;
-use tripod_gateway::CallerAddress;
+use tripod_port::CallerAddress;
 use tripod_proto::ray as pb;
 
 use crate::status;

@@ -94,7 +94,8 @@ impl Front {
 
     pub(crate) async fn job(&self, metadata: &tonic::metadata::MetadataMap) -> Result<JobId, Status> {
         let wanted = metadata.get(metadata::JOB).and_then(|name| name.to_str().ok());
-        match self.binding.find(&self.gateway, wanted).await {
+        // The host that was dialled says nothing here: schedulers are dialled by addresses.
+        match self.binding.find(&self.gateway, wanted, None).await {
             Ok(Ok(job)) => Ok(job),
             Ok(Err(fault)) => Err(status::of_fault(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),

@@ -37,6 +37,7 @@
 //! | `graph`, `shown`, `failed` | what is shown: to clients of 2016, to people, in the place of a failed object |
 //! | `status` | the one table from refusals and outages to codes, texts and reasons |
 //! | `oversize` | around services: the answer to messages that cannot be decoded |
+//! | `manners` | how each call may end when its node stops |
 //! | `leader` | who leads, as clients are told |
 //! | `pulse` | signs of life, from any node to the leader |
 //! | `engine` | what the leader does; see its page |
@@ -51,6 +52,7 @@ mod front;
 mod graph;
 mod leader;
 mod line;
+mod manners;
 mod membership;
 mod native;
 mod node;
@@ -63,4 +65,5 @@ mod store;
 mod values;
 
 pub use engine::{Connect, Connecting, Patience};
+pub use manners::MANNERS;
 pub use node::{MESSAGE_BYTES_MAX, Scheduler};

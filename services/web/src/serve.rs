@@ -9,7 +9,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tripod_gateway::{ConnectionLimits, Connections, Gateway};
+use tripod_gateway::Gateway;
+use tripod_local::{ConnectionLimits, Connections};
 
 use crate::router::router;
 
@@ -30,7 +31,7 @@ const TURNED_AWAY: &[u8] =
 /// accept concerns one connection, and ends nothing.
 pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Future<Output = ()> + Send) {
     let router = router(gateway);
-    tripod_gateway::end_when_lost(&listener);
+    tripod_port::end_when_lost(&listener);
     let connections = Connections::new(LIMITS);
     let graceful = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);

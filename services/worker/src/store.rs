@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tonic::Code;
-use tonic::transport::Endpoint;
 use tripod_client::wire::RayRun;
+use tripod_dial::Callee;
 use tripod_objstore::local::{Connection, LocalError};
 use tripod_objstore::{Made, ObjectId, Run, Teller};
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
@@ -63,8 +63,7 @@ impl Store {
     /// Connects to the store that listens at this address for other machines.
     pub(crate) async fn connect(address: &str, process: u64) -> Result<Self, String> {
         let connecting = async {
-            let target =
-                Endpoint::from_shared(format!("http://{address}")).map_err(|error| error.to_string())?;
+            let target = tripod_dial::endpoint(address, Callee::Worker).map_err(|error| error.to_string())?;
             let channel = target.connect().await.map_err(|error| root_of(&error))?;
             // Of no object: what is wanted is where its socket is.
             let ask = ObjStoreInfoRequest { objectid: Vec::new() };

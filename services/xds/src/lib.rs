@@ -16,6 +16,7 @@
 //! | module | what |
 //! |---|---|
 //! | `service` | the RPCs, and how they are mounted |
+//! | `manners` | how its calls may end when their node stops |
 //! | `session` | one stream: what its client asked for and was told |
 //! | `kind` | the types of resources, and how jobs are named in them |
 //! | `resources` | the messages |
@@ -26,10 +27,12 @@
 mod bootstrap;
 mod directory;
 mod kind;
+mod manners;
 mod names;
 mod resources;
 mod service;
 mod session;
 
 pub use bootstrap::bootstrap;
+pub use manners::MANNERS;
 pub use service::add_to;

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tonic::Code;
-use tripod_coordination::Stopping;
-use tripod_coordination::connection::{Line, tell_standing};
+use tripod_port::{Line, Stopping, tell_standing};
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_proto::tripod::v1::{BeatRequest, ClientBeat, Presence};
 

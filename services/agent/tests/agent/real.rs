@@ -10,8 +10,8 @@ use tonic::transport::Channel;
 use tonic::{Code, Request};
 use tripod_agent::{AgentConfig, Kind};
 use tripod_coordination::COORDINATION_KEY;
-use tripod_coordination::connection::Listener;
 use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Mishap};
+use tripod_port::{Listener, Manners, Served as PortServed};
 use tripod_proto::tensorflow as t;
 use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient;
 use tripod_proto::xla::coordination as n;
@@ -86,11 +86,11 @@ impl Port {
             &job_ports,
             &watch::channel(None).1,
         );
+        let manners = Manners::of(&[tripod_coordination::MANNERS, tripod_native::MANNERS]);
+        let served = PortServed::Grpc(routes, manners);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            tripod_coordination::serve(listener, routes, async { drop(stopped.await) })
-                .await
-                .expect("serving");
+            tripod_port::serve(listener, served, async { drop(stopped.await) }).await.expect("serving");
         });
         Self { address, stop, serving }
     }

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
 use tripod_agent::{Agent, AgentConfig, AgentStatus, Error, Listen, Poll, StatusHandle, Timing};
-use tripod_coordination::connection::Listener;
 use tripod_lines::Lines;
+use tripod_port::Listener;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient;
 
 use crate::fake::Node;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
-use tripod_gateway::{CallerConnection, Consistency, Gateway, Outage};
+use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_port::CallerConnection;
 use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
 
 use crate::caller::Caller;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
+use tripod_dial::Callee;
 use tripod_proto::tensorflow as pb;
 use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient;
 use tripod_state::job::Listener;
@@ -40,7 +41,7 @@ pub(super) async fn tell(
 }
 
 async fn call(address: &str, message: pb::ReportErrorToTaskRequest, connect: &Connect) -> Result<(), String> {
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| reasons(&error))?;
+    let endpoint = tripod_dial::endpoint(address, Callee::Task).map_err(|error| reasons(&error))?;
     let channel = connect(endpoint).await.map_err(|error| reasons(&error))?;
     let mut request = Request::new(message);
     request.set_timeout(DEADLINE);

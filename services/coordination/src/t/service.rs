@@ -3,6 +3,7 @@
 use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status, async_trait};
+use tripod_port::Line;
 use tripod_proto::metadata;
 use tripod_proto::tensorflow as pb;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService;
@@ -14,8 +15,8 @@ use super::tasks::{self, NamesTasks};
 use super::{decode, encode};
 use crate::answer;
 use crate::caller::Caller;
-use crate::connection::Line;
 use crate::front::{Front, Outcome};
+use crate::speaker::Speakers;
 
 /// Answers `tensorflow.CoordinationService`.
 pub(crate) struct Service {
@@ -129,7 +130,7 @@ impl CoordinationService for Service {
         let told = self.told_life(request.metadata()).await;
         let line = request.extensions().get::<Line>().cloned();
         let insert = |caller: Caller, asked: &pb::InsertKeyValueRequest| {
-            let life = told.or_else(|| line?.speakers().of(caller.job));
+            let life = told.or_else(|| line?.kept::<Speakers>().of(caller.job));
             decode::insert(caller, asked, life)
         };
         self.front.command(request, insert, answer::done).await

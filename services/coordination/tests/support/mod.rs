@@ -21,13 +21,11 @@ use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
-use tripod_coordination::connection::Doorway;
-use tripod_coordination::connection::Listener;
-use tripod_coordination::{routes, serve_through};
-use tripod_gateway::{
-    ConnectionLimits, Connections, Contact, ContactSwitch, Gateway, JobBinding, MemoryBackend, Options,
-};
+use tripod_coordination::{MANNERS, routes};
+use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Options};
 use tripod_lines::Lines;
+use tripod_local::{ConnectionLimits, Connections};
+use tripod_port::{Contact, ContactSwitch, Doorway, Listener, Manners, serve_through};
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job, level};
 
@@ -48,6 +46,12 @@ pub(crate) struct Served {
     serving: JoinHandle<()>,
 }
 
+/// The dialects for the job named `job`.
+pub(crate) fn dialects(gateway: &Gateway) -> tripod_port::Served {
+    let routes = routes(gateway, &JobBinding::Named("job".to_owned()));
+    tripod_port::Served::Grpc(routes, Manners::of(&[MANNERS]))
+}
+
 impl Served {
     /// Serves the job named `job`, which may not exist yet.
     pub(crate) async fn start(options: Options) -> Self {
@@ -59,14 +63,14 @@ impl Served {
         static NODES: AtomicU64 = AtomicU64::new(0);
         let place = format!("node-{}:7700", NODES.fetch_add(1, Ordering::Relaxed));
         let listener = Listener::within(lines.listen(&place));
-        let routes = routes(&gateway, &JobBinding::Named("job".to_owned()));
+        let dialects = dialects(&gateway);
         let (stop, stopped) = oneshot::channel();
         let (at_port, contact) = Contact::by_hand();
         let doorway = Doorway::new(at_port, Connections::new(ConnectionLimits::none()));
         let doorway = doorway.charging(gateway.memory().clone());
         let serving = tokio::spawn(async move {
             let shutdown = async { drop(stopped.await) };
-            serve_through(listener, routes, doorway, shutdown).await.expect("serving");
+            serve_through(listener, dialects, doorway, shutdown).await.expect("serving");
         });
         Self { gateway, backend, lines: lines.clone(), place, contact, stop: Some(stop), serving }
     }

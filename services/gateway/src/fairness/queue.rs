@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use tripod_port::{CallerAddress, CallerConnection};
+
 use super::order::Order;
-use crate::caller_address::CallerAddress;
-use crate::caller_connection::CallerConnection;
 
 /// Bytes that cost as much as a command without any: about what a disk writes in the time that a small command takes of
 /// a processor.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tripod_port::CallerConnection;
 
 use super::queue::{Queue, Ticket};
-use crate::caller_connection::CallerConnection;
 
 /// How much may be under way at a time. One call always may, however large it is.
 #[derive(Debug, Clone, Copy)]
@@ -172,9 +172,9 @@ mod tests {
     use std::pin::Pin;
 
     use futures::FutureExt as _;
+    use tripod_port::CallerAddress;
 
     use super::*;
-    use crate::caller_address::CallerAddress;
 
     const LIMITS: Limits = Limits { count: 3, bytes: 100 };
 

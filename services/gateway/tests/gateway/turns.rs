@@ -1,6 +1,7 @@
 //! The calls of clients take turns.
 
-use tripod_gateway::{CallerAddress, CallerConnection, Gateway, Mishap};
+use tripod_gateway::{Gateway, Mishap};
+use tripod_port::{CallerAddress, CallerConnection};
 use tripod_state::{Command, Envelope, kv};
 
 use crate::common::job;

@@ -2,7 +2,8 @@
 
 use prost::Message as _;
 use tonic::{Request, Response, Status};
-use tripod_gateway::{CallBytes, Consistency, Gateway, Short};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_port::{CallBytes, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, EndTaskRequest, EndTaskResponse, GetJobRequest,

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tonic::Status;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
+use tripod_dial::Callee;
 
 use crate::peers::root_cause;
 
@@ -30,7 +31,7 @@ impl Nodes {
         if let Some(kept) = self.channels.lock().get(address) {
             return Ok(kept.clone());
         }
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))
+        let endpoint = tripod_dial::endpoint(address, Callee::Node)
             .map_err(|_| Status::invalid_argument(format!("`{address}` is no address of a node")))?
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(PING_EVERY)

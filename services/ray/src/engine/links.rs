@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
+use tripod_dial::Callee;
 
 /// How long a connection may take to be made: peers are near, and another attempt follows.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -63,7 +64,7 @@ impl Links {
         if let Some(link) = self.open.lock().get(address) {
             return Ok(link.channel.clone());
         }
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| reasons(&error))?;
+        let endpoint = tripod_dial::endpoint(address, Callee::Worker).map_err(|error| reasons(&error))?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(PING_EVERY)

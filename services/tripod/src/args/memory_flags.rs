@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
-use tripod_gateway::MemoryLimits;
+use tripod_port::MemoryLimits;
 
 const BYTES_OF_MIB: u64 = 1 << 20;
 /// What a machine has whose system does not say: the smallest that one would run a node on.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tripod_gateway::{Consistency, Contact, ContactSwitch, Gateway};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_port::{Contact, ContactSwitch};
 use tripod_state::ids::NodeId;
 use tripod_state::{State, Topic};
 

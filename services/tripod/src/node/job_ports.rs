@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tripod_coordination::connection::Doorway;
 use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_native::{ClosedPort, JobPorts as Told};
+use tripod_port::{Doorway, Manners, Served};
 use tripod_proto::code::Code;
 use tripod_ray::Scheduler;
 use tripod_state::ids::{JobId, JobSlot};
@@ -143,13 +143,15 @@ impl JobPorts {
         let binding = JobBinding::Fixed(job);
         let routes = tripod_coordination::routes(&self.gateway, &binding);
         let routes = self.scheduler.add_to(routes, &binding);
+        let manners = Manners::of(&[tripod_coordination::MANNERS, tripod_ray::MANNERS]);
+        let served = Served::Grpc(routes, manners);
         let doorway = self.doorway.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {
                 // The sender is never used, only dropped.
                 let _ = stopped.await;
             };
-            if let Err(error) = tripod_coordination::serve_through(listener, routes, doorway, stopped).await {
+            if let Err(error) = tripod_port::serve_through(listener, served, doorway, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });

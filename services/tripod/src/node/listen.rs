@@ -1,64 +1,36 @@
-//! Opening ports, with errors that name the flag, the address and the next step.
+//! Opening the ports of a node.
 
-use std::fs::Permissions;
-use std::io;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use tokio::net::{TcpListener, UnixListener};
-use tripod_coordination::connection::Listener;
-use tripod_local::{NotPrivate, Peers, check_place};
+use tokio::net::TcpListener;
+use tripod_local::Peers;
+use tripod_port::{Listener, Places};
 use tripod_proto::code::Code;
 
 use crate::failure::Failure;
 
 /// Opens the port that `flag` names.
-pub(crate) async fn tcp(flag: &str, address: &str) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| {
-        let next = match error.kind() {
-            io::ErrorKind::AddrInUse => "another process listens there; end it or choose another port",
-            io::ErrorKind::AddrNotAvailable => "this machine has no such address; choose one of its own",
-            io::ErrorKind::PermissionDenied => "the port needs a privilege; choose one above 1023",
-            io::ErrorKind::InvalidInput => "write it as HOST:PORT",
-            _ => "check the address",
-        };
-        Failure::new(Code::ListenFailed, format!("cannot listen on {flag} {address}: {error}; {next}"))
-    })
+pub(crate) async fn tcp(flag: &'static str, address: &str) -> Result<TcpListener, Failure> {
+    let opened = named(flag).tcp(address).await;
+    opened.map_err(|error| Failure::new(Code::ListenFailed, error.to_string()))
 }
 
-/// Opens a unix socket for processes of this user, of root, and of the users `uids`. A socket file that a killed process
-/// left behind is replaced; anything else at that path is not.
+/// Opens a unix socket for processes of this user, of root, and of the users `uids`.
 pub(crate) fn unix(path: &Path, uids: &[u32]) -> Result<Listener, Failure> {
-    let fail = |why: &dyn std::fmt::Display| {
-        Failure::told(
-            Code::ListenFailed,
-            format!("cannot listen on --client-socket {}: {why}", path.display()),
-        )
-    };
-    match check_place(path) {
-        // Whoever could replace the socket could be taken for this node.
-        Err(error @ NotPrivate::Refused { .. }) => return Err(fail(&error)),
-        // What is wrong is told when it cannot be made.
-        Ok(()) | Err(NotPrivate::Io { .. }) => {}
-    }
-    if let Ok(meta) = std::fs::symlink_metadata(path) {
-        if !meta.file_type().is_socket() {
-            return Err(fail(&"a file that is no socket is there; choose another path"));
-        }
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(fail(&"another process listens there; end it or choose another path"));
-        }
-        std::fs::remove_file(path).map_err(|error| fail(&error))?;
-    }
     let peers = Peers::with(uids, ", or name it with --socket-uids");
-    let listener = UnixListener::bind(path).map_err(|error| fail(&error))?;
-    std::fs::set_permissions(path, Permissions::from_mode(peers.socket_mode()))
-        .map_err(|error| fail(&error))?;
-    Ok(Listener::Unix(listener, peers))
+    let opened = named("--client-socket").unix(&path.display().to_string(), path, peers);
+    opened.map_err(|error| Failure::told(Code::ListenFailed, error.to_string()))
+}
+
+fn named(flag: &'static str) -> Places {
+    Places { flag, others: "another process", form: "HOST:PORT" }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[tokio::test]

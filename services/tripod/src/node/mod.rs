@@ -18,10 +18,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tripod_coordination::connection::{Doorway, Listener};
 use tripod_dial::Allow;
-use tripod_gateway::{ConnectionLimits, Gateway, JobBinding, MemoryLimits};
+use tripod_gateway::{Gateway, JobBinding};
+use tripod_local::ConnectionLimits;
 use tripod_native::{Backups, JobPorts};
+use tripod_port::{Doorway, Listener, Manners, MemoryLimits, Served};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_ray::Scheduler;
@@ -286,10 +287,17 @@ impl Tasks {
         let routes = tripod_native::add_to(routes, gateway, &told.job_ports, &told.backups);
         let routes = tripod_xds::add_to(routes, gateway);
         let routes = scheduler.add_to(routes, &binding);
+        let manners = Manners::of(&[
+            tripod_coordination::MANNERS,
+            tripod_native::MANNERS,
+            tripod_xds::MANNERS,
+            tripod_ray::MANNERS,
+        ]);
+        let served = Served::Grpc(routes, manners);
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {
             let stopped = stopped(stopping.clone());
-            tripod_coordination::serve_through(listener, routes.clone(), doorway.clone(), stopped)
+            tripod_port::serve_through(listener, served.clone(), doorway.clone(), stopped)
         };
         let client = serve(listeners.client.into());
         self.serving.spawn(async move { report("client", client.await) });

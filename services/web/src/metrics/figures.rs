@@ -7,7 +7,9 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
-use tripod_gateway::{Budget, Connections, HistogramView, Measures, Role, Status, TurnCounts};
+use tripod_gateway::{HistogramView, Measures, Role, Status, TurnCounts};
+use tripod_local::Connections;
+use tripod_port::Budget;
 
 use super::catalogue::{self as all, Kind, Metric};
 use super::census::Census;

@@ -1,0 +1,58 @@
+//! From a gateway to the routes of a port.
+
+use std::sync::Arc;
+
+use axum::middleware::from_fn;
+use tonic::codec::CompressionEncoding;
+use tonic::service::Routes;
+use tripod_gateway::{Gateway, JobBinding};
+use tripod_port::overlong::MESSAGE_BYTES_MAX;
+use tripod_port::{deadline, label, overlong};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
+use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
+use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
+use tripod_proto::tensorflow::worker_service_server::WorkerServiceServer;
+use tripod_proto::tripod::v1::agents_server::AgentsServer;
+use tripod_proto::xla::coordination::coordination_service_server::CoordinationServiceServer as ServerN;
+use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeServiceServer as ServerL;
+use tripod_state::limits::ANSWER_BYTES_MAX;
+
+use crate::dialect::Dialect;
+use crate::front::Front;
+use crate::{agents, foreign, l, n, t};
+
+/// An answer is refused beyond [`ANSWER_BYTES_MAX`] before it is made. What frames its keys comes on top.
+const _: () = assert!(ANSWER_ENCODED_BYTES_MAX as u64 >= 2 * ANSWER_BYTES_MAX);
+
+/// All dialects for the job that `binding` names. The path tells them apart.
+#[must_use]
+pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
+    let front = |dialect| Front::new(gateway.clone(), binding.clone(), dialect);
+    // Every call of newer clients says that it may be compressed; a service that does not accept
+    // it answers UNIMPLEMENTED to all of them.
+    let n = ServerN::new(n::Service::new(front(Dialect::N)))
+        .accept_compressed(CompressionEncoding::Gzip)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+    let t = ServerT::new(t::Service::new(front(Dialect::T)))
+        .accept_compressed(CompressionEncoding::Gzip)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+    let l = ServerL::new(l::Service::new(front(Dialect::L)))
+        .accept_compressed(CompressionEncoding::Gzip)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+    let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+    let foreign = Arc::new(foreign::Service::new());
+    let worker = WorkerServiceServer::from_arc(Arc::clone(&foreign));
+    let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let dialects = Routes::new(n).add_service(t).add_service(l).add_service(agents);
+    let dialects = dialects.add_service(worker).add_service(eager).into_axum_router();
+    dialects
+        .layer(from_fn(label::read))
+        .layer(from_fn(overlong::refuse))
+        .layer(from_fn(deadline::keep))
+        .into()
+}

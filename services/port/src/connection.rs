@@ -1,0 +1,63 @@
+//! What happens between a socket (or TLS) and h2, at the level of HTTP/2 frames.
+//!
+//! Three things are done here that h2 cannot. The first is a cure. gRPC sends the whole target as `:authority`: `a:1,b:1` for `ipv4:a:1,b:1` and
+//! `d%2Fs` for `unix:/d/s`, which the `http` crate cannot parse. h2 under tonic answers every stream with
+//! such a value PROTOCOL_ERROR before any handler is asked, so without a cure no client with a list of
+//! nodes can register.
+//!
+//! [`Mended`] reads a connection up to its first header block. If that block's authority parses, as it
+//! does for ordinary clients, the bytes go through untouched and nothing is looked at again. If not, all
+//! header blocks of the connection are decoded, mended and written anew without HPACK compression; all
+//! other frames pass as they are. Nothing is refused here that h2 would take, and what h2 would refuse is
+//! left to it as long as the connection is not being rewritten.
+//!
+//! The second is the end of a connection when its node stops, see `parting`: a GOAWAY frame that covers
+//! no stream, written at the end of a frame of h2's.
+//!
+//! The third is that an answer leaves in one system call, see `outgoing`, so that a node which is killed has
+//! answered a call or not.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `frame` | HTTP/2 frame heads, padding and priority fields |
+//! | `block` | decoding, mending and encoding of one header block |
+//! | `mender` | the state machine over bytes, without input and output |
+//! | `outgoing` | what h2 has written, gathered to whole answers |
+//! | `boundary` | where the frames of what we write end |
+//! | `line` | the calls of a connection that may not be cut, and those being answered |
+//! | `doorway` | what new connections of a port depend on |
+//! | `opening` | the time that a new connection has to begin |
+//! | `parting` | the end of a connection whose node is stopping |
+//! | `standing` | that a connection stands, for those who wait for its client's first heartbeat |
+//! | `untaken` | what h2 has not been able to write |
+//! | `adapter` | the adapter around a socket |
+//! | `listener`, `socket` | where connections are accepted, and what is accepted |
+//! | `arrivals` | the connections of a listener, as soon as each has a place |
+//! | `incoming` | the same, adapted |
+
+mod adapter;
+mod arrivals;
+mod block;
+mod boundary;
+mod doorway;
+mod frame;
+mod incoming;
+mod line;
+mod listener;
+mod mender;
+mod opening;
+mod outgoing;
+mod parting;
+mod socket;
+mod standing;
+mod untaken;
+
+pub use adapter::Mended;
+pub(crate) use arrivals::Arrivals;
+pub use doorway::Doorway;
+pub use incoming::MendedIncoming;
+pub use line::Line;
+pub(crate) use line::{Handing, Unfinished};
+pub use listener::Listener;
+pub use socket::Socket;
+pub use standing::{STANDING_TOLD_FOR, tell_standing};

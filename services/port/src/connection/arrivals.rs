@@ -1,0 +1,110 @@
+//! The connections that a listener accepts, as soon as each has a place.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
+use tokio_stream::Stream;
+use tripod_local::Place;
+use tripod_proto::code::Code;
+
+use super::doorway::Doorway;
+use super::listener::Listener;
+use super::socket::Socket;
+use crate::stop::Stopping;
+
+/// How long to wait after a failed accept: without open file descriptors to spare, the next one
+/// fails too.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How a protocol tells a client why its connection is closed before it has begun.
+pub(crate) type Words = fn(&str) -> Vec<u8>;
+
+/// A connection that has a place.
+pub(crate) type Guest = (Socket, Place);
+
+/// For this long a new connection waits while its node is cut off. gRPC tries another node after 250 ms, and
+/// takes the one that answers first; if no other answers, this one is better than none.
+const CUT_OFF_PAUSE: Duration = Duration::from_secs(1);
+/// Connections that may wait like that; more are closed.
+const WAITING_MAX: usize = 1024;
+
+/// The connections of a listener. They never end, and there are no errors: a failed accept concerns one connection, or will
+/// be over when descriptors are free again. Each is counted, and closed if there is no place for it. While contact is lost
+/// new ones wait a moment, so that clients who know other nodes prefer those.
+pub(crate) struct Arrivals {
+    listener: Arc<Listener>,
+    words: Words,
+    stopping: Stopping,
+    doorway: Doorway,
+    /// Those that have waited long enough, and the place of those that wait.
+    waited: (mpsc::Sender<Guest>, mpsc::Receiver<Guest>),
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Arrivals {
+    /// Accepts from `listener` for as long as it is polled, and until `stopping` begins.
+    pub(crate) fn new(listener: Arc<Listener>, words: Words, stopping: Stopping, doorway: Doorway) -> Self {
+        Self { listener, words, stopping, doorway, waited: mpsc::channel(WAITING_MAX), pause: None }
+    }
+
+    /// Counts a connection, or turns it away.
+    fn admit(&self, socket: Socket) -> Option<Guest> {
+        match self.doorway.connections.admit(socket.address().0) {
+            Ok(place) => Some((socket, place)),
+            Err(full) => {
+                let code = Code::ConnectionsFull;
+                socket.turn_away(&(self.words)(&format!("{code}: {full}; connect to another node")));
+                self.doorway.tell(full);
+                None
+            }
+        }
+    }
+
+    /// Lets a connection wait, unless there is no room for it, which closes it.
+    fn put_off(&self, guest: Guest) {
+        let Ok(place) = self.waited.0.clone().try_reserve_owned() else { return };
+        let mut contact = self.doorway.contact.clone();
+        tokio::spawn(async move {
+            // Either is good.
+            let _ = tokio::time::timeout(CUT_OFF_PAUSE, contact.found()).await;
+            place.send(guest);
+        });
+    }
+}
+
+impl Stream for Arrivals {
+    type Item = Guest;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        // A listener wakes only who asked it last, and that must be who accepts after this one.
+        if this.stopping.is_begun() {
+            return Poll::Pending;
+        }
+        loop {
+            if let Poll::Ready(Some(guest)) = this.waited.1.poll_recv(context) {
+                return Poll::Ready(Some(guest));
+            }
+            if let Some(pause) = &mut this.pause {
+                ready!(pause.as_mut().poll(context));
+                this.pause = None;
+            }
+            match ready!(this.listener.poll_accept(this.words, context)) {
+                Ok(socket) => match this.admit(socket) {
+                    Some(guest) if this.doorway.contact.is_lost() => this.put_off(guest),
+                    Some(guest) => return Poll::Ready(Some(guest)),
+                    None => {}
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "accept failed");
+                    this.pause = Some(Box::pin(tokio::time::sleep(ACCEPT_PAUSE)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What new connections of a port depend on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tripod_local::{ConnectionLimits, Connections, Full};
+use tripod_proto::code::Code;
+
+use crate::bytes_held::{Budget, MemoryLimits};
+use crate::contact::Contact;
+
+/// What the ports of a process share.
+#[derive(Debug, Clone)]
+pub struct Doorway {
+    /// Whether the node is in contact with the others.
+    pub contact: Contact,
+    /// Counts connections, on all ports together.
+    pub connections: Connections,
+    /// Counts the bytes that are held for clients, on all ports together.
+    pub memory: Budget,
+    /// When it was last said that there is no place.
+    told: Arc<Mutex<Option<Instant>>>,
+}
+
+/// Between two words to the operator that there is no place.
+const WORD_EVERY: Duration = Duration::from_secs(10);
+
+impl Doorway {
+    /// One that lets everybody in.
+    #[must_use]
+    pub fn open() -> Self {
+        Self::new(Contact::never_lost(), Connections::new(ConnectionLimits::none()))
+    }
+
+    /// One with these, and without a limit of bytes.
+    #[must_use]
+    pub fn new(contact: Contact, connections: Connections) -> Self {
+        Self { contact, connections, memory: Budget::new(MemoryLimits::none()), told: Arc::default() }
+    }
+
+    /// The same with bytes counted there.
+    #[must_use]
+    pub fn charging(self, memory: Budget) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Says that there was no place, unless it was said a moment ago.
+    pub(super) fn tell(&self, full: Full) {
+        let mut told = self.told.lock();
+        if told.is_none_or(|told| told.elapsed() >= WORD_EVERY) {
+            *told = Some(Instant::now());
+            let refused = self.connections.refused();
+            tracing::warn!(refused, "{}: {full}; a new connection was closed", Code::ConnectionsFull);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! How many calls of one connection may not be cut, how many are just being answered, and when it has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+
+use http::Extensions;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::bytes_held::Account;
+use crate::caller_address::CallerAddress;
+use crate::caller_connection::CallerConnection;
+
+/// Counts the calls of a connection that must be answered in full before it may end. Every request
+/// carries its connection's among its extensions.
+#[derive(Debug, Clone, Default)]
+pub struct Line {
+    shared: Arc<Shared>,
+    connection: CallerConnection,
+    account: Account,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// What front ends keep with the connection, by its type.
+    kept: Mutex<Extensions>,
+    unfinished: AtomicUsize,
+    handing: AtomicUsize,
+    /// Who waits for the last of them.
+    waiting: Mutex<Option<Waker>>,
+    ended: watch::Sender<bool>,
+}
+
+/// The end of a connection, for as long as this lives still to come.
+#[derive(Debug)]
+pub(super) struct Open {
+    line: Line,
+}
+
+/// A call that may not be cut, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    line: Line,
+}
+
+/// An answer of which h2 has not been handed everything, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Handing {
+    line: Line,
+}
+
+impl Line {
+    /// That of a connection from there, whose bytes are counted in this account.
+    pub(crate) fn from(address: CallerAddress, account: Account) -> Self {
+        Self { connection: CallerConnection::from(address), account, shared: Arc::default() }
+    }
+
+    /// Where its bytes are counted.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// What tells its calls from those of other connections.
+    pub(crate) fn connection(&self) -> CallerConnection {
+        self.connection
+    }
+
+    /// What a front end keeps with its connection: one value of each type, made when it is first asked for. Clones of it
+    /// are to be one value.
+    #[must_use]
+    pub fn kept<T: Clone + Default + Send + Sync + 'static>(&self) -> T {
+        self.shared.kept.lock().get_or_insert_default::<T>().clone()
+    }
+
+    /// What its connection holds until it ends.
+    pub(super) fn open(&self) -> Open {
+        Open { line: self.clone() }
+    }
+
+    /// Resolves when the connection has ended, from whichever side.
+    pub async fn ended(&self) {
+        let mut ended = self.shared.ended.subscribe();
+        ended.wait_for(|ended| *ended).await.expect("the sender is held");
+    }
+
+    /// Counts a call.
+    pub(crate) fn enter(&self) -> Unfinished {
+        self.shared.unfinished.fetch_add(1, Ordering::SeqCst);
+        Unfinished { line: self.clone() }
+    }
+
+    /// Counts an answer that is made, and about to be handed to h2 in one go.
+    pub(crate) fn hand(&self) -> Handing {
+        self.shared.handing.fetch_add(1, Ordering::SeqCst);
+        Handing { line: self.clone() }
+    }
+
+    /// Whether an answer is being handed to h2. If none is, h2 has all that was.
+    pub(super) fn is_handing(&self) -> bool {
+        self.shared.handing.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether no call is counted. If one is, the task of `context` is woken after the last.
+    pub(super) fn is_quiet(&self, context: &Context<'_>) -> bool {
+        *self.shared.waiting.lock() = Some(context.waker().clone());
+        self.shared.unfinished.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.line.shared.ended.send_replace(true);
+    }
+}
+
+impl Drop for Handing {
+    fn drop(&mut self) {
+        self.line.shared.handing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let Shared { unfinished, waiting, .. } = &*self.line.shared;
+        if unfinished.fetch_sub(1, Ordering::SeqCst) == 1
+            && let Some(waker) = waiting.lock().take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_call_wakes_who_waits() {
+        let line = Line::default();
+        let calls = [line.enter(), line.enter()];
+        let quiet = tokio::spawn(async move {
+            poll_fn(|context| if line.is_quiet(context) { Poll::Ready(()) } else { Poll::Pending }).await;
+        });
+        for call in calls {
+            tokio::task::yield_now().await;
+            assert!(!quiet.is_finished());
+            drop(call);
+        }
+        quiet.await.unwrap();
+    }
+
+    #[test]
+    fn what_a_front_end_keeps_is_one_for_all_calls_of_a_connection() {
+        let line = Line::default();
+        *line.clone().kept::<Arc<Mutex<u8>>>().lock() = 7;
+        assert_eq!(*line.kept::<Arc<Mutex<u8>>>().lock(), 7);
+        assert_eq!(*line.kept::<Arc<Mutex<u64>>>().lock(), 0, "of another type");
+        assert_eq!(*Line::default().kept::<Arc<Mutex<u8>>>().lock(), 0, "of another connection");
+    }
+}

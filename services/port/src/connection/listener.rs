@@ -1,0 +1,84 @@
+//! Where connections are accepted.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use parking_lot::Mutex;
+use tokio::io::DuplexStream;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_stream::Stream;
+use tripod_local::Peers;
+
+use super::arrivals::Words;
+use super::socket::Socket;
+use crate::lost::end_when_lost;
+
+/// Connections that are made within the process.
+type Lines = Pin<Box<dyn Stream<Item = io::Result<DuplexStream>> + Send>>;
+
+/// A bound socket, or what stands for one.
+pub enum Listener {
+    Tcp(TcpListener),
+    /// With the users whom it serves.
+    Unix(UnixListener, Peers),
+    /// For simulations, whose clock stands still while a socket is waited for.
+    Within(Mutex<Lines>),
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(listener) => listener.fmt(f),
+            Self::Unix(listener, _) => listener.fmt(f),
+            Self::Within(_) => f.write_str("Within"),
+        }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        end_when_lost(&listener);
+        Self::Tcp(listener)
+    }
+}
+
+/// For this user and root.
+impl From<UnixListener> for Listener {
+    fn from(listener: UnixListener) -> Self {
+        Self::Unix(listener, Peers::own(""))
+    }
+}
+
+impl Listener {
+    /// Accepts what `lines` gives.
+    #[must_use]
+    pub fn within(lines: impl Stream<Item = io::Result<DuplexStream>> + Send + 'static) -> Self {
+        Self::Within(Mutex::new(Box::pin(lines)))
+    }
+
+    /// Accepts the next connection. Whom a socket does not serve is told so by `words`.
+    pub(super) fn poll_accept(&self, words: Words, context: &mut Context<'_>) -> Poll<io::Result<Socket>> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = ready!(listener.poll_accept(context))?;
+                // Small replies must not wait for an acknowledgement of the one before.
+                stream.set_nodelay(true)?;
+                Poll::Ready(Ok(Socket::Tcp(stream)))
+            }
+            Self::Unix(listener, peers) => loop {
+                let (stream, _) = ready!(listener.poll_accept(context))?;
+                match peers.admit(&stream) {
+                    Ok(()) => return Poll::Ready(Ok(Socket::Unix(stream))),
+                    Err(stranger) => Socket::Unix(stream).turn_away(&words(&stranger.to_string())),
+                }
+            },
+            Self::Within(lines) => match ready!(lines.lock().as_mut().poll_next(context)) {
+                Some(line) => Poll::Ready(line.map(Socket::Line)),
+                // A listener has no end.
+                None => Poll::Pending,
+            },
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Serving protocols that frame their bytes themselves.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::JoinSet;
+use tokio::time::Sleep;
+use tokio_stream::StreamExt as _;
+use tripod_local::Place;
+
+use crate::bytes_held::{Account, Budget};
+use crate::caller_address::CallerAddress;
+use crate::caller_connection::CallerConnection;
+use crate::connection::{Arrivals, Socket};
+use crate::stop::Stopping;
+
+/// Something of a connection has come by then: whoever connects and says nothing is left, as with gRPC.
+const BEGIN_TIME: Duration = Duration::from_secs(5);
+
+/// A client's connection, for a front end that frames its bytes itself. It is counted for as long as this lives.
+#[derive(Debug)]
+pub struct Accepted {
+    /// Its bytes in both directions. Reading fails if nothing comes soon after the begin.
+    pub stream: Bytestream,
+    /// Where it comes from.
+    pub peer: CallerAddress,
+    /// Where the bytes are to be counted that are held for it.
+    pub account: Account,
+}
+
+/// What comes and goes on an accepted connection.
+#[derive(Debug)]
+pub struct Bytestream {
+    inner: Socket,
+    /// Gone when something has come.
+    opening: Option<Pin<Box<Sleep>>>,
+    _place: Place,
+}
+
+/// What is done with one connection until it ends.
+pub type Handling = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How a front end serves the connections of a protocol that frames its bytes itself. When the stop of the port begins
+/// ([`Stopping::begun`]), it answers what must be answered, begins nothing, and ends; when it is late with that
+/// ([`Stopping::overdue`]), it says that the outcome is unknown. What is left after that is closed.
+#[derive(Clone)]
+pub struct Framed(Arc<dyn Fn(Accepted, Stopping) -> Handling + Send + Sync>);
+
+impl fmt::Debug for Framed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Framed")
+    }
+}
+
+impl Framed {
+    /// Each connection is handled so.
+    #[must_use]
+    pub fn new<H>(handle: impl Fn(Accepted, Stopping) -> H + Send + Sync + 'static) -> Self
+    where
+        H: Future<Output = ()> + Send + 'static,
+    {
+        Self(Arc::new(move |accepted: Accepted, stopping: Stopping| -> Handling {
+            Box::pin(handle(accepted, stopping))
+        }))
+    }
+
+    /// Serves connections until their stop begins, and then until the last of them has ended. Those that are left when this
+    /// is dropped are closed.
+    pub(crate) async fn serve(self, mut arrivals: Arrivals, memory: Budget, stopping: Stopping) {
+        let mut open = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = stopping.begun() => break,
+                Some((socket, place)) = arrivals.next() => {
+                    let peer = socket.address();
+                    let stream = Bytestream::new(socket, place);
+                    let accepted = Accepted { stream, peer, account: memory.account() };
+                    let handling = (self.0)(accepted, stopping.clone());
+                    open.spawn(CallerConnection::from(peer).scope(handling));
+                }
+                Some(_) = open.join_next() => {}
+            }
+        }
+        while open.join_next().await.is_some() {}
+    }
+}
+
+/// Before a client has said anything, nobody but it knows how to tell it something.
+pub(crate) fn no_words(_: &str) -> Vec<u8> {
+    Vec::new()
+}
+
+impl Bytestream {
+    fn new(inner: Socket, place: Place) -> Self {
+        Self { inner, opening: Some(Box::pin(tokio::time::sleep(BEGIN_TIME))), _place: place }
+    }
+}
+
+impl AsyncRead for Bytestream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { inner, opening, .. } = &mut *self;
+        // What has come is read first: a pause of this process ends no connection.
+        let read = Pin::new(inner).poll_read(context, buffer);
+        if let (Poll::Pending, Some(time)) = (&read, opening.as_mut()) {
+            ready!(time.as_mut().poll(context));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client began nothing")));
+        }
+        *opening = None;
+        read
+    }
+}
+
+impl AsyncWrite for Bytestream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+#[path = "framed_test.rs"]
+mod tests;

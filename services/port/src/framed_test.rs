@@ -1,0 +1,149 @@
+//! A protocol of a length and as many bytes, which are said back.
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tripod_local::{ConnectionLimits, Connections};
+use tripod_wait::until;
+
+use super::*;
+use crate::bytes_held::MemoryLimits;
+use crate::connection::{Doorway, Listener};
+use crate::contact::{Contact, ContactSwitch};
+use crate::serve::{Served, serve_through};
+
+/// For longer than a stop takes.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A served port.
+struct Port {
+    arriving: mpsc::Sender<io::Result<DuplexStream>>,
+    connections: Connections,
+    memory: Budget,
+    contact: ContactSwitch,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Port {
+    /// Echoes; what is longer than a byte only when `may` says so.
+    fn start(limits: ConnectionLimits, may: &Arc<Notify>) -> Self {
+        let (arriving, arrivals) = mpsc::channel(8);
+        let (at_port, contact) = Contact::by_hand();
+        let (connections, memory) = (Connections::new(limits), Budget::new(MemoryLimits::none()));
+        let doorway = Doorway::new(at_port, connections.clone()).charging(memory.clone());
+        let may = Arc::clone(may);
+        let framed = Framed::new(move |accepted, stopping| {
+            let may = Arc::clone(&may);
+            async move { drop(echo(accepted, &stopping, &may).await) }
+        });
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            let listener = Listener::within(ReceiverStream::new(arrivals));
+            let shutdown = async { drop(stopped.await) };
+            serve_through(listener, Served::Framed(framed), doorway, shutdown).await.expect("serving");
+        });
+        Self { arriving, connections, memory, contact, stop, serving }
+    }
+
+    async fn connect(&self) -> DuplexStream {
+        let (client, server) = tokio::io::duplex(1 << 10);
+        self.arriving.send(Ok(server)).await.expect("it listens");
+        client
+    }
+}
+
+/// Says back what comes until the client ends, or the port stops between two messages.
+async fn echo(accepted: Accepted, stopping: &Stopping, may: &Notify) -> io::Result<()> {
+    let Accepted { mut stream, account, .. } = accepted;
+    loop {
+        let length = tokio::select! {
+            length = stream.read_u8() => length?,
+            () = stopping.begun() => return Ok(()),
+        };
+        let _held = account.call(length.into()).expect("room");
+        let mut bytes = vec![0; length.into()];
+        stream.read_exact(&mut bytes).await?;
+        if length > 1 {
+            tokio::select! {
+                () = may.notified() => {}
+                () = stopping.overdue() => bytes.fill(b'?'),
+            }
+        }
+        stream.write_u8(length).await?;
+        stream.write_all(&bytes).await?;
+    }
+}
+
+async fn say(client: &mut DuplexStream, bytes: &[u8]) {
+    client.write_u8(u8::try_from(bytes.len()).expect("short")).await.expect("a connection");
+    client.write_all(bytes).await.expect("a connection");
+}
+
+async fn hear(client: &mut DuplexStream) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; client.read_u8().await?.into()];
+    client.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+async fn is_closed(client: &mut DuplexStream) -> bool {
+    matches!(timeout(LONG, client.read_u8()).await, Ok(Err(_)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_framed_protocol_has_places_a_time_to_begin_and_counted_bytes() {
+    let may = Arc::default();
+    let port = Port::start(ConnectionLimits { all: 2, at_one_address: 2 }, &may);
+    let (mut first, mut silent) = (port.connect().await, port.connect().await);
+    say(&mut first, b"a").await;
+    assert_eq!(hear(&mut first).await.expect("an echo"), b"a");
+    assert!(is_closed(&mut port.connect().await).await, "there is no third place");
+    assert_eq!(port.connections.refused(), 1);
+    let began = Instant::now();
+    assert!(is_closed(&mut silent).await && began.elapsed() < BEGIN_TIME * 2, "it began nothing");
+    assert_eq!(port.connections.count(), 1, "who has begun stays");
+    say(&mut first, b"held").await;
+    until("it is counted", || (port.memory.held() == 4).then_some(())).await;
+    may.notify_one();
+    assert_eq!(hear(&mut first).await.expect("an echo"), b"held");
+    drop(first);
+    until("its place comes back", || (port.connections.count() == 0).then_some(())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_lets_a_framed_protocol_finish_and_closes_what_does_not() {
+    let may = Arc::default();
+    let port = Port::start(ConnectionLimits::none(), &may);
+    let (mut idle, mut busy) = (port.connect().await, port.connect().await);
+    say(&mut idle, b"a").await;
+    assert_eq!(hear(&mut idle).await.expect("an echo"), b"a");
+    say(&mut busy, b"busy").await;
+    let mut stuck = port.connect().await;
+    // A message that never comes whole.
+    stuck.write_all(b"\x02x").await.expect("a connection");
+    until("both messages are looked at", || (port.memory.held() == 6).then_some(())).await;
+    port.stop.send(()).expect("serving");
+    let began = Instant::now();
+    assert!(is_closed(&mut idle).await, "it has nothing to finish");
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(hear(&mut busy).await.expect("a word"), b"????", "its outcome is unknown");
+    assert!(is_closed(&mut busy).await && is_closed(&mut stuck).await);
+    port.serving.await.expect("it ends");
+    assert_eq!(port.connections.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_framed_port_that_lost_contact_sends_its_clients_away_and_stays_open() {
+    let may = Arc::default();
+    let port = Port::start(ConnectionLimits::none(), &may);
+    let mut before = port.connect().await;
+    say(&mut before, b"a").await;
+    assert_eq!(hear(&mut before).await.expect("an echo"), b"a");
+    port.contact.lose();
+    assert!(is_closed(&mut before).await);
+    let mut after = port.connect().await;
+    say(&mut after, b"b").await;
+    assert_eq!(timeout(LONG, hear(&mut after)).await.expect("after a moment").expect("an echo"), b"b");
+}

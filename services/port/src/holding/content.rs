@@ -1,0 +1,145 @@
+//! An answer's body.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use http_body::{Body, Frame};
+use tonic::Status;
+
+use crate::bytes_held::{CALL_BYTES, CallBytes, Charge, Direction, Reserved, Turn};
+use crate::refusal;
+
+/// Bytes that h2 is handed at a time. Beyond what the client's windows let through it keeps no more than this of an
+/// answer, and that another piece is asked for shows that the client reads.
+const PIECE_BYTES: usize = 256 << 10;
+/// What an answer's stream takes beside its bytes.
+const STREAM_BYTES: u64 = 2 << 10;
+/// An answer of so many bytes is given in any case: its call was let in.
+const SMALL_BYTES: u64 = CALL_BYTES;
+
+/// An answer's body whose bytes are counted until h2 has written them. It is not made before its connection has room.
+pub struct Content<B> {
+    inner: B,
+    call: CallBytes,
+    turn: Turn,
+    /// What was held for the answer before it was looked for.
+    reserved: Option<Charge>,
+    /// What is made and was not handed over.
+    rest: Option<Made>,
+    /// There was no room for it, and its caller has been told.
+    is_refused: bool,
+}
+
+impl<B> Content<B> {
+    /// The answer to a call.
+    pub(crate) fn of(mut answer: Response<B>, call: CallBytes) -> Response<Self> {
+        let reserved = answer.extensions_mut().remove::<Reserved>().and_then(|reserved| reserved.take());
+        let turn = call.account().turn(Direction::Answers);
+        answer.map(|inner| Self { inner, call, turn, reserved, rest: None, is_refused: false })
+    }
+
+    /// Holds the bytes of what has been made.
+    fn hold(&mut self, bytes: Bytes) -> Result<Made, Status> {
+        let held = bytes.len() as u64 + STREAM_BYTES;
+        let reserved = self.reserved.take();
+        let charge = match reserved {
+            // It was reserved by what is known before; that this is a little more is no reason to refuse it.
+            Some(mut charge) => {
+                charge.set(held).map_or_else(|_| self.call.account().answer_anyway(held), |()| charge)
+            }
+            None if held <= SMALL_BYTES => self.call.account().answer_anyway(held),
+            None => self.call.account().answer(held).map_err(refusal::of_short)?,
+        };
+        Ok(Made { bytes, charge })
+    }
+}
+
+impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Content<B> {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = &mut *self;
+        if this.is_refused {
+            return Poll::Ready(None);
+        }
+        if let Some(rest) = &mut this.rest {
+            let piece = rest.next_piece();
+            if rest.bytes.is_empty() {
+                this.rest = None;
+            }
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
+        if this.reserved.is_none()
+            && let Err(short) = ready!(this.turn.poll(context))
+        {
+            return Poll::Ready(Some(Err(refusal::of_short(short))));
+        }
+        let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
+            Some(Ok(frame)) => frame,
+            end => return Poll::Ready(end),
+        };
+        let bytes = match frame.into_data() {
+            Ok(bytes) if !bytes.is_empty() => bytes,
+            Ok(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            Err(frame) => return Poll::Ready(Some(Ok(frame))),
+        };
+        match this.hold(bytes) {
+            Ok(mut made) => {
+                let piece = made.next_piece();
+                this.rest = (!made.bytes.is_empty()).then_some(made);
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Err(refusal) => {
+                this.is_refused = true;
+                Poll::Ready(Some(Ok(Frame::trailers(trailers(&refusal)))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_refused || self.rest.is_none() && self.inner.is_end_stream()
+    }
+}
+
+impl<B> Drop for Content<B> {
+    fn drop(&mut self) {
+        self.call.end();
+    }
+}
+
+fn trailers(refusal: &Status) -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    // The text is escaped there, and what metadata there is has come from us.
+    let added = refusal.add_header(&mut trailers);
+    debug_assert!(added.is_ok(), "{added:?}");
+    trailers
+}
+
+/// Bytes of an answer that are held.
+struct Made {
+    bytes: Bytes,
+    charge: Charge,
+}
+
+impl Made {
+    /// What h2 is to be handed next. It is held until h2 lets go of it.
+    fn next_piece(&mut self) -> Bytes {
+        let bytes = self.bytes.split_to(self.bytes.len().min(PIECE_BYTES));
+        let held = if self.bytes.is_empty() { u64::MAX } else { bytes.len() as u64 };
+        let charge = self.charge.split(held);
+        self.charge.renew();
+        Bytes::from_owner(Self { bytes, charge })
+    }
+}
+
+impl AsRef<[u8]> for Made {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,81 @@
+//! How connections are accepted, served and left, for every protocol that this project speaks.
+//!
+//! A front end brings routes, and rows that say how each of its calls may end ([`Manner`]), or handles connections of a
+//! protocol that frames its bytes itself ([`Framed`]). This crate has listeners, what happens between a socket and h2, the
+//! count of connections and of the bytes that are held for them, and the phases in which a port stops, so that no call is
+//! cut that must not be.
+//!
+//! # What this crate does not know
+//!
+//! * Protocols, jobs and the cluster: it is below the gateway, and the node-local agent stands on it as nodes do. It knows
+//!   that contact with the cluster can be lost ([`Contact`]), and not how that is found out.
+//! * Which ports there are, flags and signals: the binary binds sockets and hands them to [`serve`](fn@serve).
+//! * Whom one connects to: `tripod-dial`.
+//!
+//! # Invariants
+//!
+//! * Bytes of a connection whose authority is in order are not changed, until its node stops.
+//! * A planned stop cuts no call that must not be executed twice: it is answered before its connection ends.
+//! * Every connection has a place that is counted, and a time to begin.
+//! * Every byte that is held for a client is counted, from the moment when it comes until its answer is written.
+//! * Whatever a port itself says of a call is marked as no word of the domain's.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `manner` | what front ends say of their calls |
+//! | `listen` | opening the places where clients find a process |
+//! | `serve` | transport settings, serving a listener |
+//! | `connection` | frames between socket and h2: mends `:authority` values, ends connections |
+//! | `caller_address`, `caller_connection` | where a call comes from, and by which connection |
+//! | `contact` | whether the node is in contact with the cluster |
+//! | `stop` | the phases of a planned stop |
+//! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
+//! | `framed` | protocols that frame their bytes themselves |
+//! | `bytes_held` | what is held for clients, counted by node and connection |
+//! | `holding` | around all services: how many bytes each call holds |
+//! | [`refusal`] | what a call is told that this node cannot serve for a reason of its own |
+//! | `lost` | connections of lost machines |
+//! | [`label`] | middleware: the first label of the host that was dialled |
+//! | [`overlong`] | middleware: the answer to messages beyond the decode limit |
+//! | [`deadline`] | middleware: the answer to calls whose time is over |
+
+mod bytes_held;
+mod caller_address;
+mod caller_connection;
+mod connection;
+mod contact;
+pub mod deadline;
+mod followed;
+mod framed;
+mod holding;
+pub mod label;
+mod listen;
+mod lost;
+mod manner;
+pub mod overlong;
+pub mod refusal;
+mod serve;
+mod stop;
+mod under_way;
+
+pub use bytes_held::{
+    Account, Budget, CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, CallBytes, Charge,
+    Direction, Making, MemoryLimits, Reserved, Short, Turn,
+};
+pub use caller_address::CallerAddress;
+pub use caller_connection::CallerConnection;
+pub use connection::{
+    Doorway, Line, Listener, Mended, MendedIncoming, STANDING_TOLD_FOR, Socket, tell_standing,
+};
+pub use contact::{Contact, ContactSwitch};
+pub use followed::Followed;
+pub use framed::{Accepted, Bytestream, Framed, Handling};
+pub use holding::Content;
+pub use listen::{NotOpened, Places};
+pub use lost::end_when_lost;
+pub use manner::{Ending, Manner, Manners, Method, Shape};
+pub use serve::{Served, serve, serve_through, server};
+pub use stop::{Stop, Stopping};
+pub use under_way::{Answer, Cut, UnderWay};

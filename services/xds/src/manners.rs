@@ -1,0 +1,13 @@
+//! How each call may end when its node stops: the row for the port.
+
+use envoy_types::pb::envoy::service::discovery::v3::aggregated_discovery_service_server as ads;
+use tripod_port::{Ending, Manner, Shape};
+
+/// Of the service that [`crate::add_to`] adds.
+pub const MANNERS: &[Manner] = &[Manner {
+    service: ads::SERVICE_NAME,
+    shape: Shape::Streaming,
+    other: Ending::Once,
+    methods: &[],
+    poll_over: "",
+}];
