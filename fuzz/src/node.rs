@@ -6,17 +6,18 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
 use tonic::service::Routes;
+use tripod_coordination::Coordination;
 use tripod_dial::{Dialler, Rule};
-use tripod_gateway::{Backend as _, Gateway, JobBinding, MemoryBackend, Mishap};
+use tripod_gateway::{Backend as _, FrontEnds, Gateway, JobBinding, MemoryBackend, Mishap, PortKind};
 use tripod_lines::Lines;
-use tripod_native::JobPorts;
+use tripod_native::Native;
 use tripod_port::Manners;
 use tripod_raft::fuzzing;
 use tripod_state::ids::{DurationMs, FeatureLevel, NodeId, ServiceIncarnation, SessionId, TimeMs};
 use tripod_state::session::Owner;
 use tripod_state::{Command, Envelope, State, job, level, member, session};
+use tripod_xds::Xds;
 
 use crate::words;
 
@@ -84,14 +85,18 @@ impl Node {
     #[must_use]
     pub(crate) fn routes(&self) -> Routes {
         let binding = JobBinding::Named("default".into());
-        let (ports, backups) = (watch::channel(JobPorts::default()).1, watch::channel(None).1);
-        let routes = tripod_coordination::routes(&self.gateway, &binding);
-        let routes = tripod_native::add_to(routes, &self.gateway, &ports, &backups);
         let scheduler = tripod_ray::Scheduler::new(&self.gateway, Dialler::new(Rule::any()));
         let scheduler = scheduler.connecting(Lines::new().to_connect());
-        let routes = scheduler.add_to(routes, &binding);
-        tokio::spawn(scheduler.run());
-        tripod_xds::add_to(routes, &self.gateway)
+        let front_ends = FrontEnds::of(vec![
+            Box::new(Coordination::new(self.gateway.clone())),
+            Box::new(Native::alone(self.gateway.clone())),
+            Box::new(scheduler),
+            Box::new(Xds::new(self.gateway.clone())),
+        ]);
+        for (_name, background) in front_ends.background() {
+            tokio::spawn(background);
+        }
+        front_ends.routes(PortKind::Client, &binding)
     }
 
     /// # Panics

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
-use tripod_gateway::{Consistency, Gateway, JobBinding, Parts, RaftBackend};
-use tripod_native::JobPorts;
+use tripod_coordination::Coordination;
+use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, Parts, PortKind, RaftBackend};
+use tripod_native::Native;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
 use tripod_raft::{
@@ -298,15 +298,18 @@ impl Site {
         let backend = PlantedBackend::new(RaftBackend::new(handle.clone()), node, self.config.planted);
         let gateway = Gateway::over(Arc::new(backend), parts);
         let binding = JobBinding::Named("default".to_owned());
-        let (_told, job_ports) = watch::channel(JobPorts::default());
-        let (_made, backups) = watch::channel(None);
-        let routes = tripod_coordination::routes(&gateway, &binding);
-        let routes = tripod_native::add_to(routes, &gateway, &job_ports, &backups);
         let scheduler = Scheduler::with_patience(&gateway, PATIENCE).connecting(network::to_peers());
-        let routes = scheduler.add_to(routes, &binding);
+        let front_ends = FrontEnds::of(vec![
+            Box::new(Coordination::new(gateway.clone())),
+            Box::new(Native::alone(gateway.clone())),
+            Box::new(scheduler),
+        ]);
+        let routes = front_ends.routes(PortKind::Client, &binding);
         // They end with the host's runtime.
         tokio::spawn(process_clock.keep(handle.clone()));
-        tokio::spawn(scheduler.run());
+        for (_name, background) in front_ends.background() {
+            tokio::spawn(background);
+        }
         tokio::spawn(announce(gateway, node, self.name.clone()));
         let incoming = match network::clients().await {
             Ok(incoming) => incoming,

@@ -14,7 +14,7 @@
 //! * Rules: which registration is accepted, when a barrier passes, what an error does to others. A
 //!   front end that asks about the state of a task has taken a rule out of the state machine.
 //! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
-//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands these [`routes`](fn@routes).
+//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands these [`routes`].
 //! * Signals, files: the binary runs [`push::run_over`].
 //!
 //! # Invariants
@@ -46,7 +46,8 @@
 //! | `text` | the exact texts |
 //! | `payload` | payload bytes and the trailer that carries them |
 //! | `manners` | how each call may end when its node stops |
-//! | [`routes`](fn@routes) | all dialects as the routes of one port |
+//! | `routes` | all dialects as the routes of one port |
+//! | `front_end` | the protocol as the binary composes it |
 
 mod agents;
 mod answer;
@@ -55,6 +56,7 @@ mod caller;
 mod dialect;
 mod foreign;
 mod front;
+mod front_end;
 mod l;
 mod manners;
 mod n;
@@ -68,6 +70,6 @@ mod status;
 mod t;
 mod text;
 
+pub use front_end::Coordination;
 pub use manners::MANNERS;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
-pub use routes::routes;

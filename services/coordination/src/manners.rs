@@ -14,7 +14,7 @@ use tripod_proto::xla::distributed_runtime_service_server as l;
 
 use crate::text::POLL_OVER;
 
-/// Of all services that [`crate::routes()`] gives.
+/// Of all services that [`crate::routes`] gives.
 pub const MANNERS: &[Manner] = &[
     dialect(n::SERVICE_NAME, N),
     dialect(t::SERVICE_NAME, T),

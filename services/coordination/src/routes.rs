@@ -25,8 +25,7 @@ use crate::{agents, foreign, l, n, t};
 const _: () = assert!(ANSWER_ENCODED_BYTES_MAX as u64 >= 2 * ANSWER_BYTES_MAX);
 
 /// All dialects for the job that `binding` names. The path tells them apart.
-#[must_use]
-pub fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
+pub(crate) fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let front = |dialect| Front::new(gateway.clone(), binding.clone(), dialect);
     // Every call of newer clients says that it may be compressed; a service that does not accept
     // it answers UNIMPLEMENTED to all of them.

@@ -13,9 +13,10 @@ use support::frames::{Frames, Seen, message};
 use support::{SERVICE, Served};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_stream::StreamExt as _;
+use tonic::service::Routes;
 use tonic::transport::server::Connected;
-use tripod_coordination::{MANNERS, routes};
-use tripod_gateway::{JobBinding, Options};
+use tripod_coordination::{Coordination, MANNERS};
+use tripod_gateway::{FrontEnd as _, JobBinding, Options};
 use tripod_port::{CallerAddress, Followed, Manners, Mended, Stopping, server};
 use tripod_proto::xla::coordination as pb;
 use tripod_state::ids::JobId;
@@ -97,7 +98,8 @@ impl Peer {
             CallerAddress::default(),
             Stopping::never(),
         );
-        let routes = routes(&served.gateway, &JobBinding::Named("job".to_owned()));
+        let coordination = Coordination::new(served.gateway.clone());
+        let routes = coordination.add_to(Routes::default(), &JobBinding::Named("job".to_owned()));
         let services = Followed::new(routes, Manners::of(&[MANNERS]), &Stopping::never());
         // The listener has one connection, and waits for others in vain.
         let incoming = tokio_stream::once(Ok::<_, io::Error>(ours)).chain(tokio_stream::pending());

@@ -19,6 +19,7 @@
 //! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
+//! | `front_end` | the API as the binary composes it |
 //! | `health` | `grpc.health.v1` for the whole port |
 //! | `job_ports` | what the binary tells about the job ports of its node |
 //! | `manners` | how each call may end when its node stops |
@@ -29,6 +30,7 @@
 mod backups;
 mod decode;
 mod encode;
+mod front_end;
 mod health;
 mod job_ports;
 mod manners;
@@ -38,6 +40,6 @@ mod status;
 mod text;
 
 pub use backups::{Backups, Newest};
+pub use front_end::Native;
 pub use job_ports::{ClosedPort, JobPorts};
 pub use manners::MANNERS;
-pub use service::add_to;

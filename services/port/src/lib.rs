@@ -9,7 +9,7 @@
 //!
 //! * Protocols, jobs and the cluster: it is below the gateway, and the node-local agent stands on it as nodes do. It knows
 //!   that contact with the cluster can be lost ([`Contact`]), and not how that is found out.
-//! * Which ports there are, flags and signals: the binary binds sockets and hands them to [`serve`](fn@serve).
+//! * Which ports there are, flags and signals: the binary binds sockets and hands them to [`serve`].
 //! * Whom one connects to: `tripod-dial`.
 //!
 //! # Invariants

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tonic::service::Routes;
 use tripod_dial::{Dialler, Named, Rule};
-use tripod_gateway::{Channel, Gateway, JobBinding};
+use tripod_gateway::{Channel, FrontEnd, Future, Gateway, JobBinding, PortKind};
+use tripod_port::Manner;
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::ray::scheduler_server::SchedulerServer;
@@ -15,6 +16,7 @@ use tripod_proto::tripod::v1::ray_server::RayServer;
 use crate::engine::{self, Connect, Links, Patience};
 use crate::front::Front;
 use crate::leader::{self, Known};
+use crate::manners::MANNERS;
 use crate::oversize::Oversize;
 use crate::pulse::{Heard, Pulse};
 use crate::{line, membership, native, scheduler, store};
@@ -70,10 +72,18 @@ impl Scheduler {
     pub fn connecting(self, connect: Connect) -> Self {
         Self { links: Links::over(connect), ..self }
     }
+}
 
-    /// Adds the services to the routes of a port.
-    #[must_use]
-    pub fn add_to(&self, routes: Routes, binding: &JobBinding) -> Routes {
+impl FrontEnd for Scheduler {
+    fn name(&self) -> &'static str {
+        "ray"
+    }
+
+    fn serves(&self, _port: PortKind) -> bool {
+        true
+    }
+
+    fn add_to(&self, routes: Routes, binding: &JobBinding) -> Routes {
         let front = Front {
             gateway: self.gateway.clone(),
             binding: binding.clone(),
@@ -98,8 +108,13 @@ impl Scheduler {
             .add_service(Oversize(MembershipServer::new(membership::Service::new(front))))
     }
 
-    /// Plans, gives orders and watches whenever this node leads, for as long as it is polled.
-    pub async fn run(self) {
-        engine::run(self.gateway, self.heard, self.patience, self.links).await;
+    fn manners(&self) -> &'static [Manner] {
+        MANNERS
+    }
+
+    /// Plans, gives orders and watches whenever this node leads.
+    fn background(&self) -> Option<Future<()>> {
+        let Self { gateway, heard, patience, links, .. } = self.clone();
+        Some(Box::pin(engine::run(gateway, heard, patience, links)))
     }
 }

@@ -22,10 +22,12 @@
 //! | `resources` | the messages |
 //! | `directory` | which job is where, kept up to date |
 //! | `names` | the addresses behind host names |
+//! | `front_end` | xDS as the binary composes it |
 //! | `bootstrap` | what a client must be given |
 
 mod bootstrap;
 mod directory;
+mod front_end;
 mod kind;
 mod manners;
 mod names;
@@ -34,5 +36,5 @@ mod service;
 mod session;
 
 pub use bootstrap::bootstrap;
+pub use front_end::Xds;
 pub use manners::MANNERS;
-pub use service::add_to;

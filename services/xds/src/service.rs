@@ -25,7 +25,7 @@ struct Service {
 /// Adds xDS to the routes of a port. Must be called within a tokio runtime: a task keeps up with members
 /// and jobs until the routes are dropped.
 #[must_use]
-pub fn add_to(routes: Routes, gateway: &Gateway) -> Routes {
+pub(crate) fn add_to(routes: Routes, gateway: &Gateway) -> Routes {
     let service = Service { known: directory::keep(gateway.clone()) };
     routes.add_service(AggregatedDiscoveryServiceServer::new(service))
 }

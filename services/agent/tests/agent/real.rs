@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
 use tripod_agent::{AgentConfig, Kind};
-use tripod_coordination::COORDINATION_KEY;
-use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Mishap};
-use tripod_port::{Listener, Manners, Served as PortServed};
+use tripod_coordination::{COORDINATION_KEY, Coordination};
+use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, Mishap, PortKind};
+use tripod_native::Native;
+use tripod_port::Listener;
 use tripod_proto::tensorflow as t;
 use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient;
 use tripod_proto::xla::coordination as n;
@@ -79,15 +80,11 @@ impl Port {
     fn open(gateway: &Gateway, listener: Listener, address: String) -> Self {
         // Not the job of the clients: theirs is told by the agent.
         let binding = JobBinding::Named("default".to_owned());
-        let (_, job_ports) = watch::channel(tripod_native::JobPorts::default());
-        let routes = tripod_native::add_to(
-            tripod_coordination::routes(gateway, &binding),
-            gateway,
-            &job_ports,
-            &watch::channel(None).1,
-        );
-        let manners = Manners::of(&[tripod_coordination::MANNERS, tripod_native::MANNERS]);
-        let served = PortServed::Grpc(routes, manners);
+        let front_ends = FrontEnds::of(vec![
+            Box::new(Coordination::new(gateway.clone())),
+            Box::new(Native::alone(gateway.clone())),
+        ]);
+        let served = front_ends.served(PortKind::Client, &binding);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             tripod_port::serve(listener, served, async { drop(stopped.await) }).await.expect("serving");

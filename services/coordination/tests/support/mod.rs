@@ -21,11 +21,11 @@ use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
-use tripod_coordination::{MANNERS, routes};
-use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Options};
+use tripod_coordination::Coordination;
+use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, Options, PortKind};
 use tripod_lines::Lines;
 use tripod_local::{ConnectionLimits, Connections};
-use tripod_port::{Contact, ContactSwitch, Doorway, Listener, Manners, serve_through};
+use tripod_port::{Contact, ContactSwitch, Doorway, Listener, serve_through};
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job, level};
 
@@ -48,8 +48,8 @@ pub(crate) struct Served {
 
 /// The dialects for the job named `job`.
 pub(crate) fn dialects(gateway: &Gateway) -> tripod_port::Served {
-    let routes = routes(gateway, &JobBinding::Named("job".to_owned()));
-    tripod_port::Served::Grpc(routes, Manners::of(&[MANNERS]))
+    let front_ends = FrontEnds::of(vec![Box::new(Coordination::new(gateway.clone()))]);
+    front_ends.served(PortKind::Client, &JobBinding::Named("job".to_owned()))
 }
 
 impl Served {

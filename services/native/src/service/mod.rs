@@ -28,8 +28,7 @@ const REQUEST_BYTES_MAX: usize = 66 << 20;
 
 /// Adds the services of `tripod.v1`, and `grpc.health.v1`, to the routes of a port. `job_ports` is what the
 /// node tells about its job ports, at any time, and `backups` about those that it makes by itself, if it does.
-#[must_use]
-pub fn add_to(
+pub(crate) fn add_to(
     routes: Routes,
     gateway: &Gateway,
     job_ports: &watch::Receiver<JobPorts>,

@@ -6,11 +6,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tripod_gateway::{Consistency, Gateway, JobBinding};
+use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as Told};
-use tripod_port::{Doorway, Manners, Served};
+use tripod_port::Doorway;
 use tripod_proto::code::Code;
-use tripod_ray::Scheduler;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
 
@@ -30,7 +29,7 @@ pub(crate) struct Place {
 /// The open job ports of this node.
 struct JobPorts {
     gateway: Gateway,
-    scheduler: Scheduler,
+    front_ends: FrontEnds,
     doorway: Doorway,
     place: Place,
     open: BTreeMap<JobSlot, OpenPort>,
@@ -51,15 +50,22 @@ struct OpenPort {
 /// with the ports.
 pub(crate) async fn run(
     gateway: Gateway,
-    scheduler: Scheduler,
+    front_ends: FrontEnds,
     doorway: Doorway,
     place: Place,
     told: watch::Sender<Told>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
-    let mut ports =
-        JobPorts { gateway, scheduler, doorway, place, open: BTreeMap::new(), closed: BTreeMap::new(), told };
+    let mut ports = JobPorts {
+        gateway,
+        front_ends,
+        doorway,
+        place,
+        open: BTreeMap::new(),
+        closed: BTreeMap::new(),
+        told,
+    };
     loop {
         let complete = ports.reconcile().await;
         ports.tell();
@@ -140,11 +146,7 @@ impl JobPorts {
 
     fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
-        let binding = JobBinding::Fixed(job);
-        let routes = tripod_coordination::routes(&self.gateway, &binding);
-        let routes = self.scheduler.add_to(routes, &binding);
-        let manners = Manners::of(&[tripod_coordination::MANNERS, tripod_ray::MANNERS]);
-        let served = Served::Grpc(routes, manners);
+        let served = self.front_ends.served(PortKind::Job, &JobBinding::Fixed(job));
         let doorway = self.doorway.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {

@@ -5,6 +5,7 @@ mod announce;
 mod default_job;
 mod dialling;
 mod drain;
+mod front_ends;
 mod job_ports;
 pub(crate) mod joining;
 mod listen;
@@ -19,13 +20,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_dial::Allow;
-use tripod_gateway::{Gateway, JobBinding};
+use tripod_gateway::{FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_local::ConnectionLimits;
-use tripod_native::{Backups, JobPorts};
-use tripod_port::{Doorway, Listener, Manners, MemoryLimits, Served};
+use tripod_native::JobPorts;
+use tripod_port::{Doorway, Listener, MemoryLimits};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
-use tripod_ray::Scheduler;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
 
@@ -36,6 +36,7 @@ use crate::failure::Failure;
 use crate::logging::number;
 pub(crate) use crate::node::announce::is_unspecified;
 use crate::node::announce::{Addresses, host_of};
+use crate::node::front_ends::Told;
 pub(crate) use crate::node::stop::Stop;
 use crate::open_files;
 
@@ -94,12 +95,6 @@ struct Listeners {
     socket: Option<Listener>,
 }
 
-/// What the tasks of a node tell of it.
-struct Told {
-    job_ports: watch::Receiver<JobPorts>,
-    backups: watch::Receiver<Option<Backups>>,
-}
-
 /// The tasks of a node, and the word that ends those which serve.
 struct Tasks {
     serving: JoinSet<()>,
@@ -123,21 +118,21 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
     let dialler = dialling::dialler(&config);
-    let scheduler = Scheduler::new(&gateway, dialler.clone());
     let told = Told { job_ports: job_ports_told, backups: backups_told };
+    let front_ends = front_ends::all(&gateway, &config, dialler, told);
     let doorway = Doorway::new(contact, gateway.connections().clone()).charging(gateway.memory().clone());
-    tasks.serve(listeners, &gateway, &scheduler, &doorway, &told);
-    tasks.background.spawn(scheduler.clone().run());
+    tasks.serve(listeners, &gateway, &front_ends, &doorway);
+    for (_name, background) in front_ends.background() {
+        tasks.background.spawn(background);
+    }
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups));
     }
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
-    let to_tasks = dialling::to_tasks(dialler, &config.default_job);
-    tasks.background.spawn(tripod_coordination::push::run_over(gateway.clone(), to_tasks));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.subscribe();
     let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
-    tasks.serving.spawn(job_ports::run(gateway, scheduler, doorway, place, job_ports, stopping));
+    tasks.serving.spawn(job_ports::run(gateway, front_ends, doorway, place, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -274,26 +269,9 @@ impl Tasks {
     }
 
     /// Serves the client port, the unix socket and the http port.
-    fn serve(
-        &mut self,
-        listeners: Listeners,
-        gateway: &Gateway,
-        scheduler: &Scheduler,
-        doorway: &Doorway,
-        told: &Told,
-    ) {
+    fn serve(&mut self, listeners: Listeners, gateway: &Gateway, front_ends: &FrontEnds, doorway: &Doorway) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
-        let routes = tripod_coordination::routes(gateway, &binding);
-        let routes = tripod_native::add_to(routes, gateway, &told.job_ports, &told.backups);
-        let routes = tripod_xds::add_to(routes, gateway);
-        let routes = scheduler.add_to(routes, &binding);
-        let manners = Manners::of(&[
-            tripod_coordination::MANNERS,
-            tripod_native::MANNERS,
-            tripod_xds::MANNERS,
-            tripod_ray::MANNERS,
-        ]);
-        let served = Served::Grpc(routes, manners);
+        let served = front_ends.served(PortKind::Client, &binding);
         let stopping = self.stopping.subscribe();
         let serve = |listener: Listener| {
             let stopped = stopped(stopping.clone());

@@ -14,12 +14,12 @@ use prost::{Message, Name};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tonic::service::Routes;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Status, Streaming};
-use tripod_gateway::{Gateway, MemoryBackend};
+use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, PortKind};
 use tripod_state::ids::{NodeId, ServiceIncarnation};
 use tripod_state::{Command, job, member};
+use tripod_xds::Xds;
 
 pub(crate) const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 pub(crate) const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -104,7 +104,8 @@ impl Served {
 async fn serve(gateway: &Gateway) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
-    let routes = tripod_xds::add_to(Routes::default(), gateway);
+    let routes = FrontEnds::of(vec![Box::new(Xds::new(gateway.clone()))])
+        .routes(PortKind::Client, &JobBinding::Named("default".to_owned()));
     tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
     url
 }

@@ -72,12 +72,12 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "watched-anew",
         promise: "A worker or a store that is silent is given up: that its leader compares whom it watches with the \
                   state gives nobody more time.",
-        file: "services/ray/src/pulse/heard.rs",
+        file: "services/gateway/src/liveness/mod.rs",
         original: &["watched.peers.insert(*peer, before.get(peer).copied().unwrap_or_else(fresh));"],
         replacement: &[
-            "let usage = before.get(peer).and_then(|known| known.usage);",
-            "watched.peers.insert(*peer, Entry { usage, ..fresh() });",
+            "let note = before.get(peer).and_then(|known| known.note);",
+            "watched.peers.insert(*peer, Entry { note, ..fresh() });",
         ],
-        tests: "-p tripod-ray --lib",
+        tests: "-p tripod-gateway --lib",
     },
 ];

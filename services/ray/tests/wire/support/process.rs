@@ -3,7 +3,7 @@
 use tokio::task::JoinSet;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tripod_gateway::{Gateway, JobBinding};
+use tripod_gateway::{FrontEnd as _, Gateway, JobBinding};
 use tripod_lines::Lines;
 use tripod_ray::{Patience, Scheduler};
 
@@ -39,7 +39,7 @@ impl Process {
             Server::builder().add_routes(routes).serve_with_incoming(incoming).await.expect("serving");
         });
         if has_engine {
-            tasks.spawn(scheduler.run());
+            tasks.spawn(scheduler.background().expect("it leads"));
         }
         Self { address, lines: lines.clone(), _tasks: tasks }
     }

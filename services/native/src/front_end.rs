@@ -1,0 +1,54 @@
+//! The API as the binary composes it.
+
+use tokio::sync::watch;
+use tonic::service::Routes;
+use tripod_gateway::{FrontEnd, Gateway, JobBinding, PortKind};
+use tripod_port::Manner;
+
+use crate::manners::MANNERS;
+use crate::service::add_to;
+use crate::{Backups, JobPorts};
+
+/// `tripod.v1` and `grpc.health.v1`, on the client port.
+pub struct Native {
+    gateway: Gateway,
+    job_ports: watch::Receiver<JobPorts>,
+    backups: watch::Receiver<Option<Backups>>,
+}
+
+impl Native {
+    /// `job_ports` is what the node tells about its job ports, at any time, and `backups` about those that it makes by
+    /// itself, if it does.
+    #[must_use]
+    pub fn new(
+        gateway: Gateway,
+        job_ports: watch::Receiver<JobPorts>,
+        backups: watch::Receiver<Option<Backups>>,
+    ) -> Self {
+        Self { gateway, job_ports, backups }
+    }
+
+    /// One whose node has no job ports and makes no backups: for tests and simulations.
+    #[must_use]
+    pub fn alone(gateway: Gateway) -> Self {
+        Self::new(gateway, watch::channel(JobPorts::default()).1, watch::channel(None).1)
+    }
+}
+
+impl FrontEnd for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn serves(&self, port: PortKind) -> bool {
+        port == PortKind::Client
+    }
+
+    fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
+        add_to(routes, &self.gateway, &self.job_ports, &self.backups)
+    }
+
+    fn manners(&self) -> &'static [Manner] {
+        MANNERS
+    }
+}
