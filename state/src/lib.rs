@@ -52,7 +52,6 @@ mod canonical;
 pub mod command;
 pub mod context;
 pub mod fault;
-mod growth;
 pub mod ids;
 pub mod job;
 pub mod kv;
