@@ -262,10 +262,28 @@ fn code_name(code: i32) -> &'static str {
 }
 
 #[cfg(test)]
+#[path = "../../../state/tests/faults/samples.rs"]
+mod samples;
+
+#[cfg(test)]
 mod tests {
     use tripod_state::ids::TaskId;
 
     use super::*;
+
+    #[test]
+    fn every_fault_is_told_as_written() {
+        samples::check_transcript("tests/faults.txt", |fault| {
+            let told = [Dialect::N, Dialect::T, Dialect::L].map(|dialect| {
+                let status = of_fault(fault, Voice::plain(dialect));
+                let (code, text, details) =
+                    (status.code(), status.message(), status.details().escape_ascii());
+                let headers = status.metadata().clone().into_headers();
+                format!("{dialect:?}: {code:?} {text:?} [{details}] {headers:?}")
+            });
+            format!("raw: {}\n{}", code(fault), told.join("\n"))
+        });
+    }
 
     fn reported(code: i32, message: &str) -> Fault {
         Fault::Reported { task: TaskId(1), code, message: message.to_owned() }

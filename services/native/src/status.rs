@@ -185,6 +185,10 @@ fn barrier_meaning(fault: &BarrierFault) -> (Code, &'static str) {
 }
 
 #[cfg(test)]
+#[path = "../../../state/tests/faults/samples.rs"]
+mod samples;
+
+#[cfg(test)]
 mod tests {
     use tripod_state::ids::{JobName, Key};
 
@@ -192,6 +196,14 @@ mod tests {
 
     fn reason(status: &Status) -> &str {
         status.metadata().get(REASON).and_then(|value| value.to_str().ok()).expect("a reason")
+    }
+
+    #[test]
+    fn every_fault_is_told_as_written() {
+        samples::check_transcript("tests/faults.txt", |fault| {
+            let status = of_fault(fault);
+            format!("{:?} {} {:?}", status.code(), reason(&status), status.message())
+        });
     }
 
     #[test]

@@ -244,6 +244,10 @@ pub(crate) fn reason_text(reason: Reason) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../../state/tests/faults/samples.rs"]
+mod samples;
+
+#[cfg(test)]
 mod tests {
     use tripod_state::ray::ids::{ObjectId, WorkerId};
 
@@ -251,6 +255,15 @@ mod tests {
 
     fn word(status: &Status) -> &str {
         status.metadata().get(metadata::RAY_REASON).expect("a reason").to_str().unwrap()
+    }
+
+    #[test]
+    fn every_fault_is_told_as_written() {
+        samples::check_transcript("tests/faults.txt", |fault| {
+            let status = of_fault(fault);
+            let headers = status.metadata().clone().into_headers();
+            format!("{:?} {:?} {headers:?}", status.code(), status.message())
+        });
     }
 
     #[test]
