@@ -7,8 +7,8 @@
 //!
 //! # What it does not know
 //!
-//! No wire format, status code or error text: a [`Fault`] carries facts and each front end has the
-//! words. No log, disk or network. No clock and no randomness: time and random bits come with the
+//! No wire format and no status code: a [`Fault`] carries facts, a [`Class`] and plain words, and each front end has
+//! the codes and texts of its protocol. No log, disk or network. No clock and no randomness: time and random bits come with the
 //! commands. No timers: whoever leads watches the time and *proposes* that something expired, and
 //! apply checks it again. No waiting: a call that waits holds a [`Ticket`] and asks
 //! [`State::resolve`] whenever an effect touches the ticket's [`Topic`], on whatever node it is.
@@ -75,6 +75,6 @@ pub mod wait;
 
 pub use command::{Answer, Command, Effect, Envelope, Reply, Scope, Stamp};
 pub use context::ApplyContext;
-pub use fault::{Asked, BarrierFault, Fault, Leaving};
+pub use fault::{Asked, BarrierFault, Class, Fault, Leaving};
 pub use state::State;
 pub use wait::{Ticket, Topic};

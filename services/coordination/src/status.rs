@@ -7,7 +7,7 @@
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
-use tripod_gateway::{Outage, Short};
+use tripod_gateway::{Outage, Short, by_class};
 use tripod_proto::metadata;
 use tripod_state::{BarrierFault, Fault};
 
@@ -137,6 +137,7 @@ pub(crate) fn propagated(reported: i32) -> Code {
     }
 }
 
+/// The codes of upstream; what it does not know is told by its class.
 fn code(fault: &Fault) -> i32 {
     let code = match fault {
         Fault::Reported { code, .. } => return *code,
@@ -148,25 +149,16 @@ fn code(fault: &Fault) -> i32 {
         | Fault::BeatUnregistered { .. }
         | Fault::ReportWithoutCode
         | Fault::NotInAliveSet { .. }
-        | Fault::VersionAhead { .. }
-        | Fault::JobNameInvalid { .. }
-        | Fault::JobSpecInvalid { .. } => Code::InvalidArgument,
-        Fault::JobUnknown { .. } | Fault::KeyMissing { .. } => Code::NotFound,
-        Fault::RegistrationReplaced | Fault::KeyExists { .. } | Fault::JobExists { .. } => {
-            Code::AlreadyExists
-        }
-        Fault::JobSlotsTaken { .. } | Fault::SessionWindow { .. } | Fault::LimitExceeded { .. } => {
-            Code::ResourceExhausted
-        }
+        | Fault::VersionAhead { .. } => Code::InvalidArgument,
+        Fault::KeyMissing { .. } => Code::NotFound,
+        Fault::RegistrationReplaced | Fault::KeyExists { .. } => Code::AlreadyExists,
         Fault::AlreadyDisconnected { .. }
         | Fault::ReporterNotConnected
         | Fault::PollUnregistered { .. }
         | Fault::PollInError { .. }
         | Fault::NotAnInteger { .. }
         | Fault::IncrementOverflow { .. }
-        | Fault::SessionExpired
-        | Fault::StampReused
-        | Fault::ReplyForgotten
+        // No call of these protocols asks for one.
         | Fault::Member(_)
         | Fault::Level(_)
         | Fault::Ray(_) => Code::FailedPrecondition,
@@ -181,6 +173,7 @@ fn code(fault: &Fault) -> i32 {
         | Fault::ShutdownFailed { .. } => Code::Internal,
         Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => Code::Unavailable,
         Fault::Runtime(refusal) => l::status::code(refusal),
+        other => by_class(other.class()),
     };
     code as i32
 }

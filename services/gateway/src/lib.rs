@@ -1,7 +1,8 @@
 //! What every front end stands on: commands that take effect exactly once, reads, waits and
 //! heartbeats that outlive a leader.
 //!
-//! Does not know: any wire protocol of clients (no status code, no message text, no port), how
+//! Does not know: any wire protocol of clients (no status code, no message text, no port; only `class` has the codes of
+//! gRPC, which several of them share, for what none of them has a code of its own), how
 //! commands are replicated (that is behind [`Backend`]), or any rule about tasks, keys and barriers
 //! (those are in the state).
 //!
@@ -31,6 +32,7 @@ mod bytes_held;
 mod caller_address;
 mod caller_connection;
 mod calls;
+mod class;
 mod clock;
 mod contact;
 mod fairness;
@@ -61,6 +63,7 @@ pub use bytes_held::{
 };
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
+pub use class::by_class;
 pub use clock::Clock;
 pub use contact::{Contact, ContactSwitch};
 pub use fairness::TurnCounts;
