@@ -34,7 +34,7 @@ impl State {
         // With which every scheduler begins.
         let needs = Kind::RAY_REGISTER_STORE.needs;
         if level < needs {
-            let with = self.jobs.iter().filter(|job| job.ray.is_some());
+            let with = self.jobs.iter().filter(|job| job.domains.ray.is_some());
             let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
             if !names.is_empty() {
                 let count = names.len() as u64;
@@ -86,17 +86,7 @@ impl State {
                     // Their clients open others, as they do after an idle time.
                     self.sessions.close_owned();
                 }
-                if *to < Kind::TASK_NOTE_INTERVAL.needs {
-                    // The leader gives such tasks the time that it gives all of which it knows nothing.
-                    self.jobs.forget_intervals();
-                }
-                if *to < Kind::TASK_NOTE_HOST.needs {
-                    self.jobs.forget_processes();
-                }
-                if !Rule::Returns.holds_at(*to) {
-                    // Who came back is refused what it wrote before, as in a cluster of that level.
-                    self.jobs.forget_returns();
-                }
+                self.jobs.forget_above(*to);
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);
                 }

@@ -28,13 +28,13 @@ impl Turn<'_> {
     /// A scheduler begins with the first command that leaves something in it.
     pub(crate) fn ray(&mut self, command: Command) -> AnyReply {
         let now = Moment { now: self.context.now_ms, level: self.level };
-        let (reply, changed) = match self.job.ray.as_deref_mut() {
+        let (reply, changed) = match self.job.domains.ray.as_deref_mut() {
             Some(ray) => ray.apply(now, command),
             None => {
                 let mut ray = Ray::default();
                 let done = ray.apply(now, command);
                 if ray != Ray::default() {
-                    self.job.ray = Some(Box::new(ray));
+                    self.job.domains.ray = Some(Box::new(ray));
                 }
                 done
             }
