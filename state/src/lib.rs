@@ -34,14 +34,14 @@
 //! * `memory`: what everything takes; [`need`]: what a command would take besides.
 //! * `query`, `resolve`: reads, and the outcomes of waits.
 //! * [`job`]: namespaces; `job::turn` is one command's work on one job, to which the domains add
-//!   their methods.
+//!   their methods, and `job::domains` lists what a job keeps for them.
 //! * [`task`]: registration, leaving, errors and whom they concern, heartbeats, polls, the living,
 //!   devices, watches.
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`ray`]: the scheduler of tasks and objects.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
-//! * [`level`]: which commands all members understand.
+//! * [`level`]: which commands all members understand: one row for each.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
 //!   bound. [`planted`]: bugs for builds that test the testers.
 
