@@ -77,4 +77,4 @@ pub use command::{Answer, Command, Effect, Envelope, Reply, Scope, Stamp};
 pub use context::ApplyContext;
 pub use fault::{Asked, BarrierFault, Class, Fault, Leaving};
 pub use state::State;
-pub use wait::{Ticket, Topic};
+pub use wait::{DomainId, Ticket, Topic};

@@ -6,6 +6,7 @@ use crate::ids::{FeatureLevel, JobName};
 use crate::level::{Command, FIRST, Kind, Refusal, Rule};
 use crate::ray::Ray;
 use crate::state::State;
+use crate::wait::DomainId;
 
 /// Jobs that a refusal names.
 const NAMED_MAX: usize = 3;
@@ -72,7 +73,8 @@ impl State {
                 if Rule::RoomBesideWaiting.holds_at(*to) {
                     // What has taken all slots may wait already, and would not say so again.
                     let changed = self.jobs.change_schedulers(Ray::make_room_beside_waiting);
-                    effects.extend(changed.into_iter().map(|job| Effect::RayChanged { job }));
+                    let told = |job| Effect::DomainChanged { domain: DomainId::Ray, job };
+                    effects.extend(changed.into_iter().map(told));
                 }
             }
             Command::Pin { level: to, .. } => {

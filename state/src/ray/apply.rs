@@ -16,6 +16,7 @@ use crate::ray::refusal::Refusal;
 use crate::ray::register::invalid;
 use crate::ray::session::Reply;
 use crate::ray::submit::Submission;
+use crate::wait::DomainId;
 
 /// When a command is applied, and what commands mean then.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +41,7 @@ impl Turn<'_> {
             }
         };
         if changed {
-            self.effect(Effect::RayChanged { job: self.job.id });
+            self.effect(Effect::DomainChanged { domain: DomainId::Ray, job: self.job.id });
         }
         reply.map(crate::Answer::Ray).map_err(Fault::Ray)
     }
