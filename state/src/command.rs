@@ -8,7 +8,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobId, Key, NodeId, Sequence, ServiceIncarnation, SessionId,
     TaskId,
 };
-use crate::wait::Ticket;
+use crate::wait::{DomainId, Ticket};
 use crate::{barrier, job, kv, level, member, ray, runtime, session, task};
 
 /// A command as it stands in the log.
@@ -154,12 +154,10 @@ pub enum Effect {
     /// A node announced itself, its addresses changed, it came or went, or a change of the members began or
     /// ended.
     MemberChanged,
-    /// Something that calls of the runtime wait for happened.
-    RuntimeChanged {
-        job: JobId,
-    },
-    /// A job's scheduler changed: there may be something to plan, to order, or to tell a waiting call.
-    RayChanged {
+    /// Something happened in a domain that has one topic for each job: calls may wait for it, and of a scheduler there may be
+    /// something to plan or to order.
+    DomainChanged {
+        domain: DomainId,
         job: JobId,
     },
 }

@@ -7,8 +7,8 @@
 //!
 //! # What it does not know
 //!
-//! No wire format, status code or error text: a [`Fault`] carries facts and each front end has the
-//! words. No log, disk or network. No clock and no randomness: time and random bits come with the
+//! No wire format and no status code: a [`Fault`] carries facts, a [`Class`] and plain words, and each front end has
+//! the codes and texts of its protocol. No log, disk or network. No clock and no randomness: time and random bits come with the
 //! commands. No timers: whoever leads watches the time and *proposes* that something expired, and
 //! apply checks it again. No waiting: a call that waits holds a [`Ticket`] and asks
 //! [`State::resolve`] whenever an effect touches the ticket's [`Topic`], on whatever node it is.
@@ -34,14 +34,14 @@
 //! * `memory`: what everything takes; [`need`]: what a command would take besides.
 //! * `query`, `resolve`: reads, and the outcomes of waits.
 //! * [`job`]: namespaces; `job::turn` is one command's work on one job, to which the domains add
-//!   their methods.
+//!   their methods, and `job::domains` lists what a job keeps for them.
 //! * [`task`]: registration, leaving, errors and whom they concern, heartbeats, polls, the living,
 //!   devices, watches.
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`ray`]: the scheduler of tasks and objects.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
-//! * [`level`]: which commands all members understand.
+//! * [`level`]: which commands all members understand: one row for each.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
 //!   bound. [`planted`]: bugs for builds that test the testers.
 
@@ -52,7 +52,6 @@ mod canonical;
 pub mod command;
 pub mod context;
 pub mod fault;
-mod growth;
 pub mod ids;
 pub mod job;
 pub mod kv;
@@ -76,6 +75,6 @@ pub mod wait;
 
 pub use command::{Answer, Command, Effect, Envelope, Reply, Scope, Stamp};
 pub use context::ApplyContext;
-pub use fault::{Asked, BarrierFault, Fault, Leaving};
+pub use fault::{Asked, BarrierFault, Class, Fault, Leaving};
 pub use state::State;
-pub use wait::{Ticket, Topic};
+pub use wait::{DomainId, Ticket, Topic};

@@ -78,7 +78,7 @@ impl State {
                 let bytes = encoded.saturating_add(besides);
                 of_job(scope.job, &|job| {
                     let again = origin.stamp.is_some_and(|stamp| {
-                        job.ray.as_ref().is_some_and(|ray| ray.sessions.remembers(stamp))
+                        job.domains.ray.as_ref().is_some_and(|ray| ray.sessions.remembers(stamp))
                     });
                     if again { (Purpose::Nothing, 0) } else { (purpose, bytes) }
                 })

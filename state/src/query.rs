@@ -62,7 +62,7 @@ impl State {
     /// What was said of the process that is this life of a task, if anything was.
     #[must_use]
     pub fn process(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<task::Process<'_>> {
-        self.jobs.get(job)?.processes.of(task, incarnation)
+        self.jobs.get(job)?.domains.processes.of(task, incarnation)
     }
 
     /// The heartbeat timeout of a job.
@@ -151,13 +151,13 @@ impl State {
     /// The scheduler of a job, if it has one.
     #[must_use]
     pub fn ray(&self, job: JobId) -> Option<&ray::Ray> {
-        self.jobs.get(job)?.ray.as_deref()
+        self.jobs.get(job)?.domains.ray.as_deref()
     }
 
     /// The jobs that have a scheduler, by id.
     #[must_use]
     pub fn ray_jobs(&self) -> Vec<JobId> {
-        self.jobs.iter().filter(|job| job.ray.is_some()).map(|job| job.id).collect()
+        self.jobs.iter().filter(|job| job.domains.ray.is_some()).map(|job| job.id).collect()
     }
 
     /// Whether nobody has done anything here yet: there is neither a session nor a job, as in a cluster that has just been

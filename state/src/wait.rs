@@ -38,10 +38,19 @@ pub enum Topic {
     Tasks(JobId),
     Polls(JobId),
     Alive(JobId),
-    Runtime(JobId),
-    Ray(JobId),
+    /// Whatever changes in one domain of a job.
+    Domain(DomainId, JobId),
     Jobs,
     Members,
+}
+
+/// A domain whose waiting calls share one topic for each job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DomainId {
+    /// The service of JAX clients older than the coordination service.
+    Runtime,
+    /// The scheduler of tasks and objects.
+    Ray,
 }
 
 impl Ticket {
@@ -60,7 +69,7 @@ impl Ticket {
             Self::Alive { job, .. } => Topic::Alive(*job),
             Self::Key { scope, asked } => Topic::Key(scope.job, crate::kv::normalize(asked)),
             Self::Tasks { scope, .. } => Topic::Tasks(scope.job),
-            Self::Runtime { job, .. } => Topic::Runtime(*job),
+            Self::Runtime { job, .. } => Topic::Domain(DomainId::Runtime, *job),
         }
     }
 
@@ -93,8 +102,7 @@ impl Effect {
             Self::PollsChanged { job } => Some(Topic::Polls(*job)),
             Self::AliveAnswered { job } => Some(Topic::Alive(*job)),
             Self::MemberChanged => Some(Topic::Members),
-            Self::RuntimeChanged { job } => Some(Topic::Runtime(*job)),
-            Self::RayChanged { job } => Some(Topic::Ray(*job)),
+            Self::DomainChanged { domain, job } => Some(Topic::Domain(*domain, *job)),
         }
     }
 }

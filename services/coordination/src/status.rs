@@ -6,7 +6,7 @@
 //! [`crate::text`].
 
 use tonic::{Code, Status};
-use tripod_gateway::Outage;
+use tripod_gateway::{Outage, by_class};
 use tripod_port::refusal::{again_soon, never_again, with_outage};
 use tripod_proto::metadata;
 use tripod_state::{BarrierFault, Fault};
@@ -111,6 +111,7 @@ pub(crate) fn propagated(reported: i32) -> Code {
     }
 }
 
+/// The codes of upstream; what it does not know is told by its class.
 fn code(fault: &Fault) -> i32 {
     let code = match fault {
         Fault::Reported { code, .. } => return *code,
@@ -122,25 +123,16 @@ fn code(fault: &Fault) -> i32 {
         | Fault::BeatUnregistered { .. }
         | Fault::ReportWithoutCode
         | Fault::NotInAliveSet { .. }
-        | Fault::VersionAhead { .. }
-        | Fault::JobNameInvalid { .. }
-        | Fault::JobSpecInvalid { .. } => Code::InvalidArgument,
-        Fault::JobUnknown { .. } | Fault::KeyMissing { .. } => Code::NotFound,
-        Fault::RegistrationReplaced | Fault::KeyExists { .. } | Fault::JobExists { .. } => {
-            Code::AlreadyExists
-        }
-        Fault::JobSlotsTaken { .. } | Fault::SessionWindow { .. } | Fault::LimitExceeded { .. } => {
-            Code::ResourceExhausted
-        }
+        | Fault::VersionAhead { .. } => Code::InvalidArgument,
+        Fault::KeyMissing { .. } => Code::NotFound,
+        Fault::RegistrationReplaced | Fault::KeyExists { .. } => Code::AlreadyExists,
         Fault::AlreadyDisconnected { .. }
         | Fault::ReporterNotConnected
         | Fault::PollUnregistered { .. }
         | Fault::PollInError { .. }
         | Fault::NotAnInteger { .. }
         | Fault::IncrementOverflow { .. }
-        | Fault::SessionExpired
-        | Fault::StampReused
-        | Fault::ReplyForgotten
+        // No call of these protocols asks for one.
         | Fault::Member(_)
         | Fault::Level(_)
         | Fault::Ray(_) => Code::FailedPrecondition,
@@ -155,6 +147,7 @@ fn code(fault: &Fault) -> i32 {
         | Fault::ShutdownFailed { .. } => Code::Internal,
         Fault::HeartbeatTimeout { .. } | Fault::TasksUnhealthy { .. } => Code::Unavailable,
         Fault::Runtime(refusal) => l::status::code(refusal),
+        other => by_class(other.class()),
     };
     code as i32
 }
@@ -236,11 +229,29 @@ fn code_name(code: i32) -> &'static str {
 }
 
 #[cfg(test)]
+#[path = "../../../state/tests/faults/samples.rs"]
+mod samples;
+
+#[cfg(test)]
 mod tests {
     use tripod_port::{Cut, Short, refusal};
     use tripod_state::ids::TaskId;
 
     use super::*;
+
+    #[test]
+    fn every_fault_is_told_as_written() {
+        samples::check_transcript("tests/faults.txt", |fault| {
+            let told = [Dialect::N, Dialect::T, Dialect::L].map(|dialect| {
+                let status = of_fault(fault, Voice::plain(dialect));
+                let (code, text, details) =
+                    (status.code(), status.message(), status.details().escape_ascii());
+                let headers = status.metadata().clone().into_headers();
+                format!("{dialect:?}: {code:?} {text:?} [{details}] {headers:?}")
+            });
+            format!("raw: {}\n{}", code(fault), told.join("\n"))
+        });
+    }
 
     fn reported(code: i32, message: &str) -> Fault {
         Fault::Reported { task: TaskId(1), code, message: message.to_owned() }

@@ -1,7 +1,8 @@
 //! The exact texts of the protocol, as openxla/xla writes them. Tools and people grep for them, and
 //! clients show them, so a letter's difference is a defect.
 //!
-//! Texts of refusals that upstream does not know are ours and say what to do.
+//! Texts of refusals that upstream does not know are ours and say what to do. What no call of these protocols asks for is
+//! told in the plain words of the state machine.
 
 mod barrier;
 
@@ -84,10 +85,7 @@ pub(crate) fn of(fault: &Fault, voice: Voice<'_>) -> String {
             format!("more than {limit} commands of a session are unacknowledged")
         }
         Fault::LimitExceeded { what, limit, actual } => format!("{what}: {actual} exceeds the limit {limit}"),
-        // No call of these protocols asks for one.
-        Fault::Member(_) => "a change of the members was refused".to_owned(),
-        Fault::Level(_) => "the feature level of the cluster does not allow it".to_owned(),
-        Fault::Ray(_) => "the job's scheduler refused".to_owned(),
+        other => other.text(),
     }
 }
 

@@ -150,6 +150,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use futures::FutureExt as _;
+    use tripod_state::DomainId;
     use tripod_state::ids::{JobId, Key};
 
     use super::*;
@@ -173,6 +174,18 @@ mod tests {
         assert!(a.changed().now_or_never().is_some());
         assert!(a.changed().now_or_never().is_none(), "one change is told once");
         assert!(b.changed().now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_change_in_one_domain_of_a_job_wakes_nobody_who_waits_for_another() {
+        let hub = Arc::new(Hub::default());
+        let mut ray = hub.watch(Topic::Domain(DomainId::Ray, JobId(1)));
+        let mut runtime = hub.watch(Topic::Domain(DomainId::Runtime, JobId(1)));
+
+        hub.effects(&[Effect::DomainChanged { domain: DomainId::Ray, job: JobId(1) }]);
+
+        assert!(ray.changed().now_or_never().is_some());
+        assert!(runtime.changed().now_or_never().is_none());
     }
 
     #[test]

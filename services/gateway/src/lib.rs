@@ -1,7 +1,8 @@
 //! What every front end stands on: commands that take effect exactly once, reads, waits and
 //! heartbeats that outlive a leader.
 //!
-//! Does not know: any wire protocol of clients (no status code, no message text, no port), how
+//! Does not know: any wire protocol of clients (no status code, no message text, no port; only `class` has the codes of
+//! gRPC, which several of them share, for what none of them has a code of its own), how
 //! commands are replicated (that is behind [`Backend`]), or any rule about tasks, keys and barriers
 //! (those are in the state).
 //!
@@ -28,6 +29,7 @@ mod aside;
 mod awake;
 mod backend;
 mod calls;
+mod class;
 mod clock;
 mod contact;
 mod fairness;
@@ -53,6 +55,7 @@ mod submit;
 
 pub use awake::{Awake, Moment};
 pub use backend::{Backend, Future, RaftBackend};
+pub use class::by_class;
 pub use clock::Clock;
 pub use fairness::TurnCounts;
 pub use front_end::{FrontEnd, FrontEnds, PortKind};

@@ -108,7 +108,8 @@ impl Submitter {
     }
 
     /// Submits an envelope as it is: its stamp is the client's own. Without one it is not sent again
-    /// when its outcome is unknown.
+    /// when its outcome is unknown. A reply that belongs to another command is refused: the client used the stamp for that
+    /// one, in a session of before feature level 5.
     pub(crate) async fn submit_stamped(&self, envelope: Envelope) -> Result<Applied, Outage> {
         if let Some(refused) = self.too_long(&envelope.command) {
             return Ok(refused);
@@ -116,7 +117,13 @@ impl Submitter {
         let envelope = Envelope { command: self.fit(envelope.command), ..envelope };
         let mut hold = self.hold();
         let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
-        self.send(&envelope, &mut hold, envelope.stamp.is_some()).await
+        let applied = self.send(&envelope, &mut hold, envelope.stamp.is_some()).await?;
+        match &applied.reply {
+            Ok(answer) if !envelope.command.fits(answer) => {
+                Ok(Applied { reply: Err(Fault::StampReused), ..applied })
+            }
+            _ => Ok(applied),
+        }
     }
 
     /// A command as the cluster has it at the level of which this node knows. If it is higher by now, the earlier command

@@ -8,11 +8,11 @@ use tonic::{Request, Response, Status};
 use tripod_gateway::Consistency;
 use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::ray_server::Ray;
-use tripod_state::Topic;
 use tripod_state::ids::JobId;
 use tripod_state::ray::Ray as Scheduler;
 use tripod_state::ray::ids::{ObjectId, StoreId};
 use tripod_state::ray::view::{Availability, TaskState};
+use tripod_state::{DomainId, Topic};
 
 use crate::caller::Caller;
 use crate::front::Front;
@@ -53,7 +53,7 @@ impl Service {
     }
 
     async fn wait_for(&self, job: JobId, wait: &mut Waiting) -> Result<(), Status> {
-        let mut changes = self.front.gateway.watch(Topic::Ray(job));
+        let mut changes = self.front.gateway.watch(Topic::Domain(DomainId::Ray, job));
         // Everything that was acknowledged before the call is seen by all looks.
         self.front.read(Consistency::Linearizable, job, |_| ()).await?;
         for look in 0_u32.. {

@@ -8,10 +8,10 @@ use tripod_gateway::Consistency;
 use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_server::Scheduler;
-use tripod_state::Topic;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::Availability;
 use tripod_state::ray::{Answer, Ray};
+use tripod_state::{DomainId, Topic};
 
 use crate::caller::Caller;
 use crate::front::{Answered, Front};
@@ -48,7 +48,7 @@ impl Service {
         let message = admit::worker(&self.front.dialler, &extensions, message).await?;
         let asked = decode::register_worker(&caller, message);
         let job = self.front.job(&metadata).await?;
-        let mut changes = self.front.gateway.watch(Topic::Ray(job));
+        let mut changes = self.front.gateway.watch(Topic::Domain(DomainId::Ray, job));
         let patience = tokio::time::sleep(STORE_PATIENCE);
         tokio::pin!(patience);
         loop {

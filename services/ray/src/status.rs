@@ -3,7 +3,7 @@
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 use tripod_dial::Refused;
-use tripod_gateway::Outage;
+use tripod_gateway::{Outage, by_class};
 use tripod_proto::metadata;
 use tripod_state::ray::Refusal;
 use tripod_state::ray::view::Reason;
@@ -86,9 +86,10 @@ pub(crate) fn of_fault(fault: &Fault) -> Status {
         Fault::ReplyForgotten => {
             with_outage(Status::unavailable("the outcome is not known"), metadata::OUTAGE_UNKNOWN)
         }
+        Fault::StampReused => reused(),
         other => {
-            tracing::error!(fault = ?other, "a refusal that is none of the scheduler's");
-            Status::internal("the scheduler refused with a word of another service")
+            let class = other.class();
+            with_reason(Status::new(by_class(class), other.text()), class.word())
         }
     }
 }
@@ -125,35 +126,33 @@ fn with_outage(mut status: Status, word: &'static str) -> Status {
 
 /// The table.
 pub(crate) fn told(refusal: &Refusal) -> Told {
-    use Code::{FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted, Unavailable};
-    let (code, reason) = match refusal {
-        Refusal::FunctionUnknown { .. } => (NotFound, "no-function"),
-        Refusal::WorkerUnknown { .. } => (NotFound, "no-worker"),
-        Refusal::StoreUnknown { .. } => (NotFound, "no-store"),
-        Refusal::ObjectUnknown { .. } => (NotFound, "no-object"),
-        Refusal::WorkerExpired { .. } | Refusal::StoreExpired { .. } => (FailedPrecondition, "expired"),
-        Refusal::NoStore { .. } => (Unavailable, "no-store"),
-        Refusal::ArgumentUnknown { .. } => (InvalidArgument, "no-object"),
-        Refusal::ObjectDeallocated { .. } | Refusal::ArgumentDeallocated { .. } => {
-            (FailedPrecondition, "deallocated")
-        }
-        Refusal::Invalid { .. } | Refusal::AliasOfItself { .. } | Refusal::AliasCycle { .. } => {
-            (InvalidArgument, "invalid")
-        }
-        Refusal::NotOwned { .. } => (FailedPrecondition, "not-owned"),
-        Refusal::TooFewReferences { .. } => (FailedPrecondition, "too-few-references"),
+    Told { code: by_class(refusal.class()), reason: reason(refusal), text: text(refusal) }
+}
+
+fn reason(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::FunctionUnknown { .. } => "no-function",
+        Refusal::WorkerUnknown { .. } => "no-worker",
+        Refusal::StoreUnknown { .. } => "no-store",
+        Refusal::ObjectUnknown { .. } => "no-object",
+        Refusal::WorkerExpired { .. } | Refusal::StoreExpired { .. } => "expired",
+        Refusal::NoStore { .. } => "no-store",
+        Refusal::ArgumentUnknown { .. } => "no-object",
+        Refusal::ObjectDeallocated { .. } | Refusal::ArgumentDeallocated { .. } => "deallocated",
+        Refusal::Invalid { .. } | Refusal::AliasOfItself { .. } | Refusal::AliasCycle { .. } => "invalid",
+        Refusal::NotOwned { .. } => "not-owned",
+        Refusal::TooFewReferences { .. } => "too-few-references",
         Refusal::AliasedAlready { .. } | Refusal::AliasOfValue { .. } | Refusal::ReadyAlias { .. } => {
-            (FailedPrecondition, "aliased")
+            "aliased"
         }
-        Refusal::ContainedAlready { .. } => (FailedPrecondition, "contained"),
-        Refusal::IsDriver { .. } => (FailedPrecondition, "driver"),
-        Refusal::OtherAttempt { .. } => (FailedPrecondition, "other-attempt"),
-        Refusal::SessionExpired => (FailedPrecondition, "session-expired"),
-        Refusal::AnswerForgotten => (FailedPrecondition, "answer-forgotten"),
-        Refusal::SessionWindow { .. } => (ResourceExhausted, "session-window"),
-        Refusal::Full { .. } => (ResourceExhausted, "full"),
-    };
-    Told { code, reason, text: text(refusal) }
+        Refusal::ContainedAlready { .. } => "contained",
+        Refusal::IsDriver { .. } => "driver",
+        Refusal::OtherAttempt { .. } => "other-attempt",
+        Refusal::SessionExpired => "session-expired",
+        Refusal::AnswerForgotten => "answer-forgotten",
+        Refusal::SessionWindow { .. } => "session-window",
+        Refusal::Full { .. } => "full",
+    }
 }
 
 fn text(refusal: &Refusal) -> String {
@@ -244,6 +243,10 @@ pub(crate) fn reason_text(reason: Reason) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../../state/tests/faults/samples.rs"]
+mod samples;
+
+#[cfg(test)]
 mod tests {
     use tripod_state::ray::ids::{ObjectId, WorkerId};
 
@@ -251,6 +254,15 @@ mod tests {
 
     fn word(status: &Status) -> &str {
         status.metadata().get(metadata::RAY_REASON).expect("a reason").to_str().unwrap()
+    }
+
+    #[test]
+    fn every_fault_is_told_as_written() {
+        samples::check_transcript("tests/faults.txt", |fault| {
+            let status = of_fault(fault);
+            let headers = status.metadata().clone().into_headers();
+            format!("{:?} {:?} {headers:?}", status.code(), status.message())
+        });
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Jobs: namespaces with their own tasks, keys, barriers, errors and service incarnation.
 
+pub(crate) mod domains;
 mod notes;
 pub(crate) mod record;
 pub(crate) mod spec;

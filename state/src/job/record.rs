@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{BarrierName, JobId, JobName, JobSlot, LogIndex, ServiceIncarnation, TaskId};
+use crate::job::domains::Domains;
 use crate::job::{Spec, Summary};
 use crate::kv::increments::Increments;
 use crate::kv::store::Store;
-use crate::ray::Ray;
 use crate::runtime::record::Runtime;
 use crate::task;
 use crate::task::record::Task;
@@ -29,9 +29,6 @@ pub(crate) struct Job {
     /// What that takes of memory. Derived.
     pub(crate) spec_bytes: u64,
     pub(crate) tasks: task::table::Table,
-    pub(crate) intervals: task::interval::Intervals,
-    pub(crate) returned: task::returned::Returned,
-    pub(crate) processes: task::process::Processes,
     pub(crate) polls: Polls,
     pub(crate) alive: task::alive::Groups,
     pub(crate) barriers: barrier::table::Table,
@@ -41,30 +38,16 @@ pub(crate) struct Job {
     pub(crate) protocols: OrdSet<task::Protocol>,
     /// Begins with the first call that connects to it.
     pub(crate) runtime: Option<Box<Runtime>>,
-    /// Begins with the first worker, driver or store that registers.
-    pub(crate) ray: Option<Box<Ray>>,
+    pub(crate) domains: Domains,
 }
 
-/// That there is no scheduler does not count, nor that no interval and no process is known and that no task came back: so a
-/// job without them keeps the digest that it has for a program that knows none.
+/// What is derived does not count.
 impl Hash for Job {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Self { id, name, slot, service, spec, tasks, polls, alive, .. } = self;
         (id, name, slot, service, spec, tasks, polls, alive).hash(hasher);
-        let Self { barriers, failed_barriers, store, increments, protocols, runtime, ray, .. } = self;
-        (barriers, failed_barriers, store, increments, protocols, runtime).hash(hasher);
-        if !self.intervals.is_empty() {
-            self.intervals.hash(hasher);
-        }
-        if !self.returned.is_empty() {
-            self.returned.hash(hasher);
-        }
-        if !self.processes.is_empty() {
-            self.processes.hash(hasher);
-        }
-        if let Some(ray) = ray {
-            ray.hash(hasher);
-        }
+        let Self { barriers, failed_barriers, store, increments, protocols, runtime, domains, .. } = self;
+        (barriers, failed_barriers, store, increments, protocols, runtime, domains).hash(hasher);
     }
 }
 
@@ -101,9 +84,6 @@ impl Job {
             slot,
             service,
             tasks: task::table::Table::new(spec.tasks),
-            intervals: task::interval::Intervals::default(),
-            returned: task::returned::Returned::default(),
-            processes: task::process::Processes::default(),
             spec_bytes: memory::spec_bytes(&spec),
             spec,
             polls: Polls::default(),
@@ -114,7 +94,7 @@ impl Job {
             increments: Increments::default(),
             protocols: OrdSet::new(),
             runtime: None,
-            ray: None,
+            domains: Domains::default(),
         }
     }
 

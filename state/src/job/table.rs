@@ -7,16 +7,13 @@ use imbl::OrdMap;
 use crate::command::{Answer, Effect, Reply, Scope};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
-use crate::ids::{
-    DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, ServiceIncarnation, TaskId,
-};
+use crate::ids::{FeatureLevel, JobId, JobName, JobSlot, ServiceIncarnation};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
 use crate::limits::JOB_SLOTS_MAX;
 use crate::memory::{Edit, Weighed};
 use crate::ray::Ray;
-use crate::task::Process;
 
 /// The jobs, by id, by name and by slot. The last two are derived from the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -62,71 +59,22 @@ impl Table {
         fresh_name && fresh_slot && fresh_id
     }
 
-    /// Puts back a job's scheduler of a snapshot.
-    pub(crate) fn restore_scheduler(&mut self, job: JobId, ray: Ray) {
-        if let Some(mut job) = self.edit(job) {
-            job.ray = Some(Box::new(ray));
-        }
-    }
-
-    /// Puts back the interval of a task of a snapshot; `false` if it is out of place.
-    pub(crate) fn restore_interval(
-        &mut self,
-        job: JobId,
-        (task, incarnation, interval): (TaskId, Incarnation, DurationMs),
-    ) -> bool {
-        let Some(mut job) = self.edit(job) else { return false };
-        job.tasks.contains(task) && job.intervals.restore(task, incarnation, interval)
-    }
-
-    /// Puts back a task of a snapshot that came back; `false` if it is out of place.
-    pub(crate) fn restore_return(&mut self, job: JobId, task: TaskId, incarnation: Incarnation) -> bool {
-        let Some(mut job) = self.edit(job) else { return false };
-        job.tasks.contains(task) && job.returned.restore(task, incarnation)
-    }
-
-    /// Puts back what was said of a process, of a snapshot; `false` if it is out of place.
-    pub(crate) fn restore_process(
-        &mut self,
-        job: JobId,
-        (task, incarnation, process): (TaskId, Incarnation, Process<'_>),
-    ) -> bool {
-        let Some(mut job) = self.edit(job) else { return false };
-        job.tasks.contains(task) && job.processes.restore(task, incarnation, process)
-    }
-
-    /// From now on no job knows anything of the processes of its tasks.
-    pub(crate) fn forget_processes(&mut self) {
+    /// From now on no job knows what a state of that level does not keep.
+    pub(crate) fn forget_above(&mut self, level: FeatureLevel) {
         let with: Vec<JobId> =
-            self.iter().filter(|job| !job.processes.is_empty()).map(|job| job.id).collect();
+            self.iter().filter(|job| job.domains.is_above(level)).map(|job| job.id).collect();
         for job in with {
-            self.edit(job).expect("it was just found").processes.clear();
-        }
-    }
-
-    /// From now on no job knows which of its tasks came back.
-    pub(crate) fn forget_returns(&mut self) {
-        let with: Vec<JobId> = self.iter().filter(|job| !job.returned.is_empty()).map(|job| job.id).collect();
-        for job in with {
-            self.edit(job).expect("it was just found").returned.clear();
-        }
-    }
-
-    /// From now on no job knows how often its tasks send heartbeats.
-    pub(crate) fn forget_intervals(&mut self) {
-        let with: Vec<JobId> =
-            self.iter().filter(|job| !job.intervals.is_empty()).map(|job| job.id).collect();
-        for job in with {
-            self.edit(job).expect("it was just found").intervals.clear();
+            self.edit(job).expect("it was just found").domains.forget_above(level);
         }
     }
 
     /// Does something to the schedulers of all jobs that have one; those for which it says that it changed something.
     pub(crate) fn change_schedulers(&mut self, change: impl Fn(&mut Ray) -> bool) -> Vec<JobId> {
-        let with: Vec<JobId> = self.iter().filter(|job| job.ray.is_some()).map(|job| job.id).collect();
+        let with: Vec<JobId> =
+            self.iter().filter(|job| job.domains.ray.is_some()).map(|job| job.id).collect();
         let changed = with.into_iter().filter(|job| {
             let mut job = self.edit(*job).expect("it was just found");
-            job.ray.as_deref_mut().is_some_and(&change)
+            job.domains.ray.as_deref_mut().is_some_and(&change)
         });
         changed.collect()
     }
@@ -186,7 +134,8 @@ impl Table {
         self.jobs.bytes()
     }
 
-    fn edit(&mut self, job: JobId) -> Option<Edit<'_, Job>> {
+    /// A job, to be changed.
+    pub(crate) fn edit(&mut self, job: JobId) -> Option<Edit<'_, Job>> {
         let (job, total) = self.jobs.slot(&job)?;
         Some(Edit::new(Arc::make_mut(job), total))
     }

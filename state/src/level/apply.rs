@@ -6,6 +6,7 @@ use crate::ids::{FeatureLevel, JobName};
 use crate::level::{Command, FIRST, Kind, Refusal, Rule};
 use crate::ray::Ray;
 use crate::state::State;
+use crate::wait::DomainId;
 
 /// Jobs that a refusal names.
 const NAMED_MAX: usize = 3;
@@ -34,7 +35,7 @@ impl State {
         // With which every scheduler begins.
         let needs = Kind::RAY_REGISTER_STORE.needs;
         if level < needs {
-            let with = self.jobs.iter().filter(|job| job.ray.is_some());
+            let with = self.jobs.iter().filter(|job| job.domains.ray.is_some());
             let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
             if !names.is_empty() {
                 let count = names.len() as u64;
@@ -72,7 +73,8 @@ impl State {
                 if Rule::RoomBesideWaiting.holds_at(*to) {
                     // What has taken all slots may wait already, and would not say so again.
                     let changed = self.jobs.change_schedulers(Ray::make_room_beside_waiting);
-                    effects.extend(changed.into_iter().map(|job| Effect::RayChanged { job }));
+                    let told = |job| Effect::DomainChanged { domain: DomainId::Ray, job };
+                    effects.extend(changed.into_iter().map(told));
                 }
             }
             Command::Pin { level: to, .. } => {
@@ -86,17 +88,7 @@ impl State {
                     // Their clients open others, as they do after an idle time.
                     self.sessions.close_owned();
                 }
-                if *to < Kind::TASK_NOTE_INTERVAL.needs {
-                    // The leader gives such tasks the time that it gives all of which it knows nothing.
-                    self.jobs.forget_intervals();
-                }
-                if *to < Kind::TASK_NOTE_HOST.needs {
-                    self.jobs.forget_processes();
-                }
-                if !Rule::Returns.holds_at(*to) {
-                    // Who came back is refused what it wrote before, as in a cluster of that level.
-                    self.jobs.forget_returns();
-                }
+                self.jobs.forget_above(*to);
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);
                 }

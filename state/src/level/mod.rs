@@ -8,7 +8,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `table` | every kind of command, and the level that it needs |
+//! | `table` | one row for every kind of command: its name, the level that it needs, whether the state grows by it |
 //! | `rule` | what commands mean otherwise from a level on |
 //! | `apply` | the commands about the level, and what keeps it from being lowered |
 //! | `refusal` | why a command was refused |

@@ -1,4 +1,4 @@
-//! Every kind of command, and the level that it needs.
+//! Every kind of command: its name, the level that it needs, and whether it makes the state larger.
 
 use crate::command::Command;
 use crate::ids::FeatureLevel;
@@ -13,151 +13,192 @@ pub struct Kind {
     pub needs: FeatureLevel,
 }
 
+/// What the table says of one command.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    kind: Kind,
+    grows: bool,
+}
+
+/// Rows of `NAME level LEVEL GROWS PATTERN`, and behind some of them a function that has a look into the command: it
+/// is given the row, and what the pattern binds. `#[constant C]` gives a kind a name in code. `else` are commands that
+/// hold another one and are of its kind.
 macro_rules! kinds {
-    ($($constant:ident = $level:literal $name:literal,)*) => {
+    ($(match $of:ty {
+        $(
+            $(#[constant $constant:ident])?
+            $name:literal level $level:literal $grows:tt $pattern:pat $(=> $look:ident($inside:ident))?,
+        )*
+    } $(else { $($holds:pat => $held:expr,)* })?)*) => {
         impl Kind {
-            $(pub(crate) const $constant: Self = Self { name: $name, needs: FeatureLevel($level) };)*
+            $($($(pub(crate) const $constant: Self = Self::new($name, $level);)?)*)*
 
             /// All of them, in no order.
-            pub const ALL: &[Self] = &[$(Self::$constant),*];
+            pub const ALL: &[Self] = &[$($(Self::new($name, $level),)*)*];
+
+            const fn new(name: &'static str, level: u32) -> Self {
+                Self { name, needs: FeatureLevel(level) }
+            }
         }
+
+        $(impl $of {
+            /// The match has no wildcard: a command without a row does not compile.
+            fn row(&self) -> Row {
+                match self {
+                    $($pattern => {
+                        let row = Row { kind: Kind::new($name, $level), grows: grows!($grows) };
+                        $(let row = $look(row, $inside);)?
+                        row
+                    })*
+                    $($($holds => $held,)*)?
+                }
+            }
+        })*
     };
 }
 
+macro_rules! grows {
+    (grows) => {
+        true
+    };
+    (-) => {
+        false
+    };
+}
+
+// The column `grows` marks commands for which the state keeps something whose size, or whose number, the caller
+// chooses: values, keys, jobs, and what tasks tell of their devices. What a job needs to go on and to end is not
+// marked, although it leaves a few bytes behind: its tasks, of which there are as many as the job was created with;
+// their arrivals at barriers, since a program whose barrier is refused ends; polls, errors and sessions. What ends
+// something, or says that it ended, must always find room.
 kinds! {
-    JOB_CREATE = 1 "job/create",
-    JOB_DELETE = 1 "job/delete",
-    JOB_NOTE = 2 "job/note",
-    TASK_REGISTER = 1 "task/register",
-    TASK_SHUTDOWN = 1 "task/shutdown",
-    TASK_RESET = 1 "task/reset",
-    TASK_REPORT_ERROR = 1 "task/report-error",
-    TASK_POLL = 1 "task/poll",
-    TASK_ALIVE = 1 "task/alive",
-    TASK_EXCHANGE_DEVICES = 1 "task/exchange-devices",
-    TASK_EXPIRE = 1 "task/expire",
-    TASK_PUSHED = 1 "task/pushed",
-    TASK_REFUSE_BEAT = 1 "task/refuse-beat",
-    TASK_NOTE_INTERVAL = 6 "task/note-interval",
-    TASK_NOTE_HOST = 8 "task/note-host",
-    TASK_END = 8 "task/end",
-    KV_INSERT = 1 "kv/insert",
-    KV_INSERT_AS = 7 "kv/insert-as",
-    KV_COMPARE_AND_SET = 1 "kv/compare-and-set",
-    KV_INCREMENT = 1 "kv/increment",
-    KV_DELETE = 1 "kv/delete",
-    BARRIER_ARRIVE = 1 "barrier/arrive",
-    BARRIER_CANCEL = 1 "barrier/cancel",
-    BARRIER_EXPIRE = 1 "barrier/expire",
-    SESSION_OPEN = 1 "session/open",
-    SESSION_CLOSE = 1 "session/close",
-    SESSION_EXPIRE_IDLE = 1 "session/expire-idle",
-    SESSION_OPEN_FOR = 5 "session/open-for",
-    SESSION_EXPIRE_OWNED = 5 "session/expire-owned",
-    MEMBER_ANNOUNCE = 1 "member/announce",
-    MEMBER_BEGIN = 1 "member/begin",
-    MEMBER_JOIN = 1 "member/join",
-    MEMBER_CANCEL = 1 "member/cancel",
-    MEMBER_END = 1 "member/end",
-    MEMBER_DRAIN = 2 "member/drain",
-    RUNTIME_CONNECT = 1 "runtime/connect",
-    RUNTIME_WITHDRAW = 1 "runtime/withdraw",
-    RUNTIME_ENUMERATE = 1 "runtime/enumerate",
-    RUNTIME_ARRIVE = 1 "runtime/arrive",
-    RUNTIME_GIVE_UP = 1 "runtime/give-up",
-    RUNTIME_SHUTDOWN = 1 "runtime/shutdown",
-    RUNTIME_GIVE_UP_SHUTDOWN = 1 "runtime/give-up-shutdown",
-    RUNTIME_PUT = 1 "runtime/put",
-    LEVEL_RAISE = 2 "level/raise",
-    LEVEL_PIN = 2 "level/pin",
-    LEVEL_UNPIN = 2 "level/unpin",
-    RAY_REGISTER_STORE = 3 "ray/register-store",
-    RAY_REGISTER_WORKER = 3 "ray/register-worker",
-    RAY_REGISTER_FUNCTION = 3 "ray/register-function",
-    RAY_SUBMIT = 3 "ray/submit",
-    RAY_PUT = 3 "ray/put",
-    RAY_GET = 3 "ray/get",
-    RAY_ALIAS = 3 "ray/alias",
-    RAY_READY = 3 "ray/ready",
-    RAY_FETCH_FAILED = 3 "ray/fetch-failed",
-    RAY_ADD_REFERENCES = 3 "ray/add-references",
-    RAY_DROP_REFERENCES = 3 "ray/drop-references",
-    RAY_CONTAIN = 3 "ray/contain",
-    RAY_IDLE = 3 "ray/idle",
-    RAY_GIVE_BACK = 3 "ray/give-back",
-    RAY_KILL_WORKERS = 3 "ray/kill-workers",
-    RAY_EXPORT_FUNCTION = 3 "ray/export-function",
-    RAY_EXPORT_VARIABLE = 3 "ray/export-variable",
-    RAY_BATCH = 3 "ray/batch",
-    RAY_LEAVE = 3 "ray/leave",
-    RAY_ASSIGN = 3 "ray/assign",
-    RAY_DONE = 3 "ray/done",
-    RAY_UNDELIVERED = 3 "ray/undelivered",
-    RAY_EXPIRE = 3 "ray/expire",
-    RAY_RECONCILE = 3 "ray/reconcile",
-    RAY_DELIVERY_FAILED = 3 "ray/delivery-failed",
-    RAY_EXPIRE_SESSIONS = 3 "ray/expire-sessions",
-    RAY_REARM = 3 "ray/rearm",
-    RAY_SET_ALGORITHM = 3 "ray/set-algorithm",
-    RAY_UNREPORTED = 3 "ray/unreported",
+    match Command {
+        "job/create"               level 1  grows  Self::Job(job::Command::Create { .. }),
+        "job/delete"               level 1  -      Self::Job(job::Command::Delete { .. }),
+        #[constant JOB_NOTE]
+        "job/note"                 level 2  grows  Self::Job(job::Command::Note { note, .. }) => unless_empty(note),
+        "task/register"            level 1  -      Self::Task(task::Command::Register { .. }),
+        "task/shutdown"            level 1  -      Self::Task(task::Command::Shutdown { .. }),
+        "task/reset"               level 1  -      Self::Task(task::Command::Reset { .. }),
+        "task/report-error"        level 1  -      Self::Task(task::Command::ReportError { .. }),
+        "task/poll"                level 1  -      Self::Task(task::Command::Poll { .. }),
+        "task/alive"               level 1  -      Self::Task(task::Command::Alive { .. }),
+        "task/exchange-devices"    level 1  grows  Self::Task(task::Command::ExchangeDevices { .. }),
+        "task/expire"              level 1  -      Self::Task(task::Command::Expire { .. }),
+        "task/pushed"              level 1  -      Self::Task(task::Command::Pushed { .. }),
+        "task/refuse-beat"         level 1  -      Self::Task(task::Command::RefuseBeat { .. }),
+        #[constant TASK_NOTE_INTERVAL]
+        "task/note-interval"       level 6  -      Self::Task(task::Command::NoteInterval { .. }),
+        #[constant TASK_NOTE_HOST]
+        "task/note-host"           level 8  grows  Self::Task(task::Command::NoteHost { .. }),
+        #[constant TASK_END]
+        "task/end"                 level 8  -      Self::Task(task::Command::End { .. }),
+        "kv/insert"                level 1  grows  Self::Kv(kv::Command::Insert { .. }),
+        #[constant KV_INSERT_AS]
+        "kv/insert-as"             level 7  grows  Self::Kv(kv::Command::InsertAs { .. }),
+        "kv/compare-and-set"       level 1  grows  Self::Kv(kv::Command::CompareAndSet { .. }),
+        "kv/increment"             level 1  grows  Self::Kv(kv::Command::Increment { .. }),
+        "kv/delete"                level 1  -      Self::Kv(kv::Command::Delete { .. }),
+        "barrier/arrive"           level 1  -      Self::Barrier(barrier::Command::Arrive { .. }),
+        "barrier/cancel"           level 1  -      Self::Barrier(barrier::Command::Cancel { .. }),
+        "barrier/expire"           level 1  -      Self::Barrier(barrier::Command::Expire { .. }),
+        "session/open"             level 1  -      Self::Session(session::Command::Open),
+        "session/close"            level 1  -      Self::Session(session::Command::Close { .. }),
+        "session/expire-idle"      level 1  -      Self::Session(session::Command::ExpireIdle { .. }),
+        #[constant SESSION_OPEN_FOR]
+        "session/open-for"         level 5  -      Self::Session(session::Command::OpenFor { .. }),
+        "session/expire-owned"     level 5  -      Self::Session(session::Command::ExpireOwned { .. }),
+        "member/announce"          level 1  -      Self::Member(member::Command::Announce { .. }),
+        "member/begin"             level 1  -      Self::Member(member::Command::Begin { .. }),
+        "member/join"              level 1  -      Self::Member(member::Command::Join { .. }),
+        "member/cancel"            level 1  -      Self::Member(member::Command::Cancel { .. }),
+        "member/end"               level 1  -      Self::Member(member::Command::End { .. }),
+        #[constant MEMBER_DRAIN]
+        "member/drain"             level 2  -      Self::Member(member::Command::Drain { .. }),
+        "runtime/connect"          level 1  -      Self::Runtime(runtime::Command::Connect { .. }),
+        "runtime/withdraw"         level 1  -      Self::Runtime(runtime::Command::Withdraw { .. }),
+        "runtime/enumerate"        level 1  grows  Self::Runtime(runtime::Command::Enumerate { .. }),
+        "runtime/arrive"           level 1  -      Self::Runtime(runtime::Command::Arrive { .. }),
+        "runtime/give-up"          level 1  -      Self::Runtime(runtime::Command::GiveUp { .. }),
+        "runtime/shutdown"         level 1  -      Self::Runtime(runtime::Command::Shutdown { .. }),
+        "runtime/give-up-shutdown" level 1  -      Self::Runtime(runtime::Command::GiveUpShutdown { .. }),
+        "runtime/put"              level 1  grows  Self::Runtime(runtime::Command::Put { .. }),
+        "level/raise"              level 2  -      Self::Level(level::Command::Raise { .. }),
+        "level/pin"                level 2  -      Self::Level(level::Command::Pin { .. }),
+        "level/unpin"              level 2  -      Self::Level(level::Command::Unpin { .. }),
+    } else {
+        // Of a kind of what is in them.
+        Self::Ray(ray::Command::Ask { request, .. }) => request.row(),
+        Self::Ray(ray::Command::Lead { decision, .. }) => decision.row(),
+        Self::Retried(command) => command.row(),
+    }
+    match ray::Request {
+        #[constant RAY_REGISTER_STORE]
+        "ray/register-store"       level 3  -      Self::RegisterStore { .. },
+        "ray/register-worker"      level 3  -      Self::RegisterWorker(_),
+        "ray/register-function"    level 3  -      Self::RegisterFunction { .. },
+        "ray/submit"               level 3  grows  Self::Submit { .. },
+        "ray/put"                  level 3  grows  Self::Put { .. },
+        "ray/get"                  level 3  -      Self::Get { .. },
+        "ray/alias"                level 3  -      Self::Alias { .. },
+        "ray/ready"                level 3  -      Self::Ready { .. },
+        "ray/fetch-failed"         level 3  -      Self::FetchFailed { .. },
+        "ray/add-references"       level 3  -      Self::AddReferences { .. },
+        "ray/drop-references"      level 3  -      Self::DropReferences { .. },
+        "ray/contain"              level 3  grows  Self::Contain { .. },
+        "ray/idle"                 level 3  -      Self::Idle { .. },
+        "ray/give-back"            level 3  -      Self::GiveBack { .. },
+        "ray/kill-workers"         level 3  -      Self::KillWorkers,
+        "ray/export-function"      level 3  grows  Self::ExportFunction { .. },
+        "ray/export-variable"      level 3  grows  Self::ExportVariable { .. },
+        "ray/batch"                level 3  -      Self::Batch(requests) => batch(requests),
+        "ray/leave"                level 3  -      Self::Leave { .. },
+    }
+    match ray::Decision {
+        "ray/assign"               level 3  -      Self::Assign(_),
+        "ray/done"                 level 3  -      Self::Done { .. },
+        "ray/undelivered"          level 3  -      Self::Undelivered { .. },
+        "ray/expire"               level 3  -      Self::Expire { .. },
+        "ray/reconcile"            level 3  -      Self::Reconcile { .. },
+        "ray/delivery-failed"      level 3  -      Self::DeliveryFailed { .. },
+        "ray/expire-sessions"      level 3  -      Self::ExpireSessions { .. },
+        "ray/rearm"                level 3  -      Self::Rearm { .. },
+        "ray/set-algorithm"        level 3  -      Self::SetAlgorithm(_),
+        "ray/unreported"           level 3  -      Self::Unreported { .. },
+    }
+}
+
+/// A note that is empty takes one away.
+fn unless_empty(row: Row, note: &str) -> Row {
+    Row { grows: !note.is_empty(), ..row }
+}
+
+/// A batch is of the kind that needs most of what is in it, and grows if anything in it does.
+fn batch(row: Row, requests: &[ray::Request]) -> Row {
+    requests.iter().map(ray::Request::row).fold(row, |batch, one| Row {
+        kind: if one.kind.needs > batch.kind.needs { one.kind } else { batch.kind },
+        grows: batch.grows || one.grows,
+    })
 }
 
 impl Command {
-    /// Its row of the table. The match has no wildcard: a new command does not compile without a level.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        match self {
-            Self::Job(command) => match command {
-                job::Command::Create { .. } => Kind::JOB_CREATE,
-                job::Command::Delete { .. } => Kind::JOB_DELETE,
-                job::Command::Note { .. } => Kind::JOB_NOTE,
-            },
-            Self::Task(command) => of_task(command),
-            Self::Kv(command) => match command {
-                kv::Command::Insert { .. } => Kind::KV_INSERT,
-                kv::Command::InsertAs { .. } => Kind::KV_INSERT_AS,
-                kv::Command::CompareAndSet { .. } => Kind::KV_COMPARE_AND_SET,
-                kv::Command::Increment { .. } => Kind::KV_INCREMENT,
-                kv::Command::Delete { .. } => Kind::KV_DELETE,
-            },
-            Self::Barrier(command) => match command {
-                barrier::Command::Arrive { .. } => Kind::BARRIER_ARRIVE,
-                barrier::Command::Cancel { .. } => Kind::BARRIER_CANCEL,
-                barrier::Command::Expire { .. } => Kind::BARRIER_EXPIRE,
-            },
-            Self::Session(command) => match command {
-                session::Command::Open => Kind::SESSION_OPEN,
-                session::Command::Close { .. } => Kind::SESSION_CLOSE,
-                session::Command::ExpireIdle { .. } => Kind::SESSION_EXPIRE_IDLE,
-                session::Command::OpenFor { .. } => Kind::SESSION_OPEN_FOR,
-                session::Command::ExpireOwned { .. } => Kind::SESSION_EXPIRE_OWNED,
-            },
-            Self::Member(command) => match command {
-                member::Command::Announce { .. } => Kind::MEMBER_ANNOUNCE,
-                member::Command::Begin { .. } => Kind::MEMBER_BEGIN,
-                member::Command::Join { .. } => Kind::MEMBER_JOIN,
-                member::Command::Cancel { .. } => Kind::MEMBER_CANCEL,
-                member::Command::End { .. } => Kind::MEMBER_END,
-                member::Command::Drain { .. } => Kind::MEMBER_DRAIN,
-            },
-            Self::Runtime(command) => of_runtime(command),
-            Self::Ray(command) => match command {
-                ray::Command::Ask { request, .. } => of_request(request),
-                ray::Command::Lead { decision, .. } => of_decision(decision),
-            },
-            Self::Retried(command) => command.kind(),
-            Self::Level(command) => match command {
-                level::Command::Raise { .. } => Kind::LEVEL_RAISE,
-                level::Command::Pin { .. } => Kind::LEVEL_PIN,
-                level::Command::Unpin { .. } => Kind::LEVEL_UNPIN,
-            },
-        }
+        self.row().kind
     }
 
     /// The lowest level at which it may stand in the log.
     #[must_use]
     pub fn needs(&self) -> FeatureLevel {
         self.kind().needs
+    }
+
+    /// Whether the state becomes larger by it, as far as its caller chooses. On a disk that is nearly full such a command
+    /// is refused before it is replicated, so that what is left serves everything else.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.row().grows
     }
 
     /// Whether it is about the level itself.
@@ -171,86 +212,16 @@ impl Command {
     }
 }
 
-fn of_task(command: &task::Command) -> Kind {
-    match command {
-        task::Command::Register { .. } => Kind::TASK_REGISTER,
-        task::Command::Shutdown { .. } => Kind::TASK_SHUTDOWN,
-        task::Command::Reset { .. } => Kind::TASK_RESET,
-        task::Command::ReportError { .. } => Kind::TASK_REPORT_ERROR,
-        task::Command::Poll { .. } => Kind::TASK_POLL,
-        task::Command::Alive { .. } => Kind::TASK_ALIVE,
-        task::Command::ExchangeDevices { .. } => Kind::TASK_EXCHANGE_DEVICES,
-        task::Command::Expire { .. } => Kind::TASK_EXPIRE,
-        task::Command::Pushed { .. } => Kind::TASK_PUSHED,
-        task::Command::RefuseBeat { .. } => Kind::TASK_REFUSE_BEAT,
-        task::Command::NoteInterval { .. } => Kind::TASK_NOTE_INTERVAL,
-        task::Command::NoteHost { .. } => Kind::TASK_NOTE_HOST,
-        task::Command::End { .. } => Kind::TASK_END,
-    }
-}
-
-fn of_runtime(command: &runtime::Command) -> Kind {
-    match command {
-        runtime::Command::Connect { .. } => Kind::RUNTIME_CONNECT,
-        runtime::Command::Withdraw { .. } => Kind::RUNTIME_WITHDRAW,
-        runtime::Command::Enumerate { .. } => Kind::RUNTIME_ENUMERATE,
-        runtime::Command::Arrive { .. } => Kind::RUNTIME_ARRIVE,
-        runtime::Command::GiveUp { .. } => Kind::RUNTIME_GIVE_UP,
-        runtime::Command::Shutdown { .. } => Kind::RUNTIME_SHUTDOWN,
-        runtime::Command::GiveUpShutdown { .. } => Kind::RUNTIME_GIVE_UP_SHUTDOWN,
-        runtime::Command::Put { .. } => Kind::RUNTIME_PUT,
-    }
-}
-
-/// What a client asks of a scheduler. A batch is of the kind that needs most of what is in it.
-fn of_request(request: &ray::Request) -> Kind {
-    match request {
-        ray::Request::RegisterStore { .. } => Kind::RAY_REGISTER_STORE,
-        ray::Request::RegisterWorker(_) => Kind::RAY_REGISTER_WORKER,
-        ray::Request::RegisterFunction { .. } => Kind::RAY_REGISTER_FUNCTION,
-        ray::Request::Submit { .. } => Kind::RAY_SUBMIT,
-        ray::Request::Put { .. } => Kind::RAY_PUT,
-        ray::Request::Get { .. } => Kind::RAY_GET,
-        ray::Request::Alias { .. } => Kind::RAY_ALIAS,
-        ray::Request::Ready { .. } => Kind::RAY_READY,
-        ray::Request::FetchFailed { .. } => Kind::RAY_FETCH_FAILED,
-        ray::Request::AddReferences { .. } => Kind::RAY_ADD_REFERENCES,
-        ray::Request::DropReferences { .. } => Kind::RAY_DROP_REFERENCES,
-        ray::Request::Contain { .. } => Kind::RAY_CONTAIN,
-        ray::Request::Idle { .. } => Kind::RAY_IDLE,
-        ray::Request::GiveBack { .. } => Kind::RAY_GIVE_BACK,
-        ray::Request::KillWorkers => Kind::RAY_KILL_WORKERS,
-        ray::Request::ExportFunction { .. } => Kind::RAY_EXPORT_FUNCTION,
-        ray::Request::ExportVariable { .. } => Kind::RAY_EXPORT_VARIABLE,
-        ray::Request::Batch(requests) => {
-            let inner = requests.iter().map(of_request).max_by_key(|kind| kind.needs);
-            inner.filter(|kind| kind.needs > Kind::RAY_BATCH.needs).unwrap_or(Kind::RAY_BATCH)
-        }
-        ray::Request::Leave { .. } => Kind::RAY_LEAVE,
-    }
-}
-
-/// What the leader has a scheduler do.
-fn of_decision(decision: &ray::Decision) -> Kind {
-    match decision {
-        ray::Decision::Assign(_) => Kind::RAY_ASSIGN,
-        ray::Decision::Done { .. } => Kind::RAY_DONE,
-        ray::Decision::Undelivered { .. } => Kind::RAY_UNDELIVERED,
-        ray::Decision::Expire { .. } => Kind::RAY_EXPIRE,
-        ray::Decision::Reconcile { .. } => Kind::RAY_RECONCILE,
-        ray::Decision::DeliveryFailed { .. } => Kind::RAY_DELIVERY_FAILED,
-        ray::Decision::ExpireSessions { .. } => Kind::RAY_EXPIRE_SESSIONS,
-        ray::Decision::Rearm { .. } => Kind::RAY_REARM,
-        ray::Decision::SetAlgorithm(_) => Kind::RAY_SET_ALGORITHM,
-        ray::Decision::Unreported { .. } => Kind::RAY_UNREPORTED,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::command::Scope;
+    use crate::ids::JobId;
+    use crate::ray::ids::WorkerId;
+
+    const SCOPE: Scope = Scope { job: JobId(1), service: None };
 
     #[test]
     fn every_kind_has_a_name_of_its_own_and_a_level_that_this_build_knows() {
@@ -267,5 +238,29 @@ mod tests {
         assert!(!marked.is_about_level());
         let unpin = Command::Level(level::Command::Unpin { by: String::new() });
         assert!(Command::Retried(Box::new(unpin)).is_about_level());
+    }
+
+    #[test]
+    fn a_mark_does_not_change_whether_a_command_grows() {
+        let (key, value) = ("k".into(), "v".into());
+        let put = Command::Kv(kv::Command::Insert { scope: SCOPE, key, value, overwrite: false });
+        let delete = Command::Kv(kv::Command::Delete { scope: SCOPE, key: "k".into() });
+        assert!(Command::Retried(Box::new(put)).grows());
+        assert!(!Command::Retried(Box::new(delete)).grows());
+    }
+
+    #[test]
+    fn a_batch_and_a_note_grow_by_what_is_in_them() {
+        let batch = |requests: &[ray::Request]| {
+            let (origin, request) = (ray::Origin::default(), ray::Request::Batch(requests.to_vec()));
+            Command::Ray(ray::Command::Ask { scope: SCOPE, origin, request })
+        };
+        let idle = ray::Request::Idle { worker: WorkerId(1), previous: None, run: None };
+        let put = ray::Request::Put { worker: WorkerId(1), child: None, hold: false };
+        assert!(!batch(&[]).grows() && !batch(std::slice::from_ref(&idle)).grows());
+        assert!(batch(&[idle, put]).grows());
+        assert_eq!(batch(&[]).kind().name, "ray/batch");
+        let note = |note: &str| Command::Job(job::Command::Note { name: "job".into(), note: note.into() });
+        assert!(note("mine").grows() && !note("").grows());
     }
 }

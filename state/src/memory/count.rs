@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{DurationMs, Incarnation, JobId, JobName, NodeId, TaskId};
+use crate::ids::{JobId, JobName, NodeId, TaskId};
 use crate::job::record::Job;
 use crate::job::{Group, Listener, Spec};
 use crate::limits::JOB_NOTE_BYTES_MAX;
@@ -10,8 +10,6 @@ use crate::member;
 use crate::memory::{Weigh, all_inside, of_entry, of_faults, of_list, of_map, of_set, of_shared, of_text};
 use crate::ray::Ray;
 use crate::state::State;
-use crate::task::HOST_BYTES_MAX;
-use crate::task::process::Processes;
 
 all_inside!(JobId);
 
@@ -85,12 +83,8 @@ impl Job {
             self.store.held(),
             latched,
             of_set::<TaskId>(self.polls.pushed.len()),
-            of_map::<TaskId, (Incarnation, DurationMs)>(self.intervals.len()),
-            of_map::<TaskId, Incarnation>(self.returned.len()),
-            of_map::<TaskId, [u8; Processes::ELEMENT_BYTES]>(self.processes.len()),
-            of_text(HOST_BYTES_MAX).saturating_mul(self.processes.len() as u64),
             self.runtime.as_ref().map_or(0, |runtime| choose(runtime.bytes(), &|| runtime.recounted())),
-            self.ray.as_ref().map_or(0, |ray| choose(ray.bytes(), &|| ray.recounted())),
+            choose(self.domains.bytes(), &|| self.domains.recounted()),
         ];
         parts.into_iter().fold(0, u64::saturating_add)
     }
@@ -105,7 +99,7 @@ pub(crate) fn spec_bytes(spec: &Spec) -> u64 {
 }
 
 impl Ray {
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let tables = [
             self.stores.bytes(),
             self.workers.bytes(),
@@ -118,7 +112,7 @@ impl Ray {
         tables.into_iter().fold(self.around(), u64::saturating_add)
     }
 
-    fn recounted(&self) -> u64 {
+    pub(crate) fn recounted(&self) -> u64 {
         let tables = [
             self.stores.recounted(),
             self.workers.recounted(),

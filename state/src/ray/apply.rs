@@ -16,6 +16,7 @@ use crate::ray::refusal::Refusal;
 use crate::ray::register::invalid;
 use crate::ray::session::Reply;
 use crate::ray::submit::Submission;
+use crate::wait::DomainId;
 
 /// When a command is applied, and what commands mean then.
 #[derive(Debug, Clone, Copy)]
@@ -28,19 +29,19 @@ impl Turn<'_> {
     /// A scheduler begins with the first command that leaves something in it.
     pub(crate) fn ray(&mut self, command: Command) -> AnyReply {
         let now = Moment { now: self.context.now_ms, level: self.level };
-        let (reply, changed) = match self.job.ray.as_deref_mut() {
+        let (reply, changed) = match self.job.domains.ray.as_deref_mut() {
             Some(ray) => ray.apply(now, command),
             None => {
                 let mut ray = Ray::default();
                 let done = ray.apply(now, command);
                 if ray != Ray::default() {
-                    self.job.ray = Some(Box::new(ray));
+                    self.job.domains.ray = Some(Box::new(ray));
                 }
                 done
             }
         };
         if changed {
-            self.effect(Effect::RayChanged { job: self.job.id });
+            self.effect(Effect::DomainChanged { domain: DomainId::Ray, job: self.job.id });
         }
         reply.map(crate::Answer::Ray).map_err(Fault::Ray)
     }

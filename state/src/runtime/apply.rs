@@ -9,6 +9,7 @@ use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::runtime::record::{Phase, Runtime};
 use crate::runtime::{Call, Command, Refusal, keys};
+use crate::wait::DomainId;
 
 impl Turn<'_> {
     pub(crate) fn runtime(&mut self, command: Command) -> Reply {
@@ -37,7 +38,7 @@ impl Turn<'_> {
 
     /// Wakes those who wait for something of the runtime.
     pub(super) fn runtime_changed(&mut self) {
-        self.effect(Effect::RuntimeChanged { job: self.job.id });
+        self.effect(Effect::DomainChanged { domain: DomainId::Runtime, job: self.job.id });
     }
 }
 

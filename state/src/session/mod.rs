@@ -4,6 +4,7 @@
 //! of earlier levels, whose ids are log indexes, are not kept by being used then, so the last of them is closed as long after
 //! the level was raised as a client's session may be idle.
 
+mod fits;
 mod owned;
 mod owners;
 pub(crate) mod table;

@@ -38,27 +38,7 @@ impl Counts {
                 self.keys += 1;
                 self.key_bytes += (key.as_str().len() + entry.value.len()) as u64;
             }
-            Piece::Header { .. }
-            | Piece::Error { .. }
-            | Piece::Arrived { .. }
-            | Piece::Voided { .. }
-            | Piece::AliveGroup { .. }
-            | Piece::AliveCall { .. }
-            | Piece::Alive(_)
-            | Piece::Increment { .. }
-            | Piece::End
-            | Piece::RuntimeMember { .. }
-            | Piece::RuntimeArrived { .. }
-            | Piece::Registry(_)
-            | Piece::Level(_)
-            | Piece::Note { .. }
-            | Piece::Drained { .. }
-            | Piece::Scheduler { .. }
-            | Piece::SchedulerPart(_)
-            | Piece::Owned { .. }
-            | Piece::Interval { .. }
-            | Piece::Returned { .. }
-            | Piece::Process { .. } => {}
+            _ => {}
         }
     }
 }

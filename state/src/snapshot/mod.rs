@@ -2,8 +2,8 @@
 //! many records, so that no record is much larger than one value.
 
 mod counts;
-mod read;
-mod record;
+pub(crate) mod read;
+pub(crate) mod record;
 pub(crate) mod unpresumed;
 mod write;
 

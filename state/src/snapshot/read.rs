@@ -8,9 +8,10 @@ use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
 use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
+use crate::job::domains::{self, Place};
 use crate::job::record::{Job, Polls};
 use crate::level;
-use crate::level::{Kind, Rule};
+use crate::level::Rule;
 use crate::memory::Weighed;
 use crate::ray::Ray;
 use crate::ray::part::Head;
@@ -22,7 +23,6 @@ use crate::snapshot::record::{
     TaskRecord,
 };
 use crate::state::State;
-use crate::task::Process;
 use crate::task::record::{Life, Task};
 
 impl State {
@@ -35,7 +35,8 @@ impl State {
     }
 }
 
-struct Reader<I> {
+/// Reads records in order.
+pub(crate) struct Reader<I> {
     records: I,
     /// Records read so far.
     position: u64,
@@ -86,24 +87,13 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             self.check(state.drained.insert(node).is_none())?;
             last = self.next()?;
         }
-        let mut schedulers = Vec::new();
-        while let Piece::Scheduler { job, head } = last {
-            let ascending = schedulers.last().is_none_or(|(before, _)| *before < job);
-            self.check(ascending && state.jobs.get(job).is_some())?;
-            schedulers.push((job, self.scheduler(&head)?));
-            last = self.next()?;
-        }
-        for (job, ray) in schedulers {
-            state.jobs.restore_scheduler(job, ray);
-        }
+        last = domains::restore(&mut state, Place::BeforeSessionOwners, last, &mut self)?;
         while let Piece::Owned { id, owner, commands } = last {
             let known = Rule::OwnedSessions.holds_at(state.level());
             self.check(known && state.sessions.restore_owner(id, owner, &commands))?;
             last = self.next()?;
         }
-        last = self.intervals(&mut state, last)?;
-        last = self.returns(&mut state, last)?;
-        last = self.processes(&mut state, last)?;
+        last = domains::restore(&mut state, Place::BehindSessionOwners, last, &mut self)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }
@@ -112,48 +102,6 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             None => Ok(state),
             Some(_) => self.refuse("behind the end"),
         }
-    }
-
-    /// Those that begin with `last`; gives what stands behind them.
-    fn intervals(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
-        let mut before = None;
-        while let Piece::Interval { job, task, incarnation, interval_ms } = last {
-            let known = state.level() >= Kind::TASK_NOTE_INTERVAL.needs;
-            let ascending = before.is_none_or(|before| before <= job);
-            let fits = state.jobs.restore_interval(job, (task, incarnation, interval_ms));
-            self.check(known && ascending && fits)?;
-            before = Some(job);
-            last = self.next()?;
-        }
-        Ok(last)
-    }
-
-    /// Those that begin with `last`; gives what stands behind them.
-    fn returns(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
-        let mut before = None;
-        while let Piece::Returned { job, task, incarnation } = last {
-            let known = Rule::Returns.holds_at(state.level());
-            let ascending = before.is_none_or(|before| before <= job);
-            let fits = state.jobs.restore_return(job, task, incarnation);
-            self.check(known && ascending && fits)?;
-            before = Some(job);
-            last = self.next()?;
-        }
-        Ok(last)
-    }
-
-    /// Those that begin with `last`; gives what stands behind them.
-    fn processes(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
-        let mut before = None;
-        while let Piece::Process { job, task, incarnation, host, ended } = last {
-            let known = state.level() >= Kind::TASK_NOTE_HOST.needs;
-            let ascending = before.is_none_or(|before| before <= job);
-            let fits = state.jobs.restore_process(job, (task, incarnation, Process { host: &host, ended }));
-            self.check(known && ascending && fits)?;
-            before = Some(job);
-            last = self.next()?;
-        }
-        Ok(last)
     }
 
     fn session(&mut self, last_used: TimeMs, floor: Sequence, replies: u64) -> Result<Session, Malformed> {
@@ -257,7 +205,8 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         Ok(runtime)
     }
 
-    fn scheduler(&mut self, head: &Head) -> Result<Ray, Malformed> {
+    /// The scheduler whose head was read last.
+    pub(crate) fn scheduler(&mut self, head: &Head) -> Result<Ray, Malformed> {
         let mut ray = Ray::from_head(head);
         let mut last_rank = 0;
         for _ in 0..head.parts {
@@ -351,7 +300,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         Ok(instance)
     }
 
-    fn next(&mut self) -> Result<Piece, Malformed> {
+    pub(crate) fn next(&mut self) -> Result<Piece, Malformed> {
         match self.records.next() {
             Some(Record(piece)) => {
                 self.position += 1;
@@ -364,12 +313,12 @@ impl<I: Iterator<Item = Record>> Reader<I> {
     }
 
     /// Judges the record that was read last.
-    fn check(&self, in_place: bool) -> Result<(), Malformed> {
+    pub(crate) fn check(&self, in_place: bool) -> Result<(), Malformed> {
         if in_place { Ok(()) } else { self.refuse("out of order or a duplicate") }
     }
 
     /// Refuses the record that was read last.
-    fn refuse<T>(&self, problem: &str) -> Result<T, Malformed> {
+    pub(crate) fn refuse<T>(&self, problem: &str) -> Result<T, Malformed> {
         Err(Malformed { position: self.position.saturating_sub(1), problem: problem.to_owned() })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
 use crate::ids::BarrierName;
+use crate::job::domains::{self, Place};
 use crate::job::record::Job;
 use crate::level;
 use crate::member::Registry;
@@ -59,11 +60,9 @@ impl State {
             .chain(level)
             .chain(notes)
             .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
-            .chain(self.jobs.iter().flat_map(scheduler_records))
+            .chain(domains::records(&self.jobs, Place::BeforeSessionOwners))
             .chain(owned)
-            .chain(self.jobs.iter().flat_map(interval_records))
-            .chain(self.jobs.iter().flat_map(return_records))
-            .chain(self.jobs.iter().flat_map(process_records))
+            .chain(domains::records(&self.jobs, Place::BehindSessionOwners))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }
@@ -110,36 +109,6 @@ fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
         .chain(keys)
         .chain(increments)
         .chain(job.runtime.as_deref().into_iter().flat_map(runtime_records))
-}
-
-fn scheduler_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
-    job.ray.iter().flat_map(|ray| {
-        let head = Piece::Scheduler { job: job.id, head: Box::new(ray.head()) };
-        std::iter::once(head).chain(ray.parts().map(|part| Piece::SchedulerPart(Box::new(part))))
-    })
-}
-
-fn interval_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
-    job.intervals.iter().map(|(task, incarnation, interval_ms)| Piece::Interval {
-        job: job.id,
-        task,
-        incarnation,
-        interval_ms,
-    })
-}
-
-fn return_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
-    job.returned.iter().map(|(task, incarnation)| Piece::Returned { job: job.id, task, incarnation })
-}
-
-fn process_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {
-    job.processes.iter().map(|(task, incarnation, process)| Piece::Process {
-        job: job.id,
-        task,
-        incarnation,
-        host: process.host.to_owned(),
-        ended: process.ended,
-    })
 }
 
 fn runtime_record(runtime: &Runtime) -> RuntimeRecord {

@@ -4,15 +4,24 @@
 //! the interval at which that client sends them. Where the job gives up sooner than its clients expect, it goes by the
 //! slower of the two: nobody is given up for being as slow as its program was told to be.
 
+use std::hash::{Hash, Hasher};
+
 use imbl::OrdMap;
 
 use crate::command::{Answer, Reply, Scope};
 use crate::fault::{Asked, Fault};
-use crate::ids::{DurationMs, Incarnation, TaskId};
+use crate::ids::{DurationMs, FeatureLevel, Incarnation, JobId, TaskId};
+use crate::job::domains::{Domain, Place};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
+use crate::level::Kind;
 use crate::limits::TIMEOUT_MS_MAX;
+use crate::memory::of_map;
 use crate::runtime;
+use crate::snapshot::Malformed;
+use crate::snapshot::read::Reader;
+use crate::snapshot::record::{Piece, Record};
+use crate::task::table::Table;
 use crate::task::{Command, Phase, Silence};
 
 /// How long a task may take to its first heartbeat where its interval is not known, if its job gives up sooner: clients
@@ -28,18 +37,6 @@ const SAME_WITHIN_PERCENT: u64 = 5;
 pub(crate) struct Intervals(OrdMap<TaskId, (Incarnation, DurationMs)>);
 
 impl Intervals {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, Incarnation, DurationMs)> + '_ {
-        self.0.iter().map(|(task, (incarnation, interval))| (*task, *incarnation, *interval))
-    }
-
     /// That of this life of the task.
     pub(crate) fn of(&self, task: TaskId, incarnation: Incarnation) -> Option<DurationMs> {
         self.0.get(&task).filter(|(of, _)| *of == incarnation).map(|(_, interval)| *interval)
@@ -49,16 +46,53 @@ impl Intervals {
     pub(crate) fn forget(&mut self, task: TaskId) {
         self.0.remove(&task);
     }
+}
 
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
+/// Without them the leader gives tasks the time that it gives all of which it knows nothing.
+impl Domain for Intervals {
+    const PLACE: Place = Place::BehindSessionOwners;
+    const KEPT_SINCE: FeatureLevel = Kind::TASK_NOTE_INTERVAL.needs;
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Puts back one of a snapshot; `false` unless it comes after all others.
-    pub(crate) fn restore(&mut self, task: TaskId, incarnation: Incarnation, interval: DurationMs) -> bool {
+    fn digest<H: Hasher>(&self, hasher: &mut H) {
+        self.hash(hasher);
+    }
+
+    fn bytes(&self) -> u64 {
+        of_map::<TaskId, (Incarnation, DurationMs)>(self.0.len())
+    }
+
+    fn records(&self, job: JobId) -> impl Iterator<Item = Piece> {
+        let known = self.0.iter();
+        known.map(move |(task, (incarnation, interval_ms))| Piece::Interval {
+            job,
+            task: *task,
+            incarnation: *incarnation,
+            interval_ms: *interval_ms,
+        })
+    }
+
+    fn job_of(record: &Piece) -> Option<JobId> {
+        let Piece::Interval { job, .. } = record else { return None };
+        Some(*job)
+    }
+
+    fn restore<I: Iterator<Item = Record>>(
+        &mut self,
+        tasks: &Table,
+        record: Piece,
+        reader: &mut Reader<I>,
+    ) -> Result<(), Malformed> {
+        let Piece::Interval { task, incarnation, interval_ms, .. } = record else {
+            return reader.refuse("not an interval");
+        };
         let ascending = self.0.get_max().is_none_or(|(last, _)| *last < task);
-        self.0.insert(task, (incarnation, interval));
-        ascending && is_legal(interval)
+        reader.check(tasks.contains(task) && ascending && is_legal(interval_ms))?;
+        self.0.insert(task, (incarnation, interval_ms));
+        Ok(())
     }
 }
 
@@ -94,7 +128,7 @@ impl Job {
         let own_ms = self.spec.heartbeat_timeout_ms;
         // Clients of the oldest protocol send their first heartbeat at once.
         let beats_late = incarnation != runtime::INCARNATION;
-        let interval = told.and_then(bounded).or_else(|| self.intervals.of(task, incarnation));
+        let interval = told.and_then(bounded).or_else(|| self.domains.intervals.of(task, incarnation));
         Silence {
             own_ms,
             tolerated_ms: interval.map_or(own_ms, |interval| tolerated(own_ms, interval)),
@@ -122,7 +156,7 @@ impl Job {
         let told = told.and_then(bounded);
         // Who does not say sends them as the job asks.
         let interval = told.unwrap_or(DurationMs(own.0 / 2));
-        let is_news = match self.intervals.of(task, incarnation) {
+        let is_news = match self.domains.intervals.of(task, incarnation) {
             Some(known) => told.is_some() && (exceeds(interval, known) || exceeds(known, interval)),
             None => own < FIRST_HEARTBEAT_MS || tolerated(own, interval) > own,
         };
@@ -145,7 +179,7 @@ impl Turn<'_> {
         }
         let record = self.job.tasks.get(task);
         if record.phase() == Phase::Connected && record.incarnation == incarnation {
-            self.job.intervals.0.insert(task, (incarnation, interval));
+            self.job.domains.intervals.0.insert(task, (incarnation, interval));
         }
         Ok(Answer::Done)
     }

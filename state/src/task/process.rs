@@ -1,13 +1,21 @@
 //! What whoever started the processes of tasks says of them: on which host each runs, and that it has ended.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
 use crate::command::{Answer, Reply};
 use crate::fault::{Asked, Fault};
-use crate::ids::{Incarnation, TaskId};
+use crate::ids::{FeatureLevel, Incarnation, JobId, TaskId};
+use crate::job::domains::{Domain, Place};
 use crate::job::turn::Turn;
+use crate::level::Kind;
+use crate::memory::{of_map, of_text};
+use crate::snapshot::Malformed;
+use crate::snapshot::read::Reader;
+use crate::snapshot::record::{Piece, Record};
+use crate::task::table::Table;
 use crate::task::{Phase, Process};
 
 /// Bytes of a host's name; those of the DNS have at most 253 characters.
@@ -27,20 +35,6 @@ struct Known {
 pub(crate) struct Processes(OrdMap<TaskId, Known>);
 
 impl Processes {
-    pub(crate) const ELEMENT_BYTES: usize = size_of::<(TaskId, Known)>();
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, Incarnation, Process<'_>)> + '_ {
-        self.0.iter().map(|(task, known)| (*task, known.incarnation, known.shown()))
-    }
-
     /// That of this life of the task.
     pub(crate) fn of(&self, task: TaskId, incarnation: Incarnation) -> Option<Process<'_>> {
         self.0.get(&task).filter(|known| known.incarnation == incarnation).map(Known::shown)
@@ -51,18 +45,6 @@ impl Processes {
         self.0.remove(&task);
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Puts back one of a snapshot; `false` unless it comes after all others and says something.
-    pub(crate) fn restore(&mut self, task: TaskId, incarnation: Incarnation, process: Process<'_>) -> bool {
-        let ascending = self.0.get_max().is_none_or(|(last, _)| *last < task);
-        let Process { host, ended } = process;
-        self.0.insert(task, Known { incarnation, host: host.into(), ended });
-        ascending && host.len() <= HOST_BYTES_MAX && (ended || !host.is_empty())
-    }
-
     /// What is known of this life, from now on instead of what was of an earlier one.
     fn edit(&mut self, task: TaskId, incarnation: Incarnation) -> &mut Known {
         let known = self.0.entry(task).or_insert_with(|| Known::new(incarnation));
@@ -70,6 +52,56 @@ impl Processes {
             *known = Known::new(incarnation);
         }
         known
+    }
+}
+
+impl Domain for Processes {
+    const PLACE: Place = Place::BehindSessionOwners;
+    const KEPT_SINCE: FeatureLevel = Kind::TASK_NOTE_HOST.needs;
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn digest<H: Hasher>(&self, hasher: &mut H) {
+        self.hash(hasher);
+    }
+
+    fn bytes(&self) -> u64 {
+        let hosts = of_text(HOST_BYTES_MAX).saturating_mul(self.0.len() as u64);
+        of_map::<TaskId, Known>(self.0.len()).saturating_add(hosts)
+    }
+
+    fn records(&self, job: JobId) -> impl Iterator<Item = Piece> {
+        self.0.iter().map(move |(task, known)| Piece::Process {
+            job,
+            task: *task,
+            incarnation: known.incarnation,
+            host: known.host.to_string(),
+            ended: known.ended,
+        })
+    }
+
+    fn job_of(record: &Piece) -> Option<JobId> {
+        let Piece::Process { job, .. } = record else { return None };
+        Some(*job)
+    }
+
+    /// One that says nothing is out of place, too.
+    fn restore<I: Iterator<Item = Record>>(
+        &mut self,
+        tasks: &Table,
+        record: Piece,
+        reader: &mut Reader<I>,
+    ) -> Result<(), Malformed> {
+        let Piece::Process { task, incarnation, host, ended, .. } = record else {
+            return reader.refuse("not a process");
+        };
+        let ascending = self.0.get_max().is_none_or(|(last, _)| *last < task);
+        let legal = host.len() <= HOST_BYTES_MAX && (ended || !host.is_empty());
+        reader.check(tasks.contains(task) && ascending && legal)?;
+        self.0.insert(task, Known { incarnation, host: host.into(), ended });
+        Ok(())
     }
 }
 
@@ -95,7 +127,7 @@ impl Turn<'_> {
         // It may be said before the registration has come.
         let is_another = record.phase() == Phase::Connected && record.incarnation != incarnation;
         if !is_another {
-            self.job.processes.edit(task, incarnation).host = host.into();
+            self.job.domains.processes.edit(task, incarnation).host = host.into();
         }
         Ok(Answer::Done)
     }
@@ -108,7 +140,7 @@ impl Turn<'_> {
             record.phase() == Phase::Connected && record.incarnation == incarnation
         };
         if is_it {
-            self.job.processes.edit(task, incarnation).ended = true;
+            self.job.domains.processes.edit(task, incarnation).ended = true;
         }
         self.expire_tasks(vec![(task, incarnation)])
     }

@@ -103,11 +103,11 @@ impl Turn<'_> {
 
     pub(crate) fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
         self.job.tasks.edit(task).since = self.context.index;
-        if self.job.intervals.of(task, incarnation).is_none() {
-            self.job.intervals.forget(task);
+        if self.job.domains.intervals.of(task, incarnation).is_none() {
+            self.job.domains.intervals.forget(task);
         }
-        if self.job.processes.of(task, incarnation).is_none() {
-            self.job.processes.forget(task);
+        if self.job.domains.processes.of(task, incarnation).is_none() {
+            self.job.domains.processes.forget(task);
         }
         self.set_life(task, Life::Connected);
         self.task_connected(task, incarnation);

@@ -3,43 +3,71 @@
 //! What a process wrote in an earlier life stands there when it writes it again. Nobody else's key is meant by that, so it
 //! matters who asks.
 
+use std::hash::{Hash, Hasher};
+
 use imbl::OrdMap;
 
-use crate::ids::{Incarnation, LogIndex, TaskId};
+use crate::ids::{FeatureLevel, Incarnation, JobId, LogIndex, TaskId};
+use crate::job::domains::{Domain, Place};
 use crate::job::turn::Turn;
 use crate::level::Rule;
+use crate::memory::of_map;
+use crate::snapshot::Malformed;
+use crate::snapshot::read::Reader;
+use crate::snapshot::record::{Piece, Record};
+use crate::task::table::Table;
 
 /// The lives of tasks that are not their first, the newest of each task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Returned(OrdMap<TaskId, Incarnation>);
 
 impl Returned {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, Incarnation)> + '_ {
-        self.0.iter().map(|(task, incarnation)| (*task, *incarnation))
-    }
-
     /// Whether this life of the task is not its first.
     pub(crate) fn has(&self, task: TaskId, incarnation: Incarnation) -> bool {
         self.0.get(&task) == Some(&incarnation)
     }
+}
 
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
+/// Without them who came back is refused what it wrote before, as in a cluster of an earlier level.
+impl Domain for Returned {
+    const PLACE: Place = Place::BehindSessionOwners;
+    const KEPT_SINCE: FeatureLevel = Rule::Returns.since();
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Puts back one of a snapshot; `false` unless it comes after all others.
-    pub(crate) fn restore(&mut self, task: TaskId, incarnation: Incarnation) -> bool {
+    fn digest<H: Hasher>(&self, hasher: &mut H) {
+        self.hash(hasher);
+    }
+
+    fn bytes(&self) -> u64 {
+        of_map::<TaskId, Incarnation>(self.0.len())
+    }
+
+    fn records(&self, job: JobId) -> impl Iterator<Item = Piece> {
+        let known = self.0.iter();
+        known.map(move |(task, incarnation)| Piece::Returned { job, task: *task, incarnation: *incarnation })
+    }
+
+    fn job_of(record: &Piece) -> Option<JobId> {
+        let Piece::Returned { job, .. } = record else { return None };
+        Some(*job)
+    }
+
+    fn restore<I: Iterator<Item = Record>>(
+        &mut self,
+        tasks: &Table,
+        record: Piece,
+        reader: &mut Reader<I>,
+    ) -> Result<(), Malformed> {
+        let Piece::Returned { task, incarnation, .. } = record else {
+            return reader.refuse("not a task that came back");
+        };
         let ascending = self.0.get_max().is_none_or(|(last, _)| *last < task);
+        reader.check(tasks.contains(task) && ascending)?;
         self.0.insert(task, incarnation);
-        ascending
+        Ok(())
     }
 }
 
@@ -52,7 +80,7 @@ impl Turn<'_> {
         let record = self.job.tasks.get(task);
         let was_connected = record.since != LogIndex(0);
         if was_connected && record.incarnation != incarnation {
-            self.job.returned.0.insert(task, incarnation);
+            self.job.domains.returned.0.insert(task, incarnation);
         }
     }
 
@@ -61,6 +89,6 @@ impl Turn<'_> {
         self.job.tasks.contains(task)
             && self.job.recoverable(task)
             && self.job.tasks.get(task).incarnation == incarnation
-            && self.job.returned.has(task, incarnation)
+            && self.job.domains.returned.has(task, incarnation)
     }
 }

@@ -36,7 +36,12 @@ impl Replica {
     fn apply(&mut self, stamp: Option<Stamp>, command: Command) -> Outcome {
         self.index += 1;
         let context = ApplyContext { index: LogIndex(self.index), term: Term(1), now_ms: TimeMs(self.now) };
-        self.state.apply(&context, Envelope { stamp, command })
+        let asked = command.clone();
+        let outcome = self.state.apply(&context, Envelope { stamp, command });
+        if let (None, Ok(answer)) = (stamp, &outcome.reply) {
+            assert!(asked.fits(answer), "{asked:?} is not answered with {answer:?}");
+        }
+        outcome
     }
 
     fn step(&mut self, step: &Step) -> Outcome {

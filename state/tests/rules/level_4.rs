@@ -8,7 +8,7 @@ use tripod_state::ray::{
     Answer, Assignment, Command as Ray, Decision, Origin, Previous, Ray as Scheduler, Refusal, Registration,
     Request, Role, Run, Task, TaskCall, TaskOptions, limits,
 };
-use tripod_state::{ApplyContext, Command, Effect, Envelope, Fault, State, level};
+use tripod_state::{ApplyContext, Command, DomainId, Effect, Envelope, Fault, State, level};
 
 use crate::support::{Machine, SCOPE};
 
@@ -215,7 +215,8 @@ fn a_nest_that_waits_for_ever_at_level_3_goes_on_when_the_level_rises() {
     let context = ApplyContext { index: LogIndex(9_999), term: Term(1), now_ms: TimeMs(1_000) };
     let envelope = Envelope { stamp: None, command: Command::Level(raise) };
     let raised = site.machine.state.apply(&context, envelope);
-    assert_eq!(raised.effects, [Effect::RayChanged { job: SCOPE.job }], "the planner has to look");
+    let told = Effect::DomainChanged { domain: DomainId::Ray, job: SCOPE.job };
+    assert_eq!(raised.effects, [told], "the planner has to look");
     assert_eq!(site.assign().len(), 1);
 }
 

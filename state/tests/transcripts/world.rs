@@ -105,7 +105,7 @@ impl World {
         let said = self.apply(Command::Ray(command), line);
         let Some(ray) = self.state.ray(self.job) else { return said };
         ray.check().unwrap_or_else(|problem| panic!("{}: {problem}", line.place()));
-        let said = said.replace(&format!("  RayChanged {{ job: {} }}\n", self.job), "");
+        let said = said.replace(&format!("  DomainChanged {{ domain: Ray, job: {} }}\n", self.job), "");
         let told = ray::told(ray, self.orders, said.trim_end()) + "\n";
         if let Some((last, _)) = ray.orders(None, usize::MAX).last() {
             self.orders = self.orders.max(OrderId(last.0 + 1));

@@ -105,5 +105,5 @@ impl Call {
 
 /// A refusal in this protocol: it has no codes of its own.
 fn words(fault: Fault) -> String {
-    format!("{fault:?}")
+    fault.text()
 }

@@ -6,6 +6,7 @@ mod decisions;
 mod length;
 mod licence;
 pub(crate) mod mask;
+mod named;
 mod paths;
 mod purity;
 mod walk;
@@ -33,6 +34,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
             }
         }
         let mut complaints = blanks::check(&file);
+        complaints.extend(named::check(root, &file));
         complaints.extend(paths::check(&file));
         complaints.extend(purity::check(&file));
         complaints.extend(licence::check_manifest(&file));

@@ -209,8 +209,7 @@ impl Memory {
             | Effect::PollsChanged { .. }
             | Effect::AliveAnswered { .. }
             | Effect::MemberChanged
-            | Effect::RuntimeChanged { .. }
-            | Effect::RayChanged { .. } => {}
+            | Effect::DomainChanged { .. } => {}
         }
     }
 }

@@ -52,13 +52,7 @@ impl Service {
         let submitted = match stamp {
             Some(stamp) => {
                 let envelope = Envelope { stamp: Some(decode::stamp(stamp)?), command };
-                let deletes = matches!(envelope.command, Command::Kv(kv::Command::Delete { .. }));
-                let submitted = self.gateway.submit_stamped(envelope).await;
-                // A session of before feature level 5 does not compare commands: this number was another one's.
-                submitted.map(|reply| {
-                    reply
-                        .and_then(|answer| fits(deletes, &answer).then_some(answer).ok_or(Fault::StampReused))
-                })
+                self.gateway.submit_stamped(envelope).await
             }
             None => self.gateway.submit(command).await,
         };
@@ -72,15 +66,6 @@ impl Service {
     ) -> Result<T, Status> {
         let read = self.gateway.read(decode::consistency(consistency)?, look).await;
         read.map_err(|outage| status::of_outage(&outage))?.map_err(|fault| status::of_fault(&fault))
-    }
-}
-
-/// Whether a deletion, or else a write, may be answered so.
-fn fits(deletes: bool, answer: &Answer) -> bool {
-    match answer {
-        Answer::Deleted { .. } => deletes,
-        Answer::Value { .. } => !deletes,
-        _ => false,
     }
 }
 

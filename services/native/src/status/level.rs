@@ -1,4 +1,4 @@
-//! Codes and reason words of what was refused for the sake of the feature level.
+//! Reason words of what was refused for the sake of the feature level.
 
 use tonic::{Code, Status};
 use tripod_gateway::LevelError;
@@ -6,15 +6,13 @@ use tripod_state::level::Refusal;
 
 use super::{of_fault, with_reason};
 
-/// What the state's refusals mean.
-pub(crate) fn meaning(refusal: &Refusal) -> (Code, &'static str) {
+/// The reason words of the state's refusals.
+pub(crate) fn reason(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::TooLow { .. } => (Code::FailedPrecondition, "level-too-low"),
-        Refusal::NotAbove { .. } | Refusal::NotHeard { .. } => (Code::FailedPrecondition, "level-not-raised"),
-        Refusal::NoPin { .. } => (Code::InvalidArgument, "level-not-pinned"),
-        Refusal::Notes { .. } | Refusal::Drained { .. } | Refusal::Schedulers { .. } => {
-            (Code::FailedPrecondition, "level-data")
-        }
+        Refusal::TooLow { .. } => "level-too-low",
+        Refusal::NotAbove { .. } | Refusal::NotHeard { .. } => "level-not-raised",
+        Refusal::NoPin { .. } => "level-not-pinned",
+        Refusal::Notes { .. } | Refusal::Drained { .. } | Refusal::Schedulers { .. } => "level-data",
     }
 }
 

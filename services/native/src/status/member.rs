@@ -7,15 +7,15 @@ use tripod_state::member::{Change, Refusal};
 use super::{of_fault, with_reason};
 use crate::text;
 
-/// What the registry's refusals mean.
-pub(crate) fn meaning(refusal: &Refusal) -> (Code, &'static str) {
+/// The reason words of the registry's refusals.
+pub(crate) fn reason(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::InProgress { .. } => (Code::FailedPrecondition, "change-in-progress"),
-        Refusal::NodeUnknown { .. } => (Code::NotFound, "member-unknown"),
-        Refusal::NodeRemoved { .. } => (Code::FailedPrecondition, "member-removed"),
-        Refusal::AddressTaken { .. } => (Code::AlreadyExists, "address-taken"),
-        Refusal::HadData { .. } => (Code::FailedPrecondition, "member-had-data"),
-        Refusal::NotOpen { .. } => (Code::FailedPrecondition, "change-not-open"),
+        Refusal::InProgress { .. } => "change-in-progress",
+        Refusal::NodeUnknown { .. } => "member-unknown",
+        Refusal::NodeRemoved { .. } => "member-removed",
+        Refusal::AddressTaken { .. } => "address-taken",
+        Refusal::HadData { .. } => "member-had-data",
+        Refusal::NotOpen { .. } => "change-not-open",
     }
 }
 

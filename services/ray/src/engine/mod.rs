@@ -36,7 +36,7 @@ use tokio::task::JoinSet;
 use tripod_gateway::{Consistency, Gateway, Leadership};
 use tripod_state::ids::{DurationMs, JobId, Term, TimeMs};
 use tripod_state::ray::Decision;
-use tripod_state::{State, Topic};
+use tripod_state::{DomainId, State, Topic};
 
 pub(crate) use self::links::Links;
 use self::reign::Reign;
@@ -73,7 +73,7 @@ pub(crate) async fn run(gateway: Gateway, heard: Arc<Heard>, patience: Patience,
 async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, patience: Patience) {
     let mut leadership = gateway.leadership();
     loop {
-        let mut changes = gateway.watch(Topic::Ray(job));
+        let mut changes = gateway.watch(Topic::Domain(DomainId::Ray, job));
         let now = *leadership.borrow_and_update();
         let look = |state: &State| state.job(job).map(|_| state.ray(job).is_some());
         let Ok(Some(has_scheduler)) = gateway.read(Consistency::Local, look).await else { return };

@@ -9,7 +9,7 @@ use tripod_gateway::{Consistency, Gateway, Watch};
 use tripod_state::ids::{JobId, NodeId, Term};
 use tripod_state::ray::ids::StoreId;
 use tripod_state::ray::{self, Answer, Decision, Ray};
-use tripod_state::{Command, Scope, State, Topic};
+use tripod_state::{Command, DomainId, Scope, State, Topic};
 
 use super::Patience;
 use super::clerk::Finished;
@@ -41,7 +41,7 @@ pub(super) struct Shaken {
 impl Reign {
     /// Listens to everything that changes the job's scheduler.
     pub(super) fn watch(&self) -> Watch {
-        self.gateway.watch(Topic::Ray(self.job))
+        self.gateway.watch(Topic::Domain(DomainId::Ray, self.job))
     }
 
     /// Looks at the job's scheduler in this node's memory, which is the leader's. `None`: it has none any more.

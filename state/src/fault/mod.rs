@@ -1,5 +1,9 @@
-//! Why a command was refused, or a wait ended badly. Facts only: the exact codes and texts that a
-//! client of one protocol expects are rendered by that protocol's front end.
+//! Why a command was refused, or a wait ended badly. Facts, of which class they are, and plain words for them. The exact
+//! codes and texts that a client of one protocol expects are rendered by that protocol's front end, and what a
+//! protocol has no code or text for is told by class and in plain words.
+
+mod class;
+mod text;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +12,8 @@ use crate::ids::{
 };
 use crate::runtime::Refusal;
 use crate::{level, member, ray};
+
+pub use class::Class;
 
 /// A refusal. It is a reply like any other: the same on every replica, and the state is unchanged
 /// unless the variant says otherwise.
