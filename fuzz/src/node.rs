@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tonic::service::Routes;
 use tripod_dial::{Dialler, Rule};
-use tripod_gateway::{Backend as _, Gateway, JobBinding, MemoryBackend, Mishap};
+use tripod_gateway::{Gateway, JobBinding, MemoryBackend, Mishap, Replica as _};
 use tripod_lines::Lines;
 use tripod_native::JobPorts;
 use tripod_raft::fuzzing;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tripod_raft::ProposeError;
 use tripod_state::ids::LogIndex;
 
-use crate::backend::Backend;
+use crate::backend::Replica;
 
 /// For this long nothing may be heard: some elections, and a quarter of the common heartbeat timeout of 10 s,
 /// so that a client whose last heartbeat was half of that ago can be heard elsewhere in time.
@@ -61,7 +61,7 @@ impl Contact {
     }
 
     /// Asks the cluster, for as long as anybody listens. Must be called within a tokio runtime.
-    pub(crate) fn keep(backend: Arc<dyn Backend>) -> Self {
+    pub(crate) fn keep(backend: Arc<dyn Replica>) -> Self {
         let (contact, switch) = Self::by_hand();
         tokio::spawn(async move {
             tokio::select! {
@@ -111,12 +111,12 @@ impl ContactSwitch {
 
 type Question<'a> = Pin<Box<dyn Future<Output = Option<Result<LogIndex, ProposeError>>> + Send + 'a>>;
 
-fn ask(backend: &dyn Backend) -> Question<'_> {
+fn ask(backend: &dyn Replica) -> Question<'_> {
     Box::pin(async { timeout(ANSWER_TIMEOUT, backend.read_barrier()).await.ok() })
 }
 
 /// Asks what only a node in contact with a quorum can be told. Returns when the node stops.
-async fn keep(backend: &dyn Backend, switch: &ContactSwitch) {
+async fn keep(backend: &dyn Replica, switch: &ContactSwitch) {
     let mut question = ask(backend);
     let mut silence = Duration::ZERO;
     let mut looked = Instant::now();

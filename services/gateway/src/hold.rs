@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tripod_raft::ProposeError;
 
-use crate::backend::Backend;
+use crate::backend::Replica;
 use crate::caller_connection::CallerConnection;
 use crate::calls::{Calls, Waiting};
 use crate::clock::millis;
@@ -21,7 +21,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// The patience of one call.
 pub(crate) struct Hold<'a> {
-    backend: &'a dyn Backend,
+    backend: &'a dyn Replica,
     calls: &'a Arc<Calls>,
     began: Instant,
     deadline: Instant,
@@ -33,7 +33,7 @@ pub(crate) struct Hold<'a> {
 }
 
 impl<'a> Hold<'a> {
-    pub(crate) fn new(backend: &'a dyn Backend, calls: &'a Arc<Calls>, patience: Duration) -> Self {
+    pub(crate) fn new(backend: &'a dyn Replica, calls: &'a Arc<Calls>, patience: Duration) -> Self {
         let began = Instant::now();
         Self {
             backend,

@@ -2,7 +2,7 @@
 //! heartbeats that outlive a leader.
 //!
 //! Does not know: any wire protocol of clients (no status code, no message text, no port), how
-//! commands are replicated (that is behind [`Backend`]), or any rule about tasks, keys and barriers
+//! commands are replicated (that is behind [`Replica`]), or any rule about tasks, keys and barriers
 //! (those are in the state).
 //!
 //! Invariants:
@@ -54,7 +54,7 @@ mod session;
 mod submit;
 
 pub use awake::{Awake, Moment};
-pub use backend::{Backend, Future, RaftBackend};
+pub use backend::{Admin, Future, Replica};
 pub use bytes_held::{
     Account, Budget, CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, CallBytes, Charge,
     Direction, Making, MemoryLimits, Reserved, Short, Turn,

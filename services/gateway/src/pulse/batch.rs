@@ -9,7 +9,7 @@ use tripod_raft::ProposeError;
 
 use super::wire::{decode_verdicts, encode_beats};
 use super::{Asked, Verdict};
-use crate::backend::Backend;
+use crate::backend::Replica;
 
 /// Beats that wait for their turn; beyond it, callers wait to enter.
 pub(crate) const QUEUE_MAX: usize = 64 << 10;
@@ -21,7 +21,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs until the queue is closed and empty.
-pub(super) async fn run(backend: Arc<dyn Backend>, mut queue: mpsc::Receiver<Asked>) {
+pub(super) async fn run(backend: Arc<dyn Replica>, mut queue: mpsc::Receiver<Asked>) {
     let mut batch = Vec::new();
     loop {
         batch.retain(|asked: &Asked| !asked.verdict.is_closed());
@@ -50,7 +50,7 @@ pub(super) async fn run(backend: Arc<dyn Backend>, mut queue: mpsc::Receiver<Ask
     }
 }
 
-async fn ask(backend: &dyn Backend, batch: &[Asked]) -> Result<Vec<Verdict>, ProposeError> {
+async fn ask(backend: &dyn Replica, batch: &[Asked]) -> Result<Vec<Verdict>, ProposeError> {
     let question = encode_beats(batch.iter().map(|asked| asked.beat));
     let answer = tokio::time::timeout(ANSWER_TIMEOUT, backend.ask_leader(question))
         .await
