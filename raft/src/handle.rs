@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::planted::{Bug, is_planted};
-use tripod_state::{Envelope, State, level};
+use tripod_state::{Envelope, State};
 
 use crate::apply::hooks::Hooks;
 use crate::base::codec;
@@ -74,25 +74,19 @@ impl Handle {
         }
         if node.leadership.leads_here() {
             // Nothing takes room while it waits.
-            node.desk.door().wait_for_first_look().await?;
+            let door = node.desk.door();
+            door.wait_for_first_look().await?;
+            let _passage = door.pass(&envelope.command).await?;
             let _admitted = node.admission.admit(&node.machine, &envelope, payload.len())?;
-            let _passed = if needs > level::FIRST {
-                Some(node.desk.door().pass(&envelope.command).await?)
-            } else {
-                None
-            };
             drop(envelope);
             tokio::select! {
                 biased;
                 applied = node.submitter.submit(payload) => applied,
                 () = node.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
             }
-        } else if needs > level::FIRST {
-            drop(envelope);
-            node.link.propose_newer(payload, needs).await
         } else {
             drop(envelope);
-            node.forwarder.propose(payload).await
+            node.forwarder.propose(payload, needs).await
         }
     }
 

@@ -53,6 +53,7 @@ impl Node {
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
             door: self.desk.door().clone(),
+            takes_newer: self.desk.own().takes_newer(),
         };
         let (machine, cluster) = (self.machine.clone(), cluster_id.clone());
         let why_end = move |node, supported| {
