@@ -29,6 +29,12 @@ const OURS: &[Ours] = &[
         because: "whose a file or a socket is knows nothing of what it is for",
     },
     Ours {
+        package: "tripod-backoff",
+        may: &[],
+        dev: &[],
+        because: "how to rest is the same whatever is tried again",
+    },
+    Ours {
         package: "tripod-raft",
         may: &["tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
@@ -42,7 +48,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-gateway",
-        may: &["tripod-proto", "tripod-raft", "tripod-state"],
+        may: &["tripod-backoff", "tripod-proto", "tripod-raft", "tripod-state"],
         dev: &[],
         because: "the gateway is the only door to raft for front ends",
     },
