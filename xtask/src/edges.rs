@@ -36,7 +36,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-raft",
-        may: &["tripod-local", "tripod-proto", "tripod-state"],
+        may: &["tripod-backoff", "tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
         because: "raft carries the state",
     },
