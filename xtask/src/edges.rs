@@ -78,7 +78,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-ray",
-        may: &["tripod-dial", "tripod-gateway", "tripod-proto", "tripod-state"],
+        may: &["tripod-backoff", "tripod-dial", "tripod-gateway", "tripod-proto", "tripod-state"],
         dev: &[],
         because: "front ends never see raft",
     },
