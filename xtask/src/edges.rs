@@ -84,20 +84,20 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-objstore",
-        may: &["tripod-client", "tripod-dial", "tripod-local", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-client", "tripod-dial", "tripod-local", "tripod-proto"],
         dev: &[],
         because: "a store is a client: it keeps no decision",
     },
     Ours {
         package: "tripod-worker",
-        may: &["tripod-client", "tripod-objstore", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-client", "tripod-objstore", "tripod-proto"],
         dev: &["tripod-gateway", "tripod-ray", "tripod-state"],
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
     Ours { package: "tripod-web", may: FRONT_END, dev: &[], because: "front ends never see raft" },
     Ours {
         package: "tripod-client",
-        may: &["tripod-proto"],
+        may: &["tripod-backoff", "tripod-proto"],
         dev: &[],
         because: "a client knows only the wire",
     },
