@@ -111,6 +111,7 @@ const OURS: &[Ours] = &[
         package: "tripod",
         may: &[
             "tripod-agent",
+            "tripod-backoff",
             "tripod-client",
             "tripod-coordination",
             "tripod-dial",
