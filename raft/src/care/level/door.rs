@@ -177,10 +177,13 @@ mod tests {
     use tripod_state::{Envelope, job};
 
     use super::*;
-    use crate::test_cluster::{Cluster, create_job, each_seed, level_raised, propose};
+    use crate::care::level::LevelRequest;
+    use crate::test_cluster::{Cluster, Wire, create_job, each_seed, level_raised, propose};
 
     /// Longer than anything is under way.
     const LONG: Duration = Duration::from_millis(500);
+    /// Shorter than an election timeout.
+    const SHORT: Duration = Duration::from_millis(50);
 
     fn note(text: &str) -> Command {
         Command::Job(job::Command::Note { name: "job".into(), note: text.into() })
@@ -208,6 +211,31 @@ mod tests {
             let refused = asked.await.unwrap_err();
             let ProposeError::Level(text) = &refused else { panic!("{refused:?}") };
             assert!(text.contains("level 2") && text.contains("at 1"), "{text}");
+            cluster.stop().await;
+        });
+    }
+
+    #[test]
+    fn a_newer_command_waits_for_the_outcome_of_a_pin_that_nobody_waits_for_any_more() {
+        each_seed(0..3, async || {
+            let cluster = Cluster::start(3).await;
+            let leader = cluster.leader().await;
+            create_job(cluster.node(leader)).await;
+            level_raised(&cluster).await;
+            let node = cluster.node(leader).clone();
+
+            let passage = node.node().desk.door().enter(level::NEWEST).await.unwrap();
+            let mut asked =
+                Box::pin(node.levels(LevelRequest::Pin { level: level::FIRST, by: "test".into() }));
+            assert!(timeout(LONG, &mut asked).await.is_err(), "a command is under way");
+            let others = cluster.running().into_iter().filter(|other| *other != leader);
+            others.clone().for_each(|other| cluster.wire(other, Wire::Held));
+            drop(passage);
+            assert!(timeout(SHORT, &mut asked).await.is_err(), "nobody else has heard of it");
+            drop(asked);
+            others.for_each(|other| cluster.wire(other, Wire::Whole));
+            let refused = node.propose(Envelope { stamp: None, command: note("late") }).await;
+            assert!(matches!(refused, Err(ProposeError::Level(_))), "{refused:?}");
             cluster.stop().await;
         });
     }
