@@ -125,13 +125,12 @@ impl Handle {
             return Ok(());
         }
         let mut applied = node.machine.applied();
-        let mut stop = node.stop.subscribe();
         tokio::select! {
             reached = applied.wait_for(|applied| applied.is_some_and(|id| id.index >= index.0)) => {
                 reached.map(|_| ()).map_err(|_| ProposeError::Stopped("this node is stopping".into()))
             }
             reason = node.failure.wait() => Err(ProposeError::Stopped(reason)),
-            _ = stop.wait_for(|stop| *stop) => Err(ProposeError::Stopped("this node is stopping".into())),
+            () = node.stop.cancelled() => Err(ProposeError::Stopped("this node is stopping".into())),
         }
     }
 

@@ -32,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::apply::engine::Raft;
 use crate::apply::hooks::Hooks;
@@ -97,7 +98,7 @@ pub(crate) struct Node {
     /// Reads while another node leads.
     pub(crate) remote_rounds: ReadRounds,
     pub(crate) stopping: AtomicBool,
-    pub(crate) stop: watch::Sender<bool>,
+    pub(crate) stop: CancellationToken,
     server: Mutex<Option<JoinHandle<()>>>,
 }
 

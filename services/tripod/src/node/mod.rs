@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tripod_coordination::connection::{Doorway, Listener};
 use tripod_dial::Allow;
 use tripod_gateway::{ConnectionLimits, Gateway, JobBinding, MemoryLimits};
@@ -104,7 +105,7 @@ struct Tasks {
     serving: JoinSet<()>,
     /// They run until this value is dropped.
     background: JoinSet<()>,
-    stopping: watch::Sender<bool>,
+    stopping: CancellationToken,
 }
 
 /// Runs a node until it is told to stop.
@@ -134,7 +135,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let to_tasks = dialling::to_tasks(dialler, &config.default_job);
     tasks.background.spawn(tripod_coordination::push::run_over(gateway.clone(), to_tasks));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
-    let stopping = tasks.stopping.subscribe();
+    let stopping = tasks.stopping.clone();
     let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
     tasks.serving.spawn(job_ports::run(gateway, scheduler, doorway, place, job_ports, stopping));
     tracing::info!(
@@ -246,7 +247,7 @@ async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
             Err(_) => tracing::info!("leadership not handed over in time"),
         }
     }
-    tasks.stopping.send_replace(true);
+    tasks.stopping.cancel();
     let drained = async { while tasks.serving.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN_TIMEOUT, drained).await.is_err() {
         tracing::info!("ports did not end in time");
@@ -269,7 +270,7 @@ impl Listeners {
 
 impl Tasks {
     fn new() -> Self {
-        Self { serving: JoinSet::new(), background: JoinSet::new(), stopping: watch::channel(false).0 }
+        Self { serving: JoinSet::new(), background: JoinSet::new(), stopping: CancellationToken::new() }
     }
 
     /// Serves the client port, the unix socket and the http port.
@@ -286,9 +287,9 @@ impl Tasks {
         let routes = tripod_native::add_to(routes, gateway, &told.job_ports, &told.backups);
         let routes = tripod_xds::add_to(routes, gateway);
         let routes = scheduler.add_to(routes, &binding);
-        let stopping = self.stopping.subscribe();
+        let stopping = self.stopping.clone();
         let serve = |listener: Listener| {
-            let stopped = stopped(stopping.clone());
+            let stopped = stopping.clone().cancelled_owned();
             tripod_coordination::serve_through(listener, routes.clone(), doorway.clone(), stopped)
         };
         let client = serve(listeners.client.into());
@@ -303,13 +304,15 @@ impl Tasks {
 
     /// Resolves when the node stops.
     fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
-        stopped(self.stopping.subscribe())
+        self.stopping.clone().cancelled_owned()
     }
 }
 
-async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // A dropped sender means that the node is gone, which is a stop too.
-    let _ = stopping.wait_for(|stopping| *stopping).await;
+/// What serves is told when nobody waits for it any more.
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
 }
 
 fn report(port: &'static str, served: Result<(), impl std::fmt::Display>) {
