@@ -19,7 +19,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use tokio::task::JoinSet;
 use tonic::body::Body;
 use tower::ServiceExt as _;
-use tripod_gateway::Backend as _;
+use tripod_gateway::Replica as _;
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tonic::service::Routes;
 use tripod_coordination::Coordination;
 use tripod_dial::{Dialler, Rule};
-use tripod_gateway::{Backend as _, FrontEnds, Gateway, JobBinding, MemoryBackend, Mishap, PortKind};
+use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, Mishap, PortKind, Replica as _};
 use tripod_lines::Lines;
 use tripod_native::Native;
 use tripod_port::Manners;

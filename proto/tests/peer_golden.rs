@@ -9,8 +9,8 @@ use bytes::Bytes;
 use prost::Message;
 use tripod_proto::tripod::peer::v1::{
     Blob, Heartbeat, HeartbeatBatch, HeartbeatVerdict, HeartbeatVerdicts, LevelAnswer, LevelQuestion,
-    ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse, SnapshotChunk, SnapshotHeld,
-    SnapshotOffer,
+    ProposeNewerResponse, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
+    SnapshotChunk, SnapshotHeld, SnapshotOffer,
 };
 
 /// What to do about a difference.
@@ -52,8 +52,8 @@ fn level_1() -> Vec<Sample> {
         sample("snapshot chunk", &chunk),
         sample("snapshot offer", &SnapshotOffer { meta, seal }),
         sample("snapshot held", &SnapshotHeld { bytes: 1 << 33 }),
-        sample("propose", &ProposeRequest { commands: vec![data.clone(), bytes("")] }),
-        sample("propose answer", &ProposeResponse { replies: vec![data, bytes("")] }),
+        sample("propose", &ProposeRequest { commands: vec![data.clone(), bytes("")], needs_max: None }),
+        sample("propose answer", &ProposeResponse { replies: vec![data, bytes("")], takes_newer: false }),
         sample("read index", &ReadIndexRequest {}),
         sample("read index answer", &ReadIndexResponse { index: 300 }),
         sample("heartbeats", &HeartbeatBatch { beats: vec![beat, Heartbeat::default()] }),
@@ -105,4 +105,27 @@ fn messages_of_level_6_stay_as_they_are() {
     let present = Heartbeat { job: 300, connection: Some(7), ..Default::default() };
     let gone = Heartbeat { gone: true, ..present };
     check("level6.txt", &[sample("heartbeats", &HeartbeatBatch { beats: vec![beat, present, gone] })]);
+}
+
+/// What a follower and the leader say besides of commands that need more than level 1. A build that does not know it
+/// passes over it.
+#[test]
+fn messages_of_batches_of_every_level_stay_as_they_are() {
+    let data = bytes("data");
+    check(
+        "batches.txt",
+        &[
+            sample("propose", &ProposeRequest { commands: vec![data.clone()], needs_max: Some(300) }),
+            sample("propose answer", &ProposeResponse { replies: vec![data.clone()], takes_newer: true }),
+            sample("propose newer answer", &ProposeNewerResponse { data, takes_newer: true }),
+        ],
+    );
+}
+
+#[test]
+fn a_build_that_knows_no_batches_of_every_level_reads_the_answer_to_a_newer_command() {
+    let answer = ProposeNewerResponse { data: bytes("data"), takes_newer: true };
+    let read =
+        Blob::decode(answer.encode_to_vec().as_slice()).expect("a field that is not known is passed over");
+    assert_eq!(read, Blob { data: bytes("data") });
 }

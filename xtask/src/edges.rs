@@ -25,8 +25,15 @@ struct FrontEnd {
 }
 
 /// What every front end may depend on. None of them sees raft.
-const FRONT_END_MAY: &[&str] =
-    &["tripod-dial", "tripod-gateway", "tripod-local", "tripod-port", "tripod-proto", "tripod-state"];
+const FRONT_END_MAY: &[&str] = &[
+    "tripod-backoff",
+    "tripod-dial",
+    "tripod-gateway",
+    "tripod-local",
+    "tripod-port",
+    "tripod-proto",
+    "tripod-state",
+];
 
 /// Who depends on front ends, because it composes nodes of them.
 const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
@@ -50,8 +57,14 @@ const OURS: &[Ours] = &[
         because: "whose a file or a socket is knows nothing of what it is for",
     },
     Ours {
+        package: "tripod-backoff",
+        may: &[],
+        dev: &[],
+        because: "how to rest is the same whatever is tried again",
+    },
+    Ours {
         package: "tripod-raft",
-        may: &["tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
+        may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
         because: "raft carries the state",
     },
@@ -69,7 +82,14 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-gateway",
-        may: &["tripod-local", "tripod-port", "tripod-proto", "tripod-raft", "tripod-state"],
+        may: &[
+            "tripod-backoff",
+            "tripod-local",
+            "tripod-port",
+            "tripod-proto",
+            "tripod-raft",
+            "tripod-state",
+        ],
         dev: &[],
         because: "the gateway is the only door to raft for front ends",
     },
@@ -81,19 +101,19 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-objstore",
-        may: &["tripod-client", "tripod-dial", "tripod-local", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-client", "tripod-dial", "tripod-local", "tripod-proto"],
         dev: &[],
         because: "a store is a client: it keeps no decision",
     },
     Ours {
         package: "tripod-worker",
-        may: &["tripod-client", "tripod-dial", "tripod-objstore", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-client", "tripod-dial", "tripod-objstore", "tripod-proto"],
         dev: &["tripod-gateway", "tripod-ray", "tripod-state"],
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
     Ours {
         package: "tripod-client",
-        may: &["tripod-dial", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-dial", "tripod-proto"],
         dev: &[],
         because: "a client knows only the wire, and how one connects",
     },
@@ -107,6 +127,7 @@ const OURS: &[Ours] = &[
         package: "tripod",
         may: &[
             "tripod-agent",
+            "tripod-backoff",
             "tripod-client",
             "tripod-dial",
             "tripod-gateway",
@@ -274,8 +295,15 @@ const THEIRS: &[Theirs] = &[
 ];
 
 /// Who knows no message.
-const WIRELESS: &[&str] =
-    &["tripod-checkers", "tripod-echo", "tripod-local", "tripod-state", "tripod-wait", "xtask"];
+const WIRELESS: &[&str] = &[
+    "tripod-backoff",
+    "tripod-checkers",
+    "tripod-echo",
+    "tripod-local",
+    "tripod-state",
+    "tripod-wait",
+    "xtask",
+];
 
 /// Everything that the state machine may be built from.
 const STATE_MAY: &[&str] = &["bytes", "imbl", "serde", "thiserror", "xxhash-rust"];

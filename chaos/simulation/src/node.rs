@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tripod_coordination::Coordination;
-use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, Parts, PortKind, RaftBackend};
+use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, Parts, PortKind};
 use tripod_native::Native;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
@@ -295,7 +295,7 @@ impl Site {
             Err(error) => return Ended::Failed(error.to_string()),
         };
         *self.running.lock() = Some(Running { node, life, handle: handle.clone() });
-        let backend = PlantedBackend::new(RaftBackend::new(handle.clone()), node, self.config.planted);
+        let backend = PlantedBackend::new(handle.clone(), node, self.config.planted);
         let gateway = Gateway::over(Arc::new(backend), parts);
         let binding = JobBinding::Named("default".to_owned());
         let scheduler = Scheduler::with_patience(&gateway, PATIENCE).connecting(network::to_peers());

@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_gateway::{
-    Backend, ChangeError, Future, Leadership, MembersAnswer, MembersRequest, ProposeError, RaftBackend,
-    Status,
+    Admin, ChangeError, Future, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
+    MembersRequest, ProposeError, Replica, SaveError, Saving, Status,
 };
-use tripod_raft::Applied;
+use tripod_raft::{Applied, Handle};
 use tripod_state::ids::{Incarnation, LogIndex, NodeId, TaskId};
 use tripod_state::{Answer, Command, Envelope, Scope, State, barrier, kv, ray, task};
 
@@ -90,15 +90,18 @@ const LATE: Duration = Duration::from_secs(1);
 
 /// The backend of a simulated node: the real one, with a mistake or without.
 pub(crate) struct PlantedBackend {
-    inner: Arc<RaftBackend>,
+    inner: Arc<dyn Replica>,
+    admin: Arc<dyn Admin>,
     node: NodeId,
     planted: Option<Planted>,
     seen: AtomicU64,
 }
 
 impl PlantedBackend {
-    pub(crate) fn new(inner: RaftBackend, node: NodeId, planted: Option<Planted>) -> Self {
-        Self { inner: Arc::new(inner), node, planted, seen: AtomicU64::new(0) }
+    pub(crate) fn new(handle: Handle, node: NodeId, planted: Option<Planted>) -> Self {
+        let handle = Arc::new(handle);
+        let inner = Arc::clone(&handle) as Arc<dyn Replica>;
+        Self { inner, admin: handle, node, planted, seen: AtomicU64::new(0) }
     }
 
     fn is_this_one(&self) -> bool {
@@ -221,7 +224,7 @@ impl PlantedBackend {
     }
 }
 
-impl Backend for PlantedBackend {
+impl Replica for PlantedBackend {
     fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
         match (self.planted, &envelope.command) {
             (Some(Planted::DoubleApply), Command::Kv(kv::Command::Increment { .. }))
@@ -267,18 +270,32 @@ impl Backend for PlantedBackend {
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
         self.inner.ask_leader(question)
     }
+}
 
+impl Admin for PlantedBackend {
     fn status(&self) -> Status {
-        self.inner.status()
+        self.admin.status()
+    }
+
+    fn measures(&self) -> Measures {
+        self.admin.measures()
     }
 
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
-        self.inner.transfer_leadership(to)
+        self.admin.transfer_leadership(to)
+    }
+
+    fn levels(&self, request: LevelRequest) -> Future<Result<Levels, LevelError>> {
+        self.admin.levels(request)
+    }
+
+    fn save_snapshot(&self) -> Result<Saving, SaveError> {
+        self.admin.save_snapshot()
     }
 
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
         let joins = matches!(request, MembersRequest::Join { .. });
-        let asked = self.inner.members(request);
+        let asked = self.admin.members(request);
         if self.planted != Some(Planted::ReusedId) || !joins {
             return asked;
         }

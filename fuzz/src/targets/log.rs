@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::encoding::encode_varint;
 use serde::Deserialize as _;
 use tripod_dial::{Dialler, Rule};
-use tripod_gateway::Backend as _;
+use tripod_gateway::Replica as _;
 use tripod_raft::fuzzing;
 use tripod_state::ids::{LogIndex, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State, level};

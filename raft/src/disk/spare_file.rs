@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use tripod_backoff::Backoff;
 
-/// Between the first two attempts; each pause is twice as long as the one before.
-const PAUSE_MIN: Duration = Duration::from_millis(10);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Between attempts.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
 /// Between two words to the operator.
 const WORD_EVERY: Duration = Duration::from_secs(10);
 
@@ -17,7 +17,7 @@ const WORD_EVERY: Duration = Duration::from_secs(10);
 /// are taken: by then somebody has closed one, and what would be told otherwise is that the disk failed, which ends the
 /// node. Meanwhile a write waits as it does for a slow disk, and a leader gives up leading.
 pub(super) fn wait_for<T>(place: &Path, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    let mut pause = PAUSE_MIN;
+    let mut backoff = BACKOFF;
     let mut told: Option<Instant> = None;
     loop {
         let error = match open() {
@@ -32,8 +32,7 @@ pub(super) fn wait_for<T>(place: &Path, mut open: impl FnMut() -> io::Result<T>)
             );
             told = Some(Instant::now());
         }
-        thread::sleep(pause);
-        pause = (pause * 2).min(PAUSE_MAX);
+        thread::sleep(backoff.pause());
     }
 }
 

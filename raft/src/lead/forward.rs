@@ -1,20 +1,27 @@
 //! Proposals of a follower travel to the leader, one hop, in batches. The first goes at once; what is
 //! queued while it is under way goes together in the next one, unless there is so much of it that a
 //! message of its own is worth its cost.
+//!
+//! A batch says which feature level its commands need at most. A leader that does not read that is sent what needs more
+//! than the first level as builds of before do, one by one; each of its answers tells whether it is one.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
-use tripod_proto::tripod::peer::v1::{ProposeRequest, ProposeResponse};
+use tripod_proto::tripod::peer::v1::{Blob, ProposeRequest, ProposeResponse};
+use tripod_state::ids::{FeatureLevel, NodeId};
+use tripod_state::level;
 
 use crate::base::codec;
-use crate::base::error::{Applied, ProposeError};
+use crate::base::error::{Applied, ProposeError, leader_too_old};
 use crate::lead::leader_link::{LeaderLink, Target};
 use crate::lead::outcome::Outcome;
 
@@ -37,6 +44,7 @@ type Answer = Result<Applied, ProposeError>;
 
 struct Job {
     payload: Bytes,
+    needs: FeatureLevel,
     done: oneshot::Sender<Answer>,
 }
 
@@ -67,10 +75,10 @@ impl Forwarder {
         (self.queue.max_capacity() - self.queue.capacity()) as u64
     }
 
-    /// Has the leader replicate an encoded envelope.
-    pub(crate) async fn propose(&self, payload: Bytes) -> Answer {
+    /// Has the leader replicate an encoded envelope, whose command needs that feature level.
+    pub(crate) async fn propose(&self, payload: Bytes, needs: FeatureLevel) -> Answer {
         let (done, answer) = oneshot::channel();
-        self.queue.try_send(Job { payload, done }).map_err(|error| match error {
+        self.queue.try_send(Job { payload, needs, done }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => {
                 ProposeError::Overloaded(format!("{WAITING_MAX} commands wait for the leader on this node"))
             }
@@ -87,6 +95,8 @@ struct Connection {
     client: LeaderClient<Channel>,
     /// Set by the first call that finds it so.
     broken: Arc<AtomicBool>,
+    /// Whether the leader takes commands of every level in batches, as its last answer said.
+    takes_newer: Arc<AtomicBool>,
 }
 
 struct Task {
@@ -164,10 +174,21 @@ impl Task {
         if self.connection.as_ref().is_none_or(|open| !usable(open)) {
             self.connection = None;
             let client = self.link.connect(&target).await?;
-            self.connection = Some(Connection { target: target.clone(), client, broken: Arc::default() });
+            self.connection = Some(Connection {
+                target: target.clone(),
+                client,
+                broken: Arc::default(),
+                takes_newer: Arc::default(),
+            });
         }
         let open = self.connection.as_ref().expect("it was just made");
-        Ok(Call { link: self.link.clone(), target, client: open.client.clone(), broken: open.broken.clone() })
+        Ok(Call {
+            link: self.link.clone(),
+            target,
+            client: open.client.clone(),
+            broken: open.broken.clone(),
+            takes_newer: open.takes_newer.clone(),
+        })
     }
 }
 
@@ -177,17 +198,28 @@ struct Call {
     target: Target,
     client: LeaderClient<Channel>,
     broken: Arc<AtomicBool>,
+    takes_newer: Arc<AtomicBool>,
 }
 
 impl Call {
+    /// Sends together what the leader takes together.
+    async fn send(self, batch: Vec<Job>, place: Option<OwnedSemaphorePermit>) {
+        if self.takes_newer.load(Ordering::Relaxed) {
+            return self.send_batch(batch, place).await;
+        }
+        let (first, newer): (Vec<_>, Vec<_>) = batch.into_iter().partition(|job| job.needs <= level::FIRST);
+        let alone = join_all(newer.into_iter().map(|job| self.send_alone(job)));
+        tokio::join!(self.send_batch(first, place), alone);
+    }
+
     /// Gives `place` back once there is an answer, or another leader, whose batches need not wait. An answer
     /// counts from when it is sorted: the next batch must know by then whether the connection is broken.
-    async fn send(mut self, batch: Vec<Job>, mut place: Option<OwnedSemaphorePermit>) {
-        if batch.is_empty() {
-            return;
-        }
+    async fn send_batch(&self, batch: Vec<Job>, mut place: Option<OwnedSemaphorePermit>) {
+        let Some(needs) = batch.iter().map(|job| job.needs).max() else { return };
         let commands = batch.iter().map(|job| job.payload.clone()).collect();
-        let request = self.link.caller(self.target.leader).request(ProposeRequest { commands });
+        let needs_max = (needs > level::FIRST).then_some(needs.0);
+        let request = self.link.caller(self.target.leader).request(ProposeRequest { commands, needs_max });
+        let mut client = self.client.clone();
         let link = self.link.clone();
         let target = self.target.clone();
         let given_up = async {
@@ -197,7 +229,7 @@ impl Call {
         };
         let answer = tokio::select! {
             biased;
-            answer = self.client.propose(request) => answer,
+            answer = client.propose(request) => answer,
             () = given_up => Err(Status::aborted("it lost the leadership and did not answer")),
         };
         let count = batch.len();
@@ -209,34 +241,153 @@ impl Call {
         }
     }
 
+    /// Sends a command that needs more than the first level to a leader that may not take it in a batch.
+    async fn send_alone(&self, Job { payload, needs, done }: Job) {
+        let request = self.link.caller(self.target.leader).request(Blob { data: payload });
+        let mut client = self.client.clone();
+        let answer = tokio::select! {
+            biased;
+            answer = client.propose_newer(request) => answer,
+            () = self.link.replaced(&self.target) => Err(Status::aborted("it lost the leadership")),
+        };
+        let answer = match answer {
+            Ok(response) => {
+                self.takes_newer.store(response.get_ref().takes_newer, Ordering::Relaxed);
+                self.read(&response.get_ref().data)
+            }
+            Err(status) if status.code() == Code::Unimplemented => {
+                Err(leader_too_old(NodeId(self.target.leader), needs))
+            }
+            Err(status) => Err(self.failed(&status)),
+        };
+        // A caller that gave up needs no answer.
+        let _ = done.send(answer);
+    }
+
     /// One answer for every command of the batch.
     fn sort(&self, answer: Result<Response<ProposeResponse>, Status>, count: usize) -> Vec<Answer> {
-        let node = format!("node {} at {}", self.target.leader, self.target.address);
         match answer {
             Ok(response) => {
-                let mut answers: Vec<Answer> = response
-                    .get_ref()
-                    .replies
-                    .iter()
-                    .map(|reply| {
-                        let outcome = codec::decode::<Outcome>(reply);
-                        outcome.map_or_else(
-                            |error| Err(ProposeError::Unknown(format!("{node}: {error}"))),
-                            Into::into,
-                        )
-                    })
-                    .collect();
-                answers.resize_with(count, || Err(ProposeError::Unknown(format!("{node} gave no answer"))));
+                let ProposeResponse { replies, takes_newer } = response.get_ref();
+                self.takes_newer.store(*takes_newer, Ordering::Relaxed);
+                let mut answers: Vec<Answer> = replies.iter().map(|reply| self.read(reply)).collect();
+                answers.resize_with(count, || Err(ProposeError::Unknown(format!("{self} gave no answer"))));
                 answers
             }
-            // The leader, and its guard, use this code only before anything is appended.
-            Err(status) if status.code() == Code::FailedPrecondition => {
-                vec![Err(ProposeError::NoLeader(format!("{node}: {}", status.message()))); count]
-            }
-            Err(status) => {
-                self.broken.store(true, Ordering::Relaxed);
-                vec![Err(ProposeError::Unknown(format!("{node}: {}", status.message()))); count]
-            }
+            Err(status) => vec![Err(self.failed(&status)); count],
         }
+    }
+
+    fn read(&self, reply: &[u8]) -> Answer {
+        let outcome = codec::decode::<Outcome>(reply);
+        outcome.map_or_else(|error| Err(ProposeError::Unknown(format!("{self}: {error}"))), Into::into)
+    }
+
+    fn failed(&self, status: &Status) -> ProposeError {
+        let text = format!("{self}: {}", status.message());
+        // The leader, and its guard, use this code only before anything is appended.
+        if status.code() == Code::FailedPrecondition {
+            return ProposeError::NoLeader(text);
+        }
+        self.broken.store(true, Ordering::Relaxed);
+        ProposeError::Unknown(text)
+    }
+}
+
+/// Whom it goes to.
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} at {}", self.target.leader, self.target.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::{Command, Envelope, Scope, State, job};
+    use tripod_wait::until;
+
+    use super::*;
+    use crate::test_cluster::{Cluster, Ground, create_job, level_raised, once, put};
+
+    /// A leader of this level takes nothing but commands of the first in a batch.
+    const BEFORE: FeatureLevel = FeatureLevel(7);
+
+    fn note() -> Command {
+        Command::Job(job::Command::Note { name: "job".into(), note: "mine".into() })
+    }
+
+    /// What waits to be sent, as a follower that believes this of what it needs; and its answer.
+    fn job(command: Command, needs: FeatureLevel) -> (Job, oneshot::Receiver<Answer>) {
+        let payload = codec::encode(&Envelope { stamp: None, command }).into();
+        let (done, answer) = oneshot::channel();
+        (Job { payload, needs, done }, answer)
+    }
+
+    /// Sends what needs level 2, if `needs` says so, and what needs the first; on a connection of a follower on which
+    /// the leader's last answer said whether it takes the one in a batch.
+    async fn send(
+        cluster: &Cluster,
+        scope: Scope,
+        needs: FeatureLevel,
+        takes_newer: &Arc<AtomicBool>,
+    ) -> [Answer; 2] {
+        let link = cluster.node(cluster.follower().await).node().link.clone();
+        let target = link.target().unwrap();
+        let client = link.connect(&target).await.unwrap();
+        let call = Call { link, target, client, broken: Arc::default(), takes_newer: takes_newer.clone() };
+        let (newer, newer_answer) = job(note(), needs);
+        let (first, first_answer) = job(put(scope, "key", b"value"), level::FIRST);
+        call.send(vec![newer, first], None).await;
+        [newer_answer.await.unwrap(), first_answer.await.unwrap()]
+    }
+
+    fn done(answer: Answer) {
+        answer.unwrap().reply.unwrap();
+    }
+
+    #[test]
+    fn a_newer_command_goes_with_a_batch_as_soon_as_the_leader_has_said_that_it_takes_it() {
+        once(async || {
+            let cluster = Cluster::start(3).await;
+            let leader = cluster.leader().await;
+            let scope = create_job(cluster.node(leader)).await;
+            level_raised(&cluster).await;
+            let takes_newer = Arc::default();
+            send(&cluster, scope, note().needs(), &takes_newer).await.into_iter().for_each(done);
+            assert!(takes_newer.load(Ordering::Relaxed), "its answer says so");
+            send(&cluster, scope, note().needs(), &takes_newer).await.into_iter().for_each(done);
+            // Of another way than a batch nothing would be refused for what the batch says.
+            let [newer, first] = send(&cluster, scope, level::FIRST, &takes_newer).await;
+            let refused = newer.unwrap_err().to_string();
+            assert!(refused.contains("needs feature level 2 and was not sent so"), "{refused}");
+            done(first);
+            cluster.stop().await;
+        });
+    }
+
+    #[test]
+    fn a_leader_of_an_earlier_build_is_sent_newer_commands_one_by_one() {
+        once(async || {
+            let mut cluster = Cluster::prepared(Ground::simulated(), 3, |_| {});
+            for node in 1..=3 {
+                cluster.start_as(node, BEFORE).await.unwrap();
+            }
+            let leader = cluster.leader().await;
+            let scope = create_job(cluster.node(leader)).await;
+            until("the level of these builds", || {
+                (cluster.node(leader).read(State::level) == BEFORE).then_some(())
+            })
+            .await;
+            let takes_newer = Arc::default();
+            send(&cluster, scope, note().needs(), &takes_newer).await.into_iter().for_each(done);
+            assert!(!takes_newer.load(Ordering::Relaxed), "it does not say so");
+            // A leader that is gone said so. This one refuses, nothing is in doubt, and the next attempt comes through.
+            takes_newer.store(true, Ordering::Relaxed);
+            let [newer, first] = send(&cluster, scope, note().needs(), &takes_newer).await;
+            assert!(matches!(newer, Err(ProposeError::NoLeader(_))), "{newer:?}");
+            done(first);
+            send(&cluster, scope, note().needs(), &takes_newer).await.into_iter().for_each(done);
+            cluster.stop().await;
+        });
     }
 }

@@ -6,16 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use openraft::async_runtime::WatchReceiver as _;
 use tonic::transport::Channel;
-use tonic::{Code, Response, Status};
+use tonic::{Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
-use tripod_state::ids::{FeatureLevel, LogIndex, NodeId, Term};
+use tripod_state::ids::{LogIndex, NodeId, Term};
 
 use crate::apply::engine::Raft;
-use crate::base::codec;
-use crate::base::error::{Applied, ProposeError, leader_too_old};
+use crate::base::error::ProposeError;
 use crate::lead::leadership::{Leadership, LeadershipWatch};
-use crate::lead::outcome::Outcome;
 use crate::peers::MESSAGE_BYTES_MAX;
 use crate::peers::auth::Caller;
 use crate::peers::channels::{Channels, Class};
@@ -116,39 +114,6 @@ impl LeaderLink {
         let request = self.caller(target.leader).request(Blob { data: question });
         let answer = self.bounded(&target, ASK_DEADLINE, client.ask(request)).await?;
         Ok(answer.into_inner().data)
-    }
-
-    /// Has the leader replicate an encoded command that needs a feature level above the first.
-    pub(crate) async fn propose_newer(
-        &self,
-        command: Bytes,
-        needs: FeatureLevel,
-    ) -> Result<Applied, ProposeError> {
-        let target = self.target()?;
-        let mut client = self.lazy_client(&target)?;
-        let request = self.caller(target.leader).request(Blob { data: command });
-        let unknown = |why: String| {
-            Err(ProposeError::Unknown(format!("node {} at {}: {why}", target.leader, target.address)))
-        };
-        let answer = tokio::select! {
-            biased;
-            answer = client.propose_newer(request) => answer,
-            () = self.replaced(&target) => return unknown("it lost the leadership".to_owned()),
-        };
-        match answer {
-            Ok(answer) => match codec::decode::<Outcome>(&answer.get_ref().data) {
-                Ok(outcome) => outcome.into(),
-                Err(error) => unknown(error.to_string()),
-            },
-            Err(status) if status.code() == Code::Unimplemented => {
-                Err(leader_too_old(NodeId(target.leader), needs))
-            }
-            // The leader, and its guard, use this code only before anything is appended.
-            Err(status) if status.code() == Code::FailedPrecondition => {
-                Err(ProposeError::NoLeader(status.message().to_owned()))
-            }
-            Err(status) => unknown(status.message().to_owned()),
-        }
     }
 
     /// A client on the connection that all calls to `target` share.

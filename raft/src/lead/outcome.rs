@@ -14,7 +14,7 @@ pub(crate) enum Outcome {
     Unknown(String),
     /// Or memory: builds that know no such limits say so of a disk, and the text says what it is.
     DiskFull(String),
-    /// Only to what was asked by `ProposeNewer`.
+    /// Only of a command that needs more than the first level, which only builds send that can read this.
     Level(String),
 }
 

@@ -36,7 +36,7 @@ impl Node {
             gate: self.gate.clone(),
             forming: self.forming.clone(),
             failure: self.failure.clone(),
-            stop: self.stop.subscribe(),
+            stop: self.stop.clone(),
         };
         let restored = RestoredNote::in_directory(&self.options.data);
         let is_restored = !self.work.is_inline() && restored.is_set();
@@ -80,14 +80,14 @@ impl Node {
             channels,
             raft: self.raft.clone(),
         };
-        let (gate, failure, mut stop) = (self.gate.clone(), self.failure.clone(), self.stop.subscribe());
+        let (gate, failure, stop) = (self.gate.clone(), self.failure.clone(), self.stop.clone());
         async move {
             tokio::select! {
                 checked = returning.check() => match checked {
                     Ok(()) => gate.open(),
                     Err(reason) => failure.set(&reason),
                 },
-                _ = stop.wait_for(|stop| *stop) => {}
+                () = stop.cancelled() => {}
             }
         }
     }
@@ -105,8 +105,8 @@ async fn forget(work: Work, restored: RestoredNote) {
 impl Node {
     /// Calls the members where they are, and finds out if this node is none any more.
     pub(super) fn follow_membership(&self, channels: &Channels) {
-        tokio::spawn(follow_addresses(self.raft.clone(), channels.clone(), self.stop.subscribe()));
-        tokio::spawn(self.members.clone().stand_back(self.gate.clone(), self.stop.subscribe()));
+        tokio::spawn(follow_addresses(self.raft.clone(), channels.clone(), self.stop.clone()));
+        tokio::spawn(self.members.clone().stand_back(self.gate.clone(), self.stop.clone()));
         let initial = self.options.initial.iter().map(|member| (member.node.0, member.peer.clone()));
         let farewell = Farewell {
             node: self.options.node.0,
@@ -119,7 +119,7 @@ impl Node {
             patience: 2 * Duration::from_millis(self.options.timing.election_max.0),
             told: self.removed.clone(),
         };
-        tokio::spawn(farewell.run(self.stop.subscribe()));
+        tokio::spawn(farewell.run(self.stop.clone()));
     }
 }
 

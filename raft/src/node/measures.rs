@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use openraft::async_runtime::Instant as _;
+use openraft::async_runtime::{Instant as _, WatchReceiver as _};
 use tripod_state::ids::NodeId;
 
+use super::Node;
 use crate::apply::engine::Metrics;
 use crate::base::stages::{FlushTimes, StageTimes};
 use crate::lead::elections::ElectionCounts;
@@ -25,8 +26,22 @@ pub struct Measures {
     pub heard: Vec<(NodeId, Duration)>,
 }
 
+/// What that node has measured until now.
+pub(crate) fn of(node: &Node) -> Measures {
+    let stages = node.log.stages();
+    Measures {
+        stages: stages.times(),
+        flush: stages.flush_times(),
+        proposals: stages.proposals(),
+        forwarding: node.forwarder.waiting(),
+        elections: node.leadership.elections(),
+        snapshots: node.machine.snapshots().tally().counts(),
+        heard: heard(node.options.node, &node.raft.metrics().borrow_watched()),
+    }
+}
+
 /// How long ago each member answered the leader, as the engine of the leader tells.
-pub(crate) fn heard(node: NodeId, metrics: &Metrics) -> Vec<(NodeId, Duration)> {
+fn heard(node: NodeId, metrics: &Metrics) -> Vec<(NodeId, Duration)> {
     let told = metrics.heartbeat.iter().flatten().filter(|(member, _)| **member != node.0);
     told.filter_map(|(member, at)| Some((NodeId(*member), at.as_ref()?.elapsed()))).collect()
 }

@@ -1,4 +1,5 @@
-//! One running node: everything of this crate put together, started and stopped.
+//! One running node: everything of this crate put together, started and stopped. What it does for those who call it is
+//! [`Handle`](crate::Handle).
 //!
 //! | module | what |
 //! |---|---|
@@ -8,12 +9,10 @@
 //! | `config`, `storage` | openraft's options from ours, and opening what is on disk |
 //! | `world` | what a node stands on: network, storage and clock, the real ones or a simulation's |
 //! | `port` | the peer port, and what is looked at before anything is answered |
-//! | `calls` | what it does for those who call it |
 //! | `trim` | how much of its log is kept |
 //! | `status`, `measures` | what it tells of itself |
 //! | `stop` | its end |
 
-mod calls;
 mod config;
 mod join;
 pub(crate) mod measures;
@@ -33,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::apply::engine::Raft;
 use crate::apply::hooks::Hooks;
@@ -61,32 +61,32 @@ use crate::peers::line::Line;
 
 /// A running node.
 pub(crate) struct Node {
-    options: Options,
-    hooks: Hooks,
+    pub(crate) options: Options,
+    pub(crate) hooks: Hooks,
     raft: Raft,
-    machine: StateMachine,
+    pub(crate) machine: StateMachine,
     log: LogStore,
-    failure: Failure,
-    leadership: LeadershipWatch,
+    pub(crate) failure: Failure,
+    pub(crate) leadership: LeadershipWatch,
     fitness: Fitness,
     line: Line,
     heard: Heard,
     space: Space,
     gauge: Gauge,
-    admission: Admission,
+    pub(crate) admission: Admission,
     reports: Reports,
-    submitter: Submitter,
-    forwarder: Forwarder,
-    link: LeaderLink,
+    pub(crate) submitter: Submitter,
+    pub(crate) forwarder: Forwarder,
+    pub(crate) link: LeaderLink,
     comparer: Comparer,
-    hand_over: HandOver,
-    members: Members,
-    desk: Desk,
+    pub(crate) hand_over: HandOver,
+    pub(crate) members: Members,
+    pub(crate) desk: Desk,
     /// Snapshots that clients are being sent.
-    saves: Saves,
+    pub(crate) saves: Saves,
     /// What to tell the operator once this node was removed.
-    removed: watch::Sender<Option<String>>,
-    work: Work,
+    pub(crate) removed: watch::Sender<Option<String>>,
+    pub(crate) work: Work,
     /// Which messages of peers are let in.
     gate: Gate,
     /// Whom a first start waits for.
@@ -94,11 +94,11 @@ pub(crate) struct Node {
     /// What the others have acknowledged to this node.
     acknowledged: Acknowledged,
     /// Reads while this node leads.
-    own_rounds: ReadRounds,
+    pub(crate) own_rounds: ReadRounds,
     /// Reads while another node leads.
-    remote_rounds: ReadRounds,
-    stopping: AtomicBool,
-    stop: watch::Sender<bool>,
+    pub(crate) remote_rounds: ReadRounds,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) stop: CancellationToken,
     server: Mutex<Option<JoinHandle<()>>>,
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use openraft::errors::Fatal;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::FeatureLevel;
 
 use super::{Node, port};
@@ -73,10 +74,10 @@ impl Node {
         let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
-        let (desk, stop) = (desk(&members, level_max), watch::Sender::new(false));
+        let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
         let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
         let node = Self {
-            acknowledged: Acknowledged::watch(&raft, stop.subscribe()),
+            acknowledged: Acknowledged::watch(&raft, stop.clone()),
             submitter,
             forwarder: Forwarder::start(link.clone()),
             own_rounds: own_rounds(votes),

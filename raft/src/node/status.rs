@@ -1,10 +1,10 @@
 //! A node's view of itself, from openraft's metrics.
 
-use std::collections::BTreeSet;
-
 use openraft::ServerState;
+use openraft::async_runtime::WatchReceiver as _;
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
+use super::Node;
 use crate::apply::engine::Metrics;
 use crate::base::options::Options;
 use crate::base::types::LogId;
@@ -60,24 +60,13 @@ pub struct Status {
     pub forming: Option<Vec<NodeId>>,
 }
 
-/// What openraft does not know of the node.
-pub(crate) struct Health {
-    pub(crate) disk: DiskStatus,
-    pub(crate) growth_refused: Option<String>,
-    pub(crate) given_up: GivenUp,
-    pub(crate) comparisons: Comparisons,
-    /// Whom a first start waits for.
-    pub(crate) forming: Option<BTreeSet<u64>>,
-}
-
-/// The public form of the metrics.
-pub(crate) fn of(
-    options: &Options,
-    metrics: &Metrics,
-    leadership: Leadership,
-    applied: u64,
-    health: Health,
-) -> Status {
+/// What that node is now.
+pub(crate) fn of(node: &Node) -> Status {
+    let options = &node.options;
+    let metrics = node.raft.metrics();
+    let metrics = metrics.borrow_watched();
+    let leadership = node.leadership.get();
+    let applied = node.machine.applied_index();
     let membership = metrics.membership_config.membership();
     let voters: Vec<u64> = membership.voter_ids().collect();
     let matched = |node: &u64| -> Option<LogIndex> {
@@ -96,7 +85,7 @@ pub(crate) fn of(
     Status {
         cluster_id: options.cluster_id.clone(),
         node: options.node,
-        role: if gave_up(options, metrics, leadership) { Role::Candidate } else { role(metrics.state) },
+        role: if gave_up(options, &metrics, leadership) { Role::Candidate } else { role(metrics.state) },
         term: Term(metrics.current_term),
         leader: leadership.leader,
         // The metrics may be a step behind the state: what was applied is in the log, and committed.
@@ -106,11 +95,11 @@ pub(crate) fn of(
         snapshot: index(metrics.snapshot),
         purged: index(metrics.purged),
         members,
-        disk: health.disk,
-        growth_refused: health.growth_refused,
-        given_up: health.given_up,
-        comparisons: health.comparisons,
-        forming: health.forming.map(|nodes| nodes.into_iter().map(NodeId).collect()),
+        disk: node.gauge.last(),
+        growth_refused: node.admission.refusal().map(|reason| reason.to_string()),
+        given_up: node.fitness.given_up(),
+        comparisons: node.comparer.comparisons(),
+        forming: node.forming.get().map(|nodes| nodes.into_iter().map(NodeId).collect()),
     }
 }
 

@@ -20,7 +20,7 @@ impl Node {
         {
             tracing::info!(%error, "leadership not handed over");
         }
-        self.stop.send_replace(true);
+        self.stop.cancel();
         self.space.close();
         self.machine.close();
         if let Err(error) = self.raft.shutdown().await {
@@ -34,5 +34,12 @@ impl Node {
             server.abort();
         }
         self.log.stop().await;
+    }
+}
+
+/// Its tasks do not outlive it, whether or not it was told to stop.
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.stop.cancel();
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openraft::async_runtime::WatchReceiver as _;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tripod_state::State;
 use tripod_state::ids::{NodeId, Term};
 
@@ -33,7 +33,7 @@ impl Node {
             cluster_id: cluster_id.clone(),
             heard: self.heard.clone(),
             sanity: Sanity::new(self.raft.clone()),
-            stop: self.stop.subscribe(),
+            stop: self.stop.clone(),
             gate: self.gate.clone(),
             own: self.desk.own().clone(),
             respondent: Respondent {
@@ -53,6 +53,7 @@ impl Node {
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
             door: self.desk.door().clone(),
+            takes_newer: self.desk.own().takes_newer(),
         };
         let (machine, cluster) = (self.machine.clone(), cluster_id.clone());
         let why_end = move |node, supported| {
@@ -64,20 +65,20 @@ impl Node {
             (supported < level).then(|| level::too_old(node, supported, level))
         };
         let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(why_end));
-        let task = port::serve(door, &guard, raft, leader, self.stop.subscribe());
+        let task = port::serve(door, &guard, raft, leader, self.stop.clone());
         *self.server.lock() = Some(task);
     }
 
     /// Starts the tasks that look after the engine.
     pub(super) fn watch(&self) {
-        tokio::spawn(watch_engine(self.raft.clone(), self.failure.clone(), self.stop.subscribe()));
+        tokio::spawn(watch_engine(self.raft.clone(), self.failure.clone(), self.stop.clone()));
         let reports = self.reports.clone();
         if !self.work.is_inline() {
             // A simulated disk has no file system that could be measured.
-            tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.subscribe()));
+            tokio::spawn(reports.run(self.machine.clone(), self.link.clone(), self.stop.clone()));
             // Nor is its clock this process's.
             let (leadership, machine) = (self.leadership.clone(), self.machine.clone());
-            tokio::spawn(keep_time(leadership, machine, self.stop.subscribe()));
+            tokio::spawn(keep_time(leadership, machine, self.stop.clone()));
         }
         let watcher = Watcher {
             node: self.options.node,
@@ -87,19 +88,19 @@ impl Node {
             hand_over: self.hand_over.clone(),
             fitness: self.fitness.clone(),
         };
-        tokio::spawn(watcher.run(self.options.clone(), self.stop.subscribe()));
-        tokio::spawn(self.members.clone().drive(self.stop.subscribe()));
+        tokio::spawn(watcher.run(self.options.clone(), self.stop.clone()));
+        tokio::spawn(self.members.clone().drive(self.stop.clone()));
         self.watch_levels();
         tokio::spawn(self.comparer.clone().run(Company {
             machine: self.machine.clone(),
             link: self.link.clone(),
             leadership: self.leadership.clone(),
-            stop: self.stop.subscribe(),
+            stop: self.stop.clone(),
         }));
         let snapshots = self.machine.snapshots().clone();
         let trimmer = Trimmer::new(&self.options, self.raft.clone(), self.log.clone(), snapshots);
-        tokio::spawn(trimmer.run(self.stop.subscribe()));
-        let (raft, machine, mut stop) = (self.raft.clone(), self.machine.clone(), self.stop.subscribe());
+        tokio::spawn(trimmer.run(self.stop.clone()));
+        let (raft, machine, stop) = (self.raft.clone(), self.machine.clone(), self.stop.clone());
         tokio::spawn(async move {
             let build = async {
                 loop {
@@ -111,7 +112,7 @@ impl Node {
             };
             tokio::select! {
                 () = build => {}
-                _ = stop.wait_for(|stop| *stop) => {}
+                () = stop.cancelled() => {}
             }
         });
     }
@@ -125,7 +126,7 @@ impl Node {
             // To be a build that does not do such things.
             return;
         }
-        tokio::spawn(self.desk.clone().keep(self.stop.subscribe()));
+        tokio::spawn(self.desk.clone().keep(self.stop.clone()));
         let marks = Marks {
             data: self.options.data.clone(),
             identity: Identity::of(&self.options),
@@ -133,12 +134,12 @@ impl Node {
             raft: self.raft.clone(),
             work: self.work.clone(),
         };
-        tokio::spawn(marks.run(self.stop.subscribe()));
+        tokio::spawn(marks.run(self.stop.clone()));
     }
 }
 
 /// Has this process's clock catch up with the log's time whenever this node begins to lead.
-async fn keep_time(leadership: LeadershipWatch, machine: StateMachine, mut stop: watch::Receiver<bool>) {
+async fn keep_time(leadership: LeadershipWatch, machine: StateMachine, stop: CancellationToken) {
     let keeping = async {
         let mut leadership = leadership.subscribe();
         let mut reign: Option<Term> = None;
@@ -150,12 +151,12 @@ async fn keep_time(leadership: LeadershipWatch, machine: StateMachine, mut stop:
     };
     tokio::select! {
         () = keeping => {}
-        _ = stop.wait_for(|stop| *stop) => {}
+        () = stop.cancelled() => {}
     }
 }
 
 /// Turns an end of the engine that nobody asked for into a failure of the node.
-async fn watch_engine(raft: Raft, failure: Failure, mut stop: watch::Receiver<bool>) {
+async fn watch_engine(raft: Raft, failure: Failure, stop: CancellationToken) {
     let ended = async {
         let mut metrics = raft.server_metrics();
         // The sender lives in the engine's task, and goes with it, a panic included.
@@ -165,7 +166,7 @@ async fn watch_engine(raft: Raft, failure: Failure, mut stop: watch::Receiver<bo
     };
     tokio::select! {
         biased;
-        _ = stop.wait_for(|stop| *stop) => {}
+        () = stop.cancelled() => {}
         reason = ended => failure.set(&format!("the Raft engine stopped: {reason}")),
     }
 }

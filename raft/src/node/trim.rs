@@ -5,7 +5,7 @@
 //! sent what is to go.
 
 use openraft::async_runtime::WatchReceiver as _;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::apply::engine::Raft;
 use crate::base::options::Options;
@@ -42,7 +42,7 @@ impl Trimmer {
     }
 
     /// Trims after every snapshot, until the node or its engine stops.
-    pub(super) async fn run(self, mut stop: watch::Receiver<bool>) {
+    pub(super) async fn run(self, stop: CancellationToken) {
         let trimming = async {
             let mut reach = self.snapshots.reach();
             loop {
@@ -59,7 +59,7 @@ impl Trimmer {
         };
         tokio::select! {
             () = trimming => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
+use tripod_backoff::Backoff;
 
 use crate::config::Config;
 use crate::endpoint::{Connect, Node};
@@ -21,9 +22,8 @@ const NO_LEADER: &str = "no-leader";
 /// How long one node may keep a call that another node could answer: a stopped process still accepts
 /// connections.
 const ATTEMPT_MAX: Duration = Duration::from_secs(3);
-/// Rest after all nodes failed; doubled each round.
-const PAUSE_MIN: Duration = Duration::from_millis(25);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Rest after all nodes failed.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(25), Duration::from_secs(1));
 
 /// Whether a call may be sent again after an attempt that may have been executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Caller {
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let mut progress = Progress::new(what, repeat, self.timeout);
-        let mut pause = PAUSE_MIN;
+        let mut backoff = BACKOFF;
         loop {
             let first = self.nodes.preferred();
             for offset in 0..self.nodes.count() {
@@ -101,8 +101,7 @@ impl Caller {
                     Err(failure) => progress = progress.after(failure)?,
                 }
             }
-            tokio::time::sleep_until((Instant::now() + pause).min(progress.deadline)).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            tokio::time::sleep_until((Instant::now() + backoff.pause()).min(progress.deadline)).await;
         }
     }
 

@@ -1,5 +1,8 @@
-//! The seam between the gateway and what replicates: the raft handle in a server, a bare state in
-//! tests of front ends.
+//! The seam between the gateway and what replicates: the raft handle in a server, a bare state in tests of front ends.
+//!
+//! It has two halves: what every call of a client needs, and what an operator asks of a node. Whatever is new to an
+//! operator is a method of [`Handle`] and one of [`Admin`], and reaches front ends by
+//! [`Gateway::admin`](crate::Gateway::admin).
 
 use std::pin::Pin;
 
@@ -13,113 +16,136 @@ use tripod_raft::{
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
 
-/// A boxed future, so that the trait can be used behind a pointer.
+/// A boxed future, so that the traits can be used behind a pointer.
 pub type Future<T> = Pin<Box<dyn std::future::Future<Output = T> + Send>>;
 
-/// Replication as the gateway needs it. The methods are those of [`tripod_raft::Handle`].
-pub trait Backend: Send + Sync + 'static {
+/// One replica of the state, and the log that drives it. The methods are those of [`tripod_raft::Handle`], with the
+/// same errors.
+pub trait Replica: Send + Sync + 'static {
+    /// Replicates a command. Only [`ProposeError::Unknown`] may have taken effect.
     fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>>;
+    /// Waits until this replica holds every write that was acknowledged before the call.
     fn read_barrier(&self) -> Future<Result<LogIndex, ProposeError>>;
+    /// Waits until this replica has applied `index`.
     fn wait_applied(&self, index: LogIndex) -> Future<Result<(), ProposeError>>;
+    /// Looks at this replica as it is now, once. Keep it short: apply waits.
     fn read(&self, look: &mut dyn FnMut(&State));
+    /// The last index applied to the state that [`Self::read`] shows.
     fn applied_index(&self) -> LogIndex;
+    /// Who leads, as it changes.
     fn leadership(&self) -> watch::Receiver<Leadership>;
+    /// Asks the leader's gateway.
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>>;
+}
+
+/// What an operator asks of a node, and of the cluster by it. The methods are those of [`tripod_raft::Handle`], with
+/// the same errors; what is no node answers what it can.
+pub trait Admin: Send + Sync + 'static {
+    /// This node's own view of itself and the cluster; needs no leader.
     fn status(&self) -> Status;
-    fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>>;
-    fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>>;
-    /// A backend that is not a node measures nothing.
+
+    /// What this node has measured of itself.
     fn measures(&self) -> Measures {
         Measures::default()
     }
-    /// A backend that is not a node has no feature levels to change.
+
+    /// Hands leadership to another voter (`None`: the one that is furthest) and waits for it. Fails if this node does
+    /// not lead, or nobody took over in time.
+    fn transfer_leadership(&self, _to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
+        Box::pin(std::future::ready(Err(ProposeError::NoLeader("there is no other node".into()))))
+    }
+
+    /// Who the members are, and changes of them; only the leader takes those.
+    fn members(&self, _request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
+        let why = "there is no node here that has members".to_owned();
+        Box::pin(std::future::ready(Err(ChangeError::Unavailable(why))))
+    }
+
+    /// The feature level, and changes of it; only the leader takes those.
     fn levels(&self, _request: LevelRequest) -> Future<Result<Levels, LevelError>> {
         let why = "there is no node here that has a feature level".to_owned();
         Box::pin(std::future::ready(Err(LevelError::Unavailable(why))))
     }
-    /// A backend that is not a node has no snapshots.
+
+    /// Begins to write a snapshot of this node's state as it is now, while the node goes on. Fails if the node is
+    /// stopping, or sends as many as it may.
+    ///
+    /// # Errors
+    /// [`SaveError`].
     fn save_snapshot(&self) -> Result<Saving, SaveError> {
         Err(SaveError::Stopped("there is no node here whose state could be saved".into()))
     }
 }
 
-/// [`Backend::read`] with a result.
-pub(crate) fn look<T>(backend: &dyn Backend, look: impl FnOnce(&State) -> T) -> T {
+/// [`Replica::read`] with a result.
+pub(crate) fn look<T>(replica: &dyn Replica, look: impl FnOnce(&State) -> T) -> T {
     let mut look = Some(look);
     let mut seen = None;
-    backend.read(&mut |state| seen = look.take().map(|look| look(state)));
-    seen.expect("a backend calls its reader once")
+    replica.read(&mut |state| seen = look.take().map(|look| look(state)));
+    seen.expect("a replica calls its reader once")
 }
 
-/// A replicated node.
-pub struct RaftBackend {
-    handle: Handle,
-}
+// In both, a method of the handle itself goes before that of the trait.
 
-impl RaftBackend {
-    #[must_use]
-    pub fn new(handle: Handle) -> Self {
-        Self { handle }
-    }
-}
-
-impl Backend for RaftBackend {
+impl Replica for Handle {
     fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.propose(envelope).await })
     }
 
     fn read_barrier(&self) -> Future<Result<LogIndex, ProposeError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.read_barrier().await })
     }
 
     fn wait_applied(&self, index: LogIndex) -> Future<Result<(), ProposeError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.wait_applied(index).await })
     }
 
     fn read(&self, look: &mut dyn FnMut(&State)) {
-        self.handle.read(look);
+        self.read(look);
     }
 
     fn applied_index(&self) -> LogIndex {
-        self.handle.applied_index()
+        self.applied_index()
     }
 
     fn leadership(&self) -> watch::Receiver<Leadership> {
-        self.handle.leadership()
+        self.leadership()
     }
 
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.ask_leader(question).await })
     }
+}
 
+impl Admin for Handle {
     fn status(&self) -> Status {
-        self.handle.status()
+        self.status()
     }
 
     fn measures(&self) -> Measures {
-        self.handle.measures()
+        self.measures()
     }
 
     fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.transfer_leadership(to).await })
     }
 
     fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.members(request).await })
     }
 
     fn levels(&self, request: LevelRequest) -> Future<Result<Levels, LevelError>> {
-        let handle = self.handle.clone();
+        let handle = self.clone();
         Box::pin(async move { handle.levels(request).await })
     }
 
     fn save_snapshot(&self) -> Result<Saving, SaveError> {
-        self.handle.save_snapshot()
+        self.save_snapshot()
     }
 }

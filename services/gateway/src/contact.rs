@@ -14,7 +14,7 @@ use tripod_port::{Contact, ContactSwitch};
 use tripod_raft::ProposeError;
 use tripod_state::ids::LogIndex;
 
-use crate::backend::Backend;
+use crate::backend::Replica;
 
 /// For this long nothing may be heard: some elections, and a quarter of the common heartbeat timeout of 10 s,
 /// so that a client whose last heartbeat was half of that ago can be heard elsewhere in time.
@@ -27,7 +27,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Asks the cluster, for as long as anybody listens. Must be called within a tokio runtime.
-pub(crate) fn keep(backend: Arc<dyn Backend>) -> Contact {
+pub(crate) fn keep(backend: Arc<dyn Replica>) -> Contact {
     let (contact, switch) = Contact::by_hand();
     tokio::spawn(async move {
         tokio::select! {
@@ -40,12 +40,12 @@ pub(crate) fn keep(backend: Arc<dyn Backend>) -> Contact {
 
 type Question<'a> = Pin<Box<dyn Future<Output = Option<Result<LogIndex, ProposeError>>> + Send + 'a>>;
 
-fn ask(backend: &dyn Backend) -> Question<'_> {
+fn ask(backend: &dyn Replica) -> Question<'_> {
     Box::pin(async { timeout(ANSWER_TIMEOUT, backend.read_barrier()).await.ok() })
 }
 
 /// Asks what only a node in contact with a quorum can be told. Returns when the node stops.
-async fn ask_on(backend: &dyn Backend, switch: &ContactSwitch) {
+async fn ask_on(backend: &dyn Replica, switch: &ContactSwitch) {
     let mut question = ask(backend);
     let mut silence = Duration::ZERO;
     let mut looked = Instant::now();

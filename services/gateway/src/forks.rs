@@ -7,7 +7,7 @@ use tripod_state::State;
 use tripod_state::ids::LogIndex;
 
 use crate::aside::aside;
-use crate::backend::{Backend, look};
+use crate::backend::{Replica, look};
 use crate::calls::Calls;
 use crate::fairness::{self, TurnCounts, Turns};
 use crate::outage::Outage;
@@ -38,7 +38,7 @@ impl Forks {
     /// [`Outage::Overloaded`]: too many calls wait. [`Outage::Stopping`].
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        backend: &dyn Backend,
+        backend: &dyn Replica,
         at: impl FnOnce(LogIndex, &State) -> T + Send + 'static,
     ) -> Result<T, Outage> {
         let waiting = self.calls.enter()?;
@@ -61,7 +61,7 @@ impl Forks {
 }
 
 /// A fork, and the last index in exactly that state.
-async fn fork(backend: &dyn Backend) -> Result<(LogIndex, State), Outage> {
+async fn fork(backend: &dyn Replica) -> Result<(LogIndex, State), Outage> {
     for _ in 0..FORK_TRIES_MAX {
         let before = backend.applied_index();
         let fork = look(backend, State::clone);

@@ -7,16 +7,12 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_local::Connections;
 use tripod_port::{Budget, CallerAddress, Contact};
-use tripod_raft::backup::{SaveError, Saving};
-use tripod_raft::{
-    Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
-    MembersRequest, ProposeError, Status,
-};
-use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, NodeId, TaskId, TimeMs};
+use tripod_raft::{Applied, Handle, Leadership, ProposeError};
+use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
 
-use crate::backend::{Backend, RaftBackend, look};
+use crate::backend::{Admin, Replica, look};
 use crate::calls::Calls;
 use crate::contact;
 use crate::fairness::{self, TurnCounts, Turns};
@@ -47,7 +43,8 @@ pub enum Consistency {
 /// Cheap to clone; one for all front ends of a node. Its tasks end with its last clone.
 #[derive(Clone)]
 pub struct Gateway {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn Replica>,
+    admin: Arc<dyn Admin>,
     hub: Arc<Hub>,
     calls: Arc<Calls>,
     submitter: Arc<Submitter>,
@@ -65,18 +62,21 @@ impl Gateway {
     /// runtime.
     #[must_use]
     pub fn start(handle: Handle, parts: Parts) -> Self {
-        Self::over(Arc::new(RaftBackend::new(handle)), parts)
+        Self::over(Arc::new(handle), parts)
     }
 
     /// A gateway over any backend that calls the hooks of `parts`. Must be called within a tokio
     /// runtime.
     #[must_use]
-    pub fn over(backend: Arc<dyn Backend>, parts: Parts) -> Self {
+    pub fn over(backend: Arc<impl Replica + Admin>, parts: Parts) -> Self {
+        let admin = Arc::clone(&backend) as Arc<dyn Admin>;
+        let backend: Arc<dyn Replica> = backend;
         let Parts { hub, keeper, clock, options } = parts;
         let calls = Calls::new(options.waiting_max);
         keeper.start(&backend);
         let peers = keeper.peers();
-        let submitter = Submitter::new(Arc::clone(&backend), Arc::clone(&calls), options.hold);
+        let node = admin.status().node;
+        let submitter = Submitter::new(node, Arc::clone(&backend), Arc::clone(&calls), options.hold);
         let submitter = Arc::new(submitter);
         renewal::start(&submitter);
         let (node, sender) = (Arc::clone(&backend), Arc::clone(&submitter));
@@ -86,7 +86,7 @@ impl Gateway {
         let reads = Turns::new(fairness::READS);
         let memory = Budget::new(options.memory);
         let pulse = Arc::new(pulse);
-        Self { backend, hub, calls, submitter, pulse, peers, connections, forks, reads, memory }
+        Self { backend, admin, hub, calls, submitter, pulse, peers, connections, forks, reads, memory }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -111,7 +111,7 @@ impl Gateway {
     fn on(backend: Arc<MemoryBackend>, options: Options) -> (Self, Arc<MemoryBackend>) {
         let parts = Parts::with_clock(options, backend.clock());
         backend.hook(parts.hooks());
-        (Self::over(Arc::clone(&backend) as Arc<dyn Backend>, parts), backend)
+        (Self::over(Arc::clone(&backend), parts), backend)
     }
 
     /// Replicates a command exactly once and gives its reply. Holds while there is no leader. If the
@@ -270,16 +270,10 @@ impl Gateway {
         self.hub.watch(topic)
     }
 
-    /// This node's own view; needs no leader.
+    /// What an operator asks of this node, and of the cluster by it.
     #[must_use]
-    pub fn status(&self) -> Status {
-        self.backend.status()
-    }
-
-    /// What this node has measured of itself.
-    #[must_use]
-    pub fn measures(&self) -> Measures {
-        self.backend.measures()
+    pub fn admin(&self) -> &dyn Admin {
+        self.admin.as_ref()
     }
 
     /// Who leads, as it changes.
@@ -298,38 +292,6 @@ impl Gateway {
     #[must_use]
     pub fn applied_index(&self) -> LogIndex {
         self.backend.applied_index()
-    }
-
-    /// Hands leadership to another voter (`None`: the one that is furthest) and waits for it.
-    ///
-    /// # Errors
-    /// This node does not lead, or nobody took over in time.
-    pub async fn transfer_leadership(&self, to: Option<NodeId>) -> Result<(), ProposeError> {
-        self.backend.transfer_leadership(to).await
-    }
-
-    /// Who the members are, and changes of them; only the leader takes those.
-    ///
-    /// # Errors
-    /// [`ChangeError`].
-    pub async fn members(&self, request: MembersRequest) -> Result<MembersAnswer, ChangeError> {
-        self.backend.members(request).await
-    }
-
-    /// The feature level, and changes of it; only the leader takes those.
-    ///
-    /// # Errors
-    /// [`LevelError`].
-    pub async fn levels(&self, request: LevelRequest) -> Result<Levels, LevelError> {
-        self.backend.levels(request).await
-    }
-
-    /// Begins to write a snapshot of this node's state as it is now, while the node goes on.
-    ///
-    /// # Errors
-    /// [`SaveError`]: the node is stopping, or sends as many as it may.
-    pub fn save_snapshot(&self) -> Result<Saving, SaveError> {
-        self.backend.save_snapshot()
     }
 
     /// How many calls wait on this node: for an outcome, or for a leader.

@@ -6,26 +6,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tripod_backoff::Backoff;
 use tripod_port::CallerConnection;
 use tripod_raft::ProposeError;
 
-use crate::backend::Backend;
+use crate::backend::Replica;
 use crate::calls::{Calls, Waiting};
 use crate::clock::millis;
 use crate::fairness::{Turn, Turns};
 use crate::outage::Outage;
 
-/// Between attempts while there is a leader that does not answer; doubles from the first to the last.
-const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// The longest pause between attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// Between attempts while there is a leader that does not answer.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), PAUSE_MAX);
 
 /// The patience of one call.
 pub(crate) struct Hold<'a> {
-    backend: &'a dyn Backend,
+    backend: &'a dyn Replica,
     calls: &'a Arc<Calls>,
     began: Instant,
     deadline: Instant,
-    pause: Duration,
+    backoff: Backoff,
     /// Taken at the first failure: a call that goes through at once does not wait.
     waiting: Option<Waiting>,
     /// What was said of an attempt that may have taken effect.
@@ -33,14 +35,14 @@ pub(crate) struct Hold<'a> {
 }
 
 impl<'a> Hold<'a> {
-    pub(crate) fn new(backend: &'a dyn Backend, calls: &'a Arc<Calls>, patience: Duration) -> Self {
+    pub(crate) fn new(backend: &'a dyn Replica, calls: &'a Arc<Calls>, patience: Duration) -> Self {
         let began = Instant::now();
         Self {
             backend,
             calls,
             began,
             deadline: began + patience,
-            pause: PAUSE_MIN,
+            backoff: BACKOFF,
             waiting: None,
             uncertain: None,
         }
@@ -127,20 +129,20 @@ impl<'a> Hold<'a> {
     async fn rest(&mut self, left: Duration) {
         let mut leadership = self.backend.leadership();
         let leaderless = leadership.borrow_and_update().leader.is_none();
-        let pause = self.pause.min(left);
         if leaderless {
             let elected = leadership.wait_for(|now| now.leader.is_some());
             // An error means that the node is stopping, which the next attempt will say.
             if matches!(tokio::time::timeout(left.min(PAUSE_MAX), elected).await, Ok(Err(_))) {
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(self.backoff.pause().min(left)).await;
             }
             return;
         }
+        let pause = self.backoff.pause().min(left);
         match tokio::time::timeout(pause, leadership.changed()).await {
-            Ok(Ok(())) => self.pause = PAUSE_MIN,
+            Ok(Ok(())) => self.backoff.reset(),
             // The node is stopping, which the next attempt will say.
             Ok(Err(_)) => tokio::time::sleep(pause).await,
-            Err(_) => self.pause = (self.pause * 2).min(PAUSE_MAX),
+            Err(_) => {}
         }
     }
 }

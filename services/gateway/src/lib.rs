@@ -3,7 +3,7 @@
 //!
 //! Does not know: any wire protocol of clients (no status code, no message text, no port; only `class` has the codes of
 //! gRPC, which several of them share, for what none of them has a code of its own), how
-//! commands are replicated (that is behind [`Backend`]), or any rule about tasks, keys and barriers
+//! commands are replicated (that is behind [`Replica`]), or any rule about tasks, keys and barriers
 //! (those are in the state).
 //!
 //! Invariants:
@@ -54,7 +54,7 @@ mod session;
 mod submit;
 
 pub use awake::{Awake, Moment};
-pub use backend::{Backend, Future, RaftBackend};
+pub use backend::{Admin, Future, Replica};
 pub use class::by_class;
 pub use clock::Clock;
 pub use fairness::TurnCounts;

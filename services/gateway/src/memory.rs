@@ -9,13 +9,13 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_raft::{
-    Applied, ChangeError, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, Measures, MemberStatus,
-    MembersAnswer, MembersRequest, ProposeError, Role, Status,
+    Applied, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, Measures, MemberStatus, ProposeError, Role,
+    Status,
 };
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
 
-use crate::backend::{Backend, Future};
+use crate::backend::{Admin, Future, Replica};
 use crate::clock::{self, Clock};
 
 const NODE: NodeId = NodeId(1);
@@ -201,7 +201,7 @@ impl Inner {
     }
 }
 
-impl Backend for MemoryBackend {
+impl Replica for MemoryBackend {
     fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move { inner.propose(envelope).await })
@@ -240,7 +240,9 @@ impl Backend for MemoryBackend {
             hooks.asks.ask(question).await.map_err(ProposeError::NoLeader)
         })
     }
+}
 
+impl Admin for MemoryBackend {
     fn status(&self) -> Status {
         let now = *self.inner.leadership.borrow();
         let applied = self.applied_index();
@@ -267,14 +269,5 @@ impl Backend for MemoryBackend {
 
     fn measures(&self) -> Measures {
         self.inner.measures.lock().clone()
-    }
-
-    fn transfer_leadership(&self, _to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
-        Box::pin(std::future::ready(Err(ProposeError::NoLeader("there is no other node".into()))))
-    }
-
-    fn members(&self, _request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
-        let why = "a state in memory has no members".to_owned();
-        Box::pin(std::future::ready(Err(ChangeError::Unavailable(why))))
     }
 }

@@ -6,7 +6,7 @@ use tripod_state::ids::SessionId;
 use tripod_state::level::Rule;
 use tripod_state::session::{Command, Owner};
 
-use crate::backend::{Backend, look};
+use crate::backend::{Replica, look};
 
 /// How large the id of a session is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub enum IdWidth {
 }
 
 /// Whether the level in force has sessions that belong to somebody.
-pub(crate) fn is_owned(backend: &dyn Backend) -> bool {
+pub(crate) fn is_owned(backend: &dyn Replica) -> bool {
     look(backend, |state| Rule::OwnedSessions.holds_at(state.level()))
 }
 
 /// The command that opens a session at the level in force, with an id that nobody can guess as soon as that allows it.
 /// Each call draws another one.
-pub(crate) fn command(backend: &dyn Backend, owner: Owner, width: IdWidth) -> Command {
+pub(crate) fn command(backend: &dyn Replica, owner: Owner, width: IdWidth) -> Command {
     if !is_owned(backend) {
         return Command::Open;
     }

@@ -55,11 +55,12 @@ impl Gateway {
             Ok(Err(outage)) => Some(outage.to_string()),
             Err(_) => Some(format!("the cluster did not answer within {} ms", READ_PATIENCE.as_millis())),
         };
-        let status = self.status();
+        let status = self.admin().status();
         // Whoever could be read from knows a leader, whatever this node has heard of it since.
         let leader = (status.leader.is_none() && read.is_some())
             .then(|| format!("no leader is known in term {}", status.term));
         let disk = self
+            .admin()
             .measures()
             .flush
             .under_way

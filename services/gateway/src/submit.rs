@@ -8,10 +8,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tripod_port::CallerAddress;
 use tripod_raft::{Applied, ProposeError, command_bytes};
+use tripod_state::ids::NodeId;
 use tripod_state::session::Owner;
 use tripod_state::{Answer, Command, Envelope, Fault, State, ray, session};
 
-use crate::backend::{Backend, look};
+use crate::backend::{Replica, look};
 use crate::calls::Calls;
 use crate::clock::millis;
 use crate::fairness::{self, Turns};
@@ -25,7 +26,9 @@ const OPENINGS_MAX: usize = 16;
 
 /// What submits the commands of one node.
 pub(crate) struct Submitter {
-    backend: Arc<dyn Backend>,
+    /// Whose session it is.
+    node: NodeId,
+    backend: Arc<dyn Replica>,
     calls: Arc<Calls>,
     patience: Duration,
     turns: Turns,
@@ -37,8 +40,14 @@ pub(crate) struct Submitter {
 }
 
 impl Submitter {
-    pub(crate) fn new(backend: Arc<dyn Backend>, calls: Arc<Calls>, patience: Duration) -> Self {
+    pub(crate) fn new(
+        node: NodeId,
+        backend: Arc<dyn Replica>,
+        calls: Arc<Calls>,
+        patience: Duration,
+    ) -> Self {
         Self {
+            node,
             backend,
             calls,
             patience,
@@ -189,7 +198,7 @@ impl Submitter {
         if let Some(session) = self.current() {
             return Ok(session);
         }
-        let owner = Owner::Node(self.backend.status().node);
+        let owner = Owner::Node(self.node);
         let patience = deadline.saturating_duration_since(Instant::now());
         let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         let session = loop {

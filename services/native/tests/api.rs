@@ -13,7 +13,7 @@ use tonic::Code;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tripod_client::{Client, Condition, Config, Consistency, Error, wire};
-use tripod_gateway::{Backend as _, Gateway, MemoryBackend, Mishap};
+use tripod_gateway::{Gateway, MemoryBackend, Mishap, Replica as _};
 use tripod_state::ids::{BarrierCounter, Incarnation, NodeId, TaskId};
 use tripod_state::{Command, Envelope, Scope, barrier, kv, level, member, task};
 
@@ -327,7 +327,7 @@ async fn status_needs_no_leader_but_writes_do() {
     let status = answers[0].status.as_ref().expect("answered");
     assert_eq!(status.jobs, 1);
     assert_eq!(status.digest, service.backend.state().digest());
-    assert_eq!(service.gateway.status().cluster_id, status.cluster_id);
+    assert_eq!(service.gateway.admin().status().cluster_id, status.cluster_id);
 
     let hurried = Config { endpoints: vec![service.endpoint.clone()], timeout: Duration::from_millis(300) };
     let hurried = Client::new(&hurried).expect("a good address");

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
+use tripod_backoff::Backoff;
 
 use crate::fetch::{FetchError, Partial, Wanted};
 use crate::ids::ObjectId;
@@ -16,9 +17,8 @@ use crate::rounds::{Obstacle, Rounds};
 use crate::shelf::{FetchFailure, RoomError, Shelf, Why};
 use crate::table::{Delivery, Life};
 
-/// Rest after a failed attempt; doubled until the maximum.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Rest after a failed attempt.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
 /// Sources that are remembered for one object; an order beyond that replaces the oldest.
 const SOURCES_MAX: usize = 16;
 /// When a place could not be reached for so many rounds, each as long as the patience, or there was no room for so many,
@@ -192,7 +192,7 @@ impl Deliveries {
     async fn bring(&self, wanted: &Wanted, sources: &Sources) -> Outcome {
         let id = wanted.id;
         let mut partial: Option<Partial> = None;
-        let mut pause = PAUSE_MIN;
+        let mut backoff = BACKOFF;
         let mut progress = Instant::now();
         let mut most = None;
         let mut obstacles = Obstacles::default();
@@ -238,13 +238,12 @@ impl Deliveries {
             let now = partial.as_ref().map(Partial::verified_bytes);
             if now > most {
                 (most, progress) = (now, Instant::now());
-                pause = PAUSE_MIN;
+                backoff.reset();
             }
             if wanted.shelf.check_current(id, wanted.life).is_err() {
                 return Outcome::Over;
             }
-            _ = tokio::time::timeout(pause, sources.added.notified()).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            _ = tokio::time::timeout(backoff.pause(), sources.added.notified()).await;
         }
         let patience_s = self.rules.patience.as_secs_f64();
         tracing::warn!(object = %id, patience_s, "an object could not be fetched and was given up");

@@ -75,7 +75,7 @@ fn verbose(readiness: &Readiness) -> String {
 }
 
 async fn status(State(gateway): State<Gateway>) -> Json<View> {
-    Json(View::of(&gateway.status(), gateway.waiting_calls()))
+    Json(View::of(&gateway.admin().status(), gateway.waiting_calls()))
 }
 
 async fn metrics(State(gateway): State<Gateway>) -> impl IntoResponse {

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
+use tripod_backoff::Backoff;
 use tripod_client::wire::{RayCall, RayResult, RayRun, RayWaitRequest, ray_call::Call};
 use tripod_client::{Client, Registration, Scheduler};
 use tripod_objstore::Teller;
@@ -35,8 +36,8 @@ const REQUEST_AFTER: Duration = Duration::from_millis(3);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a function may be unknown after it was asked for; workers register theirs when they start.
 const FUNCTION_PATIENCE: Duration = Duration::from_secs(60);
-const FUNCTION_PAUSE: Duration = Duration::from_millis(20);
-const FUNCTION_PAUSE_MAX: Duration = Duration::from_millis(500);
+/// Between two attempts meanwhile.
+const FUNCTION_BACKOFF: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(500));
 
 /// A worker or driver. Cheap to clone.
 #[derive(Clone)]
@@ -112,7 +113,7 @@ impl Process {
         let child = self.child();
         let mut calls = task.calls(self.id, child, self.run);
         let deadline = Instant::now() + FUNCTION_PATIENCE;
-        let mut pause = FUNCTION_PAUSE;
+        let mut backoff = FUNCTION_BACKOFF;
         loop {
             let mut results = self.outbox.ask(calls.clone()).await?;
             let submitted = results.pop().ok_or(CallError::Unexpected)?;
@@ -141,8 +142,7 @@ impl Process {
             }
             // What it refers to is counted already.
             calls.drain(..calls.len() - 1);
-            sleep(pause).await;
-            pause = (pause * 2).min(FUNCTION_PAUSE_MAX);
+            backoff.rest().await;
         }
     }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
 use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId};
 
@@ -61,7 +62,7 @@ pub(crate) struct Company {
     pub(crate) machine: StateMachine,
     pub(crate) link: LeaderLink,
     pub(crate) leadership: LeadershipWatch,
-    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Comparer {
@@ -79,10 +80,10 @@ impl Comparer {
     /// Runs until the node stops.
     pub(crate) async fn run(self, company: Company) {
         let Some(mut forks) = company.machine.take_forks() else { return };
-        let mut stop = company.stop.clone();
+        let stop = company.stop.clone();
         tokio::select! {
             () = self.work(&company, &mut forks) => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

@@ -143,8 +143,16 @@ impl Desk {
                 Some(_) => {}
             }
         }
-        let _closed = self.door.close().await;
-        self.submit(command).await
+        let closed = self.door.close().await;
+        // Whoever asked may stop waiting, and what was submitted is appended all the same: until its outcome is known
+        // nothing may pass that could come behind it.
+        let desk = self.clone();
+        let changing = tokio::spawn(async move {
+            let done = desk.submit(command).await;
+            drop(closed);
+            done
+        });
+        changing.await.unwrap_or_else(|_| Err(LevelError::Unknown("this node stopped".to_owned())))
     }
 
     /// The door must be closed.

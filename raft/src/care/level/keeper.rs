@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::{FeatureLevel, NodeId, Term};
 use tripod_state::level::Command;
 
@@ -29,7 +29,7 @@ struct Tenure {
 
 impl Desk {
     /// Looks until the node stops.
-    pub(crate) async fn keep(self, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn keep(self, stop: CancellationToken) {
         let keeping = async {
             let mut leadership = self.leadership.subscribe();
             let mut tenure: Option<Tenure> = None;
@@ -51,7 +51,7 @@ impl Desk {
         };
         tokio::select! {
             () = keeping => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::FeatureLevel;
 
 use super::Own;
@@ -29,10 +29,10 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// Looks until the node stops.
-    pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         tokio::select! {
             () = self.keep() => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

@@ -11,6 +11,9 @@ use tripod_state::{State, level};
 use super::BUILD;
 use crate::apply::state_machine::StateMachine;
 
+/// Builds of lower levels take nothing but commands of the first in a batch.
+const BATCHED_FROM: FeatureLevel = FeatureLevel(8);
+
 /// This node's word. Clones say the same.
 #[derive(Clone)]
 pub(crate) struct Own {
@@ -40,6 +43,11 @@ impl Own {
     /// The lowest level whose builds can be started on the data directory now.
     fn back_to(&self) -> FeatureLevel {
         self.machine.data_level().max(FeatureLevel(self.marked.load(Ordering::Relaxed)))
+    }
+
+    /// Whether this build, when it leads, takes commands of every level in a batch.
+    pub(crate) fn takes_newer(&self) -> bool {
+        self.build_max >= BATCHED_FROM
     }
 
     /// What a peer is told.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use openraft::async_runtime::WatchReceiver as _;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::apply::engine::Raft;
 use crate::peers::channels::Channels;
 
 /// Tells the transport of every membership, until the node stops. The engine goes on calling a member at the
 /// address that it had when the leadership began.
-pub(crate) async fn follow(raft: Raft, channels: Channels, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn follow(raft: Raft, channels: Channels, stop: CancellationToken) {
     let follow = async {
         let mut metrics = raft.server_metrics();
         loop {
@@ -30,6 +30,6 @@ pub(crate) async fn follow(raft: Raft, channels: Channels, mut stop: watch::Rece
     };
     tokio::select! {
         () = follow => {}
-        _ = stop.wait_for(|stop| *stop) => {}
+        () = stop.cancelled() => {}
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 
 use super::Members;
@@ -39,7 +39,7 @@ impl Members {
     }
 
     /// Keeps this node from standing for election while it is drained and somebody else leads, until it stops.
-    pub(crate) async fn stand_back(self, gate: Gate, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn stand_back(self, gate: Gate, stop: CancellationToken) {
         let mut stands_back = false;
         let mut led = Instant::now();
         loop {
@@ -56,7 +56,7 @@ impl Members {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                _ = stop.wait_for(|stop| *stop) => return,
+                () = stop.cancelled() => return,
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openraft::errors::{ChangeMembershipError, ClientWriteError, RaftError};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 use tripod_state::member::{self, Ending, Open};
 
@@ -20,10 +20,10 @@ const HAND_OVER_PAUSE: Duration = Duration::from_secs(1);
 
 impl Members {
     /// Does what is to be done whenever this node leads, until it stops.
-    pub(crate) async fn drive(self, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn drive(self, stop: CancellationToken) {
         tokio::select! {
             () = self.reign() => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tonic::Request;
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
@@ -47,14 +48,14 @@ pub(crate) struct Farewell {
 
 impl Farewell {
     /// Looks until the node stops, or was removed.
-    pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         tokio::select! {
             text = self.removed() => {
                 // Whether that is trouble says whoever ends the process: who was removed on purpose has none.
                 tracing::info!(node = self.node, "{text}");
                 self.told.send_replace(Some(text));
             }
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

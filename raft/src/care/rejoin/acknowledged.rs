@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver as _;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::apply::engine::{Metrics, Raft};
 
@@ -25,13 +25,13 @@ pub(crate) struct Acknowledged {
 
 impl Acknowledged {
     /// Remembers until the node stops.
-    pub(crate) fn watch(raft: &Raft, mut stop: watch::Receiver<bool>) -> Self {
+    pub(crate) fn watch(raft: &Raft, stop: CancellationToken) -> Self {
         let this = Self { raft: raft.clone(), known: Arc::default() };
         let watching = this.clone();
         tokio::spawn(async move {
             tokio::select! {
                 () = watching.follow() => {}
-                _ = stop.wait_for(|stop| *stop) => {}
+                () = stop.cancelled() => {}
             }
         });
         this

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use openraft::raft::AppendEntriesRequest;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request};
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
@@ -64,7 +64,7 @@ pub(crate) struct Newcomer {
     pub(crate) gate: Gate,
     pub(crate) forming: Forming,
     pub(crate) failure: Failure,
-    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Newcomer {
@@ -79,7 +79,7 @@ impl Newcomer {
 
     /// Asks until this node may take part, and opens the gate. `form` is done at a first start.
     pub(crate) async fn run(self, asked: Asked, form: impl AsyncFnOnce() -> Result<(), String>) {
-        let mut stop = self.stop.clone();
+        let stop = self.stop.clone();
         let come = async {
             if let Err(reason) = self.come(asked, form).await {
                 self.failure.set(&reason);
@@ -87,7 +87,7 @@ impl Newcomer {
         };
         tokio::select! {
             () = come => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stop.cancelled() => {}
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use openraft::async_runtime::WatchReceiver as _;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::{NodeId, Term};
 
 use super::verdict::{self, Known};
@@ -57,7 +57,7 @@ impl Reports {
     }
 
     /// Runs until the node stops.
-    pub(crate) async fn run(self, machine: StateMachine, link: LeaderLink, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(self, machine: StateMachine, link: LeaderLink, stop: CancellationToken) {
         let reporting = tokio::spawn(tell(self.clone(), link, stop.clone()));
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -66,7 +66,7 @@ impl Reports {
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                _ = stop.wait_for(|stop| *stop) => break,
+                () = stop.cancelled() => break,
             }
             let (gauge, unsaved) = (self.gauge.clone(), machine.unsaved_bytes());
             // A file system that does not answer must not hold up anything else.
@@ -114,10 +114,10 @@ impl Reports {
 }
 
 /// Tells the leader of this node's disk while another node leads.
-async fn tell(reports: Reports, link: LeaderLink, stop: watch::Receiver<bool>) {
+async fn tell(reports: Reports, link: LeaderLink, stop: CancellationToken) {
     let mut told = false;
     let mut due = Instant::now();
-    while !*stop.borrow() {
+    while !stop.is_cancelled() {
         tokio::time::sleep(LOOK_EVERY).await;
         let disk = reports.gauge.last();
         let leader = reports.leadership.get().leader;

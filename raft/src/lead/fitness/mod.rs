@@ -20,6 +20,7 @@ use openraft::ServerState;
 use openraft::async_runtime::{Instant as _, WatchReceiver as _};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Raft;
@@ -91,7 +92,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Judges as often as a leader sends heartbeats, until the node stops.
-    pub(crate) async fn run(self, options: Options, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(self, options: Options, stop: CancellationToken) {
         let patience = Duration::from_millis(options.timing.election_max.0);
         let mut ticks = tokio::time::interval(Duration::from_millis(options.timing.heartbeat.0.max(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -99,7 +100,7 @@ impl Watcher {
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                _ = stop.wait_for(|stop| *stop) => return,
+                () = stop.cancelled() => return,
             }
             let now = Instant::now();
             let unfit = judge.look(now, self.sight(now));

@@ -1,12 +1,12 @@
 //! What followers ask of the leader. A node that does not lead refuses: nothing is forwarded twice.
 
-use bytes::Bytes;
 use tonic::{Request, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_server::Leader as LeaderApi;
 use tripod_proto::tripod::peer::v1::{
-    Blob, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
+    Blob, ProposeNewerResponse, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
 };
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{FeatureLevel, NodeId};
+use tripod_state::{Command, level};
 
 use super::inspect::Inspector;
 use crate::apply::hooks::Hooks;
@@ -30,6 +30,8 @@ pub(crate) struct LeaderService {
     pub(crate) reports: Reports,
     pub(crate) comparer: Comparer,
     pub(crate) door: Door,
+    /// Whether this build takes commands of every level in a batch.
+    pub(crate) takes_newer: bool,
 }
 
 impl LeaderService {
@@ -49,38 +51,51 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         self.wait_for_first_look().await?;
-        let commands: Vec<Bytes> = request.into_inner().commands;
+        let ProposeRequest { commands, needs_max } = request.into_inner();
+        let needs_max = needs_max.filter(|_| self.takes_newer).map_or(level::FIRST, FeatureLevel);
+        let passage = self.door.enter(needs_max).await;
+        let has_leave = |command: &Command| match &passage {
+            Ok(passage) => self.door.check(passage, command),
+            Err(error) => Err(error.clone()),
+        };
         let mut held = Vec::new();
         let refusals: Vec<Option<Outcome>> = commands
             .iter()
-            .map(|command| self.inspector.first(command).map(|admitted| held.push(admitted)).err())
+            .map(|command| {
+                let admitted = self.inspector.inspect(command, needs_max, has_leave);
+                admitted.map(|admitted| held.push(admitted)).err()
+            })
             .collect();
         let admitted = commands.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
         let mut outcomes =
             self.submitter.submit_many(admitted.map(|(command, _)| command).collect()).await.into_iter();
-        drop(held);
+        drop((held, passage));
         let outcomes = refusals.into_iter().map(|refusal| match refusal {
             Some(refusal) => refusal,
             None => outcomes.next().expect("one outcome for every command").into(),
         });
         let replies = outcomes.map(|outcome| codec::encode(&outcome).into()).collect();
-        Ok(Response::new(ProposeResponse { replies }))
+        Ok(Response::new(ProposeResponse { replies, takes_newer: self.takes_newer }))
     }
 
-    async fn propose_newer(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+    async fn propose_newer(&self, request: Request<Blob>) -> Result<Response<ProposeNewerResponse>, Status> {
         if !self.leadership.leads_here() {
             return Err(self.refusal());
         }
         self.wait_for_first_look().await?;
         let command = request.into_inner().data;
-        let outcome = match self.inspector.newer(&command) {
-            Err(refusal) => refusal,
-            Ok((envelope, _admitted)) => match self.door.pass(&envelope.command).await {
-                Ok(_passed) => self.submitter.submit(command).await.into(),
-                Err(refusal) => Err(refusal).into(),
-            },
+        let outcome: Outcome = match self.door.enter(level::NEWEST).await {
+            Err(error) => Err(error).into(),
+            Ok(passage) => {
+                let has_leave = |command: &Command| self.door.check(&passage, command);
+                match self.inspector.inspect(&command, level::NEWEST, has_leave) {
+                    Ok(_admitted) => self.submitter.submit(command).await.into(),
+                    Err(refusal) => refusal,
+                }
+            }
         };
-        Ok(Response::new(blob(&outcome)))
+        let Blob { data } = blob(&outcome);
+        Ok(Response::new(ProposeNewerResponse { data, takes_newer: self.takes_newer }))
     }
 
     async fn read_index(

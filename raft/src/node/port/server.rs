@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use openraft::base::BoxStream;
 use openraft::raft::AppendEntriesRequest;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
@@ -58,13 +58,13 @@ pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<Door, StartErro
     })
 }
 
-/// Serves peers until `stop` becomes true.
+/// Serves peers until it is told to stop.
 pub(crate) fn serve(
     door: Door,
     guard: &Guard,
     raft: RaftService,
     leader: LeaderService,
-    stop: watch::Receiver<bool>,
+    stop: CancellationToken,
 ) -> JoinHandle<()> {
     let raft = RaftServer::new(raft)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -83,22 +83,16 @@ pub(crate) fn serve(
     tokio::spawn(async move {
         let served = match door {
             Door::Tcp(listener) => {
-                router.serve_with_incoming_shutdown(arrivals(listener), stopping(stop)).await
+                router.serve_with_incoming_shutdown(arrivals(listener), stop.cancelled_owned()).await
             }
             Door::Brought(listener) => {
-                router.serve_with_incoming_shutdown(incoming(listener), stopping(stop)).await
+                router.serve_with_incoming_shutdown(incoming(listener), stop.cancelled_owned()).await
             }
         };
         if let Err(error) = served {
             tracing::error!(%error, "peer transport ended");
         }
     })
-}
-
-/// Resolves when `stop` becomes true.
-async fn stopping(mut stop: watch::Receiver<bool>) {
-    // The sender lives as long as the node; its end is a stop, too.
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// Feeds peers' messages to openraft.
@@ -108,8 +102,8 @@ pub(crate) struct RaftService {
     pub(crate) cluster_id: String,
     pub(crate) heard: Heard,
     pub(crate) sanity: Sanity,
-    /// Becomes true when the node stops. Peers keep streams open that would never end by themselves.
-    pub(crate) stop: watch::Receiver<bool>,
+    /// Told when the node stops. Peers keep streams open that would never end by themselves.
+    pub(crate) stop: CancellationToken,
     pub(crate) gate: Gate,
     pub(crate) own: Own,
     pub(crate) respondent: Respondent,
@@ -118,7 +112,7 @@ pub(crate) struct RaftService {
 impl RaftService {
     /// Resolves when the node stops.
     fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
-        stopping(self.stop.clone())
+        self.stop.clone().cancelled_owned()
     }
 
     /// Checks what is offered.

@@ -21,7 +21,7 @@ use tripod_state::{Effect, State};
 use self::barriers::BarrierTimers;
 use self::tasks::{Connected, TaskTimers};
 use crate::awake::{Awake, Moment};
-use crate::backend::{Backend, Future, look};
+use crate::backend::{Future, Replica, look};
 use crate::clock::{Clock, percent};
 use crate::options::Options;
 use crate::peers::Peers;
@@ -35,7 +35,7 @@ const RHYTHM_PERCENT: u64 = 48;
 /// Keeps the timers of the jobs while this node leads.
 pub(crate) struct Keeper {
     /// Set once, after the node has started; weak, because the node holds this keeper.
-    backend: OnceLock<Weak<dyn Backend>>,
+    backend: OnceLock<Weak<dyn Replica>>,
     clock: Clock,
     options: Options,
     /// Answers what is no batch of heartbeats.
@@ -80,7 +80,7 @@ impl Keeper {
     }
 
     /// Starts the timers; they end with the backend.
-    pub(crate) fn start(self: &Arc<Self>, backend: &Arc<dyn Backend>) {
+    pub(crate) fn start(self: &Arc<Self>, backend: &Arc<dyn Replica>) {
         let first = self.backend.set(Arc::downgrade(backend)).is_ok();
         assert!(first, "a keeper serves one backend");
         tokio::spawn(run::run(Arc::clone(self), backend.leadership()));
@@ -100,7 +100,7 @@ impl Keeper {
     }
 
     /// Answers a batch of beats from this node's state, and remembers when it heard them.
-    fn answer(&self, backend: &dyn Backend, batch: Bytes) -> Result<Bytes, String> {
+    fn answer(&self, backend: &dyn Replica, batch: Bytes) -> Result<Bytes, String> {
         let beats = decode_beats(batch)?;
         let wall = (self.clock)();
         let mut judged = look(backend, |state| {

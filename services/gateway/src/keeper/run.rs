@@ -18,7 +18,7 @@ use super::barriers::{Instance, instance};
 use super::tasks::{Connected, Due, Silent};
 use super::{Keeper, Memory};
 use crate::awake::Awake;
-use crate::backend::{Backend, look};
+use crate::backend::{Replica, look};
 use crate::clock::millis;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Lea
 
 impl Keeper {
     /// Begins or ends a reign. Gives the term in which this node leads, if it does.
-    fn follow(&self, backend: &dyn Backend, now: Leadership) -> Option<Term> {
+    fn follow(&self, backend: &dyn Replica, now: Leadership) -> Option<Term> {
         let reign = now.ready_here.then_some(now.term);
         let mut memory = self.memory.lock();
         if memory.reign == reign {
@@ -78,7 +78,7 @@ impl Keeper {
     }
 
     /// Gives every connected task and every open barrier its full time, from now.
-    fn arm_all(&self, backend: &dyn Backend, term: Term) {
+    fn arm_all(&self, backend: &dyn Replica, term: Term) {
         let (tasks, barriers) = look(backend, |state| (state.connected_tasks(), state.open_barriers()));
         let mut memory = self.memory.lock();
         let now = memory.awake.now();
@@ -106,7 +106,7 @@ impl Keeper {
     }
 
     /// Arms the tasks that connected since the last tick.
-    fn arm_fresh(&self, backend: &dyn Backend) {
+    fn arm_fresh(&self, backend: &dyn Replica) {
         let fresh = std::mem::take(&mut self.memory.lock().fresh);
         if fresh.is_empty() {
             return;
@@ -125,7 +125,7 @@ impl Keeper {
     }
 
     /// Suspects the tasks that missed a beat, and proposes the end of those whose time is up.
-    fn look_at_tasks(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+    fn look_at_tasks(self: &Arc<Self>, backend: &Arc<dyn Replica>, reign: Term) {
         let due = {
             let mut memory = self.memory.lock();
             let now = memory.awake.now();
@@ -158,7 +158,7 @@ impl Keeper {
         }
     }
 
-    fn expire_barriers(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+    fn expire_barriers(self: &Arc<Self>, backend: &Arc<dyn Replica>, reign: Term) {
         let (due, sweep) = {
             let mut memory = self.memory.lock();
             let now = memory.awake.now();
@@ -184,7 +184,7 @@ impl Keeper {
         }
     }
 
-    fn expire_sessions(self: &Arc<Self>, backend: &Arc<dyn Backend>, reign: Term) {
+    fn expire_sessions(self: &Arc<Self>, backend: &Arc<dyn Replica>, reign: Term) {
         let idle_for = |idle_ms| TimeMs((self.clock)().0.saturating_sub(idle_ms));
         let nodes_before_ms = idle_for(SESSION_IDLE_MS);
         let command = if look(backend.as_ref(), |state| Rule::OwnedSessions.holds_at(state.level())) {
@@ -202,7 +202,7 @@ impl Keeper {
     /// there was a reply, unless the reign has ended meanwhile.
     fn propose(
         self: &Arc<Self>,
-        backend: &Arc<dyn Backend>,
+        backend: &Arc<dyn Replica>,
         reign: Term,
         command: Command,
         settle: impl FnOnce(&mut Memory, bool) + Send + 'static,

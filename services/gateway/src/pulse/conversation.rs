@@ -6,17 +6,17 @@ use bytes::Bytes;
 
 use super::wire::{decode_verdicts, encode_beats};
 use super::{Beat, Verdict};
-use crate::backend::{Backend, Future};
+use crate::backend::{Future, Replica};
 use crate::liveness::Conversation;
 use crate::outage::Outage;
 
 /// Beats, and what the leader says to each.
 pub(super) struct Beats {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn Replica>,
 }
 
 impl Beats {
-    pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
+    pub(super) fn new(backend: Arc<dyn Replica>) -> Self {
         Self { backend }
     }
 }

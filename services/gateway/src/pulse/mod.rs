@@ -15,7 +15,7 @@ use tripod_state::ids::{DurationMs, FeatureLevel, LogIndex, ServiceIncarnation};
 use tripod_state::task::Beat as Opinion;
 use tripod_state::{Answer, Command, Reply};
 
-use crate::backend::{Backend, look};
+use crate::backend::{Replica, look};
 use crate::calls::Calls;
 use crate::clock::Clock;
 use crate::hub::Hub;
@@ -66,7 +66,7 @@ struct Told {
 
 /// Answers heartbeats on this node.
 pub(crate) struct Pulse {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn Replica>,
     submitter: Arc<Submitter>,
     hub: Arc<Hub>,
     calls: Arc<Calls>,
@@ -77,7 +77,7 @@ pub(crate) struct Pulse {
 impl Pulse {
     /// Starts the task that asks the leader; it ends with the pulse.
     pub(crate) fn start(
-        backend: Arc<dyn Backend>,
+        backend: Arc<dyn Replica>,
         submitter: Arc<Submitter>,
         hub: Arc<Hub>,
         calls: Arc<Calls>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::job;
 use futures::FutureExt as _;
 use tokio::time::timeout;
-use tripod_gateway::{Backend as _, Gateway, Mishap, Options, Outage};
+use tripod_gateway::{Gateway, Mishap, Options, Outage, Replica as _};
 use tripod_state::ids::{Sequence, SessionId, TaskId, TimeMs};
 use tripod_state::{Answer, Command, Envelope, Fault, Stamp, session, task};
 

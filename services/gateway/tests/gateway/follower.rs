@@ -8,8 +8,7 @@ use futures::FutureExt as _;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tripod_gateway::{
-    Backend, ChangeError, Future, Gateway, Leadership, MembersAnswer, MembersRequest, MemoryBackend, Options,
-    Parts, ProposeError, Status,
+    Admin, Future, Gateway, Leadership, MemoryBackend, Options, Parts, ProposeError, Replica, Status,
 };
 use tripod_raft::{Applied, Hooks};
 use tripod_state::ids::{LogIndex, NodeId, Term};
@@ -38,7 +37,7 @@ impl Follower {
             meddling: Mutex::new(None),
         });
         assert!(follower.hooks.set(parts.hooks()).is_ok());
-        (Gateway::over(Arc::clone(&follower) as Arc<dyn Backend>, parts), follower)
+        (Gateway::over(Arc::clone(&follower), parts), follower)
     }
 
     /// Takes over all that the leader has applied.
@@ -70,7 +69,7 @@ impl Follower {
     }
 }
 
-impl Backend for Follower {
+impl Replica for Follower {
     fn propose(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
         self.leader.propose(envelope)
     }
@@ -108,16 +107,10 @@ impl Backend for Follower {
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
         self.leader.ask_leader(question)
     }
+}
 
+impl Admin for Follower {
     fn status(&self) -> Status {
         self.leader.status()
-    }
-
-    fn transfer_leadership(&self, to: Option<NodeId>) -> Future<Result<(), ProposeError>> {
-        self.leader.transfer_leadership(to)
-    }
-
-    fn members(&self, request: MembersRequest) -> Future<Result<MembersAnswer, ChangeError>> {
-        self.leader.members(request)
     }
 }

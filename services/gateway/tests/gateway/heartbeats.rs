@@ -6,7 +6,7 @@ use crate::common::{HEARTBEAT_MS, Job, alive, job, job_of, life, passed, spec};
 use crate::follower::Follower;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, advance, sleep, timeout};
-use tripod_gateway::{Backend as _, Gateway, MemoryBackend, Mishap, Options, Outage};
+use tripod_gateway::{Gateway, MemoryBackend, Mishap, Options, Outage, Replica as _};
 use tripod_state::ids::{DurationMs, Incarnation, TaskId};
 use tripod_state::task::Phase;
 use tripod_state::{BarrierFault, Command, Envelope, Fault, job, level, session, task};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tripod_gateway::{Backend as _, Gateway, IdWidth, MemoryBackend, Mishap};
+use tripod_gateway::{Gateway, IdWidth, MemoryBackend, Mishap, Replica as _};
 use tripod_port::CallerAddress;
 use tripod_state::ids::{FeatureLevel, LogIndex, Sequence, SessionId, Term, TimeMs};
 use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, Stamp, level, session};

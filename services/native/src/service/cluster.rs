@@ -49,9 +49,9 @@ impl Cluster for Service {
         // First: whatever is said of the log is said later, so the log is never behind what was hashed.
         let hashed = if request.into_inner().digest { Some(self.digest().await?) } else { None };
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
-        let mut response = encode::status(&self.gateway.status(), &jobs, &addresses);
+        let mut response = encode::status(&self.gateway.admin().status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
-        encode::measured::add(&mut response, &self.gateway.measures(), self.gateway.held_calls());
+        encode::measured::add(&mut response, &self.gateway.admin().measures(), self.gateway.held_calls());
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
         response.waiting_calls = self.gateway.waiting_calls();
         if let Some((applied, digest)) = hashed {
@@ -65,7 +65,7 @@ impl Cluster for Service {
         request: Request<TransferLeaderRequest>,
     ) -> Result<Response<TransferLeaderResponse>, Status> {
         let to = Some(request.into_inner().to).filter(|to| *to != 0).map(NodeId);
-        match self.gateway.transfer_leadership(to).await {
+        match self.gateway.admin().transfer_leadership(to).await {
             Ok(()) => Ok(Response::new(TransferLeaderResponse {})),
             Err(error) => Err(Status::failed_precondition(format!(
                 "leadership was not handed over: {error}; see who leads with `tripod status`"

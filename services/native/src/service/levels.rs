@@ -18,7 +18,7 @@ impl Service {
     }
 
     async fn ask(&self, request: LevelRequest) -> Result<Response<LevelsReport>, Status> {
-        let levels = self.gateway.levels(request).await;
+        let levels = self.gateway.admin().levels(request).await;
         levels
             .map(|levels| Response::new(encode::level::report(&levels)))
             .map_err(|error| status::level::of(&error))

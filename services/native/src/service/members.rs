@@ -13,7 +13,7 @@ pub(super) async fn list(
     announced: &encode::Members,
 ) -> Result<wire::ListMembersResponse, Status> {
     match ask(gateway, MembersRequest::List, None).await? {
-        MembersAnswer::List(list) => Ok(encode::member::list(&gateway.status(), &list, announced)),
+        MembersAnswer::List(list) => Ok(encode::member::list(&gateway.admin().status(), &list, announced)),
         other => Err(unexpected(&other)),
     }
 }
@@ -69,7 +69,7 @@ async fn ask(
     request: MembersRequest,
     change: Option<&Change>,
 ) -> Result<MembersAnswer, Status> {
-    let asked: Result<MembersAnswer, ChangeError> = gateway.members(request).await;
+    let asked: Result<MembersAnswer, ChangeError> = gateway.admin().members(request).await;
     asked.map_err(|error| status::member::of_change(&error, change))
 }
 

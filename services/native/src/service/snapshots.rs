@@ -31,10 +31,10 @@ impl Snapshots for Service {
             if request.into_inner().local { Consistency::Local } else { Consistency::Linearizable };
         let read = self.gateway.read(freshness, |_| ()).await;
         read.map_err(|outage| status::of_outage(&outage))?;
-        let saving = self.gateway.save_snapshot().map_err(|error| status::of_save(&error))?;
+        let saving = self.gateway.admin().save_snapshot().map_err(|error| status::of_save(&error))?;
         let begin = SaveBegin {
             cluster_id: saving.cluster_id,
-            node_id: self.gateway.status().node.0,
+            node_id: self.gateway.admin().status().node.0,
             index: saving.index.0,
             term: saving.term.0,
             key_bytes: saving.key_bytes,

@@ -7,15 +7,15 @@ use tokio::time::timeout;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
+use tripod_backoff::Backoff;
 use tripod_client::Nodes;
 use tripod_proto::metadata::{JOB, RAY_REASON};
 
 use crate::config::Config;
 use crate::error::Error;
 
-/// Rest after no node answered; doubled until the maximum.
-const PAUSE_MIN: Duration = Duration::from_millis(25);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Rest after no node answered.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(25), Duration::from_secs(1));
 
 /// The nodes of a cluster, asked until one of them answers. A store has nobody to give up to, and takes for the
 /// scheduler's word only what cannot be trouble on the way: what it takes for a refusal, it deletes.
@@ -68,7 +68,7 @@ impl Endpoints {
         F: Fn(Channel, Request<Q>) -> Fut,
         Fut: Future<Output = Result<Response<R>, Status>>,
     {
-        let mut pause = PAUSE_MIN;
+        let mut backoff = BACKOFF;
         let mut failed = 0_usize;
         loop {
             let place = self.nodes.preferred();
@@ -97,8 +97,7 @@ impl Endpoints {
             self.nodes.left(place);
             failed += 1;
             if failed.is_multiple_of(self.nodes.count()) {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
+                backoff.rest().await;
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tripod_backoff::Backoff;
 use tripod_state::ray::ids::OrderId;
 use tripod_state::ray::{Order, Peer};
 
@@ -13,9 +14,8 @@ use super::line::Line;
 use super::order::{Ready, Sent};
 use super::reign::Reign;
 
-/// Between attempts: at first, and at most.
-const PAUSE: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Between attempts.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
 /// After so long without a connection a task is given to another worker. Shorter than any time to live: the worker
 /// may be slow to begin, but its tasks need not wait until it is given up.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ enum Next {
 
 /// Runs until the channel is closed and empty.
 pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
-    let mut pause = PAUSE;
+    let mut backoff = BACKOFF;
     let (mut fresh, mut waiting) = (Vec::new(), VecDeque::new());
     let mut line = match peer {
         Peer::Worker(worker) => Some(Line::to(worker)),
@@ -46,11 +46,10 @@ pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedRece
         give_many(&reign, peer, &mut waiting, line.as_mut()).await;
         let Some((id, order)) = waiting.pop_front() else { continue };
         if give(&reign, peer, id, &order).await {
-            pause = PAUSE;
+            backoff.reset();
         } else {
             // What is planned instead may come to the same peer at once, and be refused as fast.
-            tokio::time::sleep(pause).await;
-            pause = PAUSE_MAX.min(pause * 2);
+            backoff.rest().await;
         }
     }
 }
@@ -110,7 +109,7 @@ fn store_of(ray: &tripod_state::ray::Ray, peer: Peer) -> Option<String> {
 /// Gives one order until the peer has it, or it is not to be given any more: `false` if the peer does not take it.
 async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
     let began = Instant::now();
-    let mut pause = PAUSE;
+    let mut backoff = BACKOFF;
     loop {
         let Some(outstanding) = outstanding(reign, id, order).await else { return true };
         let Some(ready) = outstanding else {
@@ -155,8 +154,7 @@ async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
                     %sent,
                     "order is given again"
                 );
-                tokio::time::sleep(pause).await;
-                pause = PAUSE_MAX.min(pause * 2);
+                backoff.rest().await;
             }
         }
     }

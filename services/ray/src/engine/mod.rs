@@ -90,7 +90,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, pa
             gateway: gateway.clone(),
             job,
             term: now.term,
-            node: gateway.status().node,
+            node: gateway.admin().status().node,
             heard: Arc::clone(&heard),
             links: links.clone(),
             patience,

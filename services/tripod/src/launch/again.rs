@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tripod_backoff::Backoff;
+
 use crate::view::{count, time};
 
-/// Rest before a failed program is begun again, doubled with each one that did not last.
-const PAUSE_MIN: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Rest before a failed program is begun again, longer with each one that did not last.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 /// A program that ran for this long was well.
 const LASTED: Duration = Duration::from_secs(120);
 
@@ -15,12 +16,12 @@ const LASTED: Duration = Duration::from_secs(120);
 pub(super) struct Restarts {
     made: u32,
     most: u32,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl Restarts {
     pub(super) fn of(most: u32) -> Self {
-        Self { made: 0, most, pause: PAUSE_MIN }
+        Self { made: 0, most, backoff: BACKOFF }
     }
 
     /// The pause before the next beginning, if there is to be one. `ran`: how long the program did that failed.
@@ -30,11 +31,9 @@ impl Restarts {
         }
         self.made += 1;
         if ran >= LASTED {
-            self.pause = PAUSE_MIN;
+            self.backoff.reset();
         }
-        let pause = self.pause;
-        self.pause = (pause * 2).min(PAUSE_MAX);
-        Some(pause)
+        Some(self.backoff.pause())
     }
 
     /// What is said before the beginning that [`Self::next`] allowed.

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
+use tripod_backoff::Backoff;
 use tripod_proto::code::Code;
 
 use crate::child::{Child, Outputs};
@@ -19,9 +20,8 @@ use crate::output;
 
 /// How long an agent may take to listen; it waits for nobody.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Rest before an agent that ended is started again, doubled after each one that did not last.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Rest before an agent that ended is started again, longer after each one that did not last.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 /// An agent that ran for this long was well.
 const LASTED: Duration = Duration::from_secs(10);
 /// Registrations of one life of the program that are remembered; one is usual.
@@ -205,7 +205,7 @@ impl Keeper {
 
     /// Keeps an agent running until it is told to stop.
     async fn keep(mut self, mut life: Life, mut stopped: oneshot::Receiver<()>) {
-        let mut pause = PAUSE_MIN;
+        let mut backoff = BACKOFF;
         loop {
             let begun = Instant::now();
             let how = tokio::select! {
@@ -213,20 +213,19 @@ impl Keeper {
                 _ = &mut stopped => return life.end().await,
             };
             if begun.elapsed() >= LASTED {
-                pause = PAUSE_MIN;
+                backoff.reset();
             }
             output::note(&format!("tripod run: the agent ended ({how}) and is started again"));
             life = tokio::select! {
-                life = self.begin_again(&mut pause) => life,
+                life = self.begin_again(&mut backoff) => life,
                 _ = &mut stopped => return,
             };
         }
     }
 
-    async fn begin_again(&mut self, pause: &mut Duration) -> Life {
+    async fn begin_again(&mut self, backoff: &mut Backoff) -> Life {
         loop {
-            sleep(*pause).await;
-            *pause = (*pause * 2).min(PAUSE_MAX);
+            backoff.rest().await;
             match self.begin().await {
                 Ok(life) => return life,
                 Err(why) => output::note(&format!("tripod run: the agent could not be started again: {why}")),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
+use tripod_backoff::Backoff;
 use tripod_client::{Client, wire};
 use tripod_proto::code::Code;
 
@@ -11,10 +12,8 @@ use crate::operator;
 use crate::output;
 use crate::view::time;
 
-/// Before the second look at the job, doubled with each: where a whole gang is begun again all of its tasks wait, and each
-/// look tells all of them.
-const LOOK_FIRST: Duration = Duration::from_millis(250);
-const LOOK_MOST: Duration = Duration::from_secs(5);
+/// Between looks at the job: where a whole gang is begun again all of its tasks wait, and each look tells all of them.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 /// Beyond the time that a process may be silent: who is given up is given up by a decision that takes time, too.
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -27,10 +26,9 @@ pub(super) async fn wait(client: &Client, job: &str, task: u32, say: impl Fn(&st
     let Some(first) = connected(client, job, task).await? else { return Ok(()) };
     let limit = Duration::from_millis(first.silence_limit_ms) + MARGIN;
     say(&waiting(job, &first, limit));
-    let (begun, mut pause) = (Instant::now(), LOOK_FIRST);
+    let (begun, mut backoff) = (Instant::now(), BACKOFF);
     while begun.elapsed() < limit {
-        sleep(pause).await;
-        pause = LOOK_MOST.min(pause * 2);
+        backoff.rest().await;
         match connected(client, job, task).await? {
             None => return Ok(()),
             Some(other) if other.incarnation != first.incarnation => return Err(taken(job, &other)),

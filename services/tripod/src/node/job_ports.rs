@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as Told};
 use tripod_port::Doorway;
@@ -54,7 +55,7 @@ pub(crate) async fn run(
     doorway: Doorway,
     place: Place,
     told: watch::Sender<Told>,
-    mut stopping: watch::Receiver<bool>,
+    stopping: CancellationToken,
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
     let mut ports = JobPorts {
@@ -72,7 +73,7 @@ pub(crate) async fn run(
         tokio::select! {
             () = changes.changed() => {}
             () = tokio::time::sleep(RETRY), if !complete => {}
-            _ = stopping.wait_for(|stopping| *stopping) => break,
+            () = stopping.cancelled() => break,
         }
     }
     ports.close().await;

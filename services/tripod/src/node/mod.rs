@@ -19,6 +19,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tripod_dial::Allow;
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_local::ConnectionLimits;
@@ -100,7 +101,7 @@ struct Tasks {
     serving: JoinSet<()>,
     /// They run until this value is dropped.
     background: JoinSet<()>,
-    stopping: watch::Sender<bool>,
+    stopping: CancellationToken,
 }
 
 /// Runs a node until it is told to stop.
@@ -130,7 +131,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     }
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
-    let stopping = tasks.stopping.subscribe();
+    let stopping = tasks.stopping.clone();
     let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
     tasks.serving.spawn(job_ports::run(gateway, front_ends, doorway, place, job_ports, stopping));
     tracing::info!(
@@ -242,7 +243,7 @@ async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
             Err(_) => tracing::info!("leadership not handed over in time"),
         }
     }
-    tasks.stopping.send_replace(true);
+    tasks.stopping.cancel();
     let drained = async { while tasks.serving.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN_TIMEOUT, drained).await.is_err() {
         tracing::info!("ports did not end in time");
@@ -265,16 +266,16 @@ impl Listeners {
 
 impl Tasks {
     fn new() -> Self {
-        Self { serving: JoinSet::new(), background: JoinSet::new(), stopping: watch::channel(false).0 }
+        Self { serving: JoinSet::new(), background: JoinSet::new(), stopping: CancellationToken::new() }
     }
 
     /// Serves the client port, the unix socket and the http port.
     fn serve(&mut self, listeners: Listeners, gateway: &Gateway, front_ends: &FrontEnds, doorway: &Doorway) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let served = front_ends.served(PortKind::Client, &binding);
-        let stopping = self.stopping.subscribe();
+        let stopping = self.stopping.clone();
         let serve = |listener: Listener| {
-            let stopped = stopped(stopping.clone());
+            let stopped = stopping.clone().cancelled_owned();
             tripod_port::serve_through(listener, served.clone(), doorway.clone(), stopped)
         };
         let client = serve(listeners.client.into());
@@ -289,13 +290,15 @@ impl Tasks {
 
     /// Resolves when the node stops.
     fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
-        stopped(self.stopping.subscribe())
+        self.stopping.clone().cancelled_owned()
     }
 }
 
-async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // A dropped sender means that the node is gone, which is a stop too.
-    let _ = stopping.wait_for(|stopping| *stopping).await;
+/// What serves is told when nobody waits for it any more.
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
 }
 
 fn report(port: &'static str, served: Result<(), impl std::fmt::Display>) {

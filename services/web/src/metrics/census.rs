@@ -35,7 +35,7 @@ impl Census {
             sessions: state.sessions_open(),
             state_bytes: state.bytes(),
             largest_job_bytes: state.largest_jobs(1).first().map_or(0, |(_, bytes)| *bytes),
-            drained: state.is_drained(gateway.status().node),
+            drained: state.is_drained(gateway.admin().status().node),
             ..Self::default()
         };
         for job in state.jobs() {

@@ -32,8 +32,8 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 pub(crate) async fn page(gateway: &Gateway) -> String {
     let figures = Figures {
         ready: gateway.readiness().await.is_ready(),
-        status: gateway.status(),
-        measures: gateway.measures(),
+        status: gateway.admin().status(),
+        measures: gateway.admin().measures(),
         waiting_calls: gateway.waiting_calls(),
         held_calls: gateway.held_calls(),
         held_calls_total: gateway.held_calls_total(),
