@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 use tripod_coordination::Stopping;
-use tripod_coordination::connection::{Listener, Mended, MendedIncoming, Socket};
+use tripod_coordination::connection::{Doorway, Listener, Mended, MendedIncoming, Socket};
 
 use crate::meters::{Counted, Meters};
 
@@ -21,9 +21,9 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Connections that end when `stopping` says so.
-    pub(crate) fn new(listener: Listener, stopping: Stopping, meters: Arc<Meters>) -> Self {
-        Self { inner: MendedIncoming::until(listener, stopping), meters }
+    /// Connections that end when `stopping` says so, and are closed at once if there is no place for them in `doorway`.
+    pub(crate) fn new(listener: Listener, stopping: Stopping, doorway: Doorway, meters: Arc<Meters>) -> Self {
+        Self { inner: MendedIncoming::through(Arc::new(listener), stopping, doorway), meters }
     }
 }
 

@@ -20,6 +20,7 @@
 //!   cluster has refused the same client's last one.
 //! * A planned stop gives back what may be made again, and cuts nothing else that could still be finished.
 //! * Nothing waits for longer than the client does, or than the longest outage.
+//! * Every byte that is held for a client is counted, and no client takes from others what each connection has in any case.
 //!
 //! | module | what |
 //! |---|---|
@@ -28,6 +29,7 @@
 //! | `front`, `calls`, `deadline` | what a request becomes; the table of calls |
 //! | `message`, `raw` | requests and replies as bytes |
 //! | `forward`, `lanes` | sending until answered, exactly once |
+//! | `room` | bytes of answers that come |
 //! | `beats` | heartbeats |
 //! | `job` | the job, created on first use |
 //! | `upstream` | the cluster's side |
@@ -48,6 +50,7 @@ mod listen;
 mod message;
 mod meters;
 mod raw;
+mod room;
 mod status;
 mod upstream;
 
@@ -56,6 +59,7 @@ pub use calls::Kind;
 pub use config::{AgentConfig, Listen, Poll, Timing};
 pub use error::Error;
 pub use status::{AgentStatus, StatusHandle, UpstreamStatus};
+pub use tripod_coordination::{ConnectionLimits, MemoryLimits};
 /// What a job is created with.
 pub use tripod_proto::tripod::v1::JobSpec;
 pub use upstream::Dial;

@@ -17,7 +17,7 @@ use crate::stop::Stopping;
 use crate::under_way::{Answer, Cut, UnderWay};
 
 /// What a refused call holds until its refusal is written.
-const REFUSAL_BYTES: u64 = 2 << 10;
+pub const REFUSAL_BYTES: u64 = 2 << 10;
 
 /// Routes whose answers are noted with their connection while they are written. The services find [`Stopping`]
 /// and [`tripod_gateway::CallerAddress`] among a request's extensions, and

@@ -83,10 +83,15 @@ mod text;
 mod under_way;
 
 pub use deadline::given as given_time;
-pub use followed::Followed;
-pub use holding::Content;
+pub use followed::{Followed, REFUSAL_BYTES};
+pub use holding::{Content, Received, enter as enter_call};
 pub use overlong::MESSAGE_BYTES_MAX;
 pub use payload::{BARRIER_KEY, COORDINATION_KEY, MISMATCH_KEY};
 pub use server::{routes, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
+// What agents count bytes and connections by: they do not see the gateway.
+pub use tripod_gateway::{
+    Budget, CALL_BYTES, CallBytes, CallerConnection, Charge, ConnectionLimits, Connections, Contact, Making,
+    MemoryLimits, Reserved, Short,
+};
 pub use under_way::{Answer, Cut, UnderWay};

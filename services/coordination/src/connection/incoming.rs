@@ -227,7 +227,8 @@ impl MendedIncoming {
 
     /// [`Self::until`], and while contact is lost new connections wait a moment, so that clients who know other nodes
     /// prefer those. Each is counted, and closed if there is no place for it.
-    pub(crate) fn through(listener: Arc<Listener>, stopping: Stopping, doorway: Doorway) -> Self {
+    #[must_use]
+    pub fn through(listener: Arc<Listener>, stopping: Stopping, doorway: Doorway) -> Self {
         Self { listener, stopping, doorway, waited: mpsc::channel(WAITING_MAX), pause: None }
     }
 

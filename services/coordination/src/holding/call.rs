@@ -12,7 +12,7 @@ const HEADER_BYTES: usize = 64;
 ///
 /// # Errors
 /// [`Short`].
-pub(crate) fn enter<B>(account: &Account, request: &Request<B>) -> Result<CallBytes, Short> {
+pub fn enter<B>(account: &Account, request: &Request<B>) -> Result<CallBytes, Short> {
     let path = request.uri().path();
     let bytes = CALL_BYTES + (path.len() + head_bytes(request.headers())) as u64;
     let method = path.rsplit('/').next().unwrap_or_default();

@@ -26,7 +26,7 @@ const STREAMING: [&str; 2] = ["/tripod.v1.RayLine/", "/envoy."];
 
 /// A request's body whose bytes are counted. When its connection holds as much as it may, it is not read on, so that
 /// the client is granted nothing more.
-pub(crate) struct Received<B> {
+pub struct Received<B> {
     inner: B,
     call: CallBytes,
     messages: Messages,
@@ -40,7 +40,8 @@ pub(crate) struct Received<B> {
 
 impl<B> Received<B> {
     /// The body of a call's request.
-    pub(crate) fn of(request: Request<B>, call: &CallBytes) -> Request<Self> {
+    #[must_use]
+    pub fn of(request: Request<B>, call: &CallBytes) -> Request<Self> {
         let is_streaming = STREAMING.iter().any(|service| request.uri().path().starts_with(service));
         let (messages, weight) = (Messages::new(!is_streaming), Weight::of(request.uri().path()));
         request.map(|inner| Self {
