@@ -63,6 +63,11 @@ impl Scene {
         tally
     }
 
+    /// How many writes of the well-behaved client the first node has answered so far.
+    pub(crate) fn witnessed(&self) -> u64 {
+        self.witness.acknowledged_through(0)
+    }
+
     /// All nodes end as if their power went, and start on the same data.
     pub(crate) async fn restart_all(&mut self, after: &str) {
         self.cluster.kill_all().unwrap();

@@ -11,7 +11,7 @@ use axum::middleware::{Next, from_fn};
 use bytes::Bytes;
 use tonic::client::Grpc;
 use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue};
-use tripod_agent::{Agent, AgentConfig, Listen, Poll, Timing};
+use tripod_agent::{Agent, AgentConfig, ConnectionLimits, Listen, MemoryLimits, Poll, Timing};
 use tripod_lines::Lines;
 use tripod_port::{Listener, Served};
 use tripod_proto::raw::RawCodec;
@@ -123,6 +123,9 @@ fn run(input: &[u8]) {
             job: "default".into(),
             spec: None,
             poll: Poll::Hold,
+            // Little, so that what is refused for want of room is tried, too.
+            memory: MemoryLimits::of(1 << 20),
+            connections: ConnectionLimits::none(),
             timing: Timing { max_outage: Duration::from_secs(10), ..Timing::default() },
         };
         let arrivals = Listener::within(lines.listen(AGENT));

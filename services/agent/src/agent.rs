@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tripod_port::{Listener, Stop, Stopping};
+use tripod_local::Connections;
+use tripod_port::{Budget, Contact, Doorway, Listener, Stop, Stopping};
 
 use crate::beats::{Beats, Teller};
 use crate::config::{AgentConfig, Listen};
@@ -15,7 +16,7 @@ use crate::forward::Forwarder;
 use crate::front::Front;
 use crate::incoming::Incoming;
 use crate::job::AgentJob;
-use crate::lanes::{LANES_MAX, Lanes};
+use crate::lanes::{LANES_MAX, Lanes, OWN_LANES};
 use crate::listen::{self, Opened};
 use crate::meters::Meters;
 use crate::status::StatusHandle;
@@ -30,6 +31,7 @@ pub struct Agent {
     supervisor: Supervisor,
     meters: Arc<Meters>,
     lanes: Arc<Lanes>,
+    memory: Budget,
     lives: mpsc::Sender<u64>,
     told_lives: Option<mpsc::Receiver<u64>>,
 }
@@ -64,10 +66,11 @@ impl Agent {
 
     fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
         let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
-        let lanes = Lanes::new(upstream.clone(), LANES_MAX);
+        let lanes = Lanes::new(upstream.clone(), LANES_MAX, OWN_LANES);
         let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
         let (meters, told_lives) = (Arc::default(), Some(told_lives));
-        Self { config, opened, upstream, supervisor, meters, lanes, lives, told_lives }
+        let memory = Budget::new(config.memory);
+        Self { config, opened, upstream, supervisor, meters, lanes, memory, lives, told_lives }
     }
 
     /// Tells the incarnation of every task that registers through the agent, where the protocol has any. The first who asks
@@ -89,6 +92,7 @@ impl Agent {
             upstream: self.upstream.clone(),
             meters: Arc::clone(&self.meters),
             lanes: Arc::clone(&self.lanes),
+            memory: self.memory.clone(),
         }
     }
 
@@ -100,7 +104,7 @@ impl Agent {
     /// [`Error::Serve`], also when the cluster says soon that the job has another number of tasks.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let places = self.places().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        let Self { config, opened, upstream, supervisor, meters, lanes, lives, told_lives: _ } = self;
+        let Self { config, opened, upstream, supervisor, meters, lanes, memory, lives, told_lives: _ } = self;
         let (stop, stopping) = Stop::new();
         let job = AgentJob::new();
         let beats = Beats::new(upstream.clone(), Arc::clone(&meters));
@@ -123,10 +127,13 @@ impl Agent {
             let (job, name, spec) = (job.clone(), config.job.clone(), config.spec);
             async move { job.settle(&upstream, &name, spec.as_ref()).await }
         });
+        // Whether this process is in contact with the cluster is no reason to let its clients wait.
+        let doorway = Doorway::new(Contact::never_lost(), Connections::new(config.connections));
+        let doorway = doorway.charging(memory);
         let mut serving = JoinSet::new();
         for Opened { listener, place } in opened {
             tracing::info!(%place, job = config.job, "agent listens");
-            let incoming = Incoming::new(listener, stopping.clone(), Arc::clone(&meters));
+            let incoming = Incoming::new(listener, stopping.clone(), doorway.clone(), Arc::clone(&meters));
             serving.spawn(serve(place, incoming, front.clone(), stopping.clone()));
         }
         drop(front);

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tripod_local::UIDS_MAX;
+use tripod_local::{ConnectionLimits, UIDS_MAX};
+use tripod_port::MemoryLimits;
 use tripod_proto::tripod::v1::JobSpec;
 
 use crate::error::Error;
@@ -29,6 +30,10 @@ pub struct AgentConfig {
     pub spec: Option<JobSpec>,
     /// Whether polls for errors are held.
     pub poll: Poll,
+    /// Bytes that are held for clients.
+    pub memory: MemoryLimits,
+    /// Connections of clients, at all places together.
+    pub connections: ConnectionLimits,
     /// Time limits.
     pub timing: Timing,
 }
@@ -165,6 +170,8 @@ mod tests {
             job: "train".into(),
             spec: None,
             poll: Poll::Hold,
+            memory: MemoryLimits::none(),
+            connections: ConnectionLimits::none(),
             timing: Timing::default(),
         }
     }

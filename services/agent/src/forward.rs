@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::Status;
+use tripod_port::{CallerConnection, Short};
 use tripod_proto::metadata;
 
 use crate::calls::Repeat;
 use crate::config::Poll;
 use crate::lanes::{Flight, Lanes};
-use crate::message::{Message, Reply};
+use crate::message::{Incomplete, Message, Reply};
+use crate::room::{NoRoom, Room, refusal};
 use crate::upstream::{Doubt, Link, Upstream};
 
 /// How long the cluster may take to release a poll. Without a leader it cannot.
@@ -25,10 +27,12 @@ pub(crate) struct Forwarder {
     ours: HeaderMap,
 }
 
-/// The session of a call is not known any more.
-struct SessionGone {
-    /// No attempt was executed.
-    is_certain: bool,
+/// Why the attempts with one stamp brought no answer.
+enum Unfinished {
+    /// The session of the call is not known any more. `is_certain`: no attempt was executed.
+    SessionGone { is_certain: bool },
+    /// There is no room for its answer.
+    Short(Short),
 }
 
 /// Why an attempt brought no answer.
@@ -36,6 +40,8 @@ enum Unanswered {
     SessionGone,
     /// There is another link now.
     Left,
+    /// The node has answered, and there was no room.
+    NoRoom(NoRoom),
     /// `was_sent`: it may have been executed.
     Failed {
         doubt: Doubt,
@@ -54,42 +60,56 @@ impl Forwarder {
         Self { upstream, lanes, ours }
     }
 
-    /// Sends until the cluster has answered. Dropping the future gives the call up.
+    /// Sends a call of this connection until the cluster has answered, and there is `room` for the answer. Dropping the
+    /// future gives the call up.
     ///
     /// # Errors
     /// The answer of the agent itself: no session can be opened, or it cannot be told any more whether
-    /// the call was executed, or there has been no cluster for too long.
-    pub(crate) async fn call(&self, message: &Message, repeat: Repeat) -> Result<Reply, Status> {
+    /// the call was executed, or there has been no cluster for too long, or there is no room.
+    pub(crate) async fn call(
+        &self,
+        message: &Message,
+        caller: CallerConnection,
+        room: Room,
+        repeat: Repeat,
+    ) -> Result<Reply, Status> {
         if let Some(given_up) = self.upstream.is_given_up() {
             return Err(given_up);
         }
         tokio::select! {
             biased;
-            answer = self.send(message, repeat) => answer,
+            answer = self.send(message, caller, room, repeat) => answer,
             given_up = self.upstream.given_up() => Err(given_up),
         }
     }
 
     /// Has the cluster release a poll, whose task then hears of errors by its heartbeats: CANCELLED, or the
     /// error that there is. `None` if it does not do so in time.
-    pub(crate) async fn release(&self, poll: &Message) -> Option<Reply> {
+    pub(crate) async fn release(&self, poll: &Message, room: &Room) -> Option<Reply> {
         let link = self.upstream.current()?;
         let mut ours = self.ours.clone();
         ours.remove(metadata::LASTING);
         let last = poll.for_the_last_time();
-        let released = tokio::time::timeout(RELEASE_LIMIT, link.send(&last, &ours, None)).await;
+        let released = tokio::time::timeout(RELEASE_LIMIT, link.send(&last, &ours, None, room)).await;
         released.ok()?.ok().filter(|reply| reply.outage().is_none())
     }
 
-    async fn send(&self, message: &Message, repeat: Repeat) -> Result<Reply, Status> {
+    async fn send(
+        &self,
+        message: &Message,
+        caller: CallerConnection,
+        mut room: Room,
+        repeat: Repeat,
+    ) -> Result<Reply, Status> {
         loop {
             let flight = match repeat {
                 Repeat::Free => None,
-                Repeat::Stamped | Repeat::Recognised => Some(self.lanes.take().await?),
+                Repeat::Stamped | Repeat::Recognised => Some(self.lanes.take(caller).await?),
             };
-            let SessionGone { is_certain } = match self.attempts(message, flight.as_ref()).await {
+            let is_certain = match self.attempts(message, flight.as_ref(), &mut room).await {
                 Ok(reply) => return Ok(reply),
-                Err(gone) => gone,
+                Err(Unfinished::Short(short)) => return Err(refusal(short)),
+                Err(Unfinished::SessionGone { is_certain }) => is_certain,
             };
             if let Some(flight) = flight {
                 flight.lost();
@@ -105,7 +125,12 @@ impl Forwarder {
     }
 
     /// Attempts with one stamp.
-    async fn attempts(&self, message: &Message, flight: Option<&Flight>) -> Result<Reply, SessionGone> {
+    async fn attempts(
+        &self,
+        message: &Message,
+        flight: Option<&Flight>,
+        room: &mut Room,
+    ) -> Result<Reply, Unfinished> {
         let stamp = flight.map(|flight| flight.stamp().header());
         let mut is_certain = true;
         let mut pause = self.upstream.timing().pause_min;
@@ -114,13 +139,18 @@ impl Forwarder {
             let attempt = tokio::select! {
                 // An answer that is here counts, even if the link is left at the same moment.
                 biased;
-                attempt = self.attempt(&link, message, stamp.clone()) => attempt,
+                attempt = self.attempt(&link, message, stamp.clone(), room) => attempt,
                 () = self.upstream.left(&link) => Err(Unanswered::Left),
             };
             match attempt {
                 Ok(reply) => return Ok(reply),
-                Err(Unanswered::SessionGone) => return Err(SessionGone { is_certain }),
+                Err(Unanswered::SessionGone) => return Err(Unfinished::SessionGone { is_certain }),
                 Err(Unanswered::Left) => is_certain = false,
+                Err(Unanswered::NoRoom(NoRoom::Short(short))) => return Err(Unfinished::Short(short)),
+                Err(Unanswered::NoRoom(NoRoom::Unread)) => {
+                    is_certain = false;
+                    room.wait().await.map_err(Unfinished::Short)?;
+                }
                 Err(Unanswered::Failed { doubt, was_sent }) => {
                     is_certain &= !was_sent;
                     self.upstream.doubt(&link, doubt);
@@ -135,9 +165,14 @@ impl Forwarder {
         link: &Link,
         message: &Message,
         stamp: Option<HeaderValue>,
+        room: &Room,
     ) -> Result<Reply, Unanswered> {
-        let reply = match link.send(message, &self.ours, stamp).await {
+        let reply = match link.send(message, &self.ours, stamp, room).await {
             Ok(reply) => reply,
+            Err(Incomplete::NoRoom(no_room)) => {
+                self.upstream.heard();
+                return Err(Unanswered::NoRoom(no_room));
+            }
             Err(broken) => {
                 tracing::debug!(path = message.path, address = link.address, %broken, "call not answered");
                 return Err(Unanswered::Failed { doubt: Doubt::Failed, was_sent: true });

@@ -1,7 +1,7 @@
 //! What a client's request becomes: passed on, answered as a heartbeat, or refused.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +16,10 @@ use tonic::codec::CompressionEncoding;
 use tonic::server::{Grpc, UnaryService};
 use tower::Service;
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
-use tripod_port::{Answer, Cut, Ending, Line, Shape, Stopping, UnderWay};
+use tripod_port::{
+    Answer, CallBytes, CallerConnection, Content, Cut, Ending, Line, REFUSAL_BYTES, Received, Shape, Short,
+    Stopping, UnderWay, enter_call,
+};
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as t;
 use tripod_proto::xla::coordination as n;
@@ -26,10 +29,11 @@ use crate::calls::{self, Call, Dialect, Kind};
 use crate::deadline::Deadline;
 use crate::forward::Forwarder;
 use crate::job::AgentJob;
-use crate::message::{Message, Reply};
+use crate::message::{Message, Reply, remove_ours};
 use crate::meters::Meters;
 use crate::raw::message_of;
 use crate::registered::Registered;
+use crate::room::{Room, refusal};
 use crate::upstream::Upstream;
 
 /// gRPC's own text.
@@ -55,7 +59,7 @@ pub(crate) struct Front {
 }
 
 impl Service<Request<Body>> for Front {
-    type Response = Response<Answer<Body>>;
+    type Response = Response<Answer<Content<Body>>>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
@@ -65,16 +69,33 @@ impl Service<Request<Body>> for Front {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let front = self.clone();
+        let known = calls::find(request.uri().path());
+        let ending = known.map_or(Ending::Once, |call| call.ending);
+        let under_way = UnderWay::of(&request, ending, Shape::Unary);
+        let is_beat = known.is_some_and(|call| call.kind == Kind::Heartbeat);
+        let bytes = match enter_call(under_way.account(), &request, is_beat) {
+            Ok(bytes) => bytes,
+            Err(short) => return Box::pin(refused(under_way, front.stopping, short)),
+        };
+        let caller = Caller { connection: under_way.connection(), bytes };
+        let request = Received::of_bytes(request, &caller.bytes).map(Body::new);
         Box::pin(async move {
-            let ending = calls::find(request.uri().path()).map_or(Ending::Once, |call| call.ending);
-            let under_way = UnderWay::of(&request, ending, Shape::Unary);
-            Ok(under_way.answered(&front.stopping, front.answer(request), cut).await)
+            let counted = |answer| Content::of(answer, caller.bytes.clone());
+            let answer = async { counted(front.answer(request, &caller).await) };
+            Ok(under_way.answered(&front.stopping, answer, |why| counted(cut(why))).await)
         })
     }
 }
 
+/// Who makes a call.
+struct Caller {
+    connection: CallerConnection,
+    /// What counts the bytes of the call.
+    bytes: CallBytes,
+}
+
 impl Front {
-    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+    async fn answer(&self, request: Request<Body>, caller: &Caller) -> Response<Body> {
         let path = request.uri().path();
         let Some(call) = calls::find(path) else {
             return Status::unimplemented(format!(
@@ -92,32 +113,34 @@ impl Front {
         };
         tokio::select! {
             biased;
-            response = self.serve(call, request, deadline) => response,
+            response = self.serve(call, request, caller, deadline) => response,
             () = expired => Status::deadline_exceeded(DEADLINE_TEXT).into_http(),
         }
     }
 
-    async fn serve(&self, call: Call, request: Request<Body>, deadline: Option<Deadline>) -> Response<Body> {
-        let settled = tokio::select! {
+    async fn serve(
+        &self,
+        call: Call,
+        request: Request<Body>,
+        caller: &Caller,
+        deadline: Option<Deadline>,
+    ) -> Response<Body> {
+        if call.kind == Kind::Heartbeat {
+            return self.heartbeat(call.dialect, request, caller, deadline).await;
+        }
+        match self.pass_on(call, request, caller, deadline).await {
+            Ok(reply) => reply.into_response(),
+            Err(status) => status.into_http(),
+        }
+    }
+
+    /// Waits until it is known whether there is a job, and gives its heartbeat timeout.
+    async fn settled(&self, kind: Kind) -> Result<Duration, Status> {
+        tokio::select! {
             biased;
             settled = self.job.settled() => settled,
             given_up = self.upstream.given_up() => Err(given_up),
-            () = self.stopping.begun(), if call.kind == Kind::Poll => Err(Status::cancelled(RESTARTING_TEXT)),
-        };
-        let heartbeat_timeout = match settled {
-            Ok(heartbeat_timeout) => heartbeat_timeout,
-            Err(refusal) => return refusal.into_http(),
-        };
-        if call.kind == Kind::Heartbeat {
-            // Clients of L wait for two minutes, however often they send heartbeats.
-            if let Some(deadline) = deadline.filter(|_| call.dialect != Dialect::L) {
-                self.beats.compare(deadline.given, heartbeat_timeout);
-            }
-            return self.heartbeat(call.dialect, request, deadline).await;
-        }
-        match self.pass_on(call, request, deadline).await {
-            Ok(reply) => reply.into_response(),
-            Err(status) => status.into_http(),
+            () = self.stopping.begun(), if kind == Kind::Poll => Err(Status::cancelled(RESTARTING_TEXT)),
         }
     }
 
@@ -125,19 +148,25 @@ impl Front {
         &self,
         call: Call,
         request: Request<Body>,
+        caller: &Caller,
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
         let line = request.extensions().get::<Line>().cloned();
-        let mut message = Message::read(request, deadline).await?;
+        // Before anything is waited for: what is not read is counted nowhere.
+        let mut message = Message::read(request, deadline, &caller.bytes)
+            .await
+            .map_err(|status| if call.kind == Kind::Poll { harmless_to_polls(status) } else { status })?;
+        self.settled(call.kind).await?;
         if message.path == calls::INSERT_T
             && let Some(registration) = line.as_ref().and_then(|line| line.kept::<Registered>().get())
         {
             message.tell_registration(&registration);
         }
+        let room = || Room::of(caller.bytes.clone());
         let reply = tokio::select! {
             biased;
-            reply = self.forwarder.call(&message, call.repeat) => reply?,
-            () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message).await?,
+            reply = self.forwarder.call(&message, caller.connection, room(), call.repeat) => reply?,
+            () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message, &room()).await?,
         };
         if call.kind == Kind::Register && reply.is_ok() {
             self.registered(call.dialect, &message, &reply, line).await;
@@ -188,22 +217,45 @@ impl Front {
         &self,
         dialect: Dialect,
         request: Request<Body>,
+        caller: &Caller,
         deadline: Option<Deadline>,
     ) -> Response<Body> {
         let path = request.uri().path().to_owned();
         let given = deadline.map(|deadline| deadline.given);
-        let heartbeat = Heartbeat { beats: self.beats.clone(), dialect, path, given };
-        Grpc::new(RawCodec)
+        let bytes = caller.bytes.clone();
+        let heartbeat = Heartbeat { front: self.clone(), bytes, dialect, path, given };
+        let mut response = Grpc::new(RawCodec)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .unary(heartbeat, request)
-            .await
+            .await;
+        remove_ours(response.headers_mut());
+        response
     }
 
     /// The end of a poll whose agent stops.
-    async fn release(&self, poll: &Message) -> Result<Reply, Status> {
-        self.forwarder.release(poll).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
+    async fn release(&self, poll: &Message, room: &Room) -> Result<Reply, Status> {
+        self.forwarder.release(poll, room).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
     }
+}
+
+/// What a call is told for which there is no room, and of which nothing is held.
+async fn refused(
+    under_way: UnderWay,
+    stopping: Stopping,
+    short: Short,
+) -> Result<Response<Answer<Content<Body>>>, Infallible> {
+    let bytes = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
+    let refusal = refusal(short);
+    let status = if under_way.is_poll() { harmless_to_polls(refusal) } else { refusal };
+    let answer = Content::of(status.into_http(), bytes.clone());
+    let never_cut = |_| Content::of(Response::new(Body::empty()), bytes.clone());
+    Ok(under_way.answered(&stopping, ready(answer), never_cut).await)
+}
+
+/// The same with the one code that ends no client that polls.
+fn harmless_to_polls(status: Status) -> Status {
+    Status::cancelled(status.message())
 }
 
 /// What a call is told that a stop ends.
@@ -217,7 +269,8 @@ fn cut(cut: Cut) -> Response<Body> {
 
 /// One heartbeat call.
 struct Heartbeat {
-    beats: Beats,
+    front: Front,
+    bytes: CallBytes,
     dialect: Dialect,
     path: String,
     given: Option<Duration>,
@@ -228,8 +281,17 @@ impl UnaryService<Bytes> for Heartbeat {
     type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<Bytes>, Status>> + Send>>;
 
     fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
-        let (beats, dialect, given) = (self.beats.clone(), self.dialect, self.given);
+        let (front, bytes, dialect, given) =
+            (self.front.clone(), self.bytes.clone(), self.dialect, self.given);
         let beat = Beat { path: std::mem::take(&mut self.path), message: request.into_inner() };
-        Box::pin(async move { beats.beat(dialect, beat, given).await.map(tonic::Response::new) })
+        Box::pin(async move {
+            bytes.message(beat.message.len() as u64).map_err(refusal)?;
+            let heartbeat_timeout = front.settled(Kind::Heartbeat).await?;
+            // Clients of L wait for two minutes, however often they send heartbeats.
+            if let Some(given) = given.filter(|_| dialect != Dialect::L) {
+                front.beats.compare(given, heartbeat_timeout);
+            }
+            front.beats.beat(dialect, beat, given).await.map(tonic::Response::new)
+        })
     }
 }

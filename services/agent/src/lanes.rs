@@ -5,6 +5,7 @@
 //! has gone is used up: a copy of it that is still on its way is refused once the lane's next call has
 //! been seen.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,14 +14,17 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
+use tripod_port::CallerConnection;
 use tripod_proto::tripod::v1::OpenSessionRequest;
 use tripod_proto::tripod::v1::sessions_client::SessionsClient;
 use tripod_proto::wide;
 
 use crate::upstream::{Upstream, Wire};
 
-/// Lanes at a time. A call beyond waits for a free one; a client has some ten calls open at most.
+/// Lanes at a time, besides those that each connection has. A call beyond waits for a free one.
 pub(crate) const LANES_MAX: usize = 4096;
+/// Lanes that each connection has, however many the others use: a client has some ten calls open at most.
+pub(crate) const OWN_LANES: usize = 10;
 
 /// A session of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,22 @@ pub(crate) struct Lanes {
     idle: Mutex<Vec<Lane>>,
     open: AtomicUsize,
     free: Arc<Semaphore>,
+    own: Mutex<HashMap<CallerConnection, Own>>,
+    own_lanes: usize,
+}
+
+/// The lanes that a connection has, as long as it has calls.
+#[derive(Debug)]
+struct Own {
+    free: Arc<Semaphore>,
+    calls: usize,
+}
+
+/// One call of a connection.
+#[derive(Debug)]
+struct Guest {
+    lanes: Arc<Lanes>,
+    caller: CallerConnection,
 }
 
 /// What makes an attempt the same as the one before: all attempts of one call carry it.
@@ -76,31 +96,51 @@ pub(crate) struct Flight {
     stamp: Stamp,
     is_lost: bool,
     _place: OwnedSemaphorePermit,
+    _guest: Guest,
 }
 
 impl Lanes {
-    pub(crate) fn new(upstream: Upstream, max: usize) -> Arc<Self> {
+    /// `max` for all together, and so many of its own for each connection.
+    pub(crate) fn new(upstream: Upstream, max: usize, own_lanes: usize) -> Arc<Self> {
         Arc::new(Self {
             upstream,
             idle: Mutex::default(),
             open: AtomicUsize::new(0),
             free: Arc::new(Semaphore::new(max)),
+            own: Mutex::default(),
+            own_lanes,
         })
     }
 
-    /// A lane for one call: a free one, or a new one. Waits while there are as many as there may be.
+    /// A lane for one call of this connection: a free one, or a new one. Waits while there are as many as there may be.
     ///
     /// # Errors
     /// The cluster's refusal to open another session.
-    pub(crate) async fn take(self: &Arc<Self>) -> Result<Flight, Status> {
-        let place = Arc::clone(&self.free).acquire_owned().await.expect("never closed");
+    pub(crate) async fn take(self: &Arc<Self>, caller: CallerConnection) -> Result<Flight, Status> {
+        let (guest, own) = self.enter(caller);
+        let place = tokio::select! {
+            biased;
+            place = own.acquire_owned() => place,
+            place = Arc::clone(&self.free).acquire_owned() => place,
+        };
+        let place = place.expect("never closed");
         let idle = self.idle.lock().pop();
         let lane = match idle {
             Some(lane) => lane,
             None => self.open_lane().await?,
         };
         let stamp = Stamp { session: lane.session, sequence: lane.next };
-        Ok(Flight { lanes: Arc::clone(self), stamp, is_lost: false, _place: place })
+        Ok(Flight { lanes: Arc::clone(self), stamp, is_lost: false, _place: place, _guest: guest })
+    }
+
+    /// Counts a call, and gives the lanes of its connection.
+    fn enter(self: &Arc<Self>, caller: CallerConnection) -> (Guest, Arc<Semaphore>) {
+        let mut connections = self.own.lock();
+        let own = connections
+            .entry(caller)
+            .or_insert_with(|| Own { free: Arc::new(Semaphore::new(self.own_lanes)), calls: 0 });
+        own.calls += 1;
+        (Guest { lanes: Arc::clone(self), caller }, Arc::clone(&own.free))
     }
 
     /// How many sessions are open, as far as is known here.
@@ -143,6 +183,18 @@ impl Flight {
     }
 }
 
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut connections = self.lanes.own.lock();
+        if let Some(own) = connections.get_mut(&self.caller) {
+            own.calls -= 1;
+            if own.calls == 0 {
+                connections.remove(&self.caller);
+            }
+        }
+    }
+}
+
 impl Drop for Flight {
     fn drop(&mut self) {
         if !self.is_lost {
@@ -156,14 +208,16 @@ impl Drop for Flight {
 mod tests {
     use std::time::Duration;
 
+    use tripod_port::CallerAddress;
+
     use super::*;
     use crate::config::Timing;
     use crate::upstream::Reach;
 
     /// Lanes whose sessions need no cluster.
-    fn lanes(sessions: &[u128], max: usize) -> Arc<Lanes> {
+    fn lanes(sessions: &[u128], max: usize, own: usize) -> Arc<Lanes> {
         let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default(), Reach::default());
-        let lanes = Lanes::new(upstream, max);
+        let lanes = Lanes::new(upstream, max, own);
         for session in sessions {
             lanes.put_back(Lane { session: SessionId(*session), next: Sequence(1) });
             lanes.open.fetch_add(1, Ordering::Relaxed);
@@ -171,32 +225,52 @@ mod tests {
         lanes
     }
 
+    fn one() -> CallerConnection {
+        CallerConnection::default()
+    }
+
     #[tokio::test]
     async fn a_lane_is_used_again_with_the_next_number_and_the_last_used_first() {
-        let lanes = lanes(&[7, 8], 2);
-        let first = lanes.take().await.expect("idle");
+        let lanes = lanes(&[7, 8], 2, 0);
+        let first = lanes.take(one()).await.expect("idle");
         assert_eq!(first.stamp().to_string(), "8.1.1");
-        let second = lanes.take().await.expect("idle");
+        let second = lanes.take(one()).await.expect("idle");
         assert_eq!(second.stamp().to_string(), "7.1.1");
         drop(second);
         drop(first);
-        assert_eq!(lanes.take().await.expect("idle").stamp().to_string(), "8.2.2");
+        assert_eq!(lanes.take(one()).await.expect("idle").stamp().to_string(), "8.2.2");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_beyond_the_bound_waits_for_a_free_lane() {
-        let lanes = lanes(&[7], 1);
-        let first = lanes.take().await.expect("idle");
-        let mut second = Box::pin(lanes.take());
+        let lanes = lanes(&[7], 1, 0);
+        let first = lanes.take(one()).await.expect("idle");
+        let mut second = Box::pin(lanes.take(one()));
         assert!(tokio::time::timeout(Duration::from_secs(60), &mut second).await.is_err());
         drop(first);
         assert_eq!(second.await.expect("free again").stamp().to_string(), "7.2.2");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_uses_all_lanes_leaves_others_their_own() {
+        let lanes = lanes(&[1, 2, 3, 4], 2, 1);
+        let mut greedy = Vec::new();
+        for _ in 0..3 {
+            greedy.push(lanes.take(one()).await.expect("idle"));
+        }
+        let waits = tokio::time::timeout(Duration::from_secs(60), lanes.take(one())).await;
+        assert!(waits.is_err(), "its own lane and the common ones are in use");
+        let other = CallerConnection::from(CallerAddress::default());
+        let taken = lanes.take(other).await.expect("idle");
+        assert_eq!(taken.stamp().to_string(), "1.1.1");
+        drop((greedy, taken));
+        assert!(lanes.own.lock().is_empty(), "nothing is kept of who has no calls");
+    }
+
     #[tokio::test]
     async fn with_a_lost_session_go_those_that_were_used_less_recently() {
-        let lanes = lanes(&[1, 2, 3], 3);
-        lanes.take().await.expect("idle").lost();
+        let lanes = lanes(&[1, 2, 3], 3, 0);
+        lanes.take(one()).await.expect("idle").lost();
         assert_eq!((lanes.count(), lanes.idle.lock().len()), (0, 0));
     }
 }

@@ -20,6 +20,7 @@
 //!   cluster has refused the same client's last one.
 //! * A planned stop gives back what may be made again, and cuts nothing else that could still be finished.
 //! * Nothing waits for longer than the client does, or than the longest outage.
+//! * Every byte that is held for a client is counted, and no client takes from others what each connection has in any case.
 //!
 //! | module | what |
 //! |---|---|
@@ -29,6 +30,7 @@
 //! | `message`, `raw` | requests and replies as bytes |
 //! | `registered` | how the client of a connection registered, for nodes that must be told |
 //! | `forward`, `lanes` | sending until answered, exactly once |
+//! | `room` | bytes of answers that come |
 //! | `beats` | heartbeats |
 //! | `job` | the job, created on first use |
 //! | `upstream` | the cluster's side |
@@ -50,6 +52,7 @@ mod message;
 mod meters;
 mod raw;
 mod registered;
+mod room;
 mod status;
 mod upstream;
 
@@ -58,6 +61,8 @@ pub use calls::Kind;
 pub use config::{AgentConfig, Listen, Poll, Timing};
 pub use error::Error;
 pub use status::{AgentStatus, StatusHandle, UpstreamStatus};
+pub use tripod_local::ConnectionLimits;
+pub use tripod_port::MemoryLimits;
 /// What a job is created with.
 pub use tripod_proto::tripod::v1::JobSpec;
 pub use upstream::Dial;

@@ -10,9 +10,11 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::{Binary, MetadataValue};
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
+use tripod_port::{CallBytes, Charge, Reserved};
 use tripod_proto::metadata;
 
 use crate::deadline::{self, Deadline};
+use crate::room::{NoRoom, Room, refusal};
 
 /// Bytes of gRPC's frame around a message.
 const FRAME_BYTES: usize = 5;
@@ -40,11 +42,15 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Reads a request to its end.
+    /// Reads a request to its end, whose bytes `held` counts.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED beyond what a node takes; CANCELLED when the client went away.
-    pub(crate) async fn read(request: Request<Body>, deadline: Option<Deadline>) -> Result<Self, Status> {
+    /// RESOURCE_EXHAUSTED beyond what a node takes, and when there is no room; CANCELLED when the client went away.
+    pub(crate) async fn read(
+        request: Request<Body>,
+        deadline: Option<Deadline>,
+        held: &CallBytes,
+    ) -> Result<Self, Status> {
         let (parts, body) = request.into_parts();
         let mut headers = HeaderMap::with_capacity(PASSED_ON.len());
         for name in PASSED_ON {
@@ -53,6 +59,8 @@ impl Message {
             }
         }
         let body = collect(body).await?;
+        // It stays as it came: nothing here unpacks it or makes lists of it.
+        held.message(body.len() as u64).map_err(refusal)?;
         Ok(Self { path: parts.uri.path().to_owned(), headers, body, deadline })
     }
 
@@ -100,8 +108,11 @@ impl Message {
 /// that is held for hours would keep.
 async fn collect(mut body: Body) -> Result<Bytes, Status> {
     let mut gathered = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
+    // Who has sent everything does not wait for a turn to send more.
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
+        let Ok(data) = frame.map_err(without_ours)?.into_data() else { continue };
         if gathered.len() + data.len() > MESSAGE_BYTES_MAX + FRAME_BYTES {
             return Err(Status::resource_exhausted(format!(
                 "the message is longer than {MESSAGE_BYTES_MAX} bytes, the limit of one call; send less at once"
@@ -112,45 +123,66 @@ async fn collect(mut body: Body) -> Result<Bytes, Status> {
     Ok(gathered.freeze())
 }
 
+/// Nodes say by metadata of ours that something is their own trouble. To a client of an agent, it is the agent's.
+fn without_ours(refused: Status) -> Status {
+    Status::new(refused.code(), refused.message())
+}
+
 /// A node's reply, complete.
 #[derive(Debug)]
 pub(crate) struct Reply {
     headers: HeaderMap,
     pub(crate) body: Bytes,
     trailers: Option<HeaderMap>,
+    /// What is held for a large body.
+    charge: Option<Charge>,
 }
 
-/// Why a node's response is no reply: the stream or the connection broke.
+/// Why a node's response is no whole reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken(pub(crate) String);
+pub(crate) enum Incomplete {
+    /// The stream or the connection broke.
+    Broken(String),
+    /// There was no room for all of it.
+    NoRoom(NoRoom),
+}
 
-impl fmt::Display for Broken {
+impl fmt::Display for Incomplete {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Broken(why) => f.write_str(why),
+            Self::NoRoom(NoRoom::Unread) => f.write_str("its client has not read what it asked for before"),
+            Self::NoRoom(NoRoom::Short(short)) => write!(f, "{short}"),
+        }
     }
 }
 
 impl Reply {
-    /// Reads a response to its end.
+    /// Reads a response to its end, as far as there is room for it.
     ///
     /// # Errors
-    /// [`Broken`], also for a response that is not gRPC's.
-    pub(crate) async fn read<B>(response: Response<B>) -> Result<Self, Broken>
+    /// [`Incomplete`]; a response that is not gRPC's is a broken one.
+    pub(crate) async fn read<B>(response: Response<B>, room: &Room) -> Result<Self, Incomplete>
     where
         B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
     {
         let (parts, mut body) = response.into_parts();
-        let mut chunks = Vec::new();
+        let (mut chunks, mut bytes, mut charge) = (Vec::new(), 0, None);
         let mut trailers = None;
         while let Some(frame) = body.frame().await {
-            match frame.map_err(|error| Broken(error.to_string()))?.into_data() {
-                Ok(data) => chunks.push(data),
+            match frame.map_err(|error| Incomplete::Broken(error.to_string()))?.into_data() {
+                Ok(data) => {
+                    bytes += data.len() as u64;
+                    room.hold(&mut charge, bytes).map_err(Incomplete::NoRoom)?;
+                    chunks.push(data);
+                }
                 Err(frame) => trailers = frame.into_trailers().ok(),
             }
         }
-        let reply = Self { headers: parts.headers, body: join(chunks), trailers };
+        let reply = Self { headers: parts.headers, body: join(chunks), trailers, charge };
         if reply.field("grpc-status").is_none() {
-            return Err(Broken(format!("the answer has no gRPC status (HTTP {})", parts.status.as_u16())));
+            let why = format!("the answer has no gRPC status (HTTP {})", parts.status.as_u16());
+            return Err(Incomplete::Broken(why));
         }
         Ok(reply)
     }
@@ -182,6 +214,10 @@ impl Reply {
         };
         let mut response = Response::new(body);
         *response.headers_mut() = self.headers;
+        if let Some(charge) = self.charge {
+            // It is held until the client has read it.
+            response.extensions_mut().insert(Reserved::of(charge));
+        }
         response
     }
 
@@ -203,7 +239,8 @@ fn join(mut chunks: Vec<Bytes>) -> Bytes {
     }
 }
 
-fn remove_ours(headers: &mut HeaderMap) {
+/// Takes out what only agents must know.
+pub(crate) fn remove_ours(headers: &mut HeaderMap) {
     let ours: Vec<HeaderName> = headers
         .keys()
         .filter(|name| name.as_str().starts_with(OURS) || name.as_str() == PUSHBACK)
@@ -216,7 +253,15 @@ fn remove_ours(headers: &mut HeaderMap) {
 
 #[cfg(test)]
 mod tests {
+    use tripod_port::{Budget, CALL_BYTES, MemoryLimits};
+
     use super::*;
+
+    /// What counts the bytes of a call without a limit.
+    fn held() -> CallBytes {
+        let account = Budget::new(MemoryLimits::none()).account();
+        CallBytes::of(account.call(CALL_BYTES).expect("there is no limit"))
+    }
 
     fn fields(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs
@@ -235,7 +280,7 @@ mod tests {
             .header("cookie", "none")
             .body(Body::new(Full::new(Bytes::from_static(b"\0\0\0\0\0"))))
             .unwrap();
-        let message = Message::read(request, None).await.expect("complete");
+        let message = Message::read(request, None, &held()).await.expect("complete");
         let ours = fields(&[(metadata::JOB, "train")]);
         let attempt = message.attempt(&ours, Some(HeaderValue::from_static("9.1.1")));
         assert_eq!(attempt.uri().path(), "/xla.coordination.CoordinationService/Barrier");
@@ -252,7 +297,8 @@ mod tests {
     #[tokio::test]
     async fn a_message_beyond_the_limit_is_refused() {
         let body = Full::new(Bytes::from(vec![0; MESSAGE_BYTES_MAX + FRAME_BYTES + 1]));
-        let refused = Message::read(Request::new(Body::new(body)), None).await.expect_err("too long");
+        let refused =
+            Message::read(Request::new(Body::new(body)), None, &held()).await.expect_err("too long");
         assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
     }
 
@@ -266,7 +312,7 @@ mod tests {
             (PUSHBACK, "-1"),
         ]);
         let body = Full::new(Bytes::from_static(b"x")).with_trailers(std::future::ready(Some(Ok(trailers))));
-        let reply = Reply::read(Response::new(Body::new(body))).await.expect("complete");
+        let reply = Reply::read(Response::new(Body::new(body)), &Room::of(held())).await.expect("complete");
         assert!(!reply.is_ok());
         assert_eq!((reply.outage(), reply.text()), (None, "key a already exists."));
 
@@ -282,7 +328,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_without_a_status_is_broken() {
-        let broken = Reply::read(Response::new(Body::empty())).await.expect_err("no status");
+        let room = Room::of(held());
+        let broken = Reply::read(Response::new(Body::empty()), &room).await.expect_err("no status");
         assert_eq!(broken.to_string(), "the answer has no gRPC status (HTTP 200)");
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tripod_port::Budget;
+
 use crate::calls::Kind;
 use crate::lanes::Lanes;
 use crate::meters::Meters;
@@ -28,6 +30,8 @@ pub struct AgentStatus {
     pub beats_leased: u64,
     /// Sessions that are open at the cluster.
     pub lanes: usize,
+    /// Bytes that are held for clients: their requests and calls, and answers that they have not read.
+    pub held_bytes: u64,
 }
 
 /// The node in use.
@@ -45,6 +49,7 @@ pub struct StatusHandle {
     pub(crate) upstream: Upstream,
     pub(crate) meters: Arc<Meters>,
     pub(crate) lanes: Arc<Lanes>,
+    pub(crate) memory: Budget,
 }
 
 impl StatusHandle {
@@ -65,6 +70,7 @@ impl StatusHandle {
             beats_told: self.meters.beats_told(),
             beats_leased: self.meters.beats_leased(),
             lanes: self.lanes.count(),
+            held_bytes: self.memory.held(),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::stop::Stopping;
 use crate::under_way::{Answer, UnderWay};
 
 /// What a refused call holds until its refusal is written.
-const REFUSAL_BYTES: u64 = 2 << 10;
+pub const REFUSAL_BYTES: u64 = 2 << 10;
 
 /// Routes whose answers are noted with their connection while they are written. The services find [`Stopping`]
 /// and [`crate::CallerAddress`] among a request's extensions, and [`crate::CallerConnection::current`] says by which

@@ -14,6 +14,6 @@ mod messages;
 mod received;
 mod weight;
 
-pub(crate) use call::enter;
+pub use call::enter;
 pub use content::Content;
-pub(crate) use received::Received;
+pub use received::Received;

@@ -70,9 +70,9 @@ pub use connection::{
     Doorway, Line, Listener, Mended, MendedIncoming, STANDING_TOLD_FOR, Socket, tell_standing,
 };
 pub use contact::{Contact, ContactSwitch};
-pub use followed::Followed;
+pub use followed::{Followed, REFUSAL_BYTES};
 pub use framed::{Accepted, Bytestream, Framed, Handling};
-pub use holding::Content;
+pub use holding::{Content, Received, enter as enter_call};
 pub use listen::{NotOpened, Places};
 pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, Shape};

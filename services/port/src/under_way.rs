@@ -71,12 +71,14 @@ impl UnderWay {
     }
 
     /// Where its bytes are counted.
-    pub(crate) fn account(&self) -> &Account {
+    #[must_use]
+    pub fn account(&self) -> &Account {
         self.line.account()
     }
 
     /// Whether every answer but one ends its client.
-    pub(crate) fn is_poll(&self) -> bool {
+    #[must_use]
+    pub fn is_poll(&self) -> bool {
         self.way == Way::Poll
     }
 

@@ -8,12 +8,21 @@ use tonic::codec::CompressionEncoding;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 use tripod_proto::raw::RawCodec;
+use tripod_proto::ray::scheduler_client::SchedulerClient;
+use tripod_proto::ray::{RegisterObjStoreRequest, RegisterWorkerRequest};
 use tripod_proto::tensorflow as t;
+use tripod_proto::tripod::v1::agents_client::AgentsClient;
+use tripod_proto::tripod::v1::cluster_client::ClusterClient;
+use tripod_proto::tripod::v1::jobs_client::JobsClient;
+use tripod_proto::tripod::v1::{BeatRequest, ClientBeat, ListJobsRequest, StatusRequest};
 use tripod_proto::xla::coordination as n;
 
 use super::aim::Aim;
 use super::tally::{Bounds, Tally, ended, repeat};
 use super::wire::{Unread, unread};
+
+/// What is nobody's: a network for examples in documents.
+const ELSEWHERE: &str = "192.0.2.1";
 
 /// Calls that have a list, in which each element is a byte or two on the wire and several in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +131,71 @@ pub async fn unread_backups(aim: &Aim, bounds: Bounds, connections: usize) -> Ta
     let message = tripod_proto::tripod::v1::SaveRequest { local: true };
     let message = &Bytes::from(message.encode_to_vec());
     unread(aim, bounds, connections, Unread { path, message }).await
+}
+
+/// Has every node look at all that there is, so many times at the same time: digests and lists of jobs in turn.
+pub async fn long_looks(aim: &Aim, bounds: Bounds, at_once: usize) -> Tally {
+    let channels = aim.channels(aim.nodes().len());
+    repeat(bounds, at_once, |turn| {
+        // Over the nodes slower than over the looks, so that each meets each.
+        let channel = channels[turn / 2 % channels.len()].clone();
+        async move {
+            if turn % 2 == 0 {
+                ended(&ClusterClient::new(channel).status(StatusRequest { digest: true }).await)
+            } else {
+                ended(&JobsClient::new(channel).list(ListJobsRequest {}).await)
+            }
+        }
+    })
+    .await
+}
+
+/// Tells of so many heartbeats at once of tasks that there are not, and reads what becomes of each.
+pub async fn made_up_beats(aim: &Aim, bounds: Bounds, beats: u64) -> Tally {
+    let channels = aim.channels(aim.nodes().len());
+    let beat = |incarnation| ClientBeat {
+        path: "/xla.coordination.CoordinationService/Heartbeat".to_owned(),
+        message: beat_of(aim, incarnation).encode_to_vec().into(),
+        ..ClientBeat::default()
+    };
+    let request = BeatRequest { job: "default".to_owned(), beats: (0..beats).map(beat).collect() };
+    repeat(bounds, 1, |turn| {
+        let (channel, request) = (channels[turn % channels.len()].clone(), request.clone());
+        async move { ended(&read_all(channel, request).await) }
+    })
+    .await
+}
+
+fn beat_of(aim: &Aim, incarnation: u64) -> n::HeartbeatRequest {
+    // No job has as many tasks.
+    n::HeartbeatRequest { incarnations: Some(aim.life()), incarnation, source_task_id: i32::MAX }
+}
+
+async fn read_all(channel: Channel, request: BeatRequest) -> Result<(), Status> {
+    let mut verdicts = AgentsClient::new(channel).beat(request).await?.into_inner();
+    while verdicts.message().await?.is_some() {}
+    Ok(())
+}
+
+/// Says of workers and stores that they are where it is not, for a node to connect to.
+pub async fn addresses_of_others(aim: &Aim, bounds: Bounds) -> Tally {
+    let channels = aim.channels(aim.nodes().len());
+    repeat(bounds, 1, |turn| {
+        let mut client = SchedulerClient::new(channels[turn / 2 % channels.len()].clone());
+        let worker = RegisterWorkerRequest {
+            node_ip_address: ELSEWHERE.to_owned(),
+            ..RegisterWorkerRequest::default()
+        };
+        let store = RegisterObjStoreRequest { objstore_address: format!("{ELSEWHERE}:9") };
+        async move {
+            if turn % 2 == 0 {
+                ended(&client.register_worker(worker).await)
+            } else {
+                ended(&client.register_obj_store(store).await)
+            }
+        }
+    })
+    .await
 }
 
 async fn send(channel: Channel, list: List, message: Bytes) -> Result<Response<Bytes>, Status> {

@@ -1,8 +1,9 @@
 //! What makes the state grow.
 
 use bytes::Bytes;
-use tripod_proto::tripod::v1::PutRequest;
+use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_proto::tripod::v1::kv_client::KvClient;
+use tripod_proto::tripod::v1::{CreateJobRequest, DeleteJobRequest, JobSpec, PutRequest};
 use tripod_proto::xla::coordination as n;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient as DialectN;
 
@@ -40,4 +41,24 @@ pub async fn barriers(aim: &Aim, bounds: Bounds, name_bytes: usize) -> Tally {
         async move { ended(&client.barrier(request).await) }
     })
     .await
+}
+
+/// Makes so many jobs, and deletes them: whoever has none could not make one otherwise.
+pub async fn jobs(aim: &Aim, bounds: Bounds) -> Tally {
+    let channels = aim.channels(aim.nodes().len());
+    let jobs =
+        |turn: usize| (JobsClient::new(channels[turn % channels.len()].clone()), format!("attack-{turn}"));
+    let mut tally = repeat(bounds, AT_ONCE, |turn| {
+        let (mut client, name) = jobs(turn);
+        let spec = Some(JobSpec { tasks: 1, ..JobSpec::default() });
+        async move { ended(&client.create(CreateJobRequest { name, spec }).await) }
+    })
+    .await;
+    let deleted = repeat(bounds, AT_ONCE, |turn| {
+        let (mut client, name) = jobs(turn);
+        async move { ended(&client.delete(DeleteJobRequest { name }).await) }
+    })
+    .await;
+    tally.merge(&deleted);
+    tally
 }

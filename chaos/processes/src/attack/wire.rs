@@ -19,6 +19,9 @@ use super::tally::{Bounds, GIVEN_UP, OK, Tally, word};
 
 /// What an HTTP/2 client says first.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// What it says first, its settings, and headers of a call without an end.
+pub const OPEN_HEADERS: &[u8] =
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x02\x01\0\0\0\0\x01\x83\x86";
 /// Bytes that are written at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// How long a connection may take to be there.
@@ -115,6 +118,44 @@ pub async fn unread(aim: &Aim, bounds: Bounds, connections: usize, calls: Unread
         }
     }
     tokio::time::sleep_until(deadline).await;
+    tally
+}
+
+/// Begins calls over so many connections, and takes each back at once. A connection that the node ends is made anew.
+pub async fn resets(aim: &Aim, bounds: Bounds, connections: usize) -> Tally {
+    let deadline = Instant::now() + bounds.time;
+    let callers = (0..connections).map(async |turn| {
+        let (mut tally, mut kept) = (Tally::default(), None);
+        for _ in 0..bounds.count / connections.max(1) {
+            if Instant::now() >= deadline {
+                break;
+            }
+            let line = match kept.take() {
+                Some(line) => line,
+                None => match timeout(OPEN_LIMIT, Line::open(aim, turn, Window::Usual)).await {
+                    Ok(Ok(line)) => line,
+                    _ => {
+                        tally.add("no connection");
+                        break;
+                    }
+                },
+            };
+            match timeout_at(deadline, line.call("/tripod.v1.Kv/Put")).await {
+                Err(_) => break,
+                Ok(Err(why)) => tally.add(why),
+                Ok(Ok(begun)) => {
+                    drop(begun);
+                    tally.add("taken back");
+                    kept = Some(line);
+                }
+            }
+            // Nothing above has to wait for anybody.
+            tokio::task::yield_now().await;
+        }
+        tally
+    });
+    let mut tally = Tally::default();
+    join_all(callers).await.iter().for_each(|one| tally.merge(one));
     tally
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ const PREFIX: &str = "witness/";
 pub struct Witness {
     endpoints: Vec<String>,
     stop: watch::Sender<bool>,
+    /// Writes that were acknowledged so far, by node.
+    acknowledged: Vec<Arc<AtomicU64>>,
     writers: JoinHandle<Vec<Written>>,
 }
 
@@ -63,12 +67,14 @@ impl Witness {
     pub async fn start(endpoints: &[String]) -> anyhow::Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let (begun, mut beginning) = mpsc::unbounded_channel();
+        let acknowledged: Vec<Arc<AtomicU64>> = endpoints.iter().map(|_| Arc::default()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let writing: Vec<_> = {
             let _inside = runtime.enter();
             let each = endpoints.iter().enumerate();
             each.map(|(number, endpoint)| {
-                Ok(write(connect::lazy(endpoint)?, number, stopped.clone(), begun.clone()))
+                let count = Arc::clone(&acknowledged[number]);
+                Ok(write(connect::lazy(endpoint)?, number, stopped.clone(), begun.clone(), count))
             })
             .collect::<anyhow::Result<_>>()?
         };
@@ -78,7 +84,13 @@ impl Witness {
         for _ in endpoints {
             timeout(deadline(), beginning.recv()).await.context("a node does not answer the witness")?;
         }
-        Ok(Self { endpoints: endpoints.to_vec(), stop, writers })
+        Ok(Self { endpoints: endpoints.to_vec(), stop, acknowledged, writers })
+    }
+
+    /// How many writes were acknowledged so far through the node at that place of the list.
+    #[must_use]
+    pub fn acknowledged_through(&self, place: usize) -> u64 {
+        self.acknowledged[place].load(Ordering::Relaxed)
     }
 
     /// Ends its writing, and looks for every write that was acknowledged.
@@ -133,6 +145,7 @@ async fn write(
     writer: usize,
     mut stop: watch::Receiver<bool>,
     answered: mpsc::UnboundedSender<()>,
+    acknowledged: Arc<AtomicU64>,
 ) -> Written {
     let mut client = KvClient::new(channel);
     let mut written = Written::default();
@@ -153,6 +166,7 @@ async fn write(
         }
         match answer {
             Ok(Ok(_)) => {
+                acknowledged.fetch_add(1, Ordering::Relaxed);
                 written.acknowledged.insert(key, begun.elapsed());
             }
             other => {

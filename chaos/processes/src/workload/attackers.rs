@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::setting::Setting;
 use crate::attack::calls::{self, List};
-use crate::attack::wire::{self, Half, PREFACE};
+use crate::attack::wire::{self, Half, OPEN_HEADERS, PREFACE};
 use crate::attack::{Aim, Bounds, Tally, flood, peers, sessions, state};
 
 const ATTACKERS: usize = 2;
@@ -29,16 +29,22 @@ const ELEMENTS: usize = 2_000_000;
 enum Attack {
     Silent,
     HalfPrefaces,
+    OpenHeaders,
+    Resets,
     HalfMessages,
     Announcements,
     UnreadDirectories,
     UnreadBackups,
     WaitingGets,
+    LongLooks,
+    MadeUpBeats,
+    AddressesOfOthers,
     Lists,
     OpenSessions,
     GuessSessions,
     Keys,
     Barriers,
+    Jobs,
     Flood,
     Votes,
     Garbage,
@@ -67,19 +73,25 @@ async fn run(mut setting: Setting, aim: Aim, mut random: StdRng) {
 }
 
 impl Attack {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 21] = [
         Self::Silent,
         Self::HalfPrefaces,
+        Self::OpenHeaders,
+        Self::Resets,
         Self::HalfMessages,
         Self::Announcements,
         Self::UnreadDirectories,
         Self::UnreadBackups,
         Self::WaitingGets,
+        Self::LongLooks,
+        Self::MadeUpBeats,
+        Self::AddressesOfOthers,
         Self::Lists,
         Self::OpenSessions,
         Self::GuessSessions,
         Self::Keys,
         Self::Barriers,
+        Self::Jobs,
         Self::Flood,
         Self::Votes,
         Self::Garbage,
@@ -89,16 +101,22 @@ impl Attack {
         match self {
             Self::Silent => "silent connections",
             Self::HalfPrefaces => "half prefaces",
+            Self::OpenHeaders => "headers without an end",
+            Self::Resets => "calls that are taken back",
             Self::HalfMessages => "half messages",
             Self::Announcements => "messages that are only announced",
             Self::UnreadDirectories => "unread directories",
             Self::UnreadBackups => "unread backups",
             Self::WaitingGets => "gets that wait",
+            Self::LongLooks => "long looks",
+            Self::MadeUpBeats => "heartbeats of nobody",
+            Self::AddressesOfOthers => "addresses of others",
             Self::Lists => "absurd lists",
             Self::OpenSessions => "sessions without end",
             Self::GuessSessions => "sessions of others",
             Self::Keys => "large keys",
             Self::Barriers => "barriers without end",
+            Self::Jobs => "jobs without end",
             Self::Flood => "cheap writes without end",
             Self::Votes => "votes of the last term",
             Self::Garbage => "garbage at the peer port",
@@ -111,11 +129,16 @@ impl Attack {
         match self {
             Self::Silent => wire::silent(aim, upto(200), b"").await,
             Self::HalfPrefaces => wire::silent(aim, upto(200), &PREFACE[..PREFACE.len() / 2]).await,
+            Self::OpenHeaders => wire::silent(aim, upto(200), OPEN_HEADERS).await,
+            Self::Resets => wire::resets(aim, upto(20_000), 2).await,
             Self::HalfMessages => wire::half_messages(aim, upto(8), 2, half(16 << 20)).await,
             Self::Announcements => wire::half_messages(aim, upto(1_000), 2, half(0)).await,
             Self::UnreadDirectories => calls::unread_directories(aim, upto(16), 2, DIRECTORY).await,
             Self::UnreadBackups => calls::unread_backups(aim, upto(100), 1).await,
             Self::WaitingGets => calls::waiting_gets(aim, upto(2_000), 4).await,
+            Self::LongLooks => calls::long_looks(aim, upto(1_000), 8).await,
+            Self::MadeUpBeats => calls::made_up_beats(aim, upto(20), 4_096).await,
+            Self::AddressesOfOthers => calls::addresses_of_others(aim, upto(100)).await,
             Self::Lists => {
                 let mut tally = Tally::default();
                 for list in List::ALL {
@@ -130,6 +153,7 @@ impl Attack {
                 state::keys(aim, upto(DIRECTORY_KEYS), &prefix, VALUE_BYTES).await
             }
             Self::Barriers => state::barriers(aim, upto(500), 1_000).await,
+            Self::Jobs => state::jobs(aim, upto(40)).await,
             Self::Flood => flood::writes(aim, 16, 32, TIME).await,
             Self::Votes => peers::votes_of_the_last_term(aim).await,
             Self::Garbage => peers::garbage(aim).await,

@@ -10,6 +10,8 @@ use tonic::Status;
 
 /// Beats of one batch; nodes take four times as many. More are told with the next one.
 const BATCH_MAX: usize = 4096;
+/// Beats that are kept at a time, of one client each.
+pub(crate) const BEATS_MAX: usize = 4 * BATCH_MAX;
 
 /// A client's heartbeat call. One client's beats are all alike, and another client's are not: the message
 /// names the task and its life.
@@ -57,8 +59,20 @@ pub(crate) enum Lease {
 }
 
 impl Ledger {
-    /// A client has made `beat`, and waits `given` for its verdict, which comes by the receiver.
-    pub(crate) fn join(&mut self, beat: &Beat, given: Option<Duration>) -> oneshot::Receiver<Verdict> {
+    /// A client has made `beat`, and waits `given` for its verdict, which comes by the receiver. Without a verdict the beat
+    /// was given up for others, and `None` says that there is no place for it.
+    pub(crate) fn join(
+        &mut self,
+        beat: &Beat,
+        given: Option<Duration>,
+    ) -> Option<oneshot::Receiver<Verdict>> {
+        if self.entries.len() >= BEATS_MAX && !self.entries.contains_key(beat) {
+            // Whatever anybody makes up goes, and of those that the cluster has taken none does.
+            self.entries.retain(|_, entry| entry.is_taken());
+            if self.entries.len() >= BEATS_MAX {
+                return None;
+            }
+        }
         let (waiter, verdict) = oneshot::channel();
         let now = Instant::now();
         let entry = self.entries.entry(beat.clone()).or_insert_with(|| Entry {
@@ -75,7 +89,7 @@ impl Ledger {
         // In a long outage every beat of a client is answered from the lease, and nobody waits any more.
         entry.waiting.retain(|waiter| !waiter.is_closed());
         entry.waiting.push(waiter);
-        verdict
+        Some(verdict)
     }
 
     /// How long the client of a beat waits for an answer, if it says so.
@@ -88,15 +102,20 @@ impl Ledger {
         self.entries.values().any(|entry| entry.is_due && entry.told.is_none())
     }
 
-    /// Takes what is to be told now. A beat that is just being told waits: its next telling would say
-    /// nothing that this one does not.
+    /// Takes what is to be told now, first what the cluster has taken before. A beat that is just being told waits: its
+    /// next telling would say nothing that this one does not.
     pub(crate) fn take_due(&mut self) -> Vec<Beat> {
         let mut due = Vec::new();
-        let entries = self.entries.iter_mut().filter(|(_, entry)| entry.is_due && entry.told.is_none());
-        for (beat, entry) in entries.take(BATCH_MAX) {
-            entry.is_due = false;
-            entry.told = Some(std::mem::take(&mut entry.waiting));
-            due.push(beat.clone());
+        for is_taken in [true, false] {
+            let entries = self
+                .entries
+                .iter_mut()
+                .filter(|(_, entry)| entry.is_due && entry.told.is_none() && entry.is_taken() == is_taken);
+            for (beat, entry) in entries.take(BATCH_MAX - due.len()) {
+                entry.is_due = false;
+                entry.told = Some(std::mem::take(&mut entry.waiting));
+                due.push(beat.clone());
+            }
         }
         due
     }
@@ -135,12 +154,25 @@ impl Ledger {
     }
 }
 
+impl Entry {
+    /// Whether the cluster has taken the same one last.
+    fn is_taken(&self) -> bool {
+        matches!(self.lease, Lease::Answer(_))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn beat(task: u8) -> Beat {
         Beat { path: "/Heartbeat".into(), message: Bytes::copy_from_slice(&[task]) }
+    }
+
+    /// One of many.
+    fn made_up(number: usize) -> Beat {
+        let message = Bytes::copy_from_slice(&number.to_le_bytes());
+        Beat { path: "/Heartbeat".into(), message }
     }
 
     fn ok() -> Verdict {
@@ -150,10 +182,10 @@ mod tests {
     #[tokio::test]
     async fn a_verdict_answers_who_was_told_of_and_leaves_a_lease() {
         let mut ledger = Ledger::default();
-        let mut first = ledger.join(&beat(1), None);
+        let mut first = ledger.join(&beat(1), None).expect("a place");
         assert!(ledger.has_due());
         assert_eq!(ledger.take_due(), [beat(1)]);
-        let mut second = ledger.join(&beat(1), None);
+        let mut second = ledger.join(&beat(1), None).expect("a place");
         assert!(!ledger.has_due() && ledger.take_due().is_empty(), "it is being told");
 
         ledger.judged(&beat(1), &ok());
@@ -168,13 +200,7 @@ mod tests {
     #[tokio::test]
     async fn a_batch_is_bounded_and_the_rest_stays_due() {
         let mut ledger = Ledger::default();
-        let many = u32::try_from(BATCH_MAX).expect("few") + 1;
-        let verdicts: Vec<_> = (0..many)
-            .map(|task| {
-                let message = Bytes::copy_from_slice(&task.to_le_bytes());
-                ledger.join(&Beat { path: "/Heartbeat".into(), message }, None)
-            })
-            .collect();
+        let verdicts: Vec<_> = (0..=BATCH_MAX).map(|task| ledger.join(&made_up(task), None)).collect();
         assert_eq!(ledger.take_due().len(), BATCH_MAX);
         assert!(ledger.has_due());
         assert_eq!(ledger.take_due().len(), 1);
@@ -187,7 +213,7 @@ mod tests {
         let _first = ledger.join(&beat(1), None);
         ledger.take_due();
         ledger.judged(&beat(1), &ok());
-        let mut next = ledger.join(&beat(1), None);
+        let mut next = ledger.join(&beat(1), None).expect("a place");
         ledger.take_due();
         ledger.judged(&beat(1), &Err(Status::aborted("in error")));
         assert_eq!(next.try_recv().expect("answered").expect_err("in error").code(), tonic::Code::Aborted);
@@ -220,5 +246,41 @@ mod tests {
         tokio::time::advance(age).await;
         ledger.forget_older(age);
         assert_eq!(ledger.entries.keys().collect::<Vec<_>>(), [&beat(2)]);
+    }
+
+    #[tokio::test]
+    async fn who_makes_beats_up_takes_no_place_and_no_turn_of_those_that_the_cluster_has_taken() {
+        let mut ledger = Ledger::default();
+        let _verdict = ledger.join(&beat(1), None);
+        ledger.take_due();
+        ledger.judged(&beat(1), &ok());
+        let mut first = ledger.join(&made_up(0), None).expect("a place");
+        for number in 1..=BEATS_MAX {
+            assert!(ledger.join(&made_up(number), None).is_some(), "beside one that was taken there is room");
+            assert!(ledger.entries.len() <= BEATS_MAX);
+        }
+        assert_eq!(first.try_recv().expect_err("given up"), oneshot::error::TryRecvError::Closed);
+        assert_eq!(ledger.lease(&beat(1)), Lease::Answer(Bytes::from_static(b"ok")));
+        for number in 0..BATCH_MAX {
+            drop(ledger.join(&made_up(number), None));
+        }
+        let mut again = ledger.join(&beat(1), None).expect("it has its place");
+        let told = ledger.take_due();
+        assert_eq!((told.len(), &told[0]), (BATCH_MAX, &beat(1)));
+        ledger.judged(&beat(1), &ok());
+        assert!(again.try_recv().expect("answered").is_ok());
+    }
+
+    #[tokio::test]
+    async fn there_are_as_many_beats_as_there_may_be() {
+        let mut ledger = Ledger::default();
+        for number in 0..BEATS_MAX {
+            drop(ledger.join(&made_up(number), None));
+            if number % BATCH_MAX == BATCH_MAX - 1 {
+                ledger.take_due().iter().for_each(|beat| ledger.judged(beat, &ok()));
+            }
+        }
+        assert!(ledger.join(&made_up(BEATS_MAX), None).is_none());
+        assert!(ledger.join(&made_up(7), None).is_some(), "one that is there");
     }
 }

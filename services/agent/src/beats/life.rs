@@ -9,6 +9,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use tripod_proto::{tensorflow as t, xla::coordination as n};
 
+use super::ledger::BEATS_MAX;
 use crate::calls::Dialect;
 
 /// A task as its messages name it.
@@ -42,7 +43,9 @@ impl Registered {
                 .map(|request| life_t(request.source_task, request.incarnation)),
             Dialect::L | Dialect::Foreign => None,
         };
-        if let Some((task, incarnation)) = life {
+        let Some((task, incarnation)) = life else { return };
+        // Of more than can have heartbeats here none waits for its first.
+        if self.lives.len() < BEATS_MAX || self.lives.contains_key(&task) {
             self.lives.insert(task, (incarnation, reply));
         }
     }

@@ -29,13 +29,14 @@ use tokio::sync::Notify;
 use tonic::Status;
 
 pub(crate) use self::ledger::Beat;
-use self::ledger::{Lease, Ledger};
+use self::ledger::{BEATS_MAX, Lease, Ledger};
 use self::life::Registered;
 use self::mismatch::Mismatch;
 use self::presence::Followed;
 pub(crate) use self::teller::Teller;
 use crate::calls::Dialect;
 use crate::meters::Meters;
+use crate::raw::LOOKED_BYTES_MAX;
 use crate::upstream::Upstream;
 
 /// Which part of a client's patience the cluster gets before the lease answers, in percent.
@@ -79,21 +80,39 @@ impl Beats {
         if let Some(given_up) = self.upstream.is_given_up() {
             return Err(given_up);
         }
-        let mut verdict = self.shared.ledger.lock().join(&beat, given);
+        let bytes = beat.message.len();
+        if bytes > LOOKED_BYTES_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "the heartbeat has {bytes} bytes, and {LOOKED_BYTES_MAX} is the most; no client of a job needs more"
+            )));
+        }
+        let joined = self.shared.ledger.lock().join(&beat, given);
+        let Some(mut verdict) = joined else {
+            return self.leased(dialect, &beat).ok_or_else(crowded);
+        };
         self.shared.due.notify_one();
         let patience = given.map_or(PATIENCE_DEFAULT, |given| given * PATIENCE_PERCENT / 100);
-        if let Ok(told) = tokio::time::timeout(patience, &mut verdict).await {
-            return told.expect("a beat that is joined is answered");
+        match tokio::time::timeout(patience, &mut verdict).await {
+            Ok(Ok(told)) => return told,
+            // It was given up for others.
+            Ok(Err(_)) => return self.leased(dialect, &beat).ok_or_else(crowded),
+            Err(_) => {}
         }
-        if let Some(lease) = self.lease(dialect, &beat) {
-            self.meters.leased();
-            tracing::debug!(path = beat.path, "heartbeat answered from the lease");
+        if let Some(lease) = self.leased(dialect, &beat) {
             return Ok(lease);
         }
         tokio::select! {
-            told = verdict => told.expect("a beat that is joined is answered"),
+            told = verdict => told.unwrap_or_else(|_| Err(crowded())),
             given_up = self.upstream.given_up() => Err(given_up),
         }
+    }
+
+    /// Answers a beat without the cluster, if that can be.
+    fn leased(&self, dialect: Dialect, beat: &Beat) -> Option<Bytes> {
+        let lease = self.lease(dialect, beat)?;
+        self.meters.leased();
+        tracing::debug!(path = beat.path, "heartbeat answered from the lease");
+        Some(lease)
     }
 
     /// Compares when a client and its job give up.
@@ -115,4 +134,12 @@ impl Beats {
             Lease::None => self.shared.registered.lock().lease(dialect, &beat.message),
         }
     }
+}
+
+/// What a beat is answered that the cluster has never taken, and for which there is no place.
+fn crowded() -> Status {
+    Status::resource_exhausted(format!(
+        "this agent keeps {BEATS_MAX} heartbeats that differ, all that it may, and knows of no registration with this \
+         one; send it again"
+    ))
 }

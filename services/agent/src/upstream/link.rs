@@ -12,7 +12,8 @@ use tripod_proto::tripod::v1::{Consistency, GetRequest};
 use super::ask::is_own_trouble;
 use super::wire::{Reach, Wire};
 use crate::config::Timing;
-use crate::message::{Broken, Message, Reply};
+use crate::message::{Incomplete, Message, Reply};
+use crate::room::Room;
 
 /// Tells links apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +71,17 @@ impl Link {
     /// One attempt of a client's call.
     ///
     /// # Errors
-    /// [`Broken`]: the node may have received and executed it.
+    /// [`Incomplete`]: the node may have received and executed it.
     pub(crate) async fn send(
         &self,
         message: &Message,
         ours: &HeaderMap,
         stamp: Option<HeaderValue>,
-    ) -> Result<Reply, Broken> {
+        room: &Room,
+    ) -> Result<Reply, Incomplete> {
         let sent = self.wire.send(message.attempt(ours, stamp)).await;
-        Reply::read(sent.map_err(|error| Broken(root_cause(error.as_ref())))?).await
+        let response = sent.map_err(|error| Incomplete::Broken(root_cause(error.as_ref())))?;
+        Reply::read(response, room).await
     }
 }
 

@@ -3,6 +3,7 @@
 mod beats;
 mod calls;
 mod fake;
+mod held;
 mod nodes;
 mod places;
 mod real;

@@ -10,7 +10,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
-use tripod_agent::{Agent, AgentConfig, AgentStatus, Error, Listen, Poll, StatusHandle, Timing};
+use tripod_agent::{
+    Agent, AgentConfig, AgentStatus, ConnectionLimits, Error, Listen, MemoryLimits, Poll, StatusHandle,
+    Timing,
+};
 use tripod_lines::Lines;
 use tripod_port::Listener;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient;
@@ -53,6 +56,8 @@ pub(crate) fn config(nodes: &[&Node]) -> AgentConfig {
         job: "train".into(),
         spec: None,
         poll: Poll::Hold,
+        memory: MemoryLimits::none(),
+        connections: ConnectionLimits::none(),
         timing: Timing {
             probe_interval: Duration::from_millis(100),
             // The first node is the one in use.

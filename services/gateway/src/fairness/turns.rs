@@ -223,6 +223,7 @@ mod tests {
         let turns = Turns::new(LIMITS);
         let small = turns.at_once(60).unwrap();
         let mut large = waits(&turns, 1_000);
+        assert!(turns.at_once(1).is_none(), "it would overtake");
         let mut behind = waits(&turns, 1);
         drop(small);
         let alone = large.as_mut().now_or_never().expect("nothing is beside it");

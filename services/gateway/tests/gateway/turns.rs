@@ -35,11 +35,18 @@ async fn what_the_node_does_by_itself_waits_for_no_turn_and_clients_wait_until_o
     gateway.submit(job.insert_command("own", "value")).await.unwrap().unwrap();
 
     let other = write(2, "other");
-    until_wait(&gateway, 2).await;
+    let stamped = {
+        let caller = CallerConnection::from(CallerAddress::at([10, 0, 0, 3].into()));
+        let envelope = Envelope { stamp: None, command: job.insert_command("stamped", "value") };
+        let gateway = gateway.clone();
+        tokio::spawn(caller.scope(async move { gateway.submit_stamped(envelope).await }))
+    };
+    until_wait(&gateway, 3).await;
     stuck[0].abort();
-    until_wait(&gateway, 1).await;
-    assert!(!other.is_finished(), "the room was for who came first");
+    until_wait(&gateway, 2).await;
+    assert!(!other.is_finished() && !stamped.is_finished(), "the room was for who came first");
     stuck[1].abort();
     other.await.unwrap().unwrap().unwrap();
-    assert_eq!(gateway.turns().waited_total, 2);
+    stamped.await.unwrap().unwrap().unwrap();
+    assert_eq!(gateway.turns().waited_total, 3);
 }

@@ -15,6 +15,9 @@ pub(super) const REFUSALS_UNREAD_MAX: u64 = 16_384;
 /// Of a machine's memory, one part of so many is for clients, unless a flag says otherwise. The state, its forks and the
 /// log have the others.
 const CLIENTS_SHARE: u64 = 4;
+/// What an agent has for its clients at most, unless a flag says otherwise: no more than a node of 4 GiB holds for
+/// one connection, which is what an agent is to it. The rest of its machine is for tasks.
+const AGENT_BYTES_MAX: u64 = 512 << 20;
 /// Of the memory for clients, one connection has one part of so many, unless a flag says otherwise: with 2 GiB for
 /// clients, 70,000 calls may wait on one connection.
 const CONNECTION_SHARE: u64 = 2;
@@ -47,5 +50,11 @@ impl MemoryLimits {
     #[must_use]
     pub fn of_machine(bytes: u64) -> Self {
         Self::of(bytes / CLIENTS_SHARE)
+    }
+
+    /// What the clients of an agent have of such a machine.
+    #[must_use]
+    pub fn of_agents_machine(bytes: u64) -> Self {
+        Self::of((bytes / CLIENTS_SHARE).min(AGENT_BYTES_MAX))
     }
 }

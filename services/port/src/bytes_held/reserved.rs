@@ -26,8 +26,7 @@ impl Making {
     /// # Errors
     /// [`Short::Node`].
     pub fn made(self, bytes: u64) -> Result<Reserved, Short> {
-        let charge = self.account.answer(bytes)?;
-        Ok(Reserved { charge: Arc::new(Mutex::new(Some(charge))) })
+        self.account.answer(bytes).map(Reserved::of)
     }
 }
 
@@ -38,6 +37,12 @@ pub struct Reserved {
 }
 
 impl Reserved {
+    /// What is held already for an answer that has come from elsewhere.
+    #[must_use]
+    pub fn of(charge: Charge) -> Self {
+        Self { charge: Arc::new(Mutex::new(Some(charge))) }
+    }
+
     /// What is held, for who sends the answer.
     #[must_use]
     pub fn take(&self) -> Option<Charge> {

@@ -33,13 +33,13 @@ impl fmt::Display for Short {
         match self {
             Self::Node { limit } => write!(
                 f,
-                "{code}: this node holds {} MiB for its clients, all that it may (--client-memory-mib); ask another \
-                 node, or try again later",
+                "{code}: this process holds {} MiB for its clients, all that it may (--client-memory-mib); try again \
+                 later, or elsewhere",
                 limit >> 20
             ),
             Self::Connection { limit } => write!(
                 f,
-                "{code}: this node holds {} MiB for this connection, all that it may (--connection-memory-mib); wait \
+                "{code}: this process holds {} MiB for this connection, all that it may (--connection-memory-mib); wait \
                  for answers before you ask for more",
                 limit >> 20
             ),

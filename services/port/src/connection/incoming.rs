@@ -31,7 +31,8 @@ impl MendedIncoming {
     }
 
     /// [`Self::until`] for connections that come through this doorway.
-    pub(crate) fn through(listener: Arc<Listener>, stopping: Stopping, doorway: Doorway) -> Self {
+    #[must_use]
+    pub fn through(listener: Arc<Listener>, stopping: Stopping, doorway: Doorway) -> Self {
         let memory = doorway.memory.clone();
         Self { arrivals: Arrivals::new(listener, goaway, stopping.clone(), doorway), memory, stopping }
     }

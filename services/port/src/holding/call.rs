@@ -11,7 +11,7 @@ const HEADER_BYTES: usize = 64;
 ///
 /// # Errors
 /// [`Short`].
-pub(crate) fn enter<B>(account: &Account, request: &Request<B>, is_beat: bool) -> Result<CallBytes, Short> {
+pub fn enter<B>(account: &Account, request: &Request<B>, is_beat: bool) -> Result<CallBytes, Short> {
     let bytes = CALL_BYTES + (request.uri().path().len() + head_bytes(request.headers())) as u64;
     let charge = if is_beat { account.beat(bytes) } else { account.call(bytes) };
     charge.map(CallBytes::of)

@@ -34,7 +34,8 @@ pub struct Content<B> {
 
 impl<B> Content<B> {
     /// The answer to a call.
-    pub(crate) fn of(mut answer: Response<B>, call: CallBytes) -> Response<Self> {
+    #[must_use]
+    pub fn of(mut answer: Response<B>, call: CallBytes) -> Response<Self> {
         let reserved = answer.extensions_mut().remove::<Reserved>().and_then(|reserved| reserved.take());
         let turn = call.account().turn(Direction::Answers);
         answer.map(|inner| Self { inner, call, turn, reserved, rest: None, is_refused: false })

@@ -25,7 +25,7 @@ const WAIT_TIME: Duration = Duration::from_secs(30);
 
 /// A request's body whose bytes are counted. When its connection holds as much as it may, it is not read on, so that
 /// the client is granted nothing more.
-pub(crate) struct Received<B> {
+pub struct Received<B> {
     inner: B,
     call: CallBytes,
     messages: Messages,
@@ -42,6 +42,16 @@ impl<B> Received<B> {
     pub(crate) fn of(request: Request<B>, call: &CallBytes, known: Known) -> Request<Self> {
         let messages = Messages::new(known.shape != Shape::Streaming);
         let weight = if known.has_value { Weight::Value } else { Weight::Lists };
+        Self::weighing(request, call, messages, weight)
+    }
+
+    /// The body of a call of one message, of which nothing is made but the bytes that came.
+    #[must_use]
+    pub fn of_bytes(request: Request<B>, call: &CallBytes) -> Request<Self> {
+        Self::weighing(request, call, Messages::new(true), Weight::Value)
+    }
+
+    fn weighing(request: Request<B>, call: &CallBytes, messages: Messages, weight: Weight) -> Request<Self> {
         request.map(|inner| Self {
             inner,
             call: call.clone(),

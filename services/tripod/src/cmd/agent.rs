@@ -2,11 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
-use tripod_agent::{Agent, AgentConfig, Listen, Timing};
+use tripod_agent::{Agent, AgentConfig, ConnectionLimits, Listen, Timing};
 use tripod_proto::code::Code;
 
 use crate::args::host_port::host_port;
 use crate::args::job_flags::{JobFlags, Poll};
+use crate::args::memory_flags::AgentMemoryFlags;
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -63,6 +64,9 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     flags: JobFlags,
 
+    #[command(flatten)]
+    memory: AgentMemoryFlags,
+
     /// How long calls are held, and heartbeats answered, while no node can serve
     #[arg(long, value_name = "SECONDS", default_value = "600")]
     max_outage: Seconds,
@@ -101,10 +105,10 @@ struct RegisteredLine {
 pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure> {
     let mut stop = Stop::listen(args.exit_with_parent)?;
     // Each client is one, and a machine may have a thousand of them.
-    open_files::raise();
+    let files = open_files::raise();
     let job = args.job.clone();
     let prints = args.print_registrations;
-    let mut agent = Agent::open(config(args, global)?).await?;
+    let mut agent = Agent::open(config(args, files, global)?).await?;
     let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();
     match global.format() {
         Format::Json => output::json(&ListensLine { listen: &listen, job: &job })?,
@@ -129,7 +133,7 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
     Ok(())
 }
 
-fn config(args: AgentArgs, global: &Global) -> Result<AgentConfig, Failure> {
+fn config(args: AgentArgs, files: u64, global: &Global) -> Result<AgentConfig, Failure> {
     let tasks = args.flags.tasks(args.tasks)?;
     if tasks.is_none() && args.flags.describe_a_new_job() {
         return Err(Failure::new(
@@ -149,8 +153,16 @@ fn config(args: AgentArgs, global: &Global) -> Result<AgentConfig, Failure> {
             None | Some(Poll::Hold) => tripod_agent::Poll::Hold,
             Some(Poll::Release) => tripod_agent::Poll::Release,
         },
+        memory: args.memory.limits(),
+        connections: connections(files),
         timing: Timing { max_outage: args.max_outage.duration(), ..Timing::default() },
     })
+}
+
+/// What so many files are enough for. All clients are of this machine, so none of its addresses has a share.
+fn connections(files: u64) -> ConnectionLimits {
+    let all = ConnectionLimits::of_files(files).all;
+    ConnectionLimits { all, at_one_address: all }
 }
 
 /// `HOST:PORT` or `unix:PATH`.

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::args::host_port::host_port;
 use crate::args::job_flags::JobFlags;
+use crate::args::memory_flags::AgentMemoryFlags;
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -58,6 +59,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     flags: JobFlags,
 
+    #[command(flatten)]
+    memory: AgentMemoryFlags,
+
     /// How long the program's calls are held, and its heartbeats answered, while no node can serve
     #[arg(long, value_name = "SECONDS", default_value = "600")]
     max_outage: Seconds,
@@ -81,6 +85,7 @@ pub(crate) async fn run(args: RunArgs, global: &Global) -> Result<ExitCode, Fail
     let client = global.client_of(&cluster)?;
     let mut agent_flags = vec![format!("--max-outage={}", args.max_outage.to_flag())];
     agent_flags.extend(args.flags.poll_flag());
+    agent_flags.extend(args.memory.to_flags());
     launch::run(launch::Config {
         asked: Asked { job: args.job, tasks: args.flags.tasks(args.tasks)?, task: args.task_id },
         job: args.flags,

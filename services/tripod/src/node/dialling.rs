@@ -38,3 +38,47 @@ pub(super) fn to_tasks(dialler: Dialler, default_job: &job::Spec) -> push::Conne
         Box::pin(async move { dialler.connect(endpoint, word).await })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::net::TcpListener;
+
+    use tripod_state::ids::TaskId;
+
+    use super::*;
+
+    /// Listens at an address of this machine that stands for another one's.
+    fn elsewhere() -> (TcpListener, String) {
+        let listener = TcpListener::bind("127.0.0.2:0").expect("a port");
+        listener.set_nonblocking(true).expect("set");
+        let address = listener.local_addr().expect("bound").to_string();
+        (listener, address)
+    }
+
+    #[tokio::test]
+    async fn a_task_is_called_where_the_operator_said_that_it_listens_and_on_nobody_elses_word() {
+        let (task, ordered) = elsewhere();
+        let (trap, unproven) = elsewhere();
+        let listeners = vec![job::Listener { task: TaskId(0), address: ordered.clone() }];
+        let default_job = job::Spec { listeners, ..job::Spec::of_tasks(1) };
+        // It has neither address.
+        let allow = "10.0.0.0/8".parse().expect("a network");
+        let rule = Rule { allow, flag: "--dial-allow", here_only: false };
+        let connect = to_tasks(Dialler::new(rule), &default_job);
+        let to = |address: &str| connect(format!("http://{address}").parse().expect("an address"));
+
+        let refused = to(&unproven).await.expect_err("nobody ordered it");
+        let mut told = vec![refused.to_string()];
+        let mut cause = refused.source();
+        while let Some(reason) = cause {
+            told.push(reason.to_string());
+            cause = reason.source();
+        }
+        assert!(told.iter().any(|text| text.contains("T6305")), "{told:?}");
+        assert!(trap.accept().is_err(), "nobody came");
+
+        to(&ordered).await.expect("a connection");
+        assert!(task.accept().is_ok(), "somebody came");
+    }
+}

@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) presences: Vec<Presence>,
     /// Whether barriers pass and keys exist.
     pub(crate) open: bool,
+    /// What a get is answered.
+    pub(crate) value: Bytes,
     pub(crate) job: Option<Job>,
     pub(crate) members: Vec<String>,
 }

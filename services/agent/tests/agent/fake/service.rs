@@ -121,7 +121,7 @@ async fn answer(shared: Shared, method: &str, request: tonic::Request<Bytes>) ->
         }
         "GetKeyValue" => {
             shared.cluster.until(|state| state.open).await;
-            Bytes::new()
+            shared.cluster.look(|state| state.value.clone())
         }
         "PollForError" => std::future::pending().await,
         "TryGetKeyValue" => return Err(refusal()),
