@@ -73,7 +73,7 @@ pub use base::stages::{FlushTimes, HistogramView, StageTimes};
 pub use care::divergence::Comparisons;
 pub use care::level::{LevelError, LevelRequest, Levels, MemberLevel};
 pub use care::membership::{
-    ChangeError, LAG_ENTRIES_MAX, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned, Unwise,
+    ChangeError, LAG_ENTRIES_MAX, MemberList, MemberView, MembersAnswer, MembersRequest, Planned, Unwise,
     Votes,
 };
 pub use care::space::DiskStatus;

@@ -391,10 +391,11 @@ mod tests {
     use super::*;
 
     fn one(from: &str, to: &str, kind: Option<&str>) -> Value {
-        let mut packages: Vec<Value> = OURS
-            .iter()
-            .filter(|ours| ours.package != from)
-            .map(|ours| json!({"name": ours.package, "dependencies": []}))
+        let ours = OURS.iter().map(|ours| ours.package);
+        let known = ours.chain(FRONT_ENDS.iter().map(|front_end| front_end.package));
+        let mut packages: Vec<Value> = known
+            .filter(|package| *package != from)
+            .map(|package| json!({"name": package, "dependencies": []}))
             .collect();
         packages.push(json!({"name": from, "dependencies": [{"name": to, "kind": kind}]}));
         json!({ "packages": packages })

@@ -16,7 +16,7 @@ use crate::base::codec;
 use crate::base::test_entries::id;
 use crate::base::types::{Entry, LogCommand, Peer, Types, Vote};
 use crate::care::divergence::{Answer as Compared, Fingerprint, Report, Verdict};
-use crate::care::rejoin::{Question, Standing};
+use crate::care::rejoin::{PeerState, Question};
 use crate::care::space::DiskStatus;
 use crate::lead::outcome::Outcome;
 use crate::peers::AppendAnswer;
@@ -89,7 +89,7 @@ fn of_ours() -> Vec<Sample> {
     let (seen, other) = (Fingerprint { term: 3, digest: 77 }, Fingerprint { term: 3, digest: 78 });
     let diverged = Verdict::Diverged { majority: other, of: vec![1, 3] };
     let verdicts = vec![(7, Verdict::Open), (8, Verdict::Never), (9, Verdict::Agrees), (10, diverged)];
-    let standing = Standing {
+    let standing = PeerState {
         vote: Vote::new_committed(3, 1),
         last_log: Some(9),
         leads: true,

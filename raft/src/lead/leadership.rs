@@ -11,7 +11,7 @@ use tripod_state::ids::{NodeId, Term};
 use crate::apply::engine::{Raft, ServerMetrics};
 use crate::base::types::{LogId, Vote};
 use crate::lead::elections::{ElectionCounts, ElectionTally};
-use crate::lead::heard::Sign;
+use crate::lead::leader_signs::Sign;
 
 /// How long calls that a leader has begun may still be answered after it gave up or was deposed.
 const DEPOSED_GRACE: Duration = Duration::from_secs(1);
@@ -192,13 +192,14 @@ impl Sources {
             leader != node && members.get_node(&leader).is_some()
         });
         let by_engine = by_metrics(node, metrics, applied);
-        Sight { node: NodeId(node), vote: metrics.vote, by_engine, fit, heard }.leadership(Instant::now())
+        MetricsView { node: NodeId(node), vote: metrics.vote, by_engine, fit, heard }
+            .leadership(Instant::now())
     }
 }
 
 /// What this node knows of who leads.
 #[derive(Debug)]
-struct Sight {
+struct MetricsView {
     node: NodeId,
     /// The newest vote that is durable here.
     vote: Vote,
@@ -210,7 +211,7 @@ struct Sight {
     heard: Option<Sign>,
 }
 
-impl Sight {
+impl MetricsView {
     /// As [`Sources::look`] has it.
     fn leadership(&self, now: Instant) -> (Leadership, Option<Instant>) {
         let nobody = Leadership { leader: None, ready_here: false, ..self.by_engine };
@@ -268,9 +269,9 @@ mod tests {
     }
 
     /// Node 1, whose engine names node 2 in term 3.
-    fn follows_2(heard: Option<Sign>) -> Sight {
+    fn follows_2(heard: Option<Sign>) -> MetricsView {
         let (node, vote) = (NodeId(1), Vote::new_committed(3, 2));
-        Sight { node, vote, by_engine: leads(2, 3), fit: true, heard }
+        MetricsView { node, vote, by_engine: leads(2, 3), fit: true, heard }
     }
 
     fn sign(term: u64, node: u64, until: Instant) -> Option<Sign> {
@@ -296,12 +297,12 @@ mod tests {
         let newer = follows_2(sign(4, 3, until));
         assert_eq!(newer.leadership(now), (leads(3, 4), Some(until)));
         let (vote, by_engine) = (Vote::new_committed(3, 1), Leadership { ready_here: true, ..leads(1, 3) });
-        let own = Sight { vote, by_engine, ..newer };
+        let own = MetricsView { vote, by_engine, ..newer };
         assert_eq!(own.leadership(now), (leads(3, 4), Some(until)));
         assert_eq!(own.leadership(until), (nobody(4), None));
-        let own = Sight { heard: sign(2, 3, until), ..own };
+        let own = MetricsView { heard: sign(2, 3, until), ..own };
         assert_eq!(own.leadership(now), (by_engine, None));
-        assert_eq!(Sight { fit: false, ..own }.leadership(now), (nobody(3), None));
+        assert_eq!(MetricsView { fit: false, ..own }.leadership(now), (nobody(3), None));
     }
 
     #[test]

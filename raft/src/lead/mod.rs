@@ -4,7 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | `leadership` | who leads, as this node knows |
-//! | `heard` | whose appends come in |
+//! | `leader_signs` | whose appends come in |
 //! | `elections` | how often leaders came |
 //! | `fitness` | when a leader gives up leading |
 //! | `hand_over`, `first_answer` | leadership for another node, and back if nobody takes it |
@@ -17,9 +17,9 @@ mod first_answer;
 pub(crate) mod fitness;
 pub(crate) mod forward;
 pub(crate) mod hand_over;
-pub(crate) mod heard;
 pub(crate) mod held_votes;
 pub(crate) mod leader_link;
+pub(crate) mod leader_signs;
 pub(crate) mod leadership;
 pub(crate) mod outcome;
 pub(crate) mod read_index;

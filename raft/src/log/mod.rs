@@ -29,7 +29,7 @@ use crate::base::stages::Stages;
 use crate::base::types::{Entry, LogId, Types, Vote};
 use crate::disk::{Change, Disk, DiskError, OldEntries, Work};
 
-use tail::{Place, Tail};
+use tail::{EntrySource, Tail};
 use writer::{Waiter, Writer};
 
 pub(crate) use flushes::Flushes;
@@ -185,12 +185,12 @@ impl LogStore {
         loop {
             let place = self.tail.read().range(next, end, bytes_max);
             let (start, upto) = match place {
-                Place::Memory(entries) if found.is_empty() => return Ok(entries),
-                Place::Memory(entries) => {
+                EntrySource::Memory(entries) if found.is_empty() => return Ok(entries),
+                EntrySource::Memory(entries) => {
                     found.extend(entries);
                     return Ok(found);
                 }
-                Place::Storage { start, end } => (start, end),
+                EntrySource::Storage { start, end } => (start, end),
             };
             let old = self.old.clone();
             let entries = self.work.run(move || old.read(start, upto, bytes_max)).await??;

@@ -30,7 +30,7 @@ pub(crate) struct Tail {
 
 /// Where a range of entries has to be read.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum EntrySource {
     /// All of it is here.
     Memory(Vec<Entry>),
     /// The part from `start` up to before `end` is in storage only.
@@ -176,15 +176,15 @@ impl Tail {
 
     /// The entries from `start` up to before `end`, as far as they exist, until about `bytes_max`
     /// bytes are taken, but at least one.
-    pub(crate) fn range(&self, start: u64, end: u64, bytes_max: usize) -> Place {
+    pub(crate) fn range(&self, start: u64, end: u64, bytes_max: usize) -> EntrySource {
         let start = start.max(self.oldest);
         let end = end.min(self.last.map_or(0, |last| last.index + 1));
         if start >= end {
-            return Place::Memory(Vec::new());
+            return EntrySource::Memory(Vec::new());
         }
         let first = self.first();
         if start < first {
-            return Place::Storage { start, end: end.min(first) };
+            return EntrySource::Storage { start, end: end.min(first) };
         }
         let from = usize::try_from(start - first).expect("an offset into memory");
         let upto = usize::try_from(end - first).expect("an offset into memory");
@@ -194,7 +194,7 @@ impl Tail {
             bytes += entry_bytes(entry);
             more
         });
-        Place::Memory(taken.cloned().collect())
+        EntrySource::Memory(taken.cloned().collect())
     }
 }
 
@@ -213,9 +213,9 @@ mod tests {
         tail.append(&entries(2, 5..10, 50)).unwrap();
         tail.set_written(10, 0);
         let all = tail.range(0, 10, usize::MAX);
-        assert!(matches!(&all, Place::Memory(all) if all.len() == 10), "{all:?}");
+        assert!(matches!(&all, EntrySource::Memory(all) if all.len() == 10), "{all:?}");
         tail.set_written(10, 1);
         let all = tail.range(0, 10, usize::MAX);
-        assert!(matches!(all, Place::Storage { start: 0, .. }), "{all:?}");
+        assert!(matches!(all, EntrySource::Storage { start: 0, .. }), "{all:?}");
     }
 }

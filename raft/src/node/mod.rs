@@ -40,7 +40,7 @@ use crate::apply::state_machine::StateMachine;
 use crate::base::failure::Failure;
 use crate::base::options::Options;
 use crate::care::divergence::Comparer;
-use crate::care::level::Desk;
+use crate::care::level::LevelHandler;
 use crate::care::membership::Members;
 use crate::care::rejoin::{Acknowledged, Forming};
 use crate::care::space::{Admission, Gauge, Reports};
@@ -49,15 +49,15 @@ use crate::disk::journal::Space;
 use crate::lead::fitness::Fitness;
 use crate::lead::forward::Forwarder;
 use crate::lead::hand_over::HandOver;
-use crate::lead::heard::Heard;
 use crate::lead::leader_link::LeaderLink;
+use crate::lead::leader_signs::LeaderSigns;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
 use crate::log::LogStore;
 use crate::offline::backup::Saves;
 use crate::peers::gate::Gate;
-use crate::peers::line::Line;
+use crate::peers::send_gate::SendGate;
 
 /// A running node.
 pub(crate) struct Node {
@@ -69,8 +69,8 @@ pub(crate) struct Node {
     pub(crate) failure: Failure,
     pub(crate) leadership: LeadershipWatch,
     fitness: Fitness,
-    line: Line,
-    heard: Heard,
+    line: SendGate,
+    heard: LeaderSigns,
     space: Space,
     gauge: Gauge,
     pub(crate) admission: Admission,
@@ -81,7 +81,7 @@ pub(crate) struct Node {
     comparer: Comparer,
     pub(crate) hand_over: HandOver,
     pub(crate) members: Members,
-    pub(crate) desk: Desk,
+    pub(crate) desk: LevelHandler,
     /// Snapshots that clients are being sent.
     pub(crate) saves: Saves,
     /// What to tell the operator once this node was removed.

@@ -21,7 +21,7 @@ use crate::base::failure::Failure;
 use crate::base::options::Options;
 use crate::base::types::Types;
 use crate::care::divergence::Comparer;
-use crate::care::level::{self, Desk, Door, Own, Survey};
+use crate::care::level::{self, LevelGate, LevelHandler, Own, Survey};
 use crate::care::membership::Members;
 use crate::care::rejoin::{Acknowledged, Forming};
 use crate::care::space::{Admission, Gauge, Reports};
@@ -29,9 +29,9 @@ use crate::disk::Work;
 use crate::lead::fitness::Fitness;
 use crate::lead::forward::Forwarder;
 use crate::lead::hand_over::HandOver;
-use crate::lead::heard::Heard;
 use crate::lead::held_votes::HeldVotes;
 use crate::lead::leader_link::LeaderLink;
+use crate::lead::leader_signs::LeaderSigns;
 use crate::lead::leadership::{LeadershipWatch, Sources};
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
@@ -42,7 +42,7 @@ use crate::offline::backup::Saves;
 use crate::peers::channels::Channels;
 use crate::peers::client::PeerClients;
 use crate::peers::gate::Gate;
-use crate::peers::line::Line;
+use crate::peers::send_gate::SendGate;
 
 impl Node {
     /// Opens the storage, recovers the state, and joins the peers.
@@ -54,7 +54,7 @@ impl Node {
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
         let cluster_id = options.cluster_id.clone();
-        let (fitness, line, heard) = (Fitness::new(), Line::new(), heard(&options));
+        let (fitness, line, heard) = (Fitness::new(), SendGate::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
         let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
@@ -139,9 +139,9 @@ async fn open_storage(
 }
 
 /// What changes the feature level.
-fn desk(members: &Members, level_max: FeatureLevel) -> Desk {
+fn desk(members: &Members, level_max: FeatureLevel) -> LevelHandler {
     let own = Own { machine: members.machine.clone(), build_max: level_max, marked: Arc::default() };
-    Desk::new(level::Parts {
+    LevelHandler::new(level::Parts {
         node: members.node,
         survey: Survey {
             node: members.node,
@@ -150,7 +150,7 @@ fn desk(members: &Members, level_max: FeatureLevel) -> Desk {
             channels: members.channels.clone(),
             own: own.clone(),
         },
-        door: Door::new(own.machine.clone(), members.leadership.clone(), level_max),
+        door: LevelGate::new(own.machine.clone(), members.leadership.clone(), level_max),
         own,
         submitter: members.submitter.clone(),
         leadership: members.leadership.clone(),
@@ -172,12 +172,12 @@ fn with_levels(
 }
 
 /// Whoever is heard leads until an election is due.
-fn heard(options: &Options) -> Heard {
-    Heard::new(Duration::from_millis(options.timing.election_max.0))
+fn heard(options: &Options) -> LeaderSigns {
+    LeaderSigns::new(Duration::from_millis(options.timing.election_max.0))
 }
 
 /// What tells who leads.
-fn sources(machine: &StateMachine, fitness: &Fitness, heard: &Heard) -> Sources {
+fn sources(machine: &StateMachine, fitness: &Fitness, heard: &LeaderSigns) -> Sources {
     Sources { applied: machine.applied(), unfit: fitness.subscribe(), heard: heard.subscribe() }
 }
 

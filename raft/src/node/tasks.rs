@@ -21,11 +21,11 @@ use crate::disk::identity::Identity;
 use crate::lead::fitness::Watcher;
 use crate::lead::leadership::LeadershipWatch;
 use crate::peers::auth::{self, Guard};
-use crate::peers::wiring::Door;
+use crate::peers::wiring::PeerListener;
 
 impl Node {
     /// Opens the port to the peers.
-    pub(super) fn serve(&self, door: Door) {
+    pub(super) fn serve(&self, door: PeerListener) {
         let cluster_id = &self.options.cluster_id;
         let raft = RaftService {
             raft: self.raft.clone(),

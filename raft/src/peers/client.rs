@@ -23,7 +23,7 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use super::auth::Caller;
 use super::channels::{Channels, Class};
-use super::line::Line;
+use super::send_gate::SendGate;
 use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, sanity, transfer};
 use crate::base::codec;
@@ -46,11 +46,16 @@ pub(crate) struct PeerClients {
     cluster_id: String,
     channels: Channels,
     snapshots: SnapshotStore,
-    line: Line,
+    line: SendGate,
 }
 
 impl PeerClients {
-    pub(crate) fn new(cluster_id: String, channels: Channels, snapshots: SnapshotStore, line: Line) -> Self {
+    pub(crate) fn new(
+        cluster_id: String,
+        channels: Channels,
+        snapshots: SnapshotStore,
+        line: SendGate,
+    ) -> Self {
         Self { cluster_id, channels, snapshots, line }
     }
 
@@ -95,7 +100,7 @@ pub(crate) struct PeerClient {
     channels: Channels,
     /// Where the files are that are to be sent.
     snapshots: SnapshotStore,
-    line: Line,
+    line: SendGate,
     /// The term of what was sent last, by which answers are judged.
     term: Arc<AtomicU64>,
 }

@@ -4,7 +4,7 @@
 //! cannot delay a heartbeat; they go over [`wiring`], the operating system's network or one that is
 //! brought along ([`network`]). [`auth`] puts the cluster and the target node on every call and refuses
 //! calls that were meant for somebody else; [`gate`] says which may come in, [`sanity`] what no peer can
-//! mean. [`client`] sends, no further ahead than [`window`] allows, and [`line`](mod@line) holds it back
+//! mean. [`client`] sends, no further ahead than [`window`] allows, and [`send_gate`] holds it back
 //! when this node cannot lead. [`transfer`] moves snapshots. [`arrivals`] bounds the connections that
 //! come.
 
@@ -13,9 +13,9 @@ pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod client;
 pub(crate) mod gate;
-pub(crate) mod line;
 pub(crate) mod network;
 pub(crate) mod sanity;
+pub(crate) mod send_gate;
 pub(crate) mod transfer;
 mod window;
 pub(crate) mod wiring;

@@ -46,10 +46,10 @@ impl Wires {
     }
 
     /// Listens on `HOST:PORT`.
-    pub(crate) async fn listen(&self, address: &str) -> io::Result<Door> {
+    pub(crate) async fn listen(&self, address: &str) -> io::Result<PeerListener> {
         match self {
-            Self::Tcp => TcpListener::bind(address).await.map(Door::Tcp),
-            Self::Brought(network) => network.listen(address).await.map(Door::Brought),
+            Self::Tcp => TcpListener::bind(address).await.map(PeerListener::Tcp),
+            Self::Brought(network) => network.listen(address).await.map(PeerListener::Brought),
         }
     }
 }
@@ -75,7 +75,7 @@ impl tower::Service<Uri> for Connector {
 }
 
 /// A port that is open.
-pub(crate) enum Door {
+pub(crate) enum PeerListener {
     Tcp(TcpListener),
     Brought(Box<dyn Listener>),
 }

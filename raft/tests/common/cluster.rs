@@ -11,14 +11,14 @@ use tripod_wait::until;
 use super::ground::Ground;
 use super::meter::Meter;
 use super::network::Wire;
-use super::{Heard, hooks};
+use super::{LeaderSigns, hooks};
 
 /// Nodes 1 to n. A slot is empty while its node is stopped.
 pub(crate) struct Cluster {
     pub(crate) ground: Ground,
     pub(crate) options: Vec<Options>,
     pub(crate) nodes: Vec<Option<Handle>>,
-    pub(crate) heard: Vec<Arc<Heard>>,
+    pub(crate) heard: Vec<Arc<LeaderSigns>>,
 }
 
 /// Options of nodes 1 to `count` of one cluster.
@@ -109,7 +109,7 @@ impl Cluster {
         (1..).zip(&self.nodes).filter(|(_, handle)| handle.is_some()).map(|(node, _)| node).collect()
     }
 
-    pub(crate) fn heard(&self, node: u64) -> &Heard {
+    pub(crate) fn heard(&self, node: u64) -> &LeaderSigns {
         &self.heard[slot(node)]
     }
 

@@ -37,7 +37,7 @@ pub(crate) use simulation::{each_seed, each_seed_once, once};
 
 /// What a node's hooks were told.
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct LeaderSigns {
     pub(crate) effects: AtomicU64,
     pub(crate) replaced: AtomicU64,
 }
@@ -51,7 +51,7 @@ impl AskHandler for Echo {
     }
 }
 
-pub(crate) fn hooks(node: NodeId, heard: &Arc<Heard>) -> Hooks {
+pub(crate) fn hooks(node: NodeId, heard: &Arc<LeaderSigns>) -> Hooks {
     let (effects, replaced) = (heard.clone(), heard.clone());
     Hooks {
         effects: Arc::new(move |batch| {

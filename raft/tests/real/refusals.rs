@@ -9,11 +9,11 @@ use tripod_state::ids::NodeId;
 use tripod_state::level::FIRST;
 
 use crate::common::cluster::options;
-use crate::common::{Cluster, Ground, Heard, hooks};
+use crate::common::{Cluster, Ground, LeaderSigns, hooks};
 
 async fn refusal(options: Options) -> StartError {
     let node = options.node;
-    match Handle::start(options, hooks(node, &Arc::<Heard>::default())).await {
+    match Handle::start(options, hooks(node, &Arc::<LeaderSigns>::default())).await {
         Ok(_) => panic!("the node started"),
         Err(error) => error,
     }
@@ -80,7 +80,8 @@ async fn a_flipped_bit_in_the_identity_file_is_refused_with_the_way_back() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), damaged, "a refusal changed the file");
         std::fs::remove_file(&file).unwrap();
         let node = options.node;
-        let started = Handle::start(options.clone(), hooks(node, &Arc::<Heard>::default())).await.unwrap();
+        let started =
+            Handle::start(options.clone(), hooks(node, &Arc::<LeaderSigns>::default())).await.unwrap();
         started.shutdown().await;
         assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tripod_local::Connections;
-use tripod_port::{Budget, Contact, Doorway, Listener, Stop, Stopping};
+use tripod_port::{Budget, Contact, Listener, PortResources, Stop, Stopping};
 
 use crate::beats::{Beats, Teller};
 use crate::config::{AgentConfig, Listen};
@@ -16,9 +16,9 @@ use crate::forward::Forwarder;
 use crate::front::Front;
 use crate::incoming::Incoming;
 use crate::job::AgentJob;
-use crate::lanes::{LANES_MAX, Lanes, OWN_LANES};
 use crate::listen::{self, Opened};
 use crate::meters::Meters;
+use crate::sessions::{LANES_MAX, OWN_LANES, Sessions};
 use crate::status::StatusHandle;
 use crate::upstream::{Dial, Reach, Supervisor, Upstream};
 
@@ -30,7 +30,7 @@ pub struct Agent {
     upstream: Upstream,
     supervisor: Supervisor,
     meters: Arc<Meters>,
-    lanes: Arc<Lanes>,
+    lanes: Arc<Sessions>,
     memory: Budget,
     lives: mpsc::Sender<u64>,
     told_lives: Option<mpsc::Receiver<u64>>,
@@ -66,7 +66,7 @@ impl Agent {
 
     fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
         let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
-        let lanes = Lanes::new(upstream.clone(), LANES_MAX, OWN_LANES);
+        let lanes = Sessions::new(upstream.clone(), LANES_MAX, OWN_LANES);
         let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
         let (meters, told_lives) = (Arc::default(), Some(told_lives));
         let memory = Budget::new(config.memory);
@@ -128,12 +128,12 @@ impl Agent {
             async move { job.settle(&upstream, &name, spec.as_ref()).await }
         });
         // Whether this process is in contact with the cluster is no reason to let its clients wait.
-        let doorway = Doorway::new(Contact::never_lost(), Connections::new(config.connections));
-        let doorway = doorway.charging(memory);
+        let resources = PortResources::new(Contact::never_lost(), Connections::new(config.connections));
+        let resources = resources.charging(memory);
         let mut serving = JoinSet::new();
         for Opened { listener, place } in opened {
             tracing::info!(%place, job = config.job, "agent listens");
-            let incoming = Incoming::new(listener, stopping.clone(), doorway.clone(), Arc::clone(&meters));
+            let incoming = Incoming::new(listener, stopping.clone(), resources.clone(), Arc::clone(&meters));
             serving.spawn(serve(place, incoming, front.clone(), stopping.clone()));
         }
         drop(front);

@@ -10,9 +10,9 @@ use tripod_proto::metadata;
 
 use crate::calls::Repeat;
 use crate::config::Poll;
-use crate::lanes::{Flight, Lanes};
 use crate::message::{Incomplete, Message, Reply};
 use crate::room::{NoRoom, Room, refusal};
+use crate::sessions::{Flight, Sessions};
 use crate::upstream::{Doubt, Link, Upstream};
 
 /// How long the cluster may take to release a poll. Without a leader it cannot.
@@ -22,7 +22,7 @@ const RELEASE_LIMIT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) struct Forwarder {
     upstream: Upstream,
-    lanes: Arc<Lanes>,
+    lanes: Arc<Sessions>,
     /// What every call says besides what its client says.
     ours: HeaderMap,
 }
@@ -50,7 +50,7 @@ enum Unanswered {
 }
 
 impl Forwarder {
-    pub(crate) fn new(upstream: Upstream, lanes: Arc<Lanes>, job: &str, poll: Poll) -> Self {
+    pub(crate) fn new(upstream: Upstream, lanes: Arc<Sessions>, job: &str, poll: Poll) -> Self {
         let mut ours = HeaderMap::new();
         let job = HeaderValue::from_str(job).expect("the configuration was checked");
         ours.insert(HeaderName::from_static(metadata::JOB), job);

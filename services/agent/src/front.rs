@@ -17,8 +17,8 @@ use tonic::server::{Grpc, UnaryService};
 use tower::Service;
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
 use tripod_port::{
-    Answer, CallBytes, CallerConnection, Content, Cut, Ending, Line, REFUSAL_BYTES, Received, Shape, Short,
-    Stopping, UnderWay, enter_call,
+    Answer, CallBytes, CallerConnection, ConnectionCalls, Content, Cut, Ending, REFUSAL_BYTES, Received,
+    Shape, Short, Stopping, UnderWay, enter_call,
 };
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as t;
@@ -151,11 +151,11 @@ impl Front {
         caller: &Caller,
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
-        let line = request.extensions().get::<Line>().cloned();
+        let line = request.extensions().get::<ConnectionCalls>().cloned();
         // Before anything is waited for: what is not read is counted nowhere.
         let mut message = Message::read(request, deadline, &caller.bytes)
             .await
-            .map_err(|status| if call.kind == Kind::Poll { harmless_to_polls(status) } else { status })?;
+            .map_err(|status| if call.kind == Kind::Poll { harmless_to_polls(&status) } else { status })?;
         self.settled(call.kind).await?;
         if message.path == calls::INSERT_T
             && let Some(registration) = line.as_ref().and_then(|line| line.kept::<Registered>().get())
@@ -175,7 +175,13 @@ impl Front {
     }
 
     /// A client may lose its cluster before its first heartbeat, and the cluster its client.
-    async fn registered(&self, dialect: Dialect, message: &Message, reply: &Reply, line: Option<Line>) {
+    async fn registered(
+        &self,
+        dialect: Dialect,
+        message: &Message,
+        reply: &Reply,
+        line: Option<ConnectionCalls>,
+    ) {
         let request = message_of(message.body.clone(), message.is_gzip()).await;
         let answer = message_of(reply.body.clone(), false).await;
         if let (Some(request), Some(answer)) = (request, answer) {
@@ -247,14 +253,14 @@ async fn refused(
 ) -> Result<Response<Answer<Content<Body>>>, Infallible> {
     let bytes = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
     let refusal = refusal(short);
-    let status = if under_way.is_poll() { harmless_to_polls(refusal) } else { refusal };
+    let status = if under_way.is_poll() { harmless_to_polls(&refusal) } else { refusal };
     let answer = Content::of(status.into_http(), bytes.clone());
     let never_cut = |_| Content::of(Response::new(Body::empty()), bytes.clone());
     Ok(under_way.answered(&stopping, ready(answer), never_cut).await)
 }
 
 /// The same with the one code that ends no client that polls.
-fn harmless_to_polls(status: Status) -> Status {
+fn harmless_to_polls(status: &Status) -> Status {
     Status::cancelled(status.message())
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
-use tripod_port::{Doorway, Listener, Mended, MendedIncoming, Socket, Stopping};
+use tripod_port::{Listener, Mended, MendedIncoming, PortResources, Socket, Stopping};
 
 use crate::meters::{Counted, Meters};
 
@@ -20,9 +20,14 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Connections that end when `stopping` says so, and are closed at once if there is no place for them in `doorway`.
-    pub(crate) fn new(listener: Listener, stopping: Stopping, doorway: Doorway, meters: Arc<Meters>) -> Self {
-        Self { inner: MendedIncoming::through(Arc::new(listener), stopping, doorway), meters }
+    /// Connections that end when `stopping` says so, and are closed at once if there is no place for them in `resources`.
+    pub(crate) fn new(
+        listener: Listener,
+        stopping: Stopping,
+        resources: PortResources,
+        meters: Arc<Meters>,
+    ) -> Self {
+        Self { inner: MendedIncoming::through(Arc::new(listener), stopping, resources), meters }
     }
 }
 

@@ -29,7 +29,7 @@
 //! | `front`, `calls`, `deadline` | what a request becomes; the table of calls |
 //! | `message`, `raw` | requests and replies as bytes |
 //! | `registered` | how the client of a connection registered, for nodes that must be told |
-//! | `forward`, `lanes` | sending until answered, exactly once |
+//! | `forward`, `sessions` | sending until answered, exactly once |
 //! | `room` | bytes of answers that come |
 //! | `beats` | heartbeats |
 //! | `job` | the job, created on first use |
@@ -46,13 +46,13 @@ mod forward;
 mod front;
 mod incoming;
 mod job;
-mod lanes;
 mod listen;
 mod message;
 mod meters;
 mod raw;
 mod registered;
 mod room;
+mod sessions;
 mod status;
 mod upstream;
 

@@ -112,7 +112,7 @@ async fn collect(mut body: Body) -> Result<Bytes, Status> {
     while !body.is_end_stream()
         && let Some(frame) = body.frame().await
     {
-        let Ok(data) = frame.map_err(without_ours)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|refused| without_ours(&refused))?.into_data() else { continue };
         if gathered.len() + data.len() > MESSAGE_BYTES_MAX + FRAME_BYTES {
             return Err(Status::resource_exhausted(format!(
                 "the message is longer than {MESSAGE_BYTES_MAX} bytes, the limit of one call; send less at once"
@@ -124,7 +124,7 @@ async fn collect(mut body: Body) -> Result<Bytes, Status> {
 }
 
 /// Nodes say by metadata of ours that something is their own trouble. To a client of an agent, it is the agent's.
-fn without_ours(refused: Status) -> Status {
+fn without_ours(refused: &Status) -> Status {
     Status::new(refused.code(), refused.message())
 }
 

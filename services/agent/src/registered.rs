@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 /// Of a longer one nodes are not told.
 const REGISTRATION_BYTES_MAX: usize = 1024;
 
-/// How a client registered on one connection, as its [`tripod_port::Line`] keeps it. Cheap to clone.
+/// How a client registered on one connection, as its [`tripod_port::ConnectionCalls`] keeps it. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Registered(Arc<Mutex<Option<Registration>>>);
 

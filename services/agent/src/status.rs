@@ -7,8 +7,8 @@ use std::time::Duration;
 use tripod_port::Budget;
 
 use crate::calls::Kind;
-use crate::lanes::Lanes;
 use crate::meters::Meters;
+use crate::sessions::Sessions;
 use crate::upstream::Upstream;
 
 /// What an agent does at the moment.
@@ -48,7 +48,7 @@ pub struct UpstreamStatus {
 pub struct StatusHandle {
     pub(crate) upstream: Upstream,
     pub(crate) meters: Arc<Meters>,
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) lanes: Arc<Sessions>,
     pub(crate) memory: Budget,
 }
 

@@ -7,7 +7,7 @@ use prost::Message;
 use tonic::{Code, Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
 use tripod_port::label::Label;
-use tripod_port::{CallBytes, Line, Stopping, deadline, refusal};
+use tripod_port::{CallBytes, ConnectionCalls, Stopping, deadline, refusal};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
@@ -157,7 +157,7 @@ impl Front {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
         let interval = self.interval(&request);
         let reply = self.gateway.heartbeat(scope, task, incarnation, interval).await;
-        if let (Ok(Ok(_)), Some(line)) = (&reply, request.extensions().get::<Line>()) {
+        if let (Ok(Ok(_)), Some(line)) = (&reply, request.extensions().get::<ConnectionCalls>()) {
             line.kept::<Speakers>().heard(scope.job, task, incarnation);
         }
         self.answer(reply, encode)

@@ -14,7 +14,7 @@
 //! * Rules: which registration is accepted, when a barrier passes, what an error does to others. A
 //!   front end that asks about the state of a task has taken a rule out of the state machine.
 //! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
-//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands these [`routes`].
+//! * Connections, and how a port stops: that is `tripod-port`, to which the binary hands what [`Coordination`] adds to its routes.
 //! * Signals, files: the binary runs [`push::run_over`].
 //!
 //! # Invariants
@@ -31,7 +31,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `n`, `t` | one dialect each: `decode`, `encode`, and `service`, which names the two ends of every call |
-//! | `l` | the dialect without payloads and with time-outs of its own; `held`, `topology` and `status` besides |
+//! | `l` | the dialect without payloads and with time-outs of its own; `waiting_call`, `topology` and `status` besides |
 //! | `front` | the way from a request to the gateway and back, and who calls |
 //! | `agents` | heartbeats in batches and the members, for node-local agents |
 //! | `caller` | who calls: job, attempt, stamp |

@@ -14,7 +14,7 @@ use tripod_proto::xla::distributed_runtime_service_server as l;
 
 use crate::text::POLL_OVER;
 
-/// Of all services that [`crate::routes`] gives.
+/// Of all services of the front end.
 pub const MANNERS: &[Manner] = &[
     dialect(n::SERVICE_NAME, N),
     dialect(t::SERVICE_NAME, T),
@@ -88,7 +88,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use prost::Message as _;
-    use prost_types::FileDescriptorSet;
+    use prost_types::{FileDescriptorSet, MethodDescriptorProto};
 
     use super::*;
 
@@ -121,7 +121,8 @@ mod tests {
                 file.service.iter().find(|described| name(described.name()) == service)
             });
             let described = described.expect("it is described");
-            let described: BTreeSet<&str> = described.method.iter().map(|method| method.name()).collect();
+            let described: BTreeSet<&str> =
+                described.method.iter().map(MethodDescriptorProto::name).collect();
             let rows: BTreeSet<&str> = methods.iter().map(|method| method.name).collect();
             assert_eq!(rows, described, "{service}");
             assert_eq!(rows.len(), methods.len(), "{service}: twice");

@@ -13,7 +13,7 @@ use tripod_state::ids::{Incarnation, JobId, TaskId};
 /// Jobs of one connection of which it is known: a client has one.
 const JOBS_MAX: usize = 16;
 
-/// The tasks that have been heard on one connection, by their jobs, as its [`tripod_port::Line`] keeps them. Cheap to clone.
+/// The tasks that have been heard on one connection, by their jobs, as its [`tripod_port::ConnectionCalls`] keeps them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Speakers(Arc<Mutex<BTreeMap<JobId, Speaker>>>);
 

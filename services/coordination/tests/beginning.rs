@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 use tripod_gateway::Gateway;
 use tripod_local::{ConnectionLimits, Connections};
-use tripod_port::{Contact, Doorway, serve_through};
+use tripod_port::{Contact, PortResources, serve_through};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A SETTINGS frame that sets nothing.
@@ -84,8 +84,9 @@ async fn f6_a_connection_without_a_place_is_told_why_and_its_place_comes_back() 
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     let connections = Connections::new(ConnectionLimits { all: 2, at_one_address: 1 });
-    let doorway = Doorway::new(Contact::never_lost(), connections.clone());
-    let serving = tokio::spawn(serve_through(listener, dialects(&gateway), doorway, std::future::pending()));
+    let resources = PortResources::new(Contact::never_lost(), connections.clone());
+    let serving =
+        tokio::spawn(serve_through(listener, dialects(&gateway), resources, std::future::pending()));
     let dial = || async { TcpStream::connect(address).await.expect("a listener") };
 
     let first = dial().await;

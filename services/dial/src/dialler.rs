@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint, Uri};
 
 use crate::names::{LookUp, Names};
-use crate::place::{Place, bare, literal};
+use crate::place::{HostPort, bare, literal};
 use crate::refused::Refused;
 use crate::rule::{Named, Rule};
 use crate::turns::{Turns, host_of};
@@ -63,7 +63,7 @@ impl Dialler {
     /// # Errors
     /// [`Refused`].
     pub async fn admit(&self, address: &str, from: Option<IpAddr>) -> Result<String, Refused> {
-        let Some(place) = Place::of(address) else { return Err(Refused::Malformed(address.to_owned())) };
+        let Some(place) = HostPort::of(address) else { return Err(Refused::Malformed(address.to_owned())) };
         Ok(match self.admit_name(place.host, from).await? {
             Some(found) => SocketAddr::new(found, place.port).to_string(),
             None => address.to_owned(),
@@ -133,7 +133,7 @@ impl Dialler {
         let dialling = async {
             let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
             let malformed = || refused(Refused::Malformed(authority.clone()));
-            let place = Place::of(&authority).ok_or_else(malformed)?;
+            let place = HostPort::of(&authority).ok_or_else(malformed)?;
             let addresses = self.addresses(place.host, word).await.map_err(refused)?;
             let mut failed = None;
             for address in addresses {

@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 /// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place<'a> {
+pub(crate) struct HostPort<'a> {
     /// Without brackets.
     pub(crate) host: &'a str,
     pub(crate) port: u16,
 }
 
-impl<'a> Place<'a> {
+impl<'a> HostPort<'a> {
     /// `HOST:PORT`, with brackets around an IPv6 address. `None`: it is not written so, or the port is 0.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_place_has_a_host_and_a_port_that_can_be_connected_to() {
-        let of = |text| Place::of(text).map(|place| (place.host, place.port));
+        let of = |text| HostPort::of(text).map(|place| (place.host, place.port));
         assert_eq!(of("10.0.0.1:7750"), Some(("10.0.0.1", 7750)));
         assert_eq!(of("[::1]:1"), Some(("::1", 1)));
         assert_eq!(of("gpu5:65535"), Some(("gpu5", 65535)));

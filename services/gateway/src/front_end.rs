@@ -91,8 +91,7 @@ impl FrontEnds {
     /// What they do beside answering, with their names: to be polled as long as the node lives.
     #[must_use]
     pub fn background(&self) -> Vec<(&'static str, Future<()>)> {
-        let named = |front_end: &Box<dyn FrontEnd>| Some((front_end.name(), front_end.background()?));
-        self.0.iter().filter_map(named).collect()
+        self.0.iter().filter_map(|front_end| Some((front_end.name(), front_end.background()?))).collect()
     }
 }
 

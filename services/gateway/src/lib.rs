@@ -74,7 +74,7 @@ pub use readiness::{Check, Readiness};
 pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{
     Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
-    Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberSight,
-    MemberStatus, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
+    Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberStatus,
+    MemberView, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
     Status, Unwise, Votes,
 };

@@ -35,17 +35,17 @@ pub(crate) struct Spilled {
     pub(crate) size_bytes: u64,
     pub(crate) metadata_offset: u64,
     crc32c: u32,
-    _room: Room,
+    _room: DiskReservation,
 }
 
 /// Room that is taken on disk, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct DiskReservation {
     total: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Drop for Room {
+impl Drop for DiskReservation {
     fn drop(&mut self) {
         self.total.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -107,17 +107,22 @@ impl Directory {
     }
 
     /// Room for so many bytes; `None` if the limit would be exceeded.
-    pub(crate) fn room(&self, bytes: u64) -> Option<Room> {
+    pub(crate) fn room(&self, bytes: u64) -> Option<DiskReservation> {
         let fits = |now: u64| now.checked_add(bytes).filter(|then| *then <= self.bytes_max);
         self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
-        Some(Room { total: Arc::clone(&self.bytes), bytes })
+        Some(DiskReservation { total: Arc::clone(&self.bytes), bytes })
     }
 
     /// Writes an object. Blocks.
     ///
     /// # Errors
     /// What the system says; nothing is left of the file.
-    pub(crate) fn write(&self, bytes: &[u8], metadata_offset: u64, room: Room) -> io::Result<Spilled> {
+    pub(crate) fn write(
+        &self,
+        bytes: &[u8],
+        metadata_offset: u64,
+        room: DiskReservation,
+    ) -> io::Result<Spilled> {
         let name = format!("{PREFIX}{:08x}-{}", self.tag, self.files.fetch_add(1, Ordering::Relaxed));
         let path = self.path.join(name);
         let mut file = files::options().create_new(true).write(true).open(&path)?;

@@ -24,8 +24,8 @@
 //! | `mender` | the state machine over bytes, without input and output |
 //! | `outgoing` | what h2 has written, gathered to whole answers |
 //! | `boundary` | where the frames of what we write end |
-//! | `line` | the calls of a connection that may not be cut, and those being answered |
-//! | `doorway` | what new connections of a port depend on |
+//! | `connection_calls` | the calls of a connection that may not be cut, and those being answered |
+//! | `port_resources` | what new connections of a port depend on |
 //! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
 //! | `standing` | that a connection stands, for those who wait for its client's first heartbeat |
@@ -39,25 +39,25 @@ mod adapter;
 mod arrivals;
 mod block;
 mod boundary;
-mod doorway;
+mod connection_calls;
 mod frame;
 mod incoming;
-mod line;
 mod listener;
 mod mender;
 mod opening;
 mod outgoing;
 mod parting;
+mod port_resources;
 mod socket;
 mod standing;
 mod untaken;
 
 pub use adapter::Mended;
 pub(crate) use arrivals::Arrivals;
-pub use doorway::Doorway;
+pub use connection_calls::ConnectionCalls;
+pub(crate) use connection_calls::{Handing, Unfinished};
 pub use incoming::MendedIncoming;
-pub use line::Line;
-pub(crate) use line::{Handing, Unfinished};
 pub use listener::Listener;
+pub use port_resources::PortResources;
 pub use socket::Socket;
 pub use standing::{STANDING_TOLD_FOR, tell_standing};

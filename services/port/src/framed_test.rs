@@ -10,7 +10,7 @@ use tripod_wait::until;
 
 use super::*;
 use crate::bytes_held::MemoryLimits;
-use crate::connection::{Doorway, Listener};
+use crate::connection::{Listener, PortResources};
 use crate::contact::{Contact, ContactSwitch};
 use crate::serve::{Served, serve_through};
 
@@ -33,7 +33,7 @@ impl Port {
         let (arriving, arrivals) = mpsc::channel(8);
         let (at_port, contact) = Contact::by_hand();
         let (connections, memory) = (Connections::new(limits), Budget::new(MemoryLimits::none()));
-        let doorway = Doorway::new(at_port, connections.clone()).charging(memory.clone());
+        let resources = PortResources::new(at_port, connections.clone()).charging(memory.clone());
         let may = Arc::clone(may);
         let framed = Framed::new(move |accepted, stopping| {
             let may = Arc::clone(&may);
@@ -43,7 +43,7 @@ impl Port {
         let serving = tokio::spawn(async move {
             let listener = Listener::within(ReceiverStream::new(arrivals));
             let shutdown = async { drop(stopped.await) };
-            serve_through(listener, Served::Framed(framed), doorway, shutdown).await.expect("serving");
+            serve_through(listener, Served::Framed(framed), resources, shutdown).await.expect("serving");
         });
         Self { arriving, connections, memory, contact, stop, serving }
     }

@@ -9,7 +9,7 @@
 //!
 //! * Protocols, jobs and the cluster: it is below the gateway, and the node-local agent stands on it as nodes do. It knows
 //!   that contact with the cluster can be lost ([`Contact`]), and not how that is found out.
-//! * Which ports there are, flags and signals: the binary binds sockets and hands them to [`serve`].
+//! * Which ports there are, flags and signals: the binary binds sockets and hands them to [`serve`](fn@serve).
 //! * Whom one connects to: `tripod-dial`.
 //!
 //! # Invariants
@@ -67,7 +67,8 @@ pub use bytes_held::{
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
 pub use connection::{
-    Doorway, Line, Listener, Mended, MendedIncoming, STANDING_TOLD_FOR, Socket, tell_standing,
+    ConnectionCalls, Listener, Mended, MendedIncoming, PortResources, STANDING_TOLD_FOR, Socket,
+    tell_standing,
 };
 pub use contact::{Contact, ContactSwitch};
 pub use followed::{Followed, REFUSAL_BYTES};

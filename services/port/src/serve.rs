@@ -10,7 +10,7 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 
 use crate::bytes_held::CONNECTION_WINDOW_BYTES;
-use crate::connection::{Arrivals, Doorway, Listener, MendedIncoming};
+use crate::connection::{Arrivals, Listener, MendedIncoming, PortResources};
 use crate::followed::Followed;
 use crate::framed::{self, Framed};
 use crate::manner::Manners;
@@ -56,17 +56,17 @@ pub enum Served {
 type Serving = Pin<Box<dyn Future<Output = Result<(), tonic::transport::Error>> + Send>>;
 
 impl Served {
-    fn serve(&self, listener: &Arc<Listener>, doorway: &Doorway, stopping: Stopping) -> Serving {
-        let (listener, doorway) = (Arc::clone(listener), doorway.clone());
+    fn serve(&self, listener: &Arc<Listener>, resources: &PortResources, stopping: Stopping) -> Serving {
+        let (listener, resources) = (Arc::clone(listener), resources.clone());
         match self.clone() {
             Self::Grpc(routes, manners) => {
                 let services = Followed::new(routes, manners, &stopping);
-                let incoming = MendedIncoming::through(listener, stopping.clone(), doorway);
+                let incoming = MendedIncoming::through(listener, stopping.clone(), resources);
                 Box::pin(serve_connections(incoming, services, stopping))
             }
             Self::Framed(framed) => {
-                let memory = doorway.memory.clone();
-                let arrivals = Arrivals::new(listener, framed::no_words, stopping.clone(), doorway);
+                let memory = resources.memory.clone();
+                let arrivals = Arrivals::new(listener, framed::no_words, stopping.clone(), resources);
                 Box::pin(async move {
                     framed.serve(arrivals, memory, stopping).await;
                     Ok(())
@@ -88,7 +88,7 @@ pub async fn serve(
     served: Served,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    serve_through(listener, served, Doorway::open(), shutdown).await
+    serve_through(listener, served, PortResources::open(), shutdown).await
 }
 
 /// [`serve`], and whenever contact is lost, connections end as if the port stopped, except that polls are given
@@ -101,16 +101,16 @@ pub async fn serve(
 pub async fn serve_through(
     listener: impl Into<Listener>,
     served: Served,
-    doorway: Doorway,
+    resources: PortResources,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
     let listener = Arc::new(listener.into());
-    let mut contact = doorway.contact.clone();
+    let mut contact = resources.contact.clone();
     let mut left = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
         let (stop, stopping) = Stop::new();
-        let mut serving = served.serve(&listener, &doorway, stopping);
+        let mut serving = served.serve(&listener, &resources, stopping);
         tokio::select! {
             biased;
             () = &mut shutdown => {

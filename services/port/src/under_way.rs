@@ -10,7 +10,7 @@ use tripod_proto::metadata;
 
 use crate::bytes_held::Account;
 use crate::caller_connection::CallerConnection;
-use crate::connection::{Handing, Line, Unfinished};
+use crate::connection::{ConnectionCalls, Handing, Unfinished};
 use crate::manner::{Ending, Shape};
 use crate::stop::Stopping;
 
@@ -53,14 +53,14 @@ pub enum Cut {
 pub struct UnderWay {
     way: Way,
     is_unary: bool,
-    line: Line,
+    line: ConnectionCalls,
 }
 
 impl UnderWay {
     /// That of a request which has come by a [`crate::Mended`] connection, and which may end so.
     #[must_use]
     pub fn of<B>(request: &Request<B>, ending: Ending, shape: Shape) -> Self {
-        let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
+        let line = request.extensions().get::<ConnectionCalls>().cloned().unwrap_or_default();
         Self { way: Way::of(request, ending, shape), is_unary: shape == Shape::Unary, line }
     }
 

@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `node` | what the binary mounts and runs |
 //! | `scheduler`, `store` | `/Scheduler/*` and `/ObjStore/*` of 2016 |
-//! | `native`, `line`, `membership` | `tripod.v1.Ray`, `RayLine` and `Membership` |
+//! | `native`, `batch_stream`, `membership` | `tripod.v1.Ray`, `RayLine` and `Membership` |
 //! | `front` | the way from a call to the gateway and back |
 //! | `caller` | what a call's headers say |
 //! | `admit` | whether a worker or a store may be where it says that it is |
@@ -44,6 +44,7 @@
 
 mod admit;
 mod batch;
+mod batch_stream;
 mod caller;
 mod decode;
 mod engine;
@@ -51,7 +52,6 @@ mod failed;
 mod front;
 mod graph;
 mod leader;
-mod line;
 mod manners;
 mod membership;
 mod native;

@@ -18,8 +18,8 @@ use crate::front::Front;
 use crate::leader::{self, Known};
 use crate::manners::MANNERS;
 use crate::oversize::Oversize;
-use crate::pulse::{Heard, Pulse};
-use crate::{line, membership, native, scheduler, store};
+use crate::pulse::{PeerMemory, Pulse};
+use crate::{batch_stream, membership, native, scheduler, store};
 
 /// Bytes of one message that are decoded: a batch of many tasks, or a function with what it captured. What is larger
 /// belongs into an object.
@@ -30,7 +30,7 @@ pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 pub struct Scheduler {
     gateway: Gateway,
     pulse: Pulse,
-    heard: Arc<Heard>,
+    heard: Arc<PeerMemory>,
     leader: Known,
     patience: Patience,
     links: Links,
@@ -53,7 +53,7 @@ impl Scheduler {
     /// One with other rules about silence, which connects to whatever is registered: for tests.
     #[must_use]
     pub fn with_patience(gateway: &Gateway, patience: Patience) -> Self {
-        let heard = Arc::<Heard>::default();
+        let heard = Arc::<PeerMemory>::default();
         let answering = Arc::clone(&heard);
         gateway.answer_peers(Channel::RAY, Arc::new(move |report| answering.answer(report)));
         Self {
@@ -97,7 +97,7 @@ impl FrontEnd for Scheduler {
         let ray = RayServer::new(native::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-        let line = RayLineServer::new(line::Service::new(front.clone()))
+        let line = RayLineServer::new(batch_stream::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
         routes

@@ -11,7 +11,7 @@ use tripod_state::{Fault, Reply, level, ray};
 
 /// A refusal as it is told: by itself, or as one result of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct RefusalStatus {
     pub(crate) code: Code,
     /// What programs go by; the trailer `x-tripod-reason`.
     pub(crate) reason: &'static str,
@@ -95,7 +95,7 @@ pub(crate) fn of_fault(fault: &Fault) -> Status {
 }
 
 pub(crate) fn of_refusal(refusal: &Refusal) -> Status {
-    let Told { code, reason, text } = told(refusal);
+    let RefusalStatus { code, reason, text } = told(refusal);
     with_reason(Status::new(code, text), reason)
 }
 
@@ -125,8 +125,8 @@ fn with_outage(mut status: Status, word: &'static str) -> Status {
 }
 
 /// The table.
-pub(crate) fn told(refusal: &Refusal) -> Told {
-    Told { code: by_class(refusal.class()), reason: reason(refusal), text: text(refusal) }
+pub(crate) fn told(refusal: &Refusal) -> RefusalStatus {
+    RefusalStatus { code: by_class(refusal.class()), reason: reason(refusal), text: text(refusal) }
 }
 
 fn reason(refusal: &Refusal) -> &'static str {

@@ -17,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a process knows of its own standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Liveness {
     Good,
     /// Nobody has answered for as long as a process may be silent: it begins nothing new.
     Unheard,
@@ -31,14 +31,14 @@ pub(crate) enum Standing {
 pub(crate) async fn of_worker(
     process: Process,
     running: impl Fn() -> Vec<RayRun>,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<Liveness>,
 ) {
     beat(Kind::Worker, process.id, &process.scheduler, running, &standing).await;
 }
 
 /// Beats as long as the future is polled.
 pub(crate) async fn of_driver(process: Process) {
-    let standing = watch::Sender::new(Standing::Good);
+    let standing = watch::Sender::new(Liveness::Good);
     beat(Kind::Driver, process.id, &process.scheduler, Vec::new, &standing).await;
     tracing::warn!(driver = process.id, "the scheduler has given up this driver: its references are gone");
 }
@@ -48,7 +48,7 @@ async fn beat(
     id: u64,
     scheduler: &Arc<Scheduler>,
     running: impl Fn() -> Vec<RayRun>,
-    standing: &watch::Sender<Standing>,
+    standing: &watch::Sender<Liveness>,
 ) {
     let (mut heard, mut ttl) = (Instant::now(), None);
     loop {
@@ -59,23 +59,23 @@ async fn beat(
                 heard = Instant::now();
                 ttl = Some(Duration::from_millis(answer.ttl_ms));
                 let told = match answer.order() {
-                    Order::None => Standing::Good,
-                    Order::Reregister => Standing::Expired,
-                    Order::Die => Standing::Dismissed,
+                    Order::None => Liveness::Good,
+                    Order::Reregister => Liveness::Expired,
+                    Order::Die => Liveness::Dismissed,
                 };
                 standing.send_replace(told);
-                if told != Standing::Good {
+                if told != Liveness::Good {
                     return;
                 }
             }
             Err(error @ Error::Refused { .. }) if error.has_reason("expired") => {
-                standing.send_replace(Standing::Expired);
+                standing.send_replace(Liveness::Expired);
                 return;
             }
             Err(error) => {
                 tracing::debug!(%error, "heartbeat not answered");
                 if ttl.is_some_and(|ttl| heard.elapsed() > ttl) {
-                    standing.send_replace(Standing::Unheard);
+                    standing.send_replace(Liveness::Unheard);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::command::{Answer, Effect, Reply};
 use crate::fault::Fault;
 use crate::ids::{Incarnation, Key};
 use crate::job::turn::Turn;
-use crate::kv::increments::{Increment, Told};
+use crate::kv::increments::{Increment, IncrementAnswer};
 use crate::kv::{Command, normalize};
 
 /// Characters of a value that an error repeats; values can be very long.
@@ -74,7 +74,7 @@ impl Turn<'_> {
         if let Some(caller) = caller
             && let Answer::Value { value, version, modified, .. } = &reply
         {
-            let told = Told { value: value.clone(), version: *version, modified: *modified };
+            let told = IncrementAnswer { value: value.clone(), version: *version, modified: *modified };
             self.job.increments.note(caller, Increment { key, by, at: now, told });
         }
         Ok(reply)

@@ -30,7 +30,7 @@ pub(crate) struct Increment {
     pub(crate) key: Key,
     pub(crate) by: i64,
     pub(crate) at: TimeMs,
-    pub(crate) told: Told,
+    pub(crate) told: IncrementAnswer,
 }
 
 impl Weigh for Increment {
@@ -41,7 +41,7 @@ impl Weigh for Increment {
 
 /// What the answer said besides the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct IncrementAnswer {
     pub(crate) value: Bytes,
     pub(crate) version: u64,
     pub(crate) modified: LogIndex,
@@ -56,7 +56,7 @@ impl Increments {
         if last.key != *key || last.by != by || now > last.at.plus(RETRY_WITHIN) {
             return None;
         }
-        let Told { value, version, modified } = last.told.clone();
+        let IncrementAnswer { value, version, modified } = last.told.clone();
         Some(Answer::Value { key: key.clone(), value, version, modified })
     }
 

@@ -23,7 +23,7 @@ pub struct Addresses {
 
 /// A host, as the node wrote it, and a port; shown as `HOST:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct HostPort<'a> {
     pub host: &'a str,
     pub port: u16,
 }
@@ -33,17 +33,17 @@ impl Addresses {
     /// without a slot at the client port. `None` if the node has not so many job ports, or announced a
     /// client address without a port.
     #[must_use]
-    pub fn job(&self, slot: Option<JobSlot>) -> Option<Place<'_>> {
+    pub fn job(&self, slot: Option<JobSlot>) -> Option<HostPort<'_>> {
         let Some(slot) = slot else {
             let (host, port) = self.client.rsplit_once(':')?;
-            return Some(Place { host, port: port.parse().ok()? });
+            return Some(HostPort { host, port: port.parse().ok()? });
         };
         let port = (slot.0 < self.job_port_count).then(|| self.job_port_first.checked_add(slot.0))??;
-        Some(Place { host: &self.job_host, port })
+        Some(HostPort { host: &self.job_host, port })
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for HostPort<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{ChangeId, NodeId};
 
-pub use addresses::{Addresses, Place};
+pub use addresses::{Addresses, HostPort};
 pub use change::{Change, Ending, Finished, Open};
 pub use refusal::Refusal;
 pub use registry::{Claim, Listed, Node, Registry, Standing};

@@ -11,12 +11,12 @@ use crate::session::Owner;
 /// Sessions and bytes of remembered replies by owner. Derived from the sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Owners {
-    held: OrdMap<Owner, Held>,
-    by_clients: Held,
+    held: OrdMap<Owner, Usage>,
+    by_clients: Usage,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Held {
+struct Usage {
     sessions: u64,
     bytes: u64,
 }
@@ -66,7 +66,7 @@ impl Owners {
         self.change(owner, |held| held.bytes = held.bytes + to - from);
     }
 
-    fn change(&mut self, owner: Owner, change: impl Fn(&mut Held)) {
+    fn change(&mut self, owner: Owner, change: impl Fn(&mut Usage)) {
         let held = self.held.entry(owner).or_default();
         change(held);
         let is_gone = held.sessions == 0;

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tripod_gateway::{Consistency, FrontEnd, Gateway, JobBinding, PortKind};
 use tripod_port::{Accepted, Framed, Manner, Stopping};
-use tripod_state::{Command, Fault, Scope, State, kv};
+use tripod_state::{Command, Scope, State, kv};
 
 use crate::line::{LINE_BYTES_MAX, Line};
 
@@ -81,29 +81,24 @@ impl Call {
     }
 
     /// # Errors
-    /// What the client is told instead.
+    /// What the client is told instead. This protocol has no codes of its own for refusals.
     async fn answer(&self, line: Line) -> Result<String, String> {
         let found = self.binding.find(&self.gateway, None, None).await;
-        let job = found.map_err(|outage| outage.to_string())?.map_err(words)?;
+        let job = found.map_err(|outage| outage.to_string())?.map_err(|fault| fault.text())?;
         let scope = Scope { job, service: None };
         match line {
             Line::Put { key, value } => {
                 let put = kv::Command::Insert { scope, key, value: value.into(), overwrite: true };
                 let reply = self.gateway.submit(Command::Kv(put)).await;
-                reply.map_err(|outage| outage.to_string())?.map_err(words)?;
+                reply.map_err(|outage| outage.to_string())?.map_err(|fault| fault.text())?;
                 Ok("ok\n".to_owned())
             }
             Line::Get { key } => {
                 let look = |state: &State| state.get(scope, &key);
                 let entry = self.gateway.read(Consistency::Linearizable, look).await;
-                let entry = entry.map_err(|outage| outage.to_string())?.map_err(words)?;
+                let entry = entry.map_err(|outage| outage.to_string())?.map_err(|fault| fault.text())?;
                 Ok(format!("ok {}\n", String::from_utf8_lossy(&entry.value)))
             }
         }
     }
-}
-
-/// A refusal in this protocol: it has no codes of its own.
-fn words(fault: Fault) -> String {
-    fault.text()
 }

@@ -28,7 +28,7 @@ fn a_name_from_above_is_refused_wherever_it_is_planted() {
         ("offline/doctor/mod.rs", "use crate::log::LogStore;\n", "offline -> log"),
         ("peers/client.rs", "use crate::apply::{engine::Raft};\n", "peers -> apply"),
         ("lead/submit.rs", "use crate::care::space::Admission;\n", "lead -> care/space"),
-        ("care/level/door.rs", "use crate::care::{membership::Votes};\n", "care/level -> care/membership"),
+        ("care/level/gate.rs", "use crate::care::{membership::Votes};\n", "care/level -> care/membership"),
         ("care/rejoin/task.rs", "use super::super::membership::Members;\n", "care/rejoin -> care/membership"),
         ("care/space/mod.rs", "use crate::node::status::Status;\n", "care/space -> node"),
         ("node/start.rs", "use crate::handle::Handle;\n", "node -> handle"),

@@ -43,14 +43,14 @@ struct Shared {
     node: u64,
     data: PathBuf,
     judge: Mutex<Judge>,
-    told: Mutex<Told>,
+    told: Mutex<Reported>,
     failure: Failure,
     work: Work,
 }
 
 /// What was told of the comparisons so far.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     comparisons: Comparisons,
     /// The nodes that the alarm is about, and the index where they were seen to differ.
     suspects: BTreeSet<u64>,

@@ -21,7 +21,7 @@ pub(crate) enum Finding {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct IndexFindings {
     /// Known once this node has been there itself.
     voters: Option<Vec<BTreeSet<u64>>>,
     said: BTreeMap<u64, Fingerprint>,
@@ -33,7 +33,7 @@ struct Place {
 #[derive(Debug)]
 pub(crate) struct Judge {
     node: u64,
-    places: BTreeMap<u64, Place>,
+    places: BTreeMap<u64, IndexFindings>,
 }
 
 impl Judge {
@@ -93,7 +93,7 @@ impl Judge {
 
     /// What follows from all that was said of an index.
     pub(crate) fn finding(&self, index: u64) -> Finding {
-        let Some(Place { voters: Some(voters), said, .. }) = self.places.get(&index) else {
+        let Some(IndexFindings { voters: Some(voters), said, .. }) = self.places.get(&index) else {
             return Finding::Open;
         };
         let minds: BTreeSet<Fingerprint> = said.values().copied().collect();

@@ -3,10 +3,10 @@
 
 use tripod_state::ids::{FeatureLevel, NodeId};
 
-use super::desk::Desk;
+use super::handler::LevelHandler;
 use crate::apply::levels::AppliedLevels;
 
-impl Desk {
+impl LevelHandler {
     /// Asks the leader if this node may have missed a pin. It alone is asked: another node that lags may not have
     /// seen yet that the pin was lifted.
     pub(super) async fn ask_for_pin(&self) {

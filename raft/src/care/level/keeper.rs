@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tripod_state::ids::{FeatureLevel, NodeId, Term};
 use tripod_state::level::Command;
 
-use super::desk::Desk;
+use super::handler::LevelHandler;
 use super::survey;
 
 /// Between two looks.
@@ -27,7 +27,7 @@ struct Tenure {
     since: Instant,
 }
 
-impl Desk {
+impl LevelHandler {
     /// Looks until the node stops.
     pub(crate) async fn keep(self, stop: CancellationToken) {
         let keeping = async {

@@ -6,13 +6,13 @@
 //! | `own` | what this node says that it supports |
 //! | `inherit` | the pin of a node that a snapshot has told nothing of it |
 //! | `survey` | what every member says, asked now |
-//! | `door` | which commands the leader takes |
+//! | `gate` | which commands the leader takes |
 //! | `keeper` | while the node runs: raises the level, on the leader, and asks for a pin, elsewhere |
-//! | `desk` | takes what an operator asks |
+//! | `handler` | takes what an operator asks |
 //! | `marks` | what the data directory says of the level that it needs |
 
-mod desk;
-mod door;
+mod gate;
+mod handler;
 mod inherit;
 mod keeper;
 mod marks;
@@ -21,9 +21,9 @@ mod survey;
 
 use tripod_state::ids::FeatureLevel;
 
-pub(crate) use desk::{Desk, Parts};
-pub use desk::{LevelError, LevelRequest, Levels, MemberLevel};
-pub(crate) use door::Door;
+pub(crate) use gate::LevelGate;
+pub use handler::{LevelError, LevelRequest, Levels, MemberLevel};
+pub(crate) use handler::{LevelHandler, Parts};
 pub(crate) use marks::Marks;
 pub(crate) use own::Own;
 pub(crate) use survey::Survey;

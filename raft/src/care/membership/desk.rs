@@ -7,7 +7,7 @@ use tripod_state::ids::{ChangeId, FeatureLevel, LogIndex, NodeId, Term};
 use tripod_state::member::{self, Change, Finished, Open, Refusal};
 use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
 
-use super::judge::{Sight, Unwise};
+use super::judge::{MembersView, Unwise};
 use super::votes::Votes;
 use super::{Effective, Members};
 use crate::base::codec;
@@ -60,7 +60,7 @@ pub enum MembersAnswer {
 /// The members, and the change under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberList {
-    pub members: Vec<MemberSight>,
+    pub members: Vec<MemberView>,
     /// As the node that answers sees them.
     pub votes: Votes,
     /// The leader's word: who answers and who lags is known.
@@ -71,7 +71,7 @@ pub struct MemberList {
 
 /// One member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberSight {
+pub struct MemberView {
     pub node: NodeId,
     /// `HOST:PORT` of its peer transport.
     pub peer: String,
@@ -157,7 +157,7 @@ impl Members {
         let lags = if by_leader { self.lags() } else { Default::default() };
         let voters = shape.voters();
         let drained = self.drained(&shape);
-        let one = |(node, peer): (&u64, &String)| MemberSight {
+        let one = |(node, peer): (&u64, &String)| MemberView {
             node: NodeId(*node),
             peer: peer.clone(),
             voter: voters.contains(node),
@@ -230,7 +230,7 @@ impl Members {
         let goes_on = self.machine.read(|state| state.registry().open() == Some(&rehearsed));
         let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
         let (answering, lags) = (self.answering(&shape).await, self.lags());
-        let sight = Sight { shape: &shape, answering: &answering, lags: &lags };
+        let sight = MembersView { shape: &shape, answering: &answering, lags: &lags };
         let before = Votes::of(&shape, &answering);
         let after = match sight.judge(&change, rehearsed.node, force) {
             Ok(after) => after,

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 use tripod_state::member::{self, Ending, Open};
 
-use super::judge::{Sight, Unwise};
+use super::judge::{MembersView, Unwise};
 use super::step::{self, Entry, Step};
 use super::{Effective, Members};
 
@@ -115,7 +115,7 @@ impl Members {
         {
             answering.insert(node);
         }
-        Sight { shape, answering: &answering, lags: &lags }.caught_up(NodeId(node))
+        MembersView { shape, answering: &answering, lags: &lags }.caught_up(NodeId(node))
     }
 
     async fn make_way(&self, open: &Open) -> Option<Duration> {

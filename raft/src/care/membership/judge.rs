@@ -43,14 +43,14 @@ pub enum Unwise {
 }
 
 /// What the leader sees.
-pub(super) struct Sight<'a> {
+pub(super) struct MembersView<'a> {
     pub(super) shape: &'a Shape,
     pub(super) answering: &'a BTreeSet<u64>,
     /// Committed entries that members are not known to hold.
     pub(super) lags: &'a BTreeMap<u64, u64>,
 }
 
-impl Sight<'_> {
+impl MembersView<'_> {
     /// The votes after a change. `node`: the one that it is about, of a replacement the new one. `force`: a
     /// quorum may be lost.
     ///
@@ -138,7 +138,7 @@ mod tests {
     fn judged(change: &Change, node: u64, answering: &[u64], lag: u64, force: bool) -> Result<Votes, Unwise> {
         let (shape, lags) = (shape(), BTreeMap::from([(4, lag)]));
         let answering = answering.iter().copied().collect();
-        let sight = Sight { shape: &shape, answering: &answering, lags: &lags };
+        let sight = MembersView { shape: &shape, answering: &answering, lags: &lags };
         sight.judge(change, NodeId(node), force)
     }
 
@@ -195,7 +195,7 @@ mod tests {
     fn the_last_voter_stays_whatever_is_forced() {
         let alone = Shape { sets: vec![BTreeSet::from([1])], nodes: BTreeMap::from([(1, "h:1".to_owned())]) };
         let (answering, lags) = (BTreeSet::from([1]), BTreeMap::new());
-        let sight = Sight { shape: &alone, answering: &answering, lags: &lags };
+        let sight = MembersView { shape: &alone, answering: &answering, lags: &lags };
         let refused = sight.judge(&Change::Remove { node: NodeId(1) }, NodeId(1), true);
         assert_eq!(refused, Err(Unwise::LastVoter { node: NodeId(1) }));
     }

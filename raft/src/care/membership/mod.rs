@@ -49,7 +49,7 @@ use crate::peers::auth::Caller;
 use crate::peers::channels::Channels;
 
 pub(crate) use book::follow as follow_addresses;
-pub use desk::{ChangeError, MemberList, MemberSight, MembersAnswer, MembersRequest, Planned};
+pub use desk::{ChangeError, MemberList, MemberView, MembersAnswer, MembersRequest, Planned};
 pub(crate) use farewell::Farewell;
 pub use judge::{LAG_ENTRIES_MAX, Unwise};
 pub use votes::Votes;

@@ -34,7 +34,7 @@ pub(crate) use acknowledged::Acknowledged;
 pub(crate) use forming::Forming;
 pub(crate) use marker::Marker;
 pub(crate) use older::Returning;
-pub(crate) use survey::Question;
 #[cfg(test)]
-pub(crate) use survey::Standing;
+pub(crate) use survey::PeerState;
+pub(crate) use survey::Question;
 pub(crate) use task::{Asked, Newcomer, Respondent};

@@ -18,7 +18,7 @@ pub(crate) struct Question {
 
 /// Where the asked node stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct PeerState {
     pub(crate) vote: Vote,
     /// The last entry's index.
     pub(crate) last_log: Option<u64>,
@@ -55,9 +55,9 @@ pub(crate) fn decide(
     node: u64,
     initial: &BTreeSet<u64>,
     lost: bool,
-    answers: &BTreeMap<u64, Option<Standing>>,
+    answers: &BTreeMap<u64, Option<PeerState>>,
 ) -> Decision {
-    let told: BTreeMap<u64, &Standing> =
+    let told: BTreeMap<u64, &PeerState> =
         answers.iter().filter_map(|(node, answer)| Some((*node, answer.as_ref()?))).collect();
     if lost {
         return learn(node, initial, &told);
@@ -78,13 +78,13 @@ pub(crate) fn decide(
 }
 
 /// Of whom a majority must be asked: the voters, as whoever is in the highest term knows them, once there are any.
-fn electorate(initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) -> BTreeSet<u64> {
+fn electorate(initial: &BTreeSet<u64>, told: &BTreeMap<u64, &PeerState>) -> BTreeSet<u64> {
     let formed = told.values().filter(|standing| !standing.voters.is_empty());
     let newest = formed.max_by_key(|standing| (standing.vote.leader_id.term, standing.leads));
     newest.map_or(initial, |standing| &standing.voters).clone()
 }
 
-fn learn(node: u64, initial: &BTreeSet<u64>, told: &BTreeMap<u64, &Standing>) -> Decision {
+fn learn(node: u64, initial: &BTreeSet<u64>, told: &BTreeMap<u64, &PeerState>) -> Decision {
     let newest = told.values().max_by_key(|standing| (standing.vote.leader_id.term, standing.leads));
     let Some(leader) = newest.filter(|standing| standing.leads) else {
         return Decision::Wait("no leader among the nodes that answered".into());
@@ -118,8 +118,8 @@ mod tests {
 
     use super::*;
 
-    fn standing(term: u64, leads: bool) -> Standing {
-        Standing {
+    fn standing(term: u64, leads: bool) -> PeerState {
+        PeerState {
             vote: Vote::new(term, 2),
             last_log: Some(40 + term),
             leads,
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    fn of_three(lost: bool, answers: &[(u64, Standing)]) -> Decision {
+    fn of_three(lost: bool, answers: &[(u64, PeerState)]) -> Decision {
         let answers = answers.iter().map(|(node, answer)| (*node, Some(answer.clone()))).collect();
         decide(1, &BTreeSet::from([1, 2, 3]), lost, &answers)
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_first_start_needs_a_majority_that_can_be_asked() {
         assert_eq!(of_three(false, &[]), Decision::Forming(BTreeSet::from([2, 3])));
-        let empty = Standing { voters: BTreeSet::new(), ..standing(0, false) };
+        let empty = PeerState { voters: BTreeSet::new(), ..standing(0, false) };
         assert_eq!(of_three(false, &[(2, empty)]), Decision::Fresh);
         assert_eq!(of_three(false, &[(2, standing(3, true)), (3, standing(3, false))]), Decision::Fresh);
         assert_eq!(decide(1, &BTreeSet::from([1]), false, &BTreeMap::new()), Decision::Fresh);
@@ -148,20 +148,20 @@ mod tests {
     #[test]
     fn n11_a_first_start_waits_for_nodes_by_name_and_doubts_no_list_that_others_share() {
         let of_five = BTreeSet::from([1, 2, 3, 4, 5]);
-        let formed = Standing { voters: of_five.clone(), ..standing(3, true) };
+        let formed = PeerState { voters: of_five.clone(), ..standing(3, true) };
         let answers = BTreeMap::from([(2, Some(formed))]);
         let decision = decide(1, &of_five, false, &answers);
         assert_eq!(decision, Decision::Forming(BTreeSet::from([3, 4, 5])));
         assert_eq!(counted(&BTreeSet::from([3, 4, 5])), "nodes 3, 4, 5");
         assert_eq!(counted(&BTreeSet::from([3])), "node 3");
         let others =
-            BTreeMap::from([(2, Some(Standing { voters: BTreeSet::from([2, 6, 7]), ..standing(3, true) }))]);
+            BTreeMap::from([(2, Some(PeerState { voters: BTreeSet::from([2, 6, 7]), ..standing(3, true) }))]);
         assert!(matches!(decide(1, &of_five, false, &others), Decision::Wait(_)));
     }
 
     #[test]
     fn one_node_that_remembers_is_enough_to_have_lost_everything() {
-        let remembers = Standing { had_data: true, ..standing(3, false) };
+        let remembers = PeerState { had_data: true, ..standing(3, false) };
         assert_eq!(of_three(false, &[(2, remembers.clone())]), Decision::Lost);
         assert_eq!(of_three(false, &[(2, standing(3, true)), (3, remembers)]), Decision::Lost);
     }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn voters_that_came_later_must_answer_too() {
-        let leader = Standing { voters: BTreeSet::from([1, 2, 4]), ..standing(3, true) };
+        let leader = PeerState { voters: BTreeSet::from([1, 2, 4]), ..standing(3, true) };
         let decision = of_three(true, &[(2, leader.clone()), (3, standing(3, false))]);
         assert_eq!(decision, Decision::Strangers(BTreeSet::from([4])));
         let answers = [(2, leader), (4, standing(1, false))];
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_majority_is_one_of_the_voters_that_there_are_now() {
-        let grown = Standing { voters: BTreeSet::from([1, 2, 4, 5, 6]), ..standing(3, true) };
+        let grown = PeerState { voters: BTreeSet::from([1, 2, 4, 5, 6]), ..standing(3, true) };
         let decision = of_three(false, &[(2, grown.clone()), (3, standing(2, false))]);
         assert_eq!(decision, Decision::Wait("2 of 5 nodes answered; a majority must".into()));
         assert_eq!(of_three(false, &[(2, grown), (4, standing(2, false))]), Decision::Fresh);

@@ -13,7 +13,7 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::NodeId;
 use tripod_state::{Command, Envelope, job};
 
-use super::survey::{Decision, Question, Standing, counted, decide, named};
+use super::survey::{Decision, PeerState, Question, counted, decide, named};
 use super::{Acknowledged, Forming, Marker};
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
@@ -284,7 +284,7 @@ impl Newcomer {
 
 /// What came of a question.
 enum Said {
-    Standing(Standing),
+    Standing(PeerState),
     /// Its program knows no such question.
     TooOld,
     /// That address is this node's now.
@@ -306,7 +306,7 @@ impl Respondent {
     ///
     /// # Errors
     /// The engine has stopped.
-    pub(crate) async fn answer(&self, question: &Question) -> Result<Standing, String> {
+    pub(crate) async fn answer(&self, question: &Question) -> Result<PeerState, String> {
         let asker = question.node;
         let looked = self.raft.with_raft_state(|state| {
             let last_log = state.log_ids.last().map(|id| id.index);
@@ -330,7 +330,7 @@ impl Respondent {
         let announced =
             self.machine.read(|state| state.members().iter().any(|(node, _)| *node == NodeId(asker)));
         let had_data = announced || self.acknowledged.by(asker).is_some();
-        Ok(Standing { vote, last_log, leads, voters, had_data })
+        Ok(PeerState { vote, last_log, leads, voters, had_data })
     }
 
     /// openraft believes that the node still holds what it acknowledged, and has nothing to say to it before

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tripod_state::{Command, Envelope};
 
-use super::room::{Admitted, Room};
+use super::room::{Admitted, AdmittedBytes};
 use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
 use crate::base::options::StateLimits;
@@ -14,7 +14,7 @@ use crate::base::options::StateLimits;
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     refusal: watch::Sender<Option<Word>>,
-    room: Room,
+    room: AdmittedBytes,
 }
 
 /// Why nothing may grow.
@@ -29,7 +29,7 @@ struct Word {
 impl Admission {
     /// Everything is taken in.
     pub(crate) fn new(limits: StateLimits) -> Self {
-        Self { refusal: watch::Sender::new(None), room: Room::new(limits) }
+        Self { refusal: watch::Sender::new(None), room: AdmittedBytes::new(limits) }
     }
 
     /// Why nothing may grow, if so. On a follower: as the leader said last.

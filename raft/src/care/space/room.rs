@@ -25,7 +25,7 @@ const TELL_EVERY: Duration = Duration::from_mins(1);
 
 /// What this node has admitted as the leader. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Room {
+pub(super) struct AdmittedBytes {
     limits: StateLimits,
     ledger: Arc<Mutex<Ledger>>,
 }
@@ -42,11 +42,11 @@ struct Ledger {
 /// never be.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    room: Room,
+    room: AdmittedBytes,
     need: Need,
 }
 
-impl Room {
+impl AdmittedBytes {
     pub(super) fn new(limits: StateLimits) -> Self {
         Self { limits, ledger: Arc::default() }
     }

@@ -9,7 +9,7 @@ use crate::base::stages::Stages;
 use crate::disk::journal::frame::{
     self, ALIGN, FrameNumber, HEADER_BYTES, JournalId, Salt, SegmentHead, SegmentNumber,
 };
-use crate::disk::journal::index::{Index, Place};
+use crate::disk::journal::index::{Index, RecordPosition};
 use crate::disk::journal::mover::{Move, MoveDone};
 use crate::disk::journal::moves::Moves;
 use crate::disk::journal::pool::{Pool, Ready, SpareDone, SpareOrder};
@@ -191,7 +191,8 @@ impl Journal {
         file.sync_data().map_err(|error| self.io("sync", &error))?;
         self.stages.flush_ended();
         let length = u32::try_from(base.len() + draft.body.len()).expect("the frame was encoded");
-        let place = Place { segment: number, frame: self.next_frame, offset_bytes, length, record_at: 0 };
+        let place =
+            RecordPosition { segment: number, frame: self.next_frame, offset_bytes, length, record_at: 0 };
         self.current.end_bytes = end_bytes + self.buffer.len() as u64;
         self.next_frame = self.next_frame.next();
         self.sealed = false;
@@ -202,7 +203,7 @@ impl Journal {
     }
 
     /// Lets readers see what has become durable, and gives up what is needed no more.
-    fn take_effect(&mut self, draft: &Draft, place: Place, base_bytes: usize) {
+    fn take_effect(&mut self, draft: &Draft, place: RecordPosition, base_bytes: usize) {
         let before = std::mem::replace(&mut self.durable, draft.values);
         let mut index = self.reader.index.write();
         index.add_file(place.segment, self.current.file.clone());
@@ -210,7 +211,7 @@ impl Journal {
             match *edit {
                 Edit::Add { first, last, record_at } => {
                     let record_at = u32::try_from(base_bytes + record_at).expect("within the frame");
-                    index.add(first, last, Place { record_at, ..place });
+                    index.add(first, last, RecordPosition { record_at, ..place });
                 }
                 Edit::CutAfter(keep) => {
                     index.cut(behind(keep));

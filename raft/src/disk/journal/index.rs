@@ -8,7 +8,7 @@ use crate::disk::journal::frame::{FrameNumber, SegmentNumber};
 
 /// Where a record of entries stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RecordPosition {
     pub(crate) segment: SegmentNumber,
     pub(crate) frame: FrameNumber,
     /// Where the frame begins in its segment, bytes.
@@ -23,7 +23,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) last: u64,
-    pub(crate) place: Place,
+    pub(crate) place: RecordPosition,
 }
 
 /// Runs by their first index, which is also the first that is part of the log. They do not overlap.
@@ -44,7 +44,7 @@ impl Index {
         self.files.get(&segment).cloned()
     }
 
-    pub(crate) fn add(&mut self, first: u64, last: u64, place: Place) {
+    pub(crate) fn add(&mut self, first: u64, last: u64, place: RecordPosition) {
         self.runs.insert(first, Run { last, place });
     }
 

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 
 use crate::base::types::{Entry, entry_bytes};
 use crate::disk::journal::frame::{FrameHead, HEADER_BYTES, JournalId, Salt};
-use crate::disk::journal::index::{Index, Place};
+use crate::disk::journal::index::{Index, RecordPosition};
 use crate::disk::journal::record::{self, Record};
 use crate::disk::{Blob, DiskError, OldEntries};
 
@@ -25,7 +25,7 @@ pub(crate) struct JournalReader {
 
 /// Where the next entries are.
 enum Source {
-    Journal { file: Arc<dyn Blob>, place: Place, end: u64 },
+    Journal { file: Arc<dyn Blob>, place: RecordPosition, end: u64 },
     Home { end: u64 },
     Nowhere,
 }
@@ -50,7 +50,11 @@ impl JournalReader {
     ///
     /// # Errors
     /// [`DiskError::DamagedFile`] if they are not what was written.
-    pub(crate) fn read_record(&self, file: &dyn Blob, place: Place) -> Result<Vec<Entry>, DiskError> {
+    pub(crate) fn read_record(
+        &self,
+        file: &dyn Blob,
+        place: RecordPosition,
+    ) -> Result<Vec<Entry>, DiskError> {
         let damaged = |problem: String| DiskError::DamagedFile {
             file: format!("{}/{}", self.place, place.segment.file_name()),
             offset_bytes: place.offset_bytes,
@@ -79,7 +83,7 @@ impl JournalReader {
     fn read_run(
         &self,
         file: &dyn Blob,
-        place: Place,
+        place: RecordPosition,
         index: u64,
         end: u64,
     ) -> Result<Option<Vec<Entry>>, DiskError> {

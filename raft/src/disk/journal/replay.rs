@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::disk::journal::frame::{FrameHead, FrameNumber, SegmentNumber};
-use crate::disk::journal::index::{Index, Place};
+use crate::disk::journal::index::{Index, RecordPosition};
 use crate::disk::journal::record::{self, Record};
 use crate::disk::journal::scan::Scan;
 use crate::disk::journal::state::{LogValues, behind};
@@ -73,7 +73,7 @@ impl Replay {
     }
 
     fn take_frame(&mut self, segment: &Scan, offset_bytes: u64, head: FrameHead) -> Result<(), DiskError> {
-        let place = Place {
+        let place = RecordPosition {
             segment: segment.number,
             frame: head.number,
             offset_bytes,
@@ -84,19 +84,19 @@ impl Replay {
         taken.map_err(|problem| self.damaged(segment.number, offset_bytes, problem))
     }
 
-    fn take_records(&mut self, body: &[u8], place: Place) -> Result<(), String> {
+    fn take_records(&mut self, body: &[u8], place: RecordPosition) -> Result<(), String> {
         let mut at = 0;
         while at < body.len() {
             let (record, next) = record::parse(body, at)?;
             let record_at = u32::try_from(at).map_err(|error| error.to_string())?;
-            self.take_record(&record, Place { record_at, ..place })?;
+            self.take_record(&record, RecordPosition { record_at, ..place })?;
             at = next;
         }
         // Also a frame that holds nothing must come behind them.
         if self.values.is_none() { Err(WITHOUT_VALUES.into()) } else { Ok(()) }
     }
 
-    fn take_record(&mut self, record: &Record<'_>, place: Place) -> Result<(), String> {
+    fn take_record(&mut self, record: &Record<'_>, place: RecordPosition) -> Result<(), String> {
         let values = match (&mut self.values, record) {
             (known, Record::Base(base)) => {
                 if known.is_some_and(|known| known != *base) {

@@ -8,7 +8,7 @@ use super::Unfit;
 
 /// One look at the node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sight {
+pub(super) struct NodeView {
     /// The term in which this node leads others, if it does.
     pub(super) term_led: Option<u64>,
     /// It hands over: it asks nobody anything for a while, and looks after that itself.
@@ -41,7 +41,7 @@ impl Judge {
 
     /// Judges. What is wrong must be wrong at two looks in a row: after a pause of this process the
     /// first look finds everything old, however well disk and followers are.
-    pub(super) fn look(&mut self, now: Instant, sight: Sight) -> Option<Unfit> {
+    pub(super) fn look(&mut self, now: Instant, sight: NodeView) -> Option<Unfit> {
         self.reign = since(self.reign, sight.term_led, now);
         self.flush = since(self.flush, sight.flush, now);
         if sight.hands_over {
@@ -56,7 +56,7 @@ impl Judge {
         self.verdict
     }
 
-    fn find(&self, now: Instant, sight: Sight) -> Option<Unfit> {
+    fn find(&self, now: Instant, sight: NodeView) -> Option<Unfit> {
         let (_, since) = self.reign?;
         let old = |at: Instant| now.saturating_duration_since(at) > self.patience;
         if self.flush.is_some_and(|(_, since)| old(since)) {
@@ -94,7 +94,7 @@ mod tests {
         }
 
         /// The first verdict within `looks` looks, and after which of them.
-        fn within(&mut self, looks: u32, sight: impl Fn(Instant) -> Sight) -> Option<(u32, Unfit)> {
+        fn within(&mut self, looks: u32, sight: impl Fn(Instant) -> NodeView) -> Option<(u32, Unfit)> {
             (1..=looks).find_map(|look| {
                 self.now += TICK;
                 self.judge.look(self.now, sight(self.now)).map(|unfit| (look, unfit))
@@ -102,8 +102,8 @@ mod tests {
         }
     }
 
-    fn well(now: Instant) -> Sight {
-        Sight { term_led: Some(3), hands_over: false, acknowledged: Some(now), flush: None }
+    fn well(now: Instant) -> NodeView {
+        NodeView { term_led: Some(3), hands_over: false, acknowledged: Some(now), flush: None }
     }
 
     #[test]
@@ -111,25 +111,25 @@ mod tests {
         let mut court = Court::new();
         assert_eq!(court.within(100, well), None);
         for group in 0..100 {
-            assert_eq!(court.within(1, |now| Sight { flush: Some(group), ..well(now) }), None);
+            assert_eq!(court.within(1, |now| NodeView { flush: Some(group), ..well(now) }), None);
         }
     }
 
     #[test]
     fn one_flush_that_takes_longer_than_an_election_makes_a_leader_unfit_until_it_ends() {
         let mut court = Court::new();
-        let stalled = |now| Sight { flush: Some(7), ..well(now) };
+        let stalled = |now| NodeView { flush: Some(7), ..well(now) };
         let (looks, unfit) = court.within(20, stalled).unwrap();
         assert_eq!(unfit, Unfit::DiskStalled);
         assert!((8..=11).contains(&looks), "said after {looks} looks");
-        assert_eq!(court.within(1, |now| Sight { flush: Some(8), ..well(now) }), None);
+        assert_eq!(court.within(1, |now| NodeView { flush: Some(8), ..well(now) }), None);
     }
 
     #[test]
     fn silence_of_the_others_makes_a_leader_unfit_until_a_quorum_answers() {
         let mut court = Court::new();
         let last = court.now;
-        let unheard = |now| Sight { acknowledged: Some(last), ..well(now) };
+        let unheard = |now| NodeView { acknowledged: Some(last), ..well(now) };
         let (looks, unfit) = court.within(20, unheard).unwrap();
         assert_eq!(unfit, Unfit::NoQuorum);
         assert!((8..=11).contains(&looks), "said after {looks} looks");
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_new_leader_has_its_time_though_nobody_has_answered_it_yet() {
         let mut court = Court::new();
-        let new = |term| move |now| Sight { term_led: Some(term), acknowledged: None, ..well(now) };
+        let new = |term| move |now| NodeView { term_led: Some(term), acknowledged: None, ..well(now) };
         assert_eq!(court.within(7, new(3)), None);
         assert_eq!(court.within(7, new(4)), None);
         assert_eq!(court.within(20, new(4)).map(|(_, unfit)| unfit), Some(Unfit::NoQuorum));
@@ -150,7 +150,7 @@ mod tests {
         let mut court = Court::new();
         let last = court.now;
         let unheard =
-            move |hands_over| move |now| Sight { hands_over, acknowledged: Some(last), ..well(now) };
+            move |hands_over| move |now| NodeView { hands_over, acknowledged: Some(last), ..well(now) };
         assert_eq!(court.within(100, unheard(true)), None);
         assert_eq!(court.within(7, unheard(false)), None);
         assert_eq!(court.within(20, unheard(false)).map(|(_, unfit)| unfit), Some(Unfit::NoQuorum));
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_disk_that_stalls_while_its_leader_hands_over_makes_it_unfit() {
         let mut court = Court::new();
-        let stalled = |now| Sight { hands_over: true, flush: Some(7), ..well(now) };
+        let stalled = |now| NodeView { hands_over: true, flush: Some(7), ..well(now) };
         let (looks, unfit) = court.within(20, stalled).unwrap();
         assert_eq!(unfit, Unfit::DiskStalled);
         assert!((8..=11).contains(&looks), "said after {looks} looks");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn who_does_not_lead_is_not_judged() {
         let mut court = Court::new();
-        let follower = |now| Sight { term_led: None, acknowledged: None, flush: Some(7), ..well(now) };
+        let follower = |now| NodeView { term_led: None, acknowledged: None, flush: Some(7), ..well(now) };
         assert_eq!(court.within(100, follower), None);
     }
 
@@ -176,9 +176,9 @@ mod tests {
     fn a_pause_of_the_process_is_no_reason() {
         let mut court = Court::new();
         let before = court.now + TICK;
-        assert_eq!(court.within(1, |now| Sight { flush: Some(7), ..well(now) }), None);
+        assert_eq!(court.within(1, |now| NodeView { flush: Some(7), ..well(now) }), None);
         court.now += Duration::from_secs(60);
-        let woken = |now| Sight { acknowledged: Some(before), flush: Some(7), ..well(now) };
+        let woken = |now| NodeView { acknowledged: Some(before), flush: Some(7), ..well(now) };
         assert_eq!(court.within(1, woken), None);
         assert_eq!(court.within(20, well), None);
     }

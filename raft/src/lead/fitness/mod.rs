@@ -4,7 +4,7 @@
 //!
 //! Two things make a leader unfit, both measured by one election timeout, the longest time after which a
 //! follower that hears nothing would have stood: its disk does not answer, or no quorum does. The rule
-//! is in [`judge`], the task that applies it here. What follows from a verdict: [`Line`] holds messages
+//! is in [`judge`], the task that applies it here. What follows from a verdict: [`SendGate`] holds messages
 //! back, [`leadership`](crate::lead::leadership) says that this node does not lead, and that ends the
 //! timers of the layer above, so nothing expires by the word of a leader that was away. openraft itself
 //! pauses the heartbeats of a leader without a quorum, and tries again after a pause, so that one whose
@@ -28,9 +28,9 @@ use crate::base::options::Options;
 use crate::lead::hand_over::HandOver;
 use crate::lead::leadership::Unfit;
 use crate::log::Flushes;
-use crate::peers::line::{Flow, Line};
+use crate::peers::send_gate::{Flow, SendGate};
 
-use judge::{Judge, Sight};
+use judge::{Judge, NodeView};
 
 /// How often this node gave up leading, since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,7 +85,7 @@ pub(crate) struct Watcher {
     pub(crate) node: NodeId,
     pub(crate) raft: Raft,
     pub(crate) flushes: Flushes,
-    pub(crate) line: Line,
+    pub(crate) line: SendGate,
     pub(crate) hand_over: HandOver,
     pub(crate) fitness: Fitness,
 }
@@ -110,12 +110,12 @@ impl Watcher {
         }
     }
 
-    fn sight(&self, now: Instant) -> Sight {
+    fn sight(&self, now: Instant) -> NodeView {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         let voters = metrics.membership_config.membership().voter_ids().count();
         let leads = metrics.state == ServerState::Leader;
-        Sight {
+        NodeView {
             // One that is the whole quorum has nobody to give up for.
             term_led: (leads && voters > 1).then_some(metrics.current_term),
             hands_over: self.hand_over.is_pending(),

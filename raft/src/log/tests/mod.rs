@@ -208,7 +208,7 @@ async fn entries_that_left_memory_are_read_from_disk() {
     for start in (0..300).step_by(10) {
         append(&mut store, entries(1, start..start + 10, 1000)).await;
     }
-    assert!(matches!(store.tail.read().range(0, 300, usize::MAX), Place::Storage { start: 0, .. }));
+    assert!(matches!(store.tail.read().range(0, 300, usize::MAX), EntrySource::Storage { start: 0, .. }));
     assert_eq!(all(&mut store).await, entries(1, 0..300, 1000));
     let some = store.limited_get_log_entries(7, 300).await.unwrap();
     assert_eq!(some, entries(1, 7..7 + some.len() as u64, 1000));

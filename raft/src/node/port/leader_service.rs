@@ -12,7 +12,7 @@ use super::inspect::Inspector;
 use crate::apply::hooks::Hooks;
 use crate::base::codec;
 use crate::care::divergence::{Comparer, Report};
-use crate::care::level::Door;
+use crate::care::level::LevelGate;
 use crate::care::space::{DiskStatus, Reports};
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::outcome::Outcome;
@@ -29,7 +29,7 @@ pub(crate) struct LeaderService {
     pub(crate) inspector: Inspector,
     pub(crate) reports: Reports,
     pub(crate) comparer: Comparer,
-    pub(crate) door: Door,
+    pub(crate) door: LevelGate,
     /// Whether this build takes commands of every level in a batch.
     pub(crate) takes_newer: bool,
 }

@@ -26,13 +26,13 @@ use crate::base::error::StartError;
 use crate::base::types::Types;
 use crate::care::level::Own;
 use crate::care::rejoin::{Question, Respondent};
-use crate::lead::heard::Heard;
 use crate::lead::held_votes;
+use crate::lead::leader_signs::LeaderSigns;
 use crate::peers::arrivals::arrivals;
 use crate::peers::auth::Guard;
 use crate::peers::gate::Gate;
 use crate::peers::transfer::{self, Offer, Received};
-use crate::peers::wiring::{Door, Wires, incoming};
+use crate::peers::wiring::{PeerListener, Wires, incoming};
 use crate::peers::{AppendAnswer, MESSAGE_BYTES_MAX, blob, unblob};
 use crate::snapshot::SnapshotStore;
 
@@ -43,7 +43,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Binds the peer port.
-pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<Door, StartError> {
+pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<PeerListener, StartError> {
     wires.listen(address).await.map_err(|error| {
         StartError::Network(match error.kind() {
             std::io::ErrorKind::AddrInUse => format!(
@@ -60,7 +60,7 @@ pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<Door, StartErro
 
 /// Serves peers until it is told to stop.
 pub(crate) fn serve(
-    door: Door,
+    door: PeerListener,
     guard: &Guard,
     raft: RaftService,
     leader: LeaderService,
@@ -82,10 +82,10 @@ pub(crate) fn serve(
         .add_service(InterceptedService::new(leader, guard.clone()));
     tokio::spawn(async move {
         let served = match door {
-            Door::Tcp(listener) => {
+            PeerListener::Tcp(listener) => {
                 router.serve_with_incoming_shutdown(arrivals(listener), stop.cancelled_owned()).await
             }
-            Door::Brought(listener) => {
+            PeerListener::Brought(listener) => {
                 router.serve_with_incoming_shutdown(incoming(listener), stop.cancelled_owned()).await
             }
         };
@@ -100,7 +100,7 @@ pub(crate) struct RaftService {
     pub(crate) raft: Raft,
     pub(crate) snapshots: SnapshotStore,
     pub(crate) cluster_id: String,
-    pub(crate) heard: Heard,
+    pub(crate) heard: LeaderSigns,
     pub(crate) sanity: Sanity,
     /// Told when the node stops. Peers keep streams open that would never end by themselves.
     pub(crate) stop: CancellationToken,

@@ -10,7 +10,7 @@ use crate::base::types::Entry;
 
 /// One entry. Serialised as it is: the names are a schema that scripts rely on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Line {
+pub struct EntryRow {
     pub index: u64,
     pub term: u64,
     /// The leader that appended it.
@@ -25,7 +25,7 @@ pub struct Line {
     pub content: Value,
 }
 
-impl Line {
+impl EntryRow {
     pub(super) fn of(entry: &Entry) -> Self {
         let (kind, time_ms, content) = match &entry.payload {
             EntryPayload::Blank => ("blank", None, Value::Null),

@@ -38,7 +38,7 @@ use scratch::Scratch;
 use stopper::Unreadable;
 
 pub use crate::disk::journal::SegmentFacts;
-pub use entry::Line;
+pub use entry::EntryRow;
 pub use report::{EntryId, LogFacts, Report, SnapshotFacts, VoteFacts};
 pub use salvage::{Salvaged, salvage};
 
@@ -68,8 +68,8 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error`]. Damage is no error: it is what [`Report::problems`] tells.
-pub fn examine(data: &Path, scratch: &Path, each: &mut dyn FnMut(Line)) -> Result<Report, Error> {
-    look(data, scratch, &mut |entry| each(Line::of(entry)))
+pub fn examine(data: &Path, scratch: &Path, each: &mut dyn FnMut(EntryRow)) -> Result<Report, Error> {
+    look(data, scratch, &mut |entry| each(EntryRow::of(entry)))
 }
 
 fn look(data: &Path, scratch: &Path, each: &mut dyn FnMut(&Entry)) -> Result<Report, Error> {

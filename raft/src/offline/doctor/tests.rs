@@ -38,7 +38,7 @@ async fn stopped() -> (Ground, PathBuf) {
 }
 
 /// [`examine`], and that it left everything as it was.
-fn examined(data: &Path) -> (Report, Vec<Line>) {
+fn examined(data: &Path) -> (Report, Vec<EntryRow>) {
     let scratch = TempDir::new().unwrap();
     let before = tree(data);
     let mut lines = Vec::new();

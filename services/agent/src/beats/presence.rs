@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tonic::Code;
-use tripod_port::{Line, Stopping, tell_standing};
+use tripod_port::{ConnectionCalls, Stopping, tell_standing};
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_proto::tripod::v1::{BeatRequest, ClientBeat, Presence};
 
@@ -28,7 +28,7 @@ pub(super) struct Followed(HashSet<Beat>);
 
 impl Beats {
     /// Tells the cluster of a client that has just registered, until its first heartbeat.
-    pub(crate) fn follow(&self, job: &str, registration: Beat, line: Line, stopping: Stopping) {
+    pub(crate) fn follow(&self, job: &str, registration: Beat, line: ConnectionCalls, stopping: Stopping) {
         {
             let mut followed = self.shared.followed.lock();
             if followed.0.len() >= FOLLOWED_MAX || !followed.0.insert(registration.clone()) {

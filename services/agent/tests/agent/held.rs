@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http::Request;
+use http_body_util::{BodyExt as _, Collected, Full};
 use prost::Message as _;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tonic::Code;
 use tonic::body::Body;
@@ -27,8 +28,9 @@ fn served(node: &Node, all: u64, one_connection: u64) -> Served {
     Served::start(AgentConfig { memory: MemoryLimits { all, one_connection }, ..config(&[node]) })
 }
 
-/// Asks for a value with a large message, and reads nothing of the answer.
-async fn ask(mut channel: Channel) -> Response<Body> {
+/// Asks for a value with a large message, and reads nothing of the answer before it may. Whoever reads has to read all
+/// answers at the same time: they share the connection's window.
+async fn ask(mut channel: Channel, mut may_read: watch::Receiver<bool>) -> Collected<Bytes> {
     let mut message = BytesMut::new();
     message.put_u8(0);
     message.put_u32(u32::try_from(MESSAGE_BYTES).expect("small"));
@@ -38,7 +40,9 @@ async fn ask(mut channel: Channel) -> Response<Body> {
         .header("te", "trailers")
         .body(Body::new(Full::new(message.freeze())))
         .expect("a request");
-    channel.ready().await.expect("a connection").call(request).await.expect("an answer")
+    let answer = channel.ready().await.expect("a connection").call(request).await.expect("an answer");
+    may_read.wait_for(|may| *may).await.expect("told");
+    answer.into_body().collect().await.expect("all of it")
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,7 +55,8 @@ async fn f11_a_client_that_asks_for_much_and_reads_nothing_has_its_share_and_oth
     let node = Node::start(&cluster, 1);
     let served = served(&node, 64 * MIB, 8 * MIB);
     let channel = served.channel().await;
-    let mut asked: JoinSet<_> = (0..CALLS).map(|_| ask(channel.clone())).collect();
+    let (read, may_read) = watch::channel(false);
+    let mut asked: JoinSet<_> = (0..CALLS).map(|_| ask(channel.clone(), may_read.clone())).collect();
     until("answers up to the limit", || served.status().held_bytes >= 8 * MIB).await;
     // The clock goes on when nothing else can happen any more.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -61,12 +66,13 @@ async fn f11_a_client_that_asks_for_much_and_reads_nothing_has_its_share_and_oth
 
     let mut witness = served.client().await;
     soon(witness.insert_key_value(n::InsertKeyValueRequest::default())).await.expect("taken");
-    let read = soon(witness.get_key_value(n::GetKeyValueRequest::default())).await.expect("read");
-    assert_eq!(read.into_inner().kv.expect("an entry").value, value);
+    let got = soon(witness.get_key_value(n::GetKeyValueRequest::default())).await.expect("read");
+    assert_eq!(got.into_inner().kv.expect("an entry").value, value);
 
+    read.send_replace(true);
     let mut whole = 0;
-    while let Some(response) = soon(asked.join_next()).await {
-        let body = soon(response.expect("no panic").into_body().collect()).await.expect("the rest");
+    while let Some(body) = soon(asked.join_next()).await {
+        let body = body.expect("no panic");
         assert_eq!(body.trailers().expect("at the end")["grpc-status"], "0");
         assert!(body.to_bytes()[5..] == answer, "another answer");
         whole += 1;

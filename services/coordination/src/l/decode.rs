@@ -7,8 +7,8 @@ use tripod_state::ids::{ClientId, DurationMs, Incarnation, ServiceIncarnation, T
 use tripod_state::runtime::{BarrierId, Call, Command, INCARNATION, Patience, Refusal};
 use tripod_state::{Fault, Scope};
 
-use super::held::{Begin, Held, Over};
 use super::topology::Topology;
+use super::waiting_call::{Begin, Over, WaitingCall};
 use crate::caller::Caller;
 
 /// The only version of the protocol that was ever released.
@@ -22,11 +22,11 @@ pub(super) fn check_version(request: &pb::ConnectRequest) -> Result<(), Status> 
     }
 }
 
-pub(super) fn connect(caller: Caller, request: &pb::ConnectRequest, _: Patience) -> Held {
+pub(super) fn connect(caller: Caller, request: &pb::ConnectRequest, _: Patience) -> WaitingCall {
     let scope = Scope { job: caller.job, service: None };
     let (task, client) = (TaskId(request.node_id), ClientId(request.client_id));
     let waited_ms = i64::from(request.timeout_milliseconds);
-    Held {
+    WaitingCall {
         begin: Begin::Command(Command::Connect { scope, task, client }),
         patience_ms: waited_ms,
         over: Over::Command(Command::Withdraw { scope, task, client, waited_ms }),
@@ -34,10 +34,15 @@ pub(super) fn connect(caller: Caller, request: &pb::ConnectRequest, _: Patience)
 }
 
 /// Waits as long as the job lets its tasks register.
-pub(super) fn enumerate(session: u64, caller: Caller, topology: &Topology, patience: Patience) -> Held {
+pub(super) fn enumerate(
+    session: u64,
+    caller: Caller,
+    topology: &Topology,
+    patience: Patience,
+) -> WaitingCall {
     let (scope, waited_ms) = (scope(caller, session), signed(patience.enumerate));
     let (task, topology) = (TaskId(topology.node_id()), topology.bytes().clone());
-    Held {
+    WaitingCall {
         begin: Begin::Command(Command::Enumerate { scope, task, topology }),
         patience_ms: waited_ms,
         over: Over::Fault(Fault::Runtime(Refusal::TimedOut { call: Call::Enumerate, waited_ms })),
@@ -48,18 +53,18 @@ pub(super) fn heartbeat(caller: Caller, request: &pb::HeartbeatRequest) -> (Scop
     (scope(caller, request.session_id), TaskId(request.node_id), INCARNATION)
 }
 
-pub(super) fn shutdown(caller: Caller, request: &pb::ShutdownRequest, patience: Patience) -> Held {
+pub(super) fn shutdown(caller: Caller, request: &pb::ShutdownRequest, patience: Patience) -> WaitingCall {
     let (scope, waited_ms) = (scope(caller, request.session_id), signed(patience.shutdown));
-    Held {
+    WaitingCall {
         begin: Begin::Command(Command::Shutdown { scope, task: TaskId(request.node_id) }),
         patience_ms: waited_ms,
         over: Over::Command(Command::GiveUpShutdown { scope, waited_ms }),
     }
 }
 
-pub(super) fn get(caller: Caller, request: &pb::KeyValueGetRequest, _: Patience) -> Held {
+pub(super) fn get(caller: Caller, request: &pb::KeyValueGetRequest, _: Patience) -> WaitingCall {
     let asked = String::from_utf8_lossy(&request.key).into_owned();
-    Held {
+    WaitingCall {
         begin: Begin::Key(scope(caller, request.session_id), request.key.clone()),
         patience_ms: i64::from(request.timeout_milliseconds),
         over: Over::Fault(Fault::KeyMissing { asked }),
@@ -72,11 +77,11 @@ pub(super) fn set(caller: Caller, request: &pb::KeyValueSetRequest) -> tripod_st
     tripod_state::Command::Runtime(Command::Put { scope, key, value })
 }
 
-pub(super) fn barrier(caller: Caller, request: &pb::WaitAtBarrierRequest, _: Patience) -> Held {
+pub(super) fn barrier(caller: Caller, request: &pb::WaitAtBarrierRequest, _: Patience) -> WaitingCall {
     let (scope, barrier) = (scope(caller, request.session_id), BarrierId(request.barrier_id.clone()));
     let waited_ms = i64::from(request.timeout_milliseconds);
     let task = TaskId(request.node_id);
-    Held {
+    WaitingCall {
         begin: Begin::Command(Command::Arrive { scope, barrier: barrier.clone(), task }),
         patience_ms: waited_ms,
         over: Over::Command(Command::GiveUp { scope, barrier, waited_ms }),

@@ -7,8 +7,8 @@ use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeSer
 use tripod_state::runtime::Patience;
 use tripod_state::{Answer, Fault};
 
-use super::held::Held;
 use super::topology::Topology;
+use super::waiting_call::WaitingCall;
 use super::{decode, encode};
 use crate::answer;
 use crate::caller::Caller;
@@ -28,7 +28,7 @@ impl Service {
     async fn held<M, R>(
         &self,
         request: Request<M>,
-        decode: impl FnOnce(Caller, &M, Patience) -> Held + Send,
+        decode: impl FnOnce(Caller, &M, Patience) -> WaitingCall + Send,
         encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where

@@ -21,7 +21,7 @@ pub type Connect = Arc<dyn Fn(Endpoint) -> Connecting + Send + Sync>;
 pub type Connecting = Pin<Box<dyn Future<Output = Result<Channel, tonic::transport::Error>> + Send>>;
 
 /// What came of a call.
-pub(super) struct Told {
+pub(super) struct CallOutcome {
     pub(super) listener: Listener,
     /// Or why not.
     pub(super) outcome: Result<(), String>,
@@ -32,12 +32,12 @@ pub(super) async fn tell(
     listener: Listener,
     message: pb::ReportErrorToTaskRequest,
     connect: &Connect,
-) -> Told {
+) -> CallOutcome {
     let outcome = match tokio::time::timeout(DEADLINE, call(&listener.address, message, connect)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(format!("no answer within {DEADLINE:?}")),
     };
-    Told { listener, outcome }
+    CallOutcome { listener, outcome }
 }
 
 async fn call(address: &str, message: pb::ReportErrorToTaskRequest, connect: &Connect) -> Result<(), String> {

@@ -11,7 +11,7 @@ use tripod_state::ids::{JobId, TaskId};
 use tripod_state::task::Untold;
 use tripod_state::{Command, State, Topic, task};
 
-use super::call::{self, Connect, Told};
+use super::call::{self, CallOutcome, Connect};
 use super::message;
 use crate::names::Names;
 
@@ -116,7 +116,7 @@ impl Round {
     }
 }
 
-impl Told {
+impl CallOutcome {
     /// The task, if it was told.
     fn told(self, job: JobId, unreached: &mut BTreeSet<TaskId>) -> Option<TaskId> {
         let task = self.listener.task;

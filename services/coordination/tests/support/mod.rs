@@ -25,7 +25,7 @@ use tripod_coordination::Coordination;
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, Options, PortKind};
 use tripod_lines::Lines;
 use tripod_local::{ConnectionLimits, Connections};
-use tripod_port::{Contact, ContactSwitch, Doorway, Listener, serve_through};
+use tripod_port::{Contact, ContactSwitch, Listener, PortResources, serve_through};
 use tripod_state::ids::{JobId, ServiceIncarnation};
 use tripod_state::{Answer, Command, job, level};
 
@@ -66,11 +66,11 @@ impl Served {
         let dialects = dialects(&gateway);
         let (stop, stopped) = oneshot::channel();
         let (at_port, contact) = Contact::by_hand();
-        let doorway = Doorway::new(at_port, Connections::new(ConnectionLimits::none()));
-        let doorway = doorway.charging(gateway.memory().clone());
+        let resources = PortResources::new(at_port, Connections::new(ConnectionLimits::none()));
+        let resources = resources.charging(gateway.memory().clone());
         let serving = tokio::spawn(async move {
             let shutdown = async { drop(stopped.await) };
-            serve_through(listener, dialects, doorway, shutdown).await.expect("serving");
+            serve_through(listener, dialects, resources, shutdown).await.expect("serving");
         });
         Self { gateway, backend, lines: lines.clone(), place, contact, stop: Some(stop), serving }
     }

@@ -37,13 +37,13 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
-    desk: Mutex<Desk>,
+    desk: Mutex<Occupancy>,
     refused: AtomicU64,
 }
 
 /// While somebody waits, there is no room for whoever is next.
 #[derive(Debug)]
-struct Desk {
+struct Occupancy {
     count: usize,
     bytes: u64,
     queue: Queue<oneshot::Sender<Turn>>,
@@ -65,7 +65,7 @@ struct Waiting<'a> {
 
 impl Turns {
     pub(crate) fn new(limits: Limits) -> Self {
-        let desk = Mutex::new(Desk { count: 0, bytes: 0, queue: Queue::new() });
+        let desk = Mutex::new(Occupancy { count: 0, bytes: 0, queue: Queue::new() });
         Self { shared: Arc::new(Shared { limits, desk, refused: AtomicU64::new(0) }) }
     }
 
@@ -116,7 +116,7 @@ impl TurnCounts {
     }
 }
 
-impl Desk {
+impl Occupancy {
     fn has_room(&self, bytes: u64, limits: Limits) -> bool {
         self.count == 0 || (self.count < limits.count && self.bytes.saturating_add(bytes) <= limits.bytes)
     }

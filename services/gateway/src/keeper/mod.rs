@@ -40,7 +40,7 @@ pub(crate) struct Keeper {
     options: Options,
     /// Answers what is no batch of heartbeats.
     peers: Arc<Peers>,
-    /// Whether there is a `Memory::reign`, for a glance without the lock.
+    /// Whether there is a `Memory::led`, for a glance without the lock.
     leading: AtomicBool,
     memory: Mutex<Memory>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Keeper {
 /// What a leader remembers. Empty on every other node.
 struct Memory {
     /// The term in which this node leads, while it does.
-    reign: Option<Term>,
+    led: Option<Term>,
     awake: Awake,
     tasks: TaskTimers,
     barriers: BarrierTimers,
@@ -59,7 +59,7 @@ struct Memory {
 impl Keeper {
     pub(crate) fn new(options: Options, clock: Clock) -> Arc<Self> {
         let memory = Memory {
-            reign: None,
+            led: None,
             awake: Awake::default(),
             tasks: TaskTimers::default(),
             barriers: BarrierTimers::default(),
@@ -92,7 +92,7 @@ impl Keeper {
             return;
         }
         let mut memory = self.memory.lock();
-        if memory.reign.is_some() {
+        if memory.led.is_some() {
             for effect in effects {
                 memory.note(effect);
             }
@@ -158,7 +158,7 @@ impl Memory {
     /// Remembers who gave a sign of life. Gives for each beat how soon another task of its job may be
     /// given up, if the caller should wait for that.
     fn hear(&mut self, beats: &[Beat], judged: &mut [Judged]) -> Vec<Option<DurationMs>> {
-        if self.reign.is_none() {
+        if self.led.is_none() {
             return vec![None; beats.len()];
         }
         let now = self.awake.now();

@@ -44,37 +44,37 @@ pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Lea
         let Some(backend) = keeper.backend.get().and_then(Weak::upgrade) else { return };
         keeper.wake();
         let now = *leadership.borrow_and_update();
-        let Some(reign) = keeper.follow(backend.as_ref(), now) else { continue };
+        let Some(led) = keeper.follow(backend.as_ref(), now) else { continue };
         keeper.arm_fresh(backend.as_ref());
-        keeper.look_at_tasks(&backend, reign);
-        keeper.expire_barriers(&backend, reign);
+        keeper.look_at_tasks(&backend, led);
+        keeper.expire_barriers(&backend, led);
         if Instant::now() >= sessions_due {
             sessions_due = Instant::now() + SESSIONS_EVERY;
-            keeper.expire_sessions(&backend, reign);
+            keeper.expire_sessions(&backend, led);
         }
     }
 }
 
 impl Keeper {
-    /// Begins or ends a reign. Gives the term in which this node leads, if it does.
+    /// Begins or ends leading. Gives the term in which this node leads, if it does.
     fn follow(&self, backend: &dyn Replica, now: Leadership) -> Option<Term> {
-        let reign = now.ready_here.then_some(now.term);
+        let led = now.ready_here.then_some(now.term);
         let mut memory = self.memory.lock();
-        if memory.reign == reign {
-            return reign;
+        if memory.led == led {
+            return led;
         }
         // What happens from here on is noted, so that nothing falls between this and the look at the
         // state; a task that is noted twice is armed once.
-        memory.reign = reign;
+        memory.led = led;
         memory.tasks.clear();
         memory.barriers.clear();
         memory.fresh.clear();
-        self.leading.store(reign.is_some(), Ordering::Release);
+        self.leading.store(led.is_some(), Ordering::Release);
         drop(memory);
-        if let Some(term) = reign {
+        if let Some(term) = led {
             self.arm_all(backend, term);
         }
-        reign
+        led
     }
 
     /// Gives every connected task and every open barrier its full time, from now.
@@ -125,7 +125,7 @@ impl Keeper {
     }
 
     /// Suspects the tasks that missed a beat, and proposes the end of those whose time is up.
-    fn look_at_tasks(self: &Arc<Self>, backend: &Arc<dyn Replica>, reign: Term) {
+    fn look_at_tasks(self: &Arc<Self>, backend: &Arc<dyn Replica>, led: Term) {
         let due = {
             let mut memory = self.memory.lock();
             let now = memory.awake.now();
@@ -140,14 +140,14 @@ impl Keeper {
             (still_connected(state, &due.overdue), still_connected(state, &due.silent), told)
         });
         let mut memory = self.memory.lock();
-        if memory.reign == Some(reign) {
+        if memory.led == Some(led) {
             memory.suspect(&due, &overdue, &silent, &told);
         }
         drop(memory);
         for (job, silent) in silent {
             tracing::info!(job = job.0, tasks = silent.len(), "heartbeat timeout");
             let command = Command::Task(task::Command::Expire { job, silent: silent.clone() });
-            self.propose(backend, reign, command, move |memory, replied| {
+            self.propose(backend, led, command, move |memory, replied| {
                 if replied {
                     memory.tasks.acquit(job, &silent);
                 } else {
@@ -158,7 +158,7 @@ impl Keeper {
         }
     }
 
-    fn expire_barriers(self: &Arc<Self>, backend: &Arc<dyn Replica>, reign: Term) {
+    fn expire_barriers(self: &Arc<Self>, backend: &Arc<dyn Replica>, led: Term) {
         let (due, sweep) = {
             let mut memory = self.memory.lock();
             let now = memory.awake.now();
@@ -175,7 +175,7 @@ impl Keeper {
         for due in due.into_iter().filter(|due| open.contains(due)) {
             let (job, barrier, counter) = due.clone();
             let command = Command::Barrier(barrier::Command::Expire { job, barrier, counter });
-            self.propose(backend, reign, command, move |memory, replied| {
+            self.propose(backend, led, command, move |memory, replied| {
                 if !replied {
                     let now = memory.awake.now();
                     memory.barriers.put_back(due, now);
@@ -184,7 +184,7 @@ impl Keeper {
         }
     }
 
-    fn expire_sessions(self: &Arc<Self>, backend: &Arc<dyn Replica>, reign: Term) {
+    fn expire_sessions(self: &Arc<Self>, backend: &Arc<dyn Replica>, led: Term) {
         let idle_for = |idle_ms| TimeMs((self.clock)().0.saturating_sub(idle_ms));
         let nodes_before_ms = idle_for(SESSION_IDLE_MS);
         let command = if look(backend.as_ref(), |state| Rule::OwnedSessions.holds_at(state.level())) {
@@ -195,15 +195,15 @@ impl Keeper {
         };
         let command = Command::Session(command);
         // The next round is soon enough.
-        self.propose(backend, reign, command, |_, _| {});
+        self.propose(backend, led, command, |_, _| {});
     }
 
     /// Proposes once, unstamped: apply checks whether the reason still holds. `settle` learns whether
-    /// there was a reply, unless the reign has ended meanwhile.
+    /// there was a reply, unless leading has ended meanwhile.
     fn propose(
         self: &Arc<Self>,
         backend: &Arc<dyn Replica>,
-        reign: Term,
+        led: Term,
         command: Command,
         settle: impl FnOnce(&mut Memory, bool) + Send + 'static,
     ) {
@@ -219,7 +219,7 @@ impl Keeper {
                 tracing::debug!(error, "expiry not proposed");
             }
             let mut memory = keeper.memory.lock();
-            if memory.reign == Some(reign) {
+            if memory.led == Some(led) {
                 settle(&mut memory, error.is_none());
             }
         });

@@ -59,7 +59,7 @@ pub(crate) struct Suspicion {
 }
 
 /// What came of asking the leader about a beat.
-struct Told {
+struct BeatVerdict {
     reply: Reply,
     suspicion: Option<Suspicion>,
 }
@@ -107,7 +107,7 @@ impl Pulse {
     }
 
     /// The leader's word, or after `patience` that of this node's own state.
-    async fn told_within(&self, beat: Beat, patience: Duration) -> Result<Told, Outage> {
+    async fn told_within(&self, beat: Beat, patience: Duration) -> Result<BeatVerdict, Outage> {
         let mut asking = std::pin::pin!(self.ask_until_answered(beat));
         if let Ok(told) = tokio::time::timeout(patience, &mut asking).await {
             return told;
@@ -120,12 +120,12 @@ impl Pulse {
     }
 
     /// The verdict, however long it takes. Ends without one only when this node stops.
-    async fn ask_until_answered(&self, beat: Beat) -> Result<Told, Outage> {
+    async fn ask_until_answered(&self, beat: Beat) -> Result<BeatVerdict, Outage> {
         loop {
             match self.ask(beat).await {
                 Ok(told) => return Ok(told),
                 Err(Outage::Stopping) => {
-                    return self.alive_here(beat).map(Told::from).ok_or(Outage::Stopping);
+                    return self.alive_here(beat).map(BeatVerdict::from).ok_or(Outage::Stopping);
                 }
                 Err(outage) => {
                     tracing::debug!(%outage, "heartbeat is asked again");
@@ -135,10 +135,10 @@ impl Pulse {
         }
     }
 
-    async fn ask(&self, beat: Beat) -> Result<Told, Outage> {
+    async fn ask(&self, beat: Beat) -> Result<BeatVerdict, Outage> {
         let index = match self.asking.ask(beat).await? {
             Verdict::Alive { service, suspicion } => {
-                return Ok(Told { reply: alive(service), suspicion });
+                return Ok(BeatVerdict { reply: alive(service), suspicion });
             }
             Verdict::Look(index) => index,
         };
@@ -215,7 +215,7 @@ impl Pulse {
     }
 }
 
-impl From<Reply> for Told {
+impl From<Reply> for BeatVerdict {
     fn from(reply: Reply) -> Self {
         Self { reply, suspicion: None }
     }

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use crate::closed_loop::{self, Plan};
 use crate::report::{Report, Setting};
 use driver::Driver;
-use peer::Held;
+use peer::StoreObjects;
 use process::Process;
 
 /// The function that all tasks call.
@@ -51,7 +51,7 @@ pub struct Options {
 /// The cluster cannot be reached, or does not serve a scheduler.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     let mut parts = JoinSet::new();
-    let held = Arc::new(Held::default());
+    let held = Arc::new(StoreObjects::default());
     let (endpoints, job) = (&options.endpoints, &options.job);
     let (store, address) = process::store(endpoints, job, &held, &mut parts).await?;
     let mut done = Vec::with_capacity(options.drivers);

@@ -24,9 +24,9 @@ use tripod_proto::tripod::v1::{RayTellRequest, RayTellResponse, RayTold};
 
 /// The objects that the store is supposed to hold.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<BTreeSet<u64>>);
+pub(super) struct StoreObjects(Mutex<BTreeSet<u64>>);
 
-impl Held {
+impl StoreObjects {
     pub(super) fn add(&self, object: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(object);
     }
@@ -43,7 +43,7 @@ impl Held {
 #[derive(Clone)]
 struct Store {
     id: u64,
-    held: Arc<Held>,
+    held: Arc<StoreObjects>,
 }
 
 #[derive(Clone)]
@@ -52,7 +52,7 @@ struct Worker {
 }
 
 /// Answers for the store until the run is over.
-pub(super) fn serve_store(listener: TcpListener, id: u64, held: Arc<Held>, parts: &mut JoinSet<()>) {
+pub(super) fn serve_store(listener: TcpListener, id: u64, held: Arc<StoreObjects>, parts: &mut JoinSet<()>) {
     let store = Store { id, held };
     let router = Server::builder()
         .add_service(ObjStoreServer::new(store.clone()))

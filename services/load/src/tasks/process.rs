@@ -10,7 +10,7 @@ use tripod_client::wire::heartbeat_request::Kind;
 use tripod_client::wire::{HeartbeatRequest, RayBatchRequest, RayCall, RayResult};
 use tripod_client::{Client, Config, Registration, Scheduler};
 
-use super::peer::{self, Held};
+use super::peer::{self, StoreObjects};
 
 const HOST: &str = "127.0.0.1";
 /// Longer than any election, and than a cluster needs that was just started.
@@ -28,7 +28,7 @@ pub(super) struct Process {
 pub(super) async fn store(
     endpoints: &[String],
     job: &str,
-    held: &Arc<Held>,
+    held: &Arc<StoreObjects>,
     parts: &mut JoinSet<()>,
 ) -> anyhow::Result<(u64, String)> {
     let listener = TcpListener::bind((HOST, 0)).await?;

@@ -17,7 +17,7 @@ use tripod_proto::ray::{
 
 use super::FUNCTION;
 use super::driver::Board;
-use super::peer::{self, Held};
+use super::peer::{self, StoreObjects};
 use super::process::Process;
 
 /// Tasks whose ends are told in one batch.
@@ -28,7 +28,7 @@ pub(super) async fn start(
     process: Process,
     address: &str,
     store: u64,
-    held: &Arc<Held>,
+    held: &Arc<StoreObjects>,
     done: &Arc<Board>,
     parts: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
@@ -56,7 +56,7 @@ async fn finish_all(
     process: &Process,
     mut tasks: mpsc::UnboundedReceiver<ExecuteTaskRequest>,
     store: u64,
-    held: &Held,
+    held: &StoreObjects,
     done: &Board,
 ) -> anyhow::Result<()> {
     let mut given = Vec::with_capacity(TOLD_MAX);

@@ -1,6 +1,6 @@
 //! Members, votes and changes to messages.
 
-use tripod_gateway::{MemberList, MemberSight, Planned, Status, Votes};
+use tripod_gateway::{MemberList, MemberView, Planned, Status, Votes};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::ids::NodeId;
 use tripod_state::member::{Finished, Open};
@@ -21,7 +21,7 @@ pub(crate) fn list(status: &Status, list: &MemberList, announced: &Members) -> w
     }
 }
 
-fn sight(member: &MemberSight, announced: &Members) -> wire::MemberSight {
+fn sight(member: &MemberView, announced: &Members) -> wire::MemberSight {
     let addresses = announced.iter().find(|(node, _)| *node == member.node).map(|(_, known)| known);
     wire::MemberSight {
         node_id: member.node.0,

@@ -49,18 +49,18 @@ pub struct Object {
 #[derive(Debug, Clone)]
 enum Body {
     Inline(Bytes),
-    Held(Arc<Held>),
+    Held(Arc<MappedMemory>),
 }
 
 /// The memory of an object, released when nobody reads it any more.
 #[derive(Debug)]
-struct Held {
+struct MappedMemory {
     file: File,
     id: ObjectId,
     sender: Sender,
 }
 
-impl Drop for Held {
+impl Drop for MappedMemory {
     fn drop(&mut self) {
         self.sender.tell(Ask::Release(LocalRelease { objectid: self.id.0 }));
     }
@@ -78,7 +78,12 @@ impl Object {
         metadata_offset: u64,
         sender: Sender,
     ) -> Self {
-        Self { id, size_bytes, metadata_offset, body: Body::Held(Arc::new(Held { file, id, sender })) }
+        Self {
+            id,
+            size_bytes,
+            metadata_offset,
+            body: Body::Held(Arc::new(MappedMemory { file, id, sender })),
+        }
     }
 
     #[must_use]

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Orders for one worker, and where its answer goes. Leaders send them one after the other; during a change of leaders
 /// those of both may wait.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct OrderDelivery {
     pub(crate) orders: Bytes,
     pub(crate) answer: oneshot::Sender<Bytes>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Told {
 /// Messages that wait for one worker: one for each leader that there may be at a time, so none waits for room.
 const WAITING_MAX: usize = 16;
 
-type Waiting = HashMap<u64, mpsc::Sender<Told>>;
+type Waiting = HashMap<u64, mpsc::Sender<OrderDelivery>>;
 
 /// The workers that take orders here, by their ids.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +31,8 @@ pub(crate) struct Followers {
 pub(crate) struct Follower {
     worker: u64,
     followers: Followers,
-    sender: mpsc::Sender<Told>,
-    orders: mpsc::Receiver<Told>,
+    sender: mpsc::Sender<OrderDelivery>,
+    orders: mpsc::Receiver<OrderDelivery>,
 }
 
 impl Followers {
@@ -44,13 +44,13 @@ impl Followers {
     }
 
     /// The way to a worker that takes orders here.
-    pub(crate) fn to(&self, worker: u64) -> Option<mpsc::Sender<Told>> {
+    pub(crate) fn to(&self, worker: u64) -> Option<mpsc::Sender<OrderDelivery>> {
         self.waiting.lock().get(&worker).cloned()
     }
 }
 
 impl Follower {
-    pub(crate) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<OrderDelivery> {
         self.orders.recv().await
     }
 }

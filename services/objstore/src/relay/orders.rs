@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::metadata::RAY_WORKER;
 use tripod_proto::raw::RawCodec;
 
-use super::followers::Told;
+use super::followers::OrderDelivery;
 use crate::callers::{Callers, Wish};
 use crate::incarnation::Current;
 
@@ -34,7 +34,7 @@ impl OrdersServer {
     }
 
     /// The way to the worker that a call names.
-    fn worker(&self, request: &Request<Streaming<Bytes>>) -> Result<mpsc::Sender<Told>, Status> {
+    fn worker(&self, request: &Request<Streaming<Bytes>>) -> Result<mpsc::Sender<OrderDelivery>, Status> {
         let named = request.metadata().get(RAY_WORKER).and_then(|value| value.to_str().ok()?.parse().ok());
         let worker: u64 = named.ok_or_else(|| {
             Status::invalid_argument(format!(
@@ -67,10 +67,10 @@ impl StreamingService<Bytes> for OrdersServer {
 }
 
 /// Tells a worker orders, and gives its answer.
-async fn told(worker: mpsc::Sender<Told>, orders: Result<Bytes, Status>) -> Result<Bytes, Status> {
+async fn told(worker: mpsc::Sender<OrderDelivery>, orders: Result<Bytes, Status>) -> Result<Bytes, Status> {
     let gone = || Status::unavailable("the worker takes no orders here any more");
     let (answer, answered) = oneshot::channel();
-    worker.send(Told { orders: orders?, answer }).await.map_err(|_| gone())?;
+    worker.send(OrderDelivery { orders: orders?, answer }).await.map_err(|_| gone())?;
     answered.await.map_err(|_| gone())
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Place, RoomError, Shelf, Why};
+use super::{Location, RoomError, Shelf, Why};
 use crate::ids::ObjectId;
 use crate::table::Found;
 use crate::value::Value;
@@ -101,7 +101,7 @@ impl Shelf {
             Found::TooLarge(size_bytes) => Some(Err(self.too_large(id, size_bytes))),
             Found::NotYet => inner.given_up.why(id).map(|why| Err(GetError::GivenUp { id, why })),
             Found::Ready(canonical) => match inner.items.touch(canonical) {
-                Some(Place::Memory(value) | Place::Spilling(value)) => Some(Ok(Arc::clone(value))),
+                Some(Location::Memory(value) | Location::Spilling(value)) => Some(Ok(Arc::clone(value))),
                 _ => None,
             },
         }
@@ -170,16 +170,16 @@ impl Shelf {
                 }
             }
             Found::Ready(canonical) => match inner.items.place(canonical) {
-                Some(Place::Memory(value) | Place::Spilling(value)) => {
+                Some(Location::Memory(value) | Location::Spilling(value)) => {
                     return Look::Decided(Ok(Arc::clone(value)));
                 }
-                Some(Place::Disk(spilled)) => {
+                Some(Location::Disk(spilled)) => {
                     let spilled = Arc::clone(spilled);
-                    inner.items.set(canonical, Place::Restoring(Arc::clone(&spilled)));
+                    inner.items.set(canonical, Location::Restoring(Arc::clone(&spilled)));
                     // A task of its own: whoever asked first may go away, and others wait too.
                     tokio::spawn(Arc::clone(self).restore(canonical, spilled));
                 }
-                Some(Place::Restoring(_)) | None => {}
+                Some(Location::Restoring(_)) | None => {}
             },
         }
         let (place, receiver) = inner.waiting.join(id);

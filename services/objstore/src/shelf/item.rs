@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// Where an object's bytes are.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     Memory(Arc<Value>),
     /// They are being written to disk; until then they can be read.
     Spilling(Arc<Value>),
@@ -20,7 +20,7 @@ pub(super) enum Place {
 
 #[derive(Debug)]
 struct Item {
-    place: Place,
+    place: Location,
     /// Its key in `order`, if it is in memory.
     touched: u64,
 }
@@ -40,9 +40,9 @@ const PASSED_OVER_MAX: usize = 4096;
 
 impl Items {
     /// The place of an object, as used just now.
-    pub(super) fn touch(&mut self, id: ObjectId) -> Option<&mut Place> {
+    pub(super) fn touch(&mut self, id: ObjectId) -> Option<&mut Location> {
         let item = self.items.get_mut(&id)?;
-        if matches!(item.place, Place::Memory(_)) {
+        if matches!(item.place, Location::Memory(_)) {
             self.order.remove(&item.touched);
             self.touches += 1;
             item.touched = self.touches;
@@ -51,14 +51,14 @@ impl Items {
         Some(&mut item.place)
     }
 
-    pub(super) fn place(&self, id: ObjectId) -> Option<&Place> {
+    pub(super) fn place(&self, id: ObjectId) -> Option<&Location> {
         self.items.get(&id).map(|item| &item.place)
     }
 
-    pub(super) fn set(&mut self, id: ObjectId, place: Place) {
+    pub(super) fn set(&mut self, id: ObjectId, place: Location) {
         self.remove(id);
         self.touches += 1;
-        let in_memory = matches!(place, Place::Memory(_));
+        let in_memory = matches!(place, Location::Memory(_));
         self.items.insert(id, Item { place, touched: self.touches });
         if in_memory {
             self.order.insert(self.touches, id);
@@ -77,7 +77,7 @@ impl Items {
             let (_, id) = self.order.first_key_value()?;
             let id = *id;
             match &self.items.get(&id)?.place {
-                Place::Memory(value) if Arc::strong_count(value) == 1 && value.size_bytes > 0 => {
+                Location::Memory(value) if Arc::strong_count(value) == 1 && value.size_bytes > 0 => {
                     return Some((id, Arc::clone(value)));
                 }
                 _ => _ = self.touch(id),

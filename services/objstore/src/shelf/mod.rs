@@ -19,7 +19,7 @@ use tokio::sync::{Notify, mpsc};
 pub(crate) use self::get::GetError;
 use self::given_up::GivenUp;
 pub(crate) use self::given_up::Why;
-use self::item::{Items, Place};
+use self::item::{Items, Location};
 pub(crate) use self::room::RoomError;
 pub(crate) use self::writer::{SealFailed, WriteError, Writer};
 use crate::ids::{ObjectId, Run};

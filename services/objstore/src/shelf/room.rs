@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Place, Shelf};
+use super::{Location, Shelf};
 use crate::ids::ObjectId;
 use crate::memory;
-use crate::spill::{ReadError, Room, Spilled};
+use crate::spill::{DiskReservation, ReadError, Spilled};
 use crate::value::{Charge, Value};
 
 /// Why there is no memory for an object.
@@ -29,7 +29,7 @@ pub(crate) enum RoomError {
 /// What an attempt to take memory comes to.
 enum Step {
     Taken(Charge),
-    Spill(ObjectId, Arc<Value>, Room),
+    Spill(ObjectId, Arc<Value>, DiskReservation),
     /// Others are making room just now.
     Wait,
     Full(&'static str),
@@ -79,7 +79,7 @@ impl Shelf {
         let refused = match coldest {
             Some((id, value)) => match directory.room(value.size_bytes) {
                 Some(room) => {
-                    inner.items.set(id, Place::Spilling(Arc::clone(&value)));
+                    inner.items.set(id, Location::Spilling(Arc::clone(&value)));
                     inner.spilling += 1;
                     return Step::Spill(id, value, room);
                 }
@@ -90,7 +90,12 @@ impl Shelf {
         if inner.spilling > 0 { Step::Wait } else { Step::Full(refused) }
     }
 
-    async fn spill(self: Arc<Self>, id: ObjectId, value: Arc<Value>, room: Room) -> Result<(), String> {
+    async fn spill(
+        self: Arc<Self>,
+        id: ObjectId,
+        value: Arc<Value>,
+        room: DiskReservation,
+    ) -> Result<(), String> {
         let directory = self.directory.clone().ok_or("there is no directory to spill to")?;
         let source = Arc::clone(&value);
         let write = move || directory.write(&source.bytes()?.bytes, source.metadata_offset, room);
@@ -98,19 +103,19 @@ impl Shelf {
         let mut inner = self.inner.lock();
         inner.spilling -= 1;
         let current = match inner.items.place(id) {
-            Some(Place::Spilling(kept)) => Arc::ptr_eq(kept, &value),
+            Some(Location::Spilling(kept)) => Arc::ptr_eq(kept, &value),
             _ => false,
         };
         // The shelf and this task; whoever else holds it has begun to read it meanwhile.
         let pinned = Arc::strong_count(&value) > 2;
         let outcome = match written {
             Ok(spilled) if current && !pinned => {
-                inner.items.set(id, Place::Disk(Arc::new(spilled)));
+                inner.items.set(id, Location::Disk(Arc::new(spilled)));
                 Ok(())
             }
             other => {
                 if current {
-                    inner.items.set(id, Place::Memory(Arc::clone(&value)));
+                    inner.items.set(id, Location::Memory(Arc::clone(&value)));
                 }
                 other.map(drop).map_err(|error| format!("an object could not be written to disk: {error}"))
             }
@@ -147,8 +152,8 @@ impl Shelf {
             return;
         }
         let (place, told) = match outcome {
-            Ok(value) => (Place::Memory(Arc::new(value)), None),
-            Err(error) => (Place::Disk(Arc::clone(spilled)), Some(error)),
+            Ok(value) => (Location::Memory(Arc::new(value)), None),
+            Err(error) => (Location::Disk(Arc::clone(spilled)), Some(error)),
         };
         inner.items.set(id, place);
         for name in inner.table.names_of(id) {
@@ -171,7 +176,7 @@ impl Shelf {
 
 impl super::Inner {
     fn is_restoring(&self, id: ObjectId, spilled: &Arc<Spilled>) -> bool {
-        matches!(self.items.place(id), Some(Place::Restoring(kept)) if Arc::ptr_eq(kept, spilled))
+        matches!(self.items.place(id), Some(Location::Restoring(kept)) if Arc::ptr_eq(kept, spilled))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Place, Report, RoomError, Shelf};
+use super::{Location, Report, RoomError, Shelf};
 use crate::ids::ObjectId;
 use crate::made::{Made, Teller};
 use crate::memory;
@@ -57,7 +57,7 @@ impl Begun {
         inner.table.finish(self.id, self.life)?;
         self.finished = true;
         inner.given_up.forget(self.id);
-        inner.items.set(self.id, Place::Memory(Arc::new(value)));
+        inner.items.set(self.id, Location::Memory(Arc::new(value)));
         inner.waiting.wake(self.id, None);
         if made.teller == Teller::Store {
             // Under the lock, so that reports have the order in which objects became ready. Without a receiver the

@@ -15,11 +15,11 @@ use super::turn::Turn;
 #[derive(Debug, Clone)]
 pub struct CallBytes {
     account: Account,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<CallCharge>>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct CallCharge {
     charge: Charge,
     /// What it weighs without a message.
     base: u64,
@@ -34,7 +34,7 @@ impl CallBytes {
     pub fn of(charge: Charge) -> Self {
         let (account, base) = (charge.account().clone(), charge.bytes());
         let turn = account.turn(Direction::Requests);
-        Self { account, held: Arc::new(Mutex::new(Held { charge, base, turn, is_ended: false })) }
+        Self { account, held: Arc::new(Mutex::new(CallCharge { charge, base, turn, is_ended: false })) }
     }
 
     /// Ready when more of its message may be read.

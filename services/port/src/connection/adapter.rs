@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 use tripod_local::Place;
 
-use super::line::{Line, Open};
+use super::connection_calls::{ConnectionCalls, Open};
 use super::mender::Mender;
 use super::opening::{Opening, Overdue};
 use super::outgoing::Outgoing;
@@ -62,7 +62,7 @@ impl<S> Mended<S> {
     /// [`Self::new`] with bytes counted in this account.
     pub(super) fn charged(inner: S, address: CallerAddress, account: Account, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        let line = Line::from(address, account.clone());
+        let line = ConnectionCalls::from(address, account.clone());
         let open = line.open();
         let parting = Parting::new(line, stopping);
         let outgoing = Outgoing::new(parting.line().clone());
@@ -222,9 +222,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mended<S> {
 }
 
 impl<S> Connected for Mended<S> {
-    type ConnectInfo = Line;
+    type ConnectInfo = ConnectionCalls;
 
-    fn connect_info(&self) -> Line {
+    fn connect_info(&self) -> ConnectionCalls {
         self.parting.line().clone()
     }
 }

@@ -12,8 +12,8 @@ use tokio_stream::Stream;
 use tripod_local::Place;
 use tripod_proto::code::Code;
 
-use super::doorway::Doorway;
 use super::listener::Listener;
+use super::port_resources::PortResources;
 use super::socket::Socket;
 use crate::stop::Stopping;
 
@@ -40,7 +40,7 @@ pub(crate) struct Arrivals {
     listener: Arc<Listener>,
     words: Words,
     stopping: Stopping,
-    doorway: Doorway,
+    resources: PortResources,
     /// Those that have waited long enough, and the place of those that wait.
     waited: (mpsc::Sender<Guest>, mpsc::Receiver<Guest>),
     pause: Option<Pin<Box<Sleep>>>,
@@ -48,18 +48,23 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// Accepts from `listener` for as long as it is polled, and until `stopping` begins.
-    pub(crate) fn new(listener: Arc<Listener>, words: Words, stopping: Stopping, doorway: Doorway) -> Self {
-        Self { listener, words, stopping, doorway, waited: mpsc::channel(WAITING_MAX), pause: None }
+    pub(crate) fn new(
+        listener: Arc<Listener>,
+        words: Words,
+        stopping: Stopping,
+        resources: PortResources,
+    ) -> Self {
+        Self { listener, words, stopping, resources, waited: mpsc::channel(WAITING_MAX), pause: None }
     }
 
     /// Counts a connection, or turns it away.
     fn admit(&self, socket: Socket) -> Option<Guest> {
-        match self.doorway.connections.admit(socket.address().0) {
+        match self.resources.connections.admit(socket.address().0) {
             Ok(place) => Some((socket, place)),
             Err(full) => {
                 let code = Code::ConnectionsFull;
                 socket.turn_away(&(self.words)(&format!("{code}: {full}; connect to another node")));
-                self.doorway.tell(full);
+                self.resources.tell(full);
                 None
             }
         }
@@ -68,7 +73,7 @@ impl Arrivals {
     /// Lets a connection wait, unless there is no room for it, which closes it.
     fn put_off(&self, guest: Guest) {
         let Ok(place) = self.waited.0.clone().try_reserve_owned() else { return };
-        let mut contact = self.doorway.contact.clone();
+        let mut contact = self.resources.contact.clone();
         tokio::spawn(async move {
             // Either is good.
             let _ = tokio::time::timeout(CUT_OFF_PAUSE, contact.found()).await;
@@ -96,7 +101,7 @@ impl Stream for Arrivals {
             }
             match ready!(this.listener.poll_accept(this.words, context)) {
                 Ok(socket) => match this.admit(socket) {
-                    Some(guest) if this.doorway.contact.is_lost() => this.put_off(guest),
+                    Some(guest) if this.resources.contact.is_lost() => this.put_off(guest),
                     Some(guest) => return Poll::Ready(Some(guest)),
                     None => {}
                 },

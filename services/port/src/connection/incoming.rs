@@ -9,9 +9,9 @@ use tokio_stream::Stream;
 
 use super::adapter::Mended;
 use super::arrivals::Arrivals;
-use super::doorway::Doorway;
 use super::frame;
 use super::listener::Listener;
+use super::port_resources::PortResources;
 use super::socket::Socket;
 use crate::bytes_held::Budget;
 use crate::stop::Stopping;
@@ -27,14 +27,14 @@ impl MendedIncoming {
     /// The connections of `listener`, for as long as this is polled. They end when `stopping` says so.
     #[must_use]
     pub fn until(listener: Listener, stopping: Stopping) -> Self {
-        Self::through(Arc::new(listener), stopping, Doorway::open())
+        Self::through(Arc::new(listener), stopping, PortResources::open())
     }
 
     /// [`Self::until`] for connections that come through this doorway.
     #[must_use]
-    pub fn through(listener: Arc<Listener>, stopping: Stopping, doorway: Doorway) -> Self {
-        let memory = doorway.memory.clone();
-        Self { arrivals: Arrivals::new(listener, goaway, stopping.clone(), doorway), memory, stopping }
+    pub fn through(listener: Arc<Listener>, stopping: Stopping, resources: PortResources) -> Self {
+        let memory = resources.memory.clone();
+        Self { arrivals: Arrivals::new(listener, goaway, stopping.clone(), resources), memory, stopping }
     }
 }
 

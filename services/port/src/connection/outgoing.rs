@@ -12,8 +12,8 @@ use tokio::io::AsyncWrite;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::boundary::Boundary;
+use super::connection_calls::ConnectionCalls;
 use super::frame::{DATA, END_STREAM, HEAD_BYTES, HEADERS, Head, RESET};
-use super::line::Line;
 
 /// For this long the begin of an answer may wait for its rest, which comes some microseconds later unless the
 /// task that answers has its processor taken away in between.
@@ -44,7 +44,7 @@ pub(super) struct Outgoing {
     given: u64,
     /// Answers that have begun and not ended, in the order of their begins, all of them among `bytes`.
     begun: VecDeque<Begun>,
-    line: Line,
+    line: ConnectionCalls,
     /// How often h2 had nothing to write since something last came or was about to come.
     idle_flushes: u8,
     /// Set for the first of `begun`, if it was kept back.
@@ -61,7 +61,7 @@ struct Begun {
 
 impl Outgoing {
     /// Nothing yet, on the connection of `line`.
-    pub(super) fn new(line: Line) -> Self {
+    pub(super) fn new(line: ConnectionCalls) -> Self {
         Self {
             bytes: BytesMut::new(),
             written: Boundary::default(),

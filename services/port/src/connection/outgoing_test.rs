@@ -34,14 +34,14 @@ impl AsyncWrite for Socket {
 
 /// What is outgoing, the socket, and an answer that may be about to come.
 struct Way {
-    line: Line,
+    line: ConnectionCalls,
     outgoing: Outgoing,
     socket: Socket,
 }
 
 impl Way {
     fn new() -> Self {
-        let line = Line::default();
+        let line = ConnectionCalls::default();
         let socket = Socket { takes: usize::MAX, writes: Vec::new() };
         Self { outgoing: Outgoing::new(line.clone()), line, socket }
     }

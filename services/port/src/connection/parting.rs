@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::WatchStream;
 
+use super::connection_calls::ConnectionCalls;
 use super::frame::LAST_GOAWAY;
-use super::line::Line;
 use super::outgoing::Outgoing;
 use crate::stop::{Phase, Stopping};
 
@@ -27,7 +27,7 @@ const DISCARD_BYTES: usize = 4 << 10;
 pub(super) struct Parting {
     phases: WatchStream<Phase>,
     phase: Phase,
-    line: Line,
+    line: ConnectionCalls,
     /// It ends, whatever its port does.
     is_due: bool,
     /// What is still to be written of the last GOAWAY, if it is under way.
@@ -37,7 +37,7 @@ pub(super) struct Parting {
 }
 
 impl Parting {
-    pub(super) fn new(line: Line, stopping: Stopping) -> Self {
+    pub(super) fn new(line: ConnectionCalls, stopping: Stopping) -> Self {
         Self {
             phases: stopping.phases(),
             phase: Phase::Serving,
@@ -48,7 +48,7 @@ impl Parting {
         }
     }
 
-    pub(super) fn line(&self) -> &Line {
+    pub(super) fn line(&self) -> &ConnectionCalls {
         &self.line
     }
 

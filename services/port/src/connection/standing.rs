@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Line;
+use super::ConnectionCalls;
 use crate::stop::Stopping;
 
 /// For how long at most it is told: no first heartbeat comes later.
@@ -16,7 +16,7 @@ pub const STANDING_TOLD_FOR: Duration = Duration::from_secs(183 * 24 * 3600);
 /// once that it stands no more, if its client ended it. `tell` is given a number that no other connection has, and whether
 /// it has ended.
 pub async fn tell_standing<Told>(
-    line: &Line,
+    line: &ConnectionCalls,
     stopping: &Stopping,
     every: Duration,
     tell: impl Fn(u64, bool) -> Told + Send,

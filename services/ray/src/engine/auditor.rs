@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tripod_state::ray::{Decision, Ray, Run};
 
-use super::reign::Reign;
+use super::leader_term::LeaderTerm;
 
 /// Looks in the time in which stores are asked once.
 const LOOKS: u32 = 12;
@@ -15,19 +15,19 @@ const LOOKS: u32 = 12;
 const LOST_AFTER: u32 = LOOKS - 1;
 
 /// Runs until the job has no scheduler any more. Whether the workers live is the watchdog's business.
-pub(super) async fn run(reign: Reign) {
+pub(super) async fn run(led: LeaderTerm) {
     let mut seen = Seen::default();
     loop {
-        tokio::time::sleep(reign.patience.reconcile_every / LOOKS).await;
-        let Some(unreported) = reign.look(Ray::unreported).await else { return };
+        tokio::time::sleep(led.patience.reconcile_every / LOOKS).await;
+        let Some(unreported) = led.look(Ray::unreported).await else { return };
         let runs = seen.overdue(&unreported);
         if !runs.is_empty() {
             tracing::info!(
-                job = reign.job.0,
+                job = led.job.0,
                 ?runs,
                 "tasks made all their results and were not reported; they are taken for done"
             );
-            reign.decide(Decision::Unreported { runs }).await;
+            led.decide(Decision::Unreported { runs }).await;
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tripod_state::ray::ids::{ObjectId, OrderId, StoreId};
 use tripod_state::ray::{Decision, Run};
 
-use super::reign::Reign;
+use super::leader_term::LeaderTerm;
 
 /// Notes of one command, and how long the first of them waits for others. One command is under way at a time, so there
 /// must be room for all that is carried out meanwhile: with 256 the orders of a busy job piled up.
@@ -29,7 +29,7 @@ pub(super) enum Finished {
 }
 
 /// Runs until nobody finishes anything any more.
-pub(super) async fn run(reign: Reign, mut notes: mpsc::UnboundedReceiver<Finished>) {
+pub(super) async fn run(led: LeaderTerm, mut notes: mpsc::UnboundedReceiver<Finished>) {
     let mut gathered = Vec::new();
     while let Some(first) = notes.recv().await {
         gathered.push(first);
@@ -41,8 +41,8 @@ pub(super) async fn run(reign: Reign, mut notes: mpsc::UnboundedReceiver<Finishe
             }
         }
         for decision in decisions(std::mem::take(&mut gathered)) {
-            while reign.decide(decision.clone()).await.is_none() {
-                if reign.look(|_| ()).await.is_none() {
+            while led.decide(decision.clone()).await.is_none() {
+                if led.look(|_| ()).await.is_none() {
                     return;
                 }
                 tokio::time::sleep(PAUSE).await;

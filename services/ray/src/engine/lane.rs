@@ -10,9 +10,9 @@ use tripod_state::ray::ids::OrderId;
 use tripod_state::ray::{Order, Peer};
 
 use super::clerk::Finished;
-use super::line::Line;
+use super::leader_term::LeaderTerm;
 use super::order::{Ready, Sent};
-use super::reign::Reign;
+use super::order_stream::OrderStream;
 
 /// Between attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
@@ -34,18 +34,18 @@ enum Next {
 }
 
 /// Runs until the channel is closed and empty.
-pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
+pub(super) async fn run(led: LeaderTerm, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
     let mut backoff = BACKOFF;
     let (mut fresh, mut waiting) = (Vec::new(), VecDeque::new());
     let mut line = match peer {
-        Peer::Worker(worker) => Some(Line::to(worker)),
+        Peer::Worker(worker) => Some(OrderStream::to(worker)),
         Peer::Store(_) => None,
     };
     while !waiting.is_empty() || queue.recv_many(&mut fresh, TOLD_MAX).await > 0 {
         waiting.extend(fresh.drain(..));
-        give_many(&reign, peer, &mut waiting, line.as_mut()).await;
+        give_many(&led, peer, &mut waiting, line.as_mut()).await;
         let Some((id, order)) = waiting.pop_front() else { continue };
-        if give(&reign, peer, id, &order).await {
+        if give(&led, peer, id, &order).await {
             backoff.reset();
         } else {
             // What is planned instead may come to the same peer at once, and be refused as fast.
@@ -56,21 +56,21 @@ pub(super) async fn run(reign: Reign, peer: Peer, mut queue: mpsc::UnboundedRece
 
 /// Gives those that wait in one call, if the peer is one of ours. What is left is for [`give`].
 async fn give_many(
-    reign: &Reign,
+    led: &LeaderTerm,
     peer: Peer,
     waiting: &mut VecDeque<(OrderId, Order)>,
-    line: Option<&mut Line>,
+    line: Option<&mut OrderStream>,
 ) {
     let line = line.filter(|line| line.is_usable());
-    if (waiting.len() < 2 && line.is_none()) || !is_extended(reign, peer).await {
+    if (waiting.len() < 2 && line.is_none()) || !is_extended(led, peer).await {
         return;
     }
-    let unfit = reign.heard.unfit(reign.job);
+    let unfit = led.heard.unfit(led.job);
     let opens = line.as_ref().is_some_and(|line| !line.is_open());
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
         let ready = |(id, order): &(OrderId, Order)| {
             ray.has_order(*id)
-                .then(|| Ready::of(state, ray, (reign.job, reign.node), &unfit, order))
+                .then(|| Ready::of(state, ray, (led.job, led.node), &unfit, order))
                 .flatten()
                 .filter(Ready::is_whole)
         };
@@ -83,20 +83,20 @@ async fn give_many(
         let ready = waiting.iter().map_while(ready).take_while(fits).collect::<Vec<_>>();
         (ready, opens.then(|| store_of(ray, peer)).flatten())
     };
-    let Some((ready, store)) = reign.look_around(look).await else { return };
+    let Some((ready, store)) = led.look_around(look).await else { return };
     let mut taken = match line {
-        Some(line) => line.tell(&ready, store.as_deref(), &reign.links).await,
+        Some(line) => line.tell(&ready, store.as_deref(), &led.links).await,
         None => 0,
     };
-    if taken == 0 && ready.len() > 1 && !reign.links.is_plain(&ready[0].address) {
-        let told = Ready::send_all(&ready, &reign.links).await;
+    if taken == 0 && ready.len() > 1 && !led.links.is_plain(&ready[0].address) {
+        let told = Ready::send_all(&ready, &led.links).await;
         if told.plain {
-            reign.links.note_plain(&ready[0].address);
+            led.links.note_plain(&ready[0].address);
         }
         taken = told.taken;
     }
     for (id, _) in waiting.drain(..taken) {
-        reign.finish(Finished::Done(id));
+        led.finish(Finished::Done(id));
     }
 }
 
@@ -107,38 +107,38 @@ fn store_of(ray: &tripod_state::ray::Ray, peer: Peer) -> Option<String> {
 }
 
 /// Gives one order until the peer has it, or it is not to be given any more: `false` if the peer does not take it.
-async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
+async fn give(led: &LeaderTerm, peer: Peer, id: OrderId, order: &Order) -> bool {
     let began = Instant::now();
     let mut backoff = BACKOFF;
     loop {
-        let Some(outstanding) = outstanding(reign, id, order).await else { return true };
+        let Some(outstanding) = outstanding(led, id, order).await else { return true };
         let Some(ready) = outstanding else {
-            reign.finish(Finished::Done(id));
+            led.finish(Finished::Done(id));
             return true;
         };
-        let sent = ready.send(&reign.links).await;
+        let sent = ready.send(&led.links).await;
         if let (Peer::Store(store), Sent::Unreachable(_) | Sent::Doubtful(_)) = (peer, &sent) {
-            reign.shaken.note(store);
+            led.shaken.note(store);
         }
-        let extended = !matches!(sent, Sent::Doubtful(_)) || is_extended(reign, peer).await;
+        let extended = !matches!(sent, Sent::Doubtful(_)) || is_extended(led, peer).await;
         match after(id, order, &sent, extended, began.elapsed()) {
             Next::Note(finished) => {
                 let taken = matches!(sent, Sent::Taken);
                 if !taken {
                     tracing::info!(
-                        job = reign.job.0,
+                        job = led.job.0,
                         ?order,
                         address = ready.address,
                         %sent,
                         "order given up"
                     );
                 }
-                reign.finish(finished);
+                led.finish(finished);
                 return taken;
             }
             Next::Leave => {
                 tracing::info!(
-                    job = reign.job.0,
+                    job = led.job.0,
                     ?order,
                     address = ready.address,
                     %sent,
@@ -148,7 +148,7 @@ async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
             }
             Next::Again => {
                 tracing::debug!(
-                    job = reign.job.0,
+                    job = led.job.0,
                     ?order,
                     address = ready.address,
                     %sent,
@@ -162,18 +162,18 @@ async fn give(reign: &Reign, peer: Peer, id: OrderId, order: &Order) -> bool {
 
 /// The order, ready to be sent. The outer `None`: the state has it no more; the inner one: what it is about is over.
 #[allow(clippy::option_option, reason = "the two are different things to do")]
-async fn outstanding(reign: &Reign, id: OrderId, order: &Order) -> Option<Option<Ready>> {
-    let unfit = reign.heard.unfit(reign.job);
+async fn outstanding(led: &LeaderTerm, id: OrderId, order: &Order) -> Option<Option<Ready>> {
+    let unfit = led.heard.unfit(led.job);
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
-        ray.has_order(id).then(|| Ready::of(state, ray, (reign.job, reign.node), &unfit, order))
+        ray.has_order(id).then(|| Ready::of(state, ray, (led.job, led.node), &unfit, order))
     };
-    reign.look_around(look).await.flatten()
+    led.look_around(look).await.flatten()
 }
 
-async fn is_extended(reign: &Reign, peer: Peer) -> bool {
+async fn is_extended(led: &LeaderTerm, peer: Peer) -> bool {
     match peer {
         Peer::Worker(worker) => {
-            let found = reign.look(|ray| ray.worker(worker)).await.flatten();
+            let found = led.look(|ray| ray.worker(worker)).await.flatten();
             found.is_some_and(|worker| worker.extended)
         }
         // Whatever a store is told can be told again.

@@ -8,7 +8,7 @@ use tripod_state::ray::ids::OrderId;
 use tripod_state::ray::{Order, Peer, Ray};
 
 use super::lane;
-use super::reign::Reign;
+use super::leader_term::LeaderTerm;
 
 /// Orders that are taken in one look.
 const TAKEN_MAX: usize = 512;
@@ -19,15 +19,15 @@ type Lanes = HashMap<Peer, mpsc::UnboundedSender<(OrderId, Order)>>;
 
 /// Runs until the job has no scheduler any more. Begins with the oldest order: what an earlier leader has given is
 /// given again.
-pub(super) async fn run(reign: Reign) {
+pub(super) async fn run(led: LeaderTerm) {
     let mut lanes = Lanes::new();
     // They end with their channels, or with this function.
     let mut running = JoinSet::new();
     let mut after = None;
     let mut clear_at = LANES_SPARE;
     loop {
-        let mut changes = reign.watch();
-        let Some(orders) = reign.look(|ray| ray.orders(after, TAKEN_MAX)).await else { return };
+        let mut changes = led.watch();
+        let Some(orders) = led.look(|ray| ray.orders(after, TAKEN_MAX)).await else { return };
         if orders.is_empty() {
             changes.changed().await;
             continue;
@@ -36,14 +36,14 @@ pub(super) async fn run(reign: Reign) {
             after = Some(id);
             let lane = lanes.entry(order.to()).or_insert_with(|| {
                 let (sender, queue) = mpsc::unbounded_channel();
-                running.spawn(lane::run(reign.clone(), order.to(), queue));
+                running.spawn(lane::run(led.clone(), order.to(), queue));
                 sender
             });
             // A lane ends only after its channel.
             drop(lane.send((id, order)));
         }
         if lanes.len() >= clear_at {
-            clear_at = clear(&reign, &mut lanes).await;
+            clear_at = clear(&led, &mut lanes).await;
         }
         while running.try_join_next().is_some() {}
     }
@@ -51,8 +51,8 @@ pub(super) async fn run(reign: Reign) {
 
 /// Closes the lanes of peers that are dead; what is left in them is still given, as far as it can be. Gives the
 /// number of lanes at which this is worth while again.
-async fn clear(reign: &Reign, lanes: &mut Lanes) -> usize {
-    let living = reign.look(Ray::watched).await.unwrap_or_default();
+async fn clear(led: &LeaderTerm, lanes: &mut Lanes) -> usize {
+    let living = led.look(Ray::watched).await.unwrap_or_default();
     let living: BTreeSet<Peer> = living.into_iter().map(|watched| watched.peer).collect();
     lanes.retain(|peer, _| living.contains(peer));
     2 * lanes.len() + LANES_SPARE

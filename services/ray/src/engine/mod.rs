@@ -5,7 +5,7 @@
 //! | part | does |
 //! |---|---|
 //! | `planner` | gives tasks to idle workers |
-//! | `messenger`, `lane`, `line`, `order` | orders, in their order for each peer, at least once |
+//! | `messenger`, `lane`, `order_stream`, `order` | orders, in their order for each peer, at least once |
 //! | `clerk` | notes in the log what was carried out |
 //! | `watchdog`, `prober` | who is silent for too long |
 //! | `steward` | what stores hold, compared with the state |
@@ -15,14 +15,14 @@
 mod auditor;
 mod clerk;
 mod lane;
-mod line;
+mod leader_term;
 mod links;
 mod messenger;
 mod order;
+mod order_stream;
 mod patience;
 mod planner;
 mod prober;
-mod reign;
 mod steward;
 mod time;
 mod watchdog;
@@ -38,9 +38,9 @@ use tripod_state::ids::{DurationMs, JobId, Term, TimeMs};
 use tripod_state::ray::Decision;
 use tripod_state::{DomainId, State, Topic};
 
+use self::leader_term::LeaderTerm;
 pub(crate) use self::links::Links;
-use self::reign::Reign;
-use crate::pulse::Heard;
+use crate::pulse::PeerMemory;
 
 pub use self::links::{Connect, Connecting};
 pub use self::patience::Patience;
@@ -52,7 +52,7 @@ const SESSION_IDLE_MS: DurationMs = DurationMs(10 * 60 * 1000);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the schedulers of all jobs for as long as it is polled.
-pub(crate) async fn run(gateway: Gateway, heard: Arc<Heard>, patience: Patience, links: Links) {
+pub(crate) async fn run(gateway: Gateway, heard: Arc<PeerMemory>, patience: Patience, links: Links) {
     let mut changes = gateway.watch(Topic::Jobs);
     // They end with their jobs, or with this function.
     let mut jobs = JoinSet::new();
@@ -70,7 +70,7 @@ pub(crate) async fn run(gateway: Gateway, heard: Arc<Heard>, patience: Patience,
 }
 
 /// Serves one job whenever this node leads and the job has a scheduler, until the job is deleted.
-async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, patience: Patience) {
+async fn serve(gateway: Gateway, job: JobId, heard: Arc<PeerMemory>, links: Links, patience: Patience) {
     let mut leadership = gateway.leadership();
     loop {
         let mut changes = gateway.watch(Topic::Domain(DomainId::Ray, job));
@@ -86,7 +86,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, pa
             continue;
         }
         let (finished, notes) = mpsc::unbounded_channel();
-        let reign = Reign {
+        let led = LeaderTerm {
             gateway: gateway.clone(),
             job,
             term: now.term,
@@ -99,7 +99,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<Heard>, links: Links, pa
         };
         tokio::select! {
             biased;
-            () = lead(&reign, notes) => {}
+            () = lead(&led, notes) => {}
             () = over(&mut leadership, now.term) => {}
         }
         heard.end(job);
@@ -114,34 +114,34 @@ async fn over(leadership: &mut watch::Receiver<Leadership>, term: Term) {
 }
 
 /// Leads until the job has no scheduler any more, or the future is dropped.
-async fn lead(reign: &Reign, notes: mpsc::UnboundedReceiver<clerk::Finished>) {
-    reign.heard.begin(reign.job, reign.patience);
-    while reign.decide(Decision::Rearm { term: reign.term }).await.is_none() {
+async fn lead(led: &LeaderTerm, notes: mpsc::UnboundedReceiver<clerk::Finished>) {
+    led.heard.begin(led.job, led.patience);
+    while led.decide(Decision::Rearm { term: led.term }).await.is_none() {
         tokio::time::sleep(PAUSE).await;
     }
-    tracing::info!(job = reign.job.0, term = reign.term.0, "scheduling begins");
+    tracing::info!(job = led.job.0, term = led.term.0, "scheduling begins");
     let mut parts = JoinSet::new();
-    parts.spawn(clerk::run(reign.clone(), notes));
-    parts.spawn(messenger::run(reign.clone()));
-    parts.spawn(planner::run(reign.clone()));
-    parts.spawn(watchdog::run(reign.clone()));
-    parts.spawn(steward::run(reign.clone()));
-    parts.spawn(auditor::run(reign.clone()));
-    parts.spawn(expire_sessions(reign.clone()));
+    parts.spawn(clerk::run(led.clone(), notes));
+    parts.spawn(messenger::run(led.clone()));
+    parts.spawn(planner::run(led.clone()));
+    parts.spawn(watchdog::run(led.clone()));
+    parts.spawn(steward::run(led.clone()));
+    parts.spawn(auditor::run(led.clone()));
+    parts.spawn(expire_sessions(led.clone()));
     // Each part ends only when there is nothing left to lead, and one that panicked must not leave the others
     // half of an engine: all begin anew.
     if let Some(Err(error)) = parts.join_next().await {
-        tracing::error!(job = reign.job.0, %error, "a part of the scheduler's engine failed; it begins anew");
+        tracing::error!(job = led.job.0, %error, "a part of the scheduler's engine failed; it begins anew");
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-async fn expire_sessions(reign: Reign) {
+async fn expire_sessions(led: LeaderTerm) {
     loop {
         tokio::time::sleep(SESSIONS_EVERY).await;
-        let Some(now) = reign.look_around(|state, _| state.now_ms()).await else { return };
+        let Some(now) = led.look_around(|state, _| state.now_ms()).await else { return };
         if let Some(before) = now.0.checked_sub(SESSION_IDLE_MS.0) {
-            reign.decide(Decision::ExpireSessions { before_ms: TimeMs(before) }).await;
+            led.decide(Decision::ExpireSessions { before_ms: TimeMs(before) }).await;
         }
     }
 }

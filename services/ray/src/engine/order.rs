@@ -56,7 +56,7 @@ pub(super) enum Sent {
 
 /// What came of sending many.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct SendOutcome {
     /// So many were taken, from the first on.
     pub(super) taken: usize,
     /// The peer takes them one at a time.
@@ -145,8 +145,8 @@ impl Ready {
 
     /// Tells the peer many orders, which all go to one address. Those that were not taken, for whatever reason, are
     /// to be sent one by one, which shows the reason.
-    pub(super) async fn send_all(orders: &[Self], links: &Links) -> Told {
-        let mut told = Told { taken: 0, plain: false };
+    pub(super) async fn send_all(orders: &[Self], links: &Links) -> SendOutcome {
+        let mut told = SendOutcome { taken: 0, plain: false };
         let Some(Self { address, .. }) = orders.first() else { return told };
         let Ok(channel) = links.to(address).await else { return told };
         let mut peer = RayPeerClient::new(channel);

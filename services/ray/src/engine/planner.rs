@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tripod_state::ray::{Answer, Decision, Ray};
 
-use super::reign::Reign;
+use super::leader_term::LeaderTerm;
 use super::time::LogTime;
 
 /// Tasks that are given out in one command.
@@ -17,26 +17,26 @@ const GATHER: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs until the job has no scheduler any more.
-pub(super) async fn run(reign: Reign) {
+pub(super) async fn run(led: LeaderTerm) {
     let mut time = LogTime::default();
     loop {
-        let mut changes = reign.watch();
-        let unfit = reign.heard.unfit(reign.job);
+        let mut changes = led.watch();
+        let unfit = led.heard.unfit(led.job);
         let look = |state: &tripod_state::State, ray: &Ray| {
             let now = time.now(state.now_ms());
             (now, ray.plan_around(now, ASSIGNED_MAX, &unfit), ray.next_due(now))
         };
-        let Some((now, plan, due)) = reign.look_around(look).await else { return };
+        let Some((now, plan, due)) = led.look_around(look).await else { return };
         if !plan.is_empty() {
             let planned = plan.len();
-            match reign.decide(Decision::Assign(plan)).await {
+            match led.decide(Decision::Assign(plan)).await {
                 Some(Answer::Assigned { taken }) if taken > 0 => {
                     if planned >= MANY {
                         tokio::time::sleep(GATHER).await;
                     }
                 }
                 outcome => {
-                    tracing::debug!(job = reign.job.0, planned, ?outcome, "nothing of a plan held");
+                    tracing::debug!(job = led.job.0, planned, ?outcome, "nothing of a plan held");
                     tokio::time::sleep(PAUSE).await;
                 }
             }

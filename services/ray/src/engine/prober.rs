@@ -8,27 +8,27 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_state::ray::Peer;
 
-use super::reign::Reign;
+use super::leader_term::LeaderTerm;
 
 /// How long an answer may take.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Asks one peer again and again, until it is dropped. The call is one that was declared and that nobody ever served:
 /// a worker or a store says that it does not know it, which its process can only do while it lives.
-pub(super) async fn run(reign: Reign, peer: Peer, address: String) {
-    let every = reign.patience.probe_every();
+pub(super) async fn run(led: LeaderTerm, peer: Peer, address: String) {
+    let every = led.patience.probe_every();
     loop {
-        if answers(&reign, &address).await {
-            reign.heard.liveness().hear(reign.job, peer, None);
+        if answers(&led, &address).await {
+            led.heard.liveness().hear(led.job, peer, None);
         } else if let Peer::Store(store) = peer {
-            reign.shaken.note(store);
+            led.shaken.note(store);
         }
         tokio::time::sleep(every).await;
     }
 }
 
-async fn answers(reign: &Reign, address: &str) -> bool {
-    let Ok(channel) = reign.links.to(address).await else { return false };
+async fn answers(led: &LeaderTerm, address: &str) -> bool {
+    let Ok(channel) = led.links.to(address).await else { return false };
     let mut client = SchedulerClient::new(channel);
     let asked = client.increment_count(Request::new(pb::ChangeCountRequest::default()));
     let answered = match tokio::time::timeout(DEADLINE, asked).await {
@@ -37,7 +37,7 @@ async fn answers(reign: &Reign, address: &str) -> bool {
         Err(_) => false,
     };
     if !answered {
-        reign.links.broken(address);
+        led.links.broken(address);
     }
     answered
 }

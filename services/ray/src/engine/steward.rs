@@ -13,7 +13,7 @@ use tripod_state::ray::ids::{ObjectId, StoreId};
 use tripod_state::ray::view::Store;
 use tripod_state::ray::{Decision, Ray};
 
-use super::reign::Reign;
+use super::leader_term::LeaderTerm;
 
 /// Bytes of a store's answer about what it holds: some six million ids. Whoever registers as a store may answer anything.
 const HELD_BYTES_MAX: usize = 64 << 20;
@@ -38,44 +38,44 @@ struct Compared {
 }
 
 /// Runs until the job has no scheduler any more.
-pub(super) async fn run(reign: Reign) {
+pub(super) async fn run(led: LeaderTerm) {
     let mut due = Instant::now();
     let mut wanted: Option<BTreeSet<StoreId>> = None;
     let mut compared = HashMap::new();
     for round in 1_u32.. {
         let look = |state: &tripod_state::State, ray: &Ray| (state.now_ms(), ray.stores());
-        let Some((asked_ms, stores)) = reign.look_around(look).await else { return };
+        let Some((asked_ms, stores)) = led.look_around(look).await else { return };
         if round.is_multiple_of(REPEAT_ROUNDS) {
             compared.clear();
         }
         let wants = |store: StoreId| wanted.as_ref().is_none_or(|wanted| wanted.contains(&store));
         for store in stores.into_iter().filter(|store| store.alive && wants(store.id)) {
-            reconcile(&reign, &store, asked_ms, &mut compared).await;
+            reconcile(&led, &store, asked_ms, &mut compared).await;
         }
         if wanted.is_none() {
-            due = Instant::now() + reign.patience.reconcile_every;
+            due = Instant::now() + led.patience.reconcile_every;
         }
         wanted = tokio::select! {
             biased;
             () = tokio::time::sleep_until(due) => None,
-            () = shaken(&reign) => Some(reign.shaken.take()),
+            () = shaken(&led) => Some(led.shaken.take()),
         };
     }
 }
 
-async fn shaken(reign: &Reign) {
-    reign.shaken.some().await;
+async fn shaken(led: &LeaderTerm) {
+    led.shaken.some().await;
     tokio::time::sleep(AFTER_BREAK).await;
 }
 
 /// Asks one store, and puts its answer into the log. Without an answer nothing is known.
 async fn reconcile(
-    reign: &Reign,
+    led: &LeaderTerm,
     store: &Store,
     asked_ms: TimeMs,
     compared: &mut HashMap<StoreId, Compared>,
 ) {
-    let Ok(channel) = reign.links.to(&store.address).await else { return };
+    let Ok(channel) = led.links.to(&store.address).await else { return };
     let mut client = ObjStoreClient::new(channel).max_decoding_message_size(HELD_BYTES_MAX);
     let asked = client.obj_store_info(Request::new(pb::ObjStoreInfoRequest::default()));
     let Ok(Ok(answer)) = tokio::time::timeout(DEADLINE, asked).await else { return };
@@ -94,7 +94,7 @@ async fn reconcile(
         return;
     }
     let decision = Decision::Reconcile { store: store.id, holds: now.holds.clone(), asked_ms };
-    if reign.decide(decision).await.is_some() {
+    if led.decide(decision).await.is_some() {
         compared.insert(store.id, now);
     }
 }

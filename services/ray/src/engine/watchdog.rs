@@ -9,8 +9,8 @@ use tripod_gateway::Deafness;
 use tripod_state::ray::view::Watched;
 use tripod_state::ray::{Decision, Peer, Ray, Role};
 
+use super::leader_term::LeaderTerm;
 use super::prober;
-use super::reign::Reign;
 
 /// How often those who are watched are compared with the state, at least.
 const REFRESH_EVERY: Duration = Duration::from_secs(1);
@@ -33,39 +33,35 @@ impl Kept {
 }
 
 /// Runs until the job has no scheduler any more.
-pub(super) async fn run(reign: Reign) {
-    let mut ticks = tokio::time::interval(reign.patience.tick());
+pub(super) async fn run(led: LeaderTerm) {
+    let mut ticks = tokio::time::interval(led.patience.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut probers = Probers::default();
     let mut deafness = Deafness::default();
-    let liveness = reign.heard.liveness();
+    let liveness = led.heard.liveness();
     // Everybody who is there now has the time that an election takes.
     let mut first = true;
     let mut refresh = Instant::now();
     loop {
         ticks.tick().await;
         if Instant::now() >= refresh {
-            let Some(kept) = reign.look(kept).await else { return };
+            let Some(kept) = led.look(kept).await else { return };
             let peers: Vec<_> = kept.iter().map(|kept| (kept.watched.peer, kept.is_regular())).collect();
-            let first = std::mem::take(&mut first).then(|| reign.patience.after_election(peers.len()));
-            liveness.watch(reign.job, &peers, first);
-            probers.keep(&reign, &kept);
-            refresh = Instant::now() + REFRESH_EVERY.min(reign.patience.ttl_min / 3);
+            let first = std::mem::take(&mut first).then(|| led.patience.after_election(peers.len()));
+            liveness.watch(led.job, &peers, first);
+            probers.keep(&led, &kept);
+            refresh = Instant::now() + REFRESH_EVERY.min(led.patience.ttl_min / 3);
         }
-        let (paused, silence) = liveness.tick(reign.job);
+        let (paused, silence) = liveness.tick(led.job);
         if let Some(pause) = paused {
-            tracing::warn!(
-                job = reign.job.0,
-                ?pause,
-                "this process did not run; nobody is given up for that"
-            );
+            tracing::warn!(job = led.job.0, ?pause, "this process did not run; nobody is given up for that");
         }
-        let peers = deafness.given_up(liveness, reign.job, reign.patience, silence);
+        let peers = deafness.given_up(liveness, led.job, led.patience, silence);
         if peers.is_empty() {
             continue;
         }
-        tracing::info!(job = reign.job.0, ?peers, "peers were silent for too long");
-        reign.decide(Decision::Expire { peers }).await;
+        tracing::info!(job = led.job.0, ?peers, "peers were silent for too long");
+        led.decide(Decision::Expire { peers }).await;
         refresh = Instant::now();
     }
 }
@@ -88,7 +84,7 @@ struct Probers {
 
 impl Probers {
     /// Asks exactly those who need it.
-    fn keep(&mut self, reign: &Reign, kept: &[Kept]) {
+    fn keep(&mut self, led: &LeaderTerm, kept: &[Kept]) {
         let probed = || kept.iter().filter(|kept| kept.is_probed());
         self.running.retain(|peer, task| {
             let stays = probed().any(|kept| kept.watched.peer == *peer);
@@ -99,7 +95,7 @@ impl Probers {
         });
         for Kept { watched, .. } in probed() {
             self.running.entry(watched.peer).or_insert_with(|| {
-                self.tasks.spawn(prober::run(reign.clone(), watched.peer, watched.address.clone()))
+                self.tasks.spawn(prober::run(led.clone(), watched.peer, watched.address.clone()))
             });
         }
         while self.tasks.try_join_next().is_some() {}

@@ -18,12 +18,12 @@ use crate::engine::Patience;
 
 /// Of all jobs. Empty on nodes that do not lead.
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct PeerMemory {
     liveness: Liveness<Patience, Usage>,
     unfits: Mutex<HashMap<JobId, Unfits>>,
 }
 
-impl Heard {
+impl PeerMemory {
     /// Forgets all of a job's peers and watches nobody of it until some are added.
     pub(crate) fn begin(&self, job: JobId, patience: Patience) {
         self.liveness.begin(job, patience);
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_report_is_heard_noted_and_answered_and_forgotten_with_its_job() {
-        let (heard, store, worker) = (Heard::default(), Peer::Store(StoreId(2)), Peer::Worker(WorkerId(3)));
+        let (heard, store, worker) =
+            (PeerMemory::default(), Peer::Store(StoreId(2)), Peer::Worker(WorkerId(3)));
         heard.begin(JOB, Patience::default());
         heard.liveness().watch(JOB, &[(store, true), (worker, true)], None);
         let usage = Usage { used_bytes: 1, capacity_bytes: 2, spilled_bytes: 3 };

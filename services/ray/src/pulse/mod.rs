@@ -21,7 +21,7 @@ use tripod_state::ray::{FetchFailure, Origin, Peer, Request};
 use self::conversation::Beats;
 use self::wire::{Report, Verdicts};
 
-pub(crate) use heard::Heard;
+pub(crate) use heard::PeerMemory;
 
 /// How long a heartbeat is held while nobody leads. Its sender sends the next one anyway.
 const PATIENCE: Duration = Duration::from_secs(2);

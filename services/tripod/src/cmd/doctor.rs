@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use tripod_proto::code::Code;
-use tripod_raft::doctor::{self, Line, Report};
+use tripod_raft::doctor::{self, EntryRow, Report};
 
 use crate::cli::Global;
 use crate::failure::Failure;
@@ -70,7 +70,7 @@ fn look(args: &DoctorArgs, format: Format) -> Result<(), Failure> {
     std::panic::set_hook(Box::new(|_| {}));
     let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let mut printed = Ok(());
-    let examined = doctor::examine(&args.dir, &scratch, &mut |line: Line| {
+    let examined = doctor::examine(&args.dir, &scratch, &mut |line: EntryRow| {
         let wanted = args.export.is_some_and(|range| (range.from..=range.to).contains(&line.index));
         if wanted && printed.is_ok() {
             printed = output::json(&line);

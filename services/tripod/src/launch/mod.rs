@@ -33,7 +33,7 @@ use crate::launch::numbers::Numbers;
 use crate::launch::program::Ended;
 use crate::launch::signals::Signals;
 use crate::launch::tf_config::TfConfig;
-use crate::launch::variables::Told;
+use crate::launch::variables::ProgramEnvironment;
 use crate::launch::why::Question;
 use crate::output;
 
@@ -180,7 +180,7 @@ impl Ready {
         tf_config: Option<TfConfig>,
         signals: &mut Signals,
     ) -> Result<Ended, Failure> {
-        let told = Told {
+        let told = ProgramEnvironment {
             places: &self.agent.places,
             tasks: self.tasks,
             task: self.numbers.task,

@@ -21,7 +21,7 @@ pub(crate) struct TfConfig {
 
 /// What it says of the program's own place.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TaskPosition {
     pub(crate) tasks: u32,
     pub(crate) task: u32,
 }
@@ -40,13 +40,13 @@ impl TfConfig {
     }
 
     /// The program's place among the members; `None` if it is not one.
-    pub(crate) fn place(&self) -> Option<Place> {
+    pub(crate) fn place(&self) -> Option<TaskPosition> {
         let own = self.config["task"]["type"].as_str()?;
         let index = u32::try_from(self.config["task"]["index"].as_u64()?).ok()?;
         let before = MEMBERS.iter().take_while(|name| **name != own).map(|name| self.size(name)).sum::<u32>();
         let member = MEMBERS.contains(&own) && index < self.size(own);
         let tasks = MEMBERS.iter().map(|name| self.size(name)).sum();
-        member.then_some(Place { tasks, task: before + index })
+        member.then_some(TaskPosition { tasks, task: before + index })
     }
 
     /// The members' jobs, if they are several: tasks of one alone are known by their numbers.
@@ -125,8 +125,8 @@ mod tests {
             parse(&json!({ "cluster": cluster, "task": { "type": kind, "index": index } }).to_string())
                 .place()
         };
-        assert_eq!(place("chief", 0), Some(Place { tasks: 3, task: 0 }));
-        assert_eq!(place("worker", 1), Some(Place { tasks: 3, task: 2 }));
+        assert_eq!(place("chief", 0), Some(TaskPosition { tasks: 3, task: 0 }));
+        assert_eq!(place("worker", 1), Some(TaskPosition { tasks: 3, task: 2 }));
         assert_eq!(place("worker", 2), None, "there are only two");
         assert_eq!(place("evaluator", 0), None, "it takes no part");
         assert_eq!(parse(r#"{"cluster":{}}"#).place(), None);

@@ -6,7 +6,7 @@ use crate::launch::tf_config::TfConfig;
 
 /// What the program has to be told.
 #[derive(Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ProgramEnvironment<'a> {
     pub(crate) places: &'a Places,
     pub(crate) tasks: u32,
     pub(crate) task: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Told<'a> {
     pub(crate) tf_config: Option<(TfConfig, &'a str)>,
 }
 
-impl Told<'_> {
+impl ProgramEnvironment<'_> {
     /// The variables to set.
     ///
     /// # Errors
@@ -44,8 +44,8 @@ impl Told<'_> {
 mod tests {
     use super::*;
 
-    fn told(places: &Places) -> Told<'_> {
-        Told { places, tasks: 3, task: 1, fail_fast: None, tf_config: None }
+    fn told(places: &Places) -> ProgramEnvironment<'_> {
+        ProgramEnvironment { places, tasks: 3, task: 1, fail_fast: None, tf_config: None }
     }
 
     fn places() -> Places {
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn what_the_user_said_of_waiting_calls_is_kept() {
         let places = places();
-        let variables = Told { fail_fast: Some("true".into()), ..told(&places) }.variables();
+        let variables = ProgramEnvironment { fail_fast: Some("true".into()), ..told(&places) }.variables();
         assert!(variables.expect("legal").iter().all(|(name, _)| *name != "GRPC_FAIL_FAST"));
     }
 
@@ -77,7 +77,7 @@ mod tests {
     fn tensorflow_finds_the_agent_in_its_own_configuration() {
         let config = TfConfig::parse(r#"{"cluster":{"worker":["a:1"]}}"#).expect("legal");
         let places = Places { beside_a_service: Some("[::1]:7791".into()), ..places() };
-        let variables = Told { tf_config: Some((config, "ps")), ..told(&places) }.variables();
+        let variables = ProgramEnvironment { tf_config: Some((config, "ps")), ..told(&places) }.variables();
         let variables = variables.expect("legal");
         let (_, value) = variables.iter().find(|(name, _)| *name == "TF_CONFIG").expect("set");
         assert!(value.contains(r#""ps":["127.0.0.1:7790"]"#), "{value}");

@@ -11,13 +11,13 @@ use tripod_xds::Xds;
 use super::{Config, dialling};
 
 /// What the tasks of a node tell of it.
-pub(super) struct Told {
+pub(super) struct NodeNews {
     pub(super) job_ports: watch::Receiver<JobPorts>,
     pub(super) backups: watch::Receiver<Option<Backups>>,
 }
 
 /// All of them, in the order in which a port asks whose a call is. Must be called once for a node, within a runtime.
-pub(super) fn all(gateway: &Gateway, config: &Config, dialler: Dialler, told: Told) -> FrontEnds {
+pub(super) fn all(gateway: &Gateway, config: &Config, dialler: Dialler, told: NodeNews) -> FrontEnds {
     let to_tasks = dialling::to_tasks(dialler.clone(), &config.default_job);
     FrontEnds::of(vec![
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),

@@ -8,8 +8,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
-use tripod_native::{ClosedPort, JobPorts as Told};
-use tripod_port::Doorway;
+use tripod_native::{ClosedPort, JobPorts as JobPortList};
+use tripod_port::PortResources;
 use tripod_proto::code::Code;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
@@ -22,7 +22,7 @@ use crate::logging::number;
 const RETRY: Duration = Duration::from_millis(200);
 
 /// Where job ports are opened.
-pub(crate) struct Place {
+pub(crate) struct JobPortRange {
     pub(crate) host: String,
     pub(crate) range: PortRange,
 }
@@ -31,13 +31,13 @@ pub(crate) struct Place {
 struct JobPorts {
     gateway: Gateway,
     front_ends: FrontEnds,
-    doorway: Doorway,
-    place: Place,
+    resources: PortResources,
+    place: JobPortRange,
     open: BTreeMap<JobSlot, OpenPort>,
     /// Ports that could not be opened. Each was logged once, not five times a second.
     closed: BTreeMap<JobId, ClosedPort>,
     /// Where others read which ports are open.
-    told: watch::Sender<Told>,
+    told: watch::Sender<JobPortList>,
 }
 
 /// A served port. Dropping it closes the port, soon.
@@ -52,16 +52,16 @@ struct OpenPort {
 pub(crate) async fn run(
     gateway: Gateway,
     front_ends: FrontEnds,
-    doorway: Doorway,
-    place: Place,
-    told: watch::Sender<Told>,
+    resources: PortResources,
+    place: JobPortRange,
+    told: watch::Sender<JobPortList>,
     stopping: CancellationToken,
 ) {
     let mut changes = gateway.watch(Topic::Jobs);
     let mut ports = JobPorts {
         gateway,
         front_ends,
-        doorway,
+        resources,
         place,
         open: BTreeMap::new(),
         closed: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl JobPorts {
 
     fn tell(&self) {
         let open = self.open.values().map(|port| port.job).collect();
-        let now = Told { open, closed: self.closed.clone() };
+        let now = JobPortList { open, closed: self.closed.clone() };
         self.told.send_if_modified(|told| {
             let changed = *told != now;
             *told = now;
@@ -148,13 +148,13 @@ impl JobPorts {
     fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
         let served = self.front_ends.served(PortKind::Job, &JobBinding::Fixed(job));
-        let doorway = self.doorway.clone();
+        let resources = self.resources.clone();
         let serving = tokio::spawn(async move {
             let stopped = async {
                 // The sender is never used, only dropped.
                 let _ = stopped.await;
             };
-            if let Err(error) = tripod_port::serve_through(listener, served, doorway, stopped).await {
+            if let Err(error) = tripod_port::serve_through(listener, served, resources, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });

@@ -24,7 +24,7 @@ use tripod_dial::Allow;
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_local::ConnectionLimits;
 use tripod_native::JobPorts;
-use tripod_port::{Doorway, Listener, MemoryLimits};
+use tripod_port::{Listener, MemoryLimits, PortResources};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
@@ -37,7 +37,7 @@ use crate::failure::Failure;
 use crate::logging::number;
 pub(crate) use crate::node::announce::is_unspecified;
 use crate::node::announce::{Addresses, host_of};
-use crate::node::front_ends::Told;
+use crate::node::front_ends::NodeNews;
 pub(crate) use crate::node::stop::Stop;
 use crate::open_files;
 
@@ -119,10 +119,11 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
     let dialler = dialling::dialler(&config);
-    let told = Told { job_ports: job_ports_told, backups: backups_told };
+    let told = NodeNews { job_ports: job_ports_told, backups: backups_told };
     let front_ends = front_ends::all(&gateway, &config, dialler, told);
-    let doorway = Doorway::new(contact, gateway.connections().clone()).charging(gateway.memory().clone());
-    tasks.serve(listeners, &gateway, &front_ends, &doorway);
+    let resources =
+        PortResources::new(contact, gateway.connections().clone()).charging(gateway.memory().clone());
+    tasks.serve(listeners, &gateway, &front_ends, &resources);
     for (_name, background) in front_ends.background() {
         tasks.background.spawn(background);
     }
@@ -132,8 +133,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
-    let place = job_ports::Place { host: host_of(&config.client).to_owned(), range: config.job_ports };
-    tasks.serving.spawn(job_ports::run(gateway, front_ends, doorway, place, job_ports, stopping));
+    let place = job_ports::JobPortRange { host: host_of(&config.client).to_owned(), range: config.job_ports };
+    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, place, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -270,13 +271,19 @@ impl Tasks {
     }
 
     /// Serves the client port, the unix socket and the http port.
-    fn serve(&mut self, listeners: Listeners, gateway: &Gateway, front_ends: &FrontEnds, doorway: &Doorway) {
+    fn serve(
+        &mut self,
+        listeners: Listeners,
+        gateway: &Gateway,
+        front_ends: &FrontEnds,
+        resources: &PortResources,
+    ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let served = front_ends.served(PortKind::Client, &binding);
         let stopping = self.stopping.clone();
         let serve = |listener: Listener| {
             let stopped = stopping.clone().cancelled_owned();
-            tripod_port::serve_through(listener, served.clone(), doorway.clone(), stopped)
+            tripod_port::serve_through(listener, served.clone(), resources.clone(), stopped)
         };
         let client = serve(listeners.client.into());
         self.serving.spawn(async move { report("client", client.await) });

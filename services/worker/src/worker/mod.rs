@@ -24,7 +24,7 @@ use tripod_proto::ray::worker_service_server::WorkerServiceServer;
 use tripod_proto::ray::{ReadyForNewTaskRequest, RegisterFunctionRequest};
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
 
-use crate::beat::{self, Standing};
+use crate::beat::{self, Liveness};
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{CallError, Lost};
@@ -166,7 +166,7 @@ impl Worker {
     ) -> Result<End, WorkerError> {
         let inbox = Arc::new(Inbox::new(process.id, process.outbox.clone()));
         let _closed = Closed(Arc::clone(&inbox));
-        let standing = watch::Sender::new(Standing::Good);
+        let standing = watch::Sender::new(Liveness::Good);
         let mut parts = JoinSet::new();
         let service = service::Service::new(process.id, Arc::clone(&inbox));
         let server = Server::builder()
@@ -255,10 +255,10 @@ impl Worker {
 }
 
 /// Waits until the cluster has no use for the worker any more.
-async fn over(known: &mut watch::Receiver<Standing>) -> End {
-    let over = known.wait_for(|standing| matches!(standing, Standing::Expired | Standing::Dismissed));
+async fn over(known: &mut watch::Receiver<Liveness>) -> End {
+    let over = known.wait_for(|standing| matches!(standing, Liveness::Expired | Liveness::Dismissed));
     match over.await.as_deref() {
-        Ok(Standing::Dismissed) => End::Dismissed,
+        Ok(Liveness::Dismissed) => End::Dismissed,
         _ => End::Expired,
     }
 }

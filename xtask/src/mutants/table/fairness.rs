@@ -125,9 +125,9 @@ pub(super) const ROWS: &[Mutant] = &[
         file: "services/gateway/src/submit.rs",
         original: &[
             "let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;",
-            "self.send(&envelope, &mut hold, envelope.stamp.is_some()).await",
+            "let applied = self.send(&envelope, &mut hold, envelope.stamp.is_some()).await?;",
         ],
-        replacement: &["self.send(&envelope, &mut hold, envelope.stamp.is_some()).await"],
+        replacement: &["let applied = self.send(&envelope, &mut hold, envelope.stamp.is_some()).await?;"],
         tests: GATEWAY,
     },
 ];

@@ -18,8 +18,8 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "timers-of-an-earlier-term",
         promise: "INV-14: after an election every timer starts again in full, also on the node that led before.",
         file: "services/gateway/src/keeper/run.rs",
-        original: &["if memory.reign == reign {"],
-        replacement: &["if memory.reign.is_some() == reign.is_some() {"],
+        original: &["if memory.led == led {"],
+        replacement: &["if memory.led.is_some() == led.is_some() {"],
         tests: GATEWAY,
     },
     Mutant {

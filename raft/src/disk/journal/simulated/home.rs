@@ -21,8 +21,8 @@ pub(crate) struct SimHome {
 
 #[derive(Default)]
 struct State {
-    live: Held,
-    durable: Held,
+    live: HomeContents,
+    durable: HomeContents,
     unsynced: Vec<Write>,
 }
 
@@ -33,13 +33,13 @@ enum Write {
 }
 
 #[derive(Default, Clone)]
-struct Held {
+struct HomeContents {
     entries: BTreeMap<u64, Entry>,
     values: Loaded,
     journal: Option<JournalId>,
 }
 
-impl Held {
+impl HomeContents {
     fn apply(&mut self, write: &Write) {
         match write {
             Write::Change(change) => self.change(change),

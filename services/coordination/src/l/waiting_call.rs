@@ -12,7 +12,7 @@ use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
 use crate::caller::Caller;
 
 /// A call, how long it waits, and what happens then.
-pub(super) struct Held {
+pub(super) struct WaitingCall {
     pub(super) begin: Begin,
     /// In milliseconds; what is not above zero waits for nothing.
     pub(super) patience_ms: i64,
@@ -34,7 +34,7 @@ pub(super) enum Over {
     Fault(Fault),
 }
 
-impl Held {
+impl WaitingCall {
     /// Runs the call to its end. If others must learn that it gave up, it is in a task of its own, which
     /// goes on when the caller hangs up.
     ///

@@ -29,7 +29,7 @@ pub(crate) struct Passage {
 
 /// The door of one node. Clones are the same door.
 #[derive(Clone)]
-pub(crate) struct Door {
+pub(crate) struct LevelGate {
     machine: StateMachine,
     leadership: LeadershipWatch,
     changing: Arc<RwLock<()>>,
@@ -41,7 +41,7 @@ pub(crate) struct Door {
     in_use: Arc<AtomicBool>,
 }
 
-impl Door {
+impl LevelGate {
     /// The door of a build that supports levels up to this one. One of the first level never looks.
     pub(crate) fn new(machine: StateMachine, leadership: LeadershipWatch, build_max: FeatureLevel) -> Self {
         Self {

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The stream of one lane.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct OrderStream {
     worker: WorkerId,
     state: State,
     /// Whether the worker's object store may pass orders on to it, which costs a worker in Python less still. It is asked
@@ -46,7 +46,7 @@ struct Open {
     answers: Streaming<RayTellResponse>,
 }
 
-impl Line {
+impl OrderStream {
     /// A worker's, not open yet.
     pub(super) fn to(worker: WorkerId) -> Self {
         Self { worker, state: State::Closed, by_store: true }

@@ -21,13 +21,13 @@ pub(crate) struct Sign {
 
 /// The sign of the leader with the highest vote that any append carried. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct LeaderSigns {
     /// How long a sign counts.
     patience: Duration,
     newest: watch::Sender<Option<Sign>>,
 }
 
-impl Heard {
+impl LeaderSigns {
     pub(crate) fn new(patience: Duration) -> Self {
         Self { patience, newest: watch::Sender::new(None) }
     }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_highest_leader_stays_and_candidates_do_not_count() {
-        let heard = Heard::new(PATIENCE);
+        let heard = LeaderSigns::new(PATIENCE);
         let told = heard.subscribe();
         let vote = || told.borrow().map(|sign| sign.vote);
         heard.note(&Vote::new(3, 1));
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_goes_on_living_wakes_nobody_and_who_comes_back_does() {
-        let heard = Heard::new(PATIENCE);
+        let heard = LeaderSigns::new(PATIENCE);
         let mut told = heard.subscribe();
         let vote = Vote::new_committed(4, 1);
         heard.note(&vote);

@@ -6,7 +6,7 @@ use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{Command, Refusal};
 use tripod_state::{Envelope, Fault};
 
-use super::{Door, Own, Survey};
+use super::{LevelGate, Own, Survey};
 use crate::base::codec;
 use crate::base::error::ProposeError;
 use crate::lead::leadership::LeadershipWatch;
@@ -68,29 +68,29 @@ pub(crate) struct Parts {
     pub(crate) node: u64,
     pub(crate) own: Own,
     pub(crate) survey: Survey,
-    pub(crate) door: Door,
+    pub(crate) door: LevelGate,
     pub(crate) submitter: Submitter,
     pub(crate) leadership: LeadershipWatch,
 }
 
 /// Answers, and changes the level on the leader. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct LevelHandler {
     pub(super) node: u64,
     pub(super) own: Own,
     pub(super) survey: Survey,
-    pub(super) door: Door,
+    pub(super) door: LevelGate,
     submitter: Submitter,
     pub(super) leadership: LeadershipWatch,
 }
 
-impl Desk {
+impl LevelHandler {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { node, own, survey, door, submitter, leadership } = parts;
         Self { node, own, survey, door, submitter, leadership }
     }
 
-    pub(crate) fn door(&self) -> &Door {
+    pub(crate) fn door(&self) -> &LevelGate {
         &self.door
     }
 
@@ -181,8 +181,8 @@ impl Desk {
     }
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for LevelHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("LevelHandler").field("node", &self.node).finish_non_exhaustive()
     }
 }

@@ -14,17 +14,17 @@ use tripod_state::{Command, DomainId, Scope, State, Topic};
 use super::Patience;
 use super::clerk::Finished;
 use super::links::Links;
-use crate::pulse::Heard;
+use crate::pulse::PeerMemory;
 
 /// Cheap to clone; one for every job that is led.
 #[derive(Clone)]
-pub(super) struct Reign {
+pub(super) struct LeaderTerm {
     pub(super) gateway: Gateway,
     pub(super) job: JobId,
     pub(super) term: Term,
     /// This node.
     pub(super) node: NodeId,
-    pub(super) heard: Arc<Heard>,
+    pub(super) heard: Arc<PeerMemory>,
     pub(super) links: Links,
     pub(super) patience: Patience,
     pub(super) finished: mpsc::UnboundedSender<Finished>,
@@ -38,7 +38,7 @@ pub(super) struct Shaken {
     bell: Notify,
 }
 
-impl Reign {
+impl LeaderTerm {
     /// Listens to everything that changes the job's scheduler.
     pub(super) fn watch(&self) -> Watch {
         self.gateway.watch(Topic::Domain(DomainId::Ray, self.job))

@@ -36,18 +36,18 @@ struct Sequence(u64);
 
 /// A session and the number that its next call gets.
 #[derive(Debug)]
-struct Lane {
+struct SessionSlot {
     session: SessionId,
     next: Sequence,
 }
 
 /// All lanes of an agent.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct Sessions {
     upstream: Upstream,
     /// The one that was used last is used next, so that those beyond need stay idle, and the cluster
     /// forgets them.
-    idle: Mutex<Vec<Lane>>,
+    idle: Mutex<Vec<SessionSlot>>,
     open: AtomicUsize,
     free: Arc<Semaphore>,
     own: Mutex<HashMap<CallerConnection, Own>>,
@@ -64,7 +64,7 @@ struct Own {
 /// One call of a connection.
 #[derive(Debug)]
 struct Guest {
-    lanes: Arc<Lanes>,
+    lanes: Arc<Sessions>,
     caller: CallerConnection,
 }
 
@@ -92,14 +92,14 @@ impl Stamp {
 /// A lane in use.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    lanes: Arc<Lanes>,
+    lanes: Arc<Sessions>,
     stamp: Stamp,
     is_lost: bool,
     _place: OwnedSemaphorePermit,
     _guest: Guest,
 }
 
-impl Lanes {
+impl Sessions {
     /// `max` for all together, and so many of its own for each connection.
     pub(crate) fn new(upstream: Upstream, max: usize, own_lanes: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -149,17 +149,17 @@ impl Lanes {
     }
 
     /// If the answer is lost, another session is opened; the first is found idle by the cluster.
-    async fn open_lane(&self) -> Result<Lane, Status> {
+    async fn open_lane(&self) -> Result<SessionSlot, Status> {
         let open = |wire: Wire| async move {
             SessionsClient::new(wire).open(OpenSessionRequest { wide: true }).await
         };
         let opened = self.upstream.ask("session open", open).await?;
         self.open.fetch_add(1, Ordering::Relaxed);
         let session = SessionId(wide::join(opened.session, opened.session_high));
-        Ok(Lane { session, next: Sequence(1) })
+        Ok(SessionSlot { session, next: Sequence(1) })
     }
 
-    fn put_back(&self, lane: Lane) {
+    fn put_back(&self, lane: SessionSlot) {
         self.idle.lock().push(lane);
     }
 
@@ -199,7 +199,7 @@ impl Drop for Flight {
     fn drop(&mut self) {
         if !self.is_lost {
             let next = Sequence(self.stamp.sequence.0 + 1);
-            self.lanes.put_back(Lane { session: self.stamp.session, next });
+            self.lanes.put_back(SessionSlot { session: self.stamp.session, next });
         }
     }
 }
@@ -215,11 +215,11 @@ mod tests {
     use crate::upstream::Reach;
 
     /// Lanes whose sessions need no cluster.
-    fn lanes(sessions: &[u128], max: usize, own: usize) -> Arc<Lanes> {
+    fn lanes(sessions: &[u128], max: usize, own: usize) -> Arc<Sessions> {
         let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default(), Reach::default());
-        let lanes = Lanes::new(upstream, max, own);
+        let lanes = Sessions::new(upstream, max, own);
         for session in sessions {
-            lanes.put_back(Lane { session: SessionId(*session), next: Sequence(1) });
+            lanes.put_back(SessionSlot { session: SessionId(*session), next: Sequence(1) });
             lanes.open.fetch_add(1, Ordering::Relaxed);
         }
         lanes

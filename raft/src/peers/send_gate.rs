@@ -16,11 +16,11 @@ pub(crate) enum Flow {
 
 /// The way out of a node, over all connections to its peers. Clones are the same line.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct SendGate {
     flow: watch::Sender<Flow>,
 }
 
-impl Line {
+impl SendGate {
     pub(crate) fn new() -> Self {
         Self { flow: watch::Sender::new(Flow::Open) }
     }

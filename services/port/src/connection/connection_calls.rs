@@ -15,7 +15,7 @@ use crate::caller_connection::CallerConnection;
 /// Counts the calls of a connection that must be answered in full before it may end. Every request
 /// carries its connection's among its extensions.
 #[derive(Debug, Clone, Default)]
-pub struct Line {
+pub struct ConnectionCalls {
     shared: Arc<Shared>,
     connection: CallerConnection,
     account: Account,
@@ -35,22 +35,22 @@ struct Shared {
 /// The end of a connection, for as long as this lives still to come.
 #[derive(Debug)]
 pub(super) struct Open {
-    line: Line,
+    line: ConnectionCalls,
 }
 
 /// A call that may not be cut, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
-    line: Line,
+    line: ConnectionCalls,
 }
 
 /// An answer of which h2 has not been handed everything, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Handing {
-    line: Line,
+    line: ConnectionCalls,
 }
 
-impl Line {
+impl ConnectionCalls {
     /// That of a connection from there, whose bytes are counted in this account.
     pub(crate) fn from(address: CallerAddress, account: Account) -> Self {
         Self { connection: CallerConnection::from(address), account, shared: Arc::default() }
@@ -140,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_call_wakes_who_waits() {
-        let line = Line::default();
+        let line = ConnectionCalls::default();
         let calls = [line.enter(), line.enter()];
         let quiet = tokio::spawn(async move {
             poll_fn(|context| if line.is_quiet(context) { Poll::Ready(()) } else { Poll::Pending }).await;
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn what_a_front_end_keeps_is_one_for_all_calls_of_a_connection() {
-        let line = Line::default();
+        let line = ConnectionCalls::default();
         *line.clone().kept::<Arc<Mutex<u8>>>().lock() = 7;
         assert_eq!(*line.kept::<Arc<Mutex<u8>>>().lock(), 7);
         assert_eq!(*line.kept::<Arc<Mutex<u64>>>().lock(), 0, "of another type");
-        assert_eq!(*Line::default().kept::<Arc<Mutex<u8>>>().lock(), 0, "of another connection");
+        assert_eq!(*ConnectionCalls::default().kept::<Arc<Mutex<u8>>>().lock(), 0, "of another connection");
     }
 }

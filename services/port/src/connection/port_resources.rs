@@ -13,7 +13,7 @@ use crate::contact::Contact;
 
 /// What the ports of a process share.
 #[derive(Debug, Clone)]
-pub struct Doorway {
+pub struct PortResources {
     /// Whether the node is in contact with the others.
     pub contact: Contact,
     /// Counts connections, on all ports together.
@@ -27,7 +27,7 @@ pub struct Doorway {
 /// Between two words to the operator that there is no place.
 const WORD_EVERY: Duration = Duration::from_secs(10);
 
-impl Doorway {
+impl PortResources {
     /// One that lets everybody in.
     #[must_use]
     pub fn open() -> Self {
