@@ -6,7 +6,7 @@ use tripod_proto::tripod::v1::{
     cluster_server, jobs_server, kv_server, levels_server, sessions_server, snapshots_server,
 };
 
-/// Of all services that [`crate::add_to`] adds.
+/// Of all services of the front end.
 pub const MANNERS: &[Manner] = &[
     Manner::own(cluster_server::SERVICE_NAME, &[]),
     Manner::own(levels_server::SERVICE_NAME, &[]),

@@ -11,7 +11,7 @@
 //!   `tripod_state::ray`; the engine asks the state for a plan, and the state checks it again when it comes back.
 //! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
 //! * Values: it looks into one only for the ids of objects.
-//! * Ports, signals, files: the binary mounts [`Scheduler::add_to`] and runs [`Scheduler::run`].
+//! * Ports, signals, files: the binary has [`Scheduler`] in its list of front ends.
 //!
 //! # Invariants
 //!

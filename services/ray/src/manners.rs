@@ -5,7 +5,7 @@ use tripod_port::{Manner, Method, Shape};
 use tripod_proto::ray::{obj_store_server, scheduler_server};
 use tripod_proto::tripod::v1::{membership_server, ray_line_server, ray_server};
 
-/// Of all services that [`crate::Scheduler::add_to`] adds.
+/// Of all services of the front end.
 pub const MANNERS: &[Manner] = &[
     of_2016(scheduler_server::SERVICE_NAME, SCHEDULER),
     of_2016(obj_store_server::SERVICE_NAME, &[]),

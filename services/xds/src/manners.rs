@@ -3,7 +3,7 @@
 use envoy_types::pb::envoy::service::discovery::v3::aggregated_discovery_service_server as ads;
 use tripod_port::{Ending, Manner, Shape};
 
-/// Of the service that [`crate::add_to`] adds.
+/// Of the service of the front end.
 pub const MANNERS: &[Manner] = &[Manner {
     service: ads::SERVICE_NAME,
     shape: Shape::Streaming,
