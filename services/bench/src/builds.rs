@@ -1,13 +1,16 @@
 //! A build of ours beside an earlier one: what a change costs.
+//!
+//! Tasks of the scheduler are measured by `tripod bench tasks`, in a process for each run: a cluster gives the played workers of
+//! a run the addresses of those before, at which a process that is still there answers.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
+use tripod_load::barrier;
 use tripod_load::closed_loop::Plan;
 use tripod_load::job::BenchJob;
 use tripod_load::kv::{self, Op, Target};
 use tripod_load::report::Report;
-use tripod_load::{barrier, tasks};
 use tripod_processes::cluster::{Cluster, ClusterOptions};
 
 use super::record::Record;
@@ -29,18 +32,15 @@ enum Load {
     Kv(Op, usize, Target),
     /// Of [`GANG`] tasks, spread over the nodes.
     Barrier,
-    /// Of the scheduler, with workers that are only played.
-    Tasks,
 }
 
-const LOADS: [Load; 7] = [
+const LOADS: [Load; 6] = [
     Load::Kv(Op::Put, 1, Target::Leader),
     Load::Kv(Op::Put, 64, Target::Leader),
     Load::Kv(Op::Put, 256, Target::Leader),
     Load::Kv(Op::Get, 64, Target::Leader),
     Load::Kv(Op::Get, 64, Target::Any),
     Load::Barrier,
-    Load::Tasks,
 ];
 
 /// Runs every load on a cluster of each build in turn, `rounds` times.
@@ -81,23 +81,8 @@ impl Load {
         if let Some(options) = kv_options(cluster, self, plan) {
             return kv::run(&options).await;
         }
-        let endpoints = cluster.endpoints();
-        let tasks = if matches!(self, Self::Barrier) { GANG } else { 1 };
-        let job = BenchJob::create(&endpoints, tasks).await?;
-        let report = if matches!(self, Self::Barrier) {
-            barrier::run("tripod", &job.all_addresses(), GANG, plan).await
-        } else {
-            let options = tasks::Options {
-                endpoints,
-                job: job.name.clone(),
-                drivers: 4,
-                workers: 2,
-                batch: 256,
-                slots: 512,
-                plan,
-            };
-            tasks::run(&options).await
-        };
+        let job = BenchJob::create(&cluster.endpoints(), GANG).await?;
+        let report = barrier::run("tripod", &job.all_addresses(), GANG, plan).await;
         job.delete().await?;
         report
     }
@@ -107,7 +92,6 @@ impl Load {
         match self {
             Self::Kv(..) => report.ops_per_s,
             Self::Barrier => report.rounds_per_s.unwrap_or(f64::NAN),
-            Self::Tasks => report.tasks_per_s.unwrap_or(f64::NAN),
         }
     }
 
@@ -118,7 +102,6 @@ impl Load {
                 format!("{op}, {clients} clients, {target}")
             }
             Self::Barrier => format!("barriers of {GANG} tasks"),
-            Self::Tasks => "tasks of the scheduler".to_owned(),
         }
     }
 }
@@ -171,12 +154,7 @@ mod tests {
     fn every_load_has_a_row_that_names_both_builds() {
         let records: Vec<[Record; 2]> = LOADS.iter().map(|_| Default::default()).collect();
         let text = table(&records, Rounds { rounds: 1, seconds: 1.0 });
-        for name in [
-            "put, 256 clients, leader",
-            "get, 64 clients, any",
-            "barriers of 32 tasks",
-            "tasks of the scheduler",
-        ] {
+        for name in ["put, 256 clients, leader", "get, 64 clients, any", "barriers of 32 tasks"] {
             assert!(text.contains(&format!("| {name} |")), "{text}");
         }
         assert!(text.contains("**missed**"), "what was not measured is not met: {text}");
