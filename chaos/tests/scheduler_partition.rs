@@ -10,7 +10,7 @@ use tonic::{Request, Status};
 use tripod_client::Scheduler;
 use tripod_client::wire::{RayTask, RayTasksRequest};
 use tripod_processes::cluster::{Cluster, ClusterOptions, Peers};
-use tripod_processes::proxy::{Flow, Place};
+use tripod_processes::proxy::{Flow, LinkEnd};
 use tripod_proto::metadata;
 use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_proto::ray::{PutObjRequest, SchedulerInfoRequest};
@@ -87,7 +87,7 @@ async fn f18_a_leader_in_the_minority_changes_nothing_and_workers_of_both_sides_
     let others: Vec<u64> = cluster.ids().filter(|node| *node != cut_off).collect();
     for other in &others {
         let network = cluster.network().unwrap();
-        network.set_flow_between(Place::Node(cut_off), Place::Node(*other), Flow::Swallow);
+        network.set_flow_between(LinkEnd::Node(cut_off), LinkEnd::Node(*other), Flow::Swallow);
     }
     // Until each worker has been given a second task since, so that it has told the new leader of the end of the first:
     // also those who asked the one that is cut off.

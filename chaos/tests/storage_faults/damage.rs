@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tripod_processes::cluster::{Cluster, ClusterOptions};
-use tripod_processes::fault::storage::{FileKind, Flip, Harm, Outcome, Place, Survey, Trial, Witness, files};
+use tripod_processes::fault::storage::{
+    FileKind, FileRegion, Flip, Harm, Outcome, Survey, Trial, Witness, files,
+};
 use tripod_proto::code::Code;
 use tripod_wait::deadline;
 
@@ -42,8 +44,8 @@ async fn a_few_flipped_bits_are_never_silent_also_when_sled_forgets_the_journals
     let file = PathBuf::from("log/db");
     let length = std::fs::metadata(survey.frozen().join(&file)).unwrap().len();
     for offset in [length - 33, length - 20, length - 1] {
-        let (kind, place) = (FileKind::SledData, Place::Byte);
-        let flip = Flip { file: file.clone(), kind, place, offset, bit: 0 };
+        let (kind, region) = (FileKind::SledData, FileRegion::Byte);
+        let flip = Flip { file: file.clone(), kind, region, offset, bit: 0 };
         assert_not_silent(&survey.trial(Harm::Flip(flip)).await.unwrap());
     }
 }
@@ -159,8 +161,8 @@ fn report(trials: &[Trial]) {
         };
         *row.entry(outcome).or_default() += 1;
     }
-    for ((kind, place), outcomes) in table {
-        println!("{:20} {place:16} {outcomes:?}", kind.name());
+    for ((kind, region), outcomes) in table {
+        println!("{:20} {region:16} {outcomes:?}", kind.name());
     }
     for trial in trials {
         let cut_or_gone = !matches!(trial.harm, Harm::Flip(_));

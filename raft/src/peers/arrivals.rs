@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
-use tripod_local::{ConnectionLimits, Connections, Place};
+use tripod_local::{ConnectionLimits, ConnectionPermit, Connections};
 
 /// Connections at a time. Each of a cluster's nodes has a few. They are of the files that a node keeps from its clients,
 /// and one address cannot take them all.
@@ -24,12 +24,12 @@ const PREFACE_TIME: Duration = Duration::from_secs(5);
 /// How long to wait after a failed accept: without open files to spare, the next one fails too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A connection that has a place, and a time to begin.
+/// A connection that has a permit, and a time to begin.
 pub(crate) struct Arrival {
     inner: TcpStream,
     /// Bytes of the preface that have not come, and the time that they have.
     preface: Option<(usize, Pin<Box<Sleep>>)>,
-    _place: Place,
+    _permit: ConnectionPermit,
 }
 
 /// The connections of a listener. They have no end, and a failed accept concerns one of them.
@@ -49,7 +49,7 @@ async fn next(listener: &TcpListener, connections: &Connections) -> Arrival {
         });
         match accepted {
             Ok((stream, peer)) => match connections.admit(Some(peer.ip().to_canonical())) {
-                Ok(place) => return Arrival::new(stream, place),
+                Ok(permit) => return Arrival::new(stream, permit),
                 Err(full) => tracing::warn!(%peer, "a connection to the peer port was closed: {full}"),
             },
             Err(error) => {
@@ -61,9 +61,9 @@ async fn next(listener: &TcpListener, connections: &Connections) -> Arrival {
 }
 
 impl Arrival {
-    fn new(inner: TcpStream, place: Place) -> Self {
+    fn new(inner: TcpStream, permit: ConnectionPermit) -> Self {
         let preface = (PREFACE_BYTES, Box::pin(tokio::time::sleep(PREFACE_TIME)));
-        Self { inner, preface: Some(preface), _place: place }
+        Self { inner, preface: Some(preface), _permit: permit }
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         let end = async { refused.read(&mut [0; 1]).await };
         let read = tokio::select! {
             read = end => read,
-            _ = arriving.next() => panic!("there is no place"),
+            _ = arriving.next() => panic!("there is no permit"),
         };
         assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
         drop(kept.pop());

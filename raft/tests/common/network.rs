@@ -65,7 +65,7 @@ impl Exchange {
 
     /// The network as whoever is at an address sees it.
     pub(crate) fn at(&self, address: &str) -> Arc<dyn Network> {
-        Arc::new(Place { exchange: self.clone(), address: address.to_owned() })
+        Arc::new(HostNetwork { exchange: self.clone(), address: address.to_owned() })
     }
 
     /// Changes the way from one address to another.
@@ -101,12 +101,12 @@ impl Exchange {
 }
 
 /// The network as it is seen from one address.
-struct Place {
+struct HostNetwork {
     exchange: Exchange,
     address: String,
 }
 
-impl Network for Place {
+impl Network for HostNetwork {
     fn connect(&self, to: &str) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
         let trip = Trip {
             exchange: self.exchange.clone(),

@@ -20,7 +20,8 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Connections that end when `stopping` says so, and are closed at once if there is no place for them in `resources`.
+    /// Connections that end when `stopping` says so, and are closed at once if there is no permit for them in
+    /// `resources`.
     pub(crate) fn new(
         listener: Listener,
         stopping: Stopping,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_local::Peers;
-use tripod_port::{Listener, NotOpened, Places};
+use tripod_port::{Binder, Listener, NotOpened};
 
 use crate::config::Listen;
 use crate::error::Error;
@@ -15,7 +15,7 @@ use crate::error::Error;
 const ALONE_LIMIT: Duration = Duration::from_secs(1);
 const ALONE_PAUSE: Duration = Duration::from_millis(5);
 
-const PLACES: Places = Places {
+const BINDER: Binder = Binder {
     flag: "--listen",
     others: "another process, perhaps another agent,",
     form: "HOST:PORT or unix:PATH",
@@ -39,7 +39,7 @@ pub(crate) async fn open(place: &Listen, allow_remote: bool, socket_uids: &[u32]
         Listen::Unix(path) => {
             let _alone = alone(path).await;
             let peers = Peers::with(socket_uids, ", or name it with --socket-uids");
-            let listener = PLACES.unix(&place.to_string(), path, peers);
+            let listener = BINDER.unix(&place.to_string(), path, peers);
             listener.map(|listener| Opened { listener, place: place.clone() })
         }
     };
@@ -47,16 +47,16 @@ pub(crate) async fn open(place: &Listen, allow_remote: bool, socket_uids: &[u32]
 }
 
 async fn tcp(address: &str, allow_remote: bool) -> Result<Opened, NotOpened> {
-    let found = PLACES.find(address).await?;
+    let found = BINDER.find(address).await?;
     if !allow_remote && found.iter().any(|address| !address.ip().is_loopback()) {
-        return Err(PLACES.refuse(
+        return Err(BINDER.refuse(
             address,
             &"other machines could reach it, and whoever reaches the agent acts for its job",
             "listen on 127.0.0.1, or add --allow-remote",
         ));
     }
-    let listener = PLACES.tcp_at(address, found.as_slice()).await?;
-    let bound = listener.local_addr().map_err(|error| PLACES.refuse(address, &error, "check the address"))?;
+    let listener = BINDER.tcp_at(address, found.as_slice()).await?;
+    let bound = listener.local_addr().map_err(|error| BINDER.refuse(address, &error, "check the address"))?;
     Ok(Opened { listener: Listener::Tcp(listener), place: Listen::Tcp(bound.to_string()) })
 }
 

@@ -30,7 +30,7 @@ pub(crate) const OWN_LANES: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SessionId(u128);
 
-/// Place of a command in its session, from 1.
+/// Number of a command in its session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sequence(u64);
 
@@ -95,7 +95,7 @@ pub(crate) struct Flight {
     lanes: Arc<Sessions>,
     stamp: Stamp,
     is_lost: bool,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
     _guest: Guest,
 }
 
@@ -118,19 +118,19 @@ impl Sessions {
     /// The cluster's refusal to open another session.
     pub(crate) async fn take(self: &Arc<Self>, caller: CallerConnection) -> Result<Flight, Status> {
         let (guest, own) = self.enter(caller);
-        let place = tokio::select! {
+        let permit = tokio::select! {
             biased;
-            place = own.acquire_owned() => place,
-            place = Arc::clone(&self.free).acquire_owned() => place,
+            permit = own.acquire_owned() => permit,
+            permit = Arc::clone(&self.free).acquire_owned() => permit,
         };
-        let place = place.expect("never closed");
+        let permit = permit.expect("never closed");
         let idle = self.idle.lock().pop();
         let lane = match idle {
             Some(lane) => lane,
             None => self.open_lane().await?,
         };
         let stamp = Stamp { session: lane.session, sequence: lane.next };
-        Ok(Flight { lanes: Arc::clone(self), stamp, is_lost: false, _place: place, _guest: guest })
+        Ok(Flight { lanes: Arc::clone(self), stamp, is_lost: false, _permit: permit, _guest: guest })
     }
 
     /// Counts a call, and gives the lanes of its connection.

@@ -20,7 +20,7 @@ const GOAL: Goal = Goal::AtMost(3.0);
 
 /// Where the tasks are attached. JAX attaches all tasks to the first address that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Placement {
     Leader,
     Follower,
     Spread,
@@ -31,55 +31,55 @@ enum Place {
 pub(super) async fn run(rounds: Rounds, python: Option<&Path>) -> anyhow::Result<Section> {
     let plan = Plan::seconds(rounds.seconds)?;
     let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
-    let mut places = vec![Place::Leader, Place::Follower, Place::Spread];
+    let mut placements = vec![Placement::Leader, Placement::Follower, Placement::Spread];
     if python.is_some() {
-        places.push(Place::Jaxlib);
+        placements.push(Placement::Jaxlib);
     }
-    let mut records: Vec<Record> = places.iter().map(|_| Record::default()).collect();
+    let mut records: Vec<Record> = placements.iter().map(|_| Record::default()).collect();
     let mut version = String::new();
     for round in 0..usize::try_from(rounds.rounds)? {
-        for turn in 0..places.len() {
-            let which = (turn + round) % places.len();
-            let report = match (places[which], python) {
-                (Place::Jaxlib, Some(python)) => {
+        for turn in 0..placements.len() {
+            let which = (turn + round) % placements.len();
+            let report = match (placements[which], python) {
+                (Placement::Jaxlib, Some(python)) => {
                     let service = JaxlibService::start(python, TASKS).await?;
                     version.clone_from(&service.version);
                     barrier::run("jaxlib", std::slice::from_ref(&service.address), TASKS, plan).await?
                 }
-                (place, _) => measure_ours(&mut cluster, place, plan).await?,
+                (placement, _) => measure_ours(&mut cluster, placement, plan).await?,
             };
             eprintln!(
                 "round {} of {}: {}: p50 {} us, {} errors",
                 round + 1,
                 rounds.rounds,
-                places[which].name(),
+                placements[which].name(),
                 report.p50_us,
                 report.errors
             );
             records[which].add(report.rounds_per_s.unwrap_or(f64::NAN), &report);
         }
     }
-    Ok(Section { name: "barrier", markdown: table(&places, &records, rounds, &version) })
+    Ok(Section { name: "barrier", markdown: table(&placements, &records, rounds, &version) })
 }
 
-async fn measure_ours(cluster: &mut Cluster, place: Place, plan: Plan) -> anyhow::Result<Report> {
+async fn measure_ours(cluster: &mut Cluster, placement: Placement, plan: Plan) -> anyhow::Result<Report> {
     let leader = cluster.wait_for_leader().await?;
     let job = BenchJob::create(&cluster.endpoints(), TASKS).await?;
     let on = |chosen: &dyn Fn(u64) -> bool| {
         let addresses = job.addresses.iter().filter(|(node, _)| chosen(**node));
         addresses.map(|(_, address)| address.clone()).collect::<Vec<String>>()
     };
-    let addresses = match place {
-        Place::Leader => on(&|node| node == leader),
-        Place::Follower => on(&|node| node != leader).into_iter().take(1).collect(),
-        Place::Spread | Place::Jaxlib => job.all_addresses(),
+    let addresses = match placement {
+        Placement::Leader => on(&|node| node == leader),
+        Placement::Follower => on(&|node| node != leader).into_iter().take(1).collect(),
+        Placement::Spread | Placement::Jaxlib => job.all_addresses(),
     };
     let report = barrier::run("tripod", &addresses, TASKS, plan).await;
     job.delete().await?;
     report
 }
 
-impl Place {
+impl Placement {
     fn name(self) -> &'static str {
         match self {
             Self::Leader => "tripod, all on the leader",
@@ -90,10 +90,10 @@ impl Place {
     }
 }
 
-fn table(places: &[Place], records: &[Record], rounds: Rounds, version: &str) -> String {
+fn table(placements: &[Placement], records: &[Record], rounds: Rounds, version: &str) -> String {
     let mut text =
         format!("{} rounds of {} s after a warm-up; {TASKS} tasks.", rounds.rounds, rounds.seconds);
-    let peer = places.iter().position(|place| *place == Place::Jaxlib);
+    let peer = placements.iter().position(|placement| *placement == Placement::Jaxlib);
     if peer.is_some() {
         let _ = write!(text, " Peer: jaxlib {version}; the ratio is that of the p50 of a call.");
     }
@@ -101,9 +101,9 @@ fn table(places: &[Place], records: &[Record], rounds: Rounds, version: &str) ->
         "\n\n| system | barriers/s (median) | p50 ms (median) | min..max | p99 ms | errors | ratio | goal | |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
-    for (place, record) in places.iter().zip(records) {
+    for (placement, record) in placements.iter().zip(records) {
         let compared = match peer {
-            Some(peer) if *place != Place::Jaxlib => {
+            Some(peer) if *placement != Placement::Jaxlib => {
                 let ratio = record.p50_us.median_ratio(&records[peer].p50_us);
                 format!("{ratio:.3}x | {}", GOAL.cells(ratio, "x"))
             }
@@ -112,7 +112,7 @@ fn table(places: &[Place], records: &[Record], rounds: Rounds, version: &str) ->
         let _ = writeln!(
             text,
             "| {} | {:.0} | {:.2} | {:.2}..{:.2} | {:.2} | {} | {compared} |",
-            place.name(),
+            placement.name(),
             record.rate.median(),
             record.p50_us.median() / 1000.0,
             record.p50_us.min() / 1000.0,

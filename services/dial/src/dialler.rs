@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint, Uri};
 
+use crate::host_port::{HostPort, bare, literal};
 use crate::names::{LookUp, Names};
-use crate::place::{HostPort, bare, literal};
 use crate::refused::Refused;
 use crate::rule::{Named, Rule};
 use crate::turns::{Turns, host_of};

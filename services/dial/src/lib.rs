@@ -8,7 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `endpoint` | from any address to an endpoint: the one place that will know what protects a connection |
-//! | `place` | a host and a port, as they are written |
+//! | `host_port` | a host and a port, as they are written |
 //! | `network` | addresses that begin alike |
 //! | `allow` | which addresses may be named by anybody: a flag |
 //! | `rule` | whether an address is connected to, and on whose word |
@@ -20,9 +20,9 @@
 mod allow;
 mod dialler;
 mod endpoint;
+mod host_port;
 mod names;
 mod network;
-mod place;
 mod refused;
 mod rule;
 mod turns;

@@ -65,7 +65,7 @@ impl Rule {
         if self.allow.has(address) || kind != Kind::LinkLocal && self.is_own(address, kind, named, word) {
             return Ok(());
         }
-        let named = match crate::place::literal(named) {
+        let named = match crate::host_port::literal(named) {
             Some(_) => address.to_string(),
             None => format!("{named} ({address})"),
         };
@@ -89,7 +89,7 @@ impl Rule {
                 from == address || silent && from.is_loopback() && kind == Kind::Loopback
             }
             // A name may mean something else by now.
-            Named::Noted => crate::place::literal(named).is_some(),
+            Named::Noted => crate::host_port::literal(named).is_some(),
             Named::Unproven => silent && self.here_only && kind == Kind::Loopback,
             Named::Ordered => true,
         }

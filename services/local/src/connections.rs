@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 /// peers, four each, and some dozens for the journal, snapshots, the log's home, listeners, and what the process opens for a
 /// moment.
 pub const FILES_RESERVED: u64 = 256;
-/// Of the places for clients, how many parts of a hundred one address may have.
+/// Of the connections for clients, how many parts of a hundred one address may have.
 const ADDRESS_PERCENT: usize = 75;
 
 /// How many there may be at a time.
@@ -65,14 +65,14 @@ struct Open {
     by_address: HashMap<Option<IpAddr>, usize>,
 }
 
-/// A connection that is counted, for as long as this lives.
+/// The permit of a connection, which is counted for as long as this lives.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionPermit {
     shared: Arc<Shared>,
     address: Option<IpAddr>,
 }
 
-/// There is no place for a connection. The text is for its client.
+/// There is no permit for a connection. The text is for its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
     All { limit: usize },
@@ -101,7 +101,7 @@ impl Connections {
     ///
     /// # Errors
     /// [`Full`]: close it.
-    pub fn admit(&self, address: Option<IpAddr>) -> Result<Place, Full> {
+    pub fn admit(&self, address: Option<IpAddr>) -> Result<ConnectionPermit, Full> {
         let mut open = self.shared.open.lock();
         let here = open.by_address.get(&address).copied().unwrap_or(0);
         let full = if open.all >= self.limits.all {
@@ -119,7 +119,7 @@ impl Connections {
         open.all += 1;
         open.by_address.insert(address, here + 1);
         drop(open);
-        Ok(Place { shared: Arc::clone(&self.shared), address })
+        Ok(ConnectionPermit { shared: Arc::clone(&self.shared), address })
     }
 
     /// How many there are.
@@ -141,7 +141,7 @@ impl Connections {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.shared.open.lock();
         open.all -= 1;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn f6_connections_are_counted_by_address_and_their_places_come_back() {
+    fn f6_connections_are_counted_by_address_and_their_permits_come_back() {
         let connections = Connections::new(ConnectionLimits { all: 3, at_one_address: 2 });
         let at = |host| Some(IpAddr::from([10, 0, 0, host]));
         let mine = [connections.admit(at(1)).unwrap(), connections.admit(at(1)).unwrap()];

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use crate::files::{self, OTHERS};
-use crate::place;
 use crate::refused::NotPrivate;
+use crate::trusted_path;
 use crate::user::{self, Trusted};
 
 /// What becomes of a directory of ours that others may enter.
@@ -40,7 +40,7 @@ impl PrivateDirectory {
         if let Some(parent) = named.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             files::create_dir_all(parent).map_err(|error| NotPrivate::io(parent, error))?;
         }
-        let path = place::above(&named, Trusted::by(own))?;
+        let path = trusted_path::above(&named, Trusted::by(own))?;
         match files::create_dir(&path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(NotPrivate::io(&path, error));

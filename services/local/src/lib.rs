@@ -18,7 +18,7 @@
 //! | `files` | making files and directories that nobody else reads |
 //! | `tighten` | a directory of an earlier build that others may enter |
 //! | `directory` | a directory of our own, or a refusal |
-//! | `place` | whether others could replace what lies at a path |
+//! | `trusted_path` | whether others could replace what lies at a path |
 //! | `connections` | how many connections a process takes, all in all and from one address |
 //! | `peers` | who has connected to a socket, and who listens at one |
 //! | `refused` | why something is not private |
@@ -28,14 +28,14 @@ mod connections;
 mod directory;
 pub mod files;
 mod peers;
-mod place;
 mod refused;
 mod tighten;
+mod trusted_path;
 mod user;
 
-pub use connections::{ConnectionLimits, Connections, FILES_RESERVED, Full, Place};
+pub use connections::{ConnectionLimits, ConnectionPermit, Connections, FILES_RESERVED, Full};
 pub use directory::{Loose, PrivateDirectory};
 pub use peers::{Peers, Stranger, UIDS_MAX, check_listener};
-pub use place::{check_place, check_socket};
 pub use refused::NotPrivate;
 pub use tighten::tighten;
+pub use trusted_path::{check_path, check_socket};

@@ -177,7 +177,7 @@ impl Deliveries {
         let (here, patience_s) = (&self.here, self.rules.patience.as_secs_f64());
         let tried = format!("in {ROUNDS_MAX} rounds of {patience_s} s, the last time because: {error}");
         let why = match obstacle {
-            Obstacle::Place(address) => {
+            Obstacle::Source(address) => {
                 let next = "see whether the one reaches the other";
                 let text =
                     format!("{here} could not fetch it from the one at {address} {tried}; next: {next}");
@@ -296,7 +296,7 @@ impl Obstacles {
     fn outcome(self) -> Outcome {
         match self {
             Self { unusable: Some(source), .. } => Outcome::GivenUp(FetchFailure::Absent { source }),
-            Self { broken: Some((address, error)), .. } => Outcome::Kept(Obstacle::Place(address), error),
+            Self { broken: Some((address, error)), .. } => Outcome::Kept(Obstacle::Source(address), error),
             Self { full: Some(error), .. } => Outcome::Kept(Obstacle::Room, error.to_string()),
             _ => Outcome::GivenUp(FetchFailure::Unfinished),
         }

@@ -12,8 +12,8 @@ const OBSTACLES_MAX: usize = 16;
 /// What kept an object from coming.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Obstacle {
-    /// The place at that address could not be reached, or broke off.
-    Place(String),
+    /// The source at that address could not be reached, or broke off.
+    Source(String),
     /// There is no room here.
     Room,
 }
@@ -51,15 +51,15 @@ mod tests {
     #[test]
     fn rounds_are_counted_for_each_object_and_obstacle_and_there_are_never_too_many() {
         let mut rounds = Rounds::default();
-        let [a, b] = ["a", "b"].map(|address| Obstacle::Place(address.to_owned()));
+        let [a, b] = ["a", "b"].map(|address| Obstacle::Source(address.to_owned()));
         assert_eq!([1, 2].map(|_| rounds.failed(ObjectId(5), &a)), [1, 2]);
         assert_eq!((rounds.failed(ObjectId(5), &b), rounds.failed(ObjectId(6), &a)), (1, 1));
         assert_eq!(rounds.failed(ObjectId(5), &Obstacle::Room), 1);
         assert_eq!(rounds.failed(ObjectId(5), &a), 3);
         rounds.forget(ObjectId(5));
         assert_eq!(rounds.failed(ObjectId(5), &a), 1);
-        for place in 0..2 * OBSTACLES_MAX {
-            rounds.failed(ObjectId(5), &Obstacle::Place(place.to_string()));
+        for source in 0..2 * OBSTACLES_MAX {
+            rounds.failed(ObjectId(5), &Obstacle::Source(source.to_string()));
         }
         assert!(rounds.0[&ObjectId(5)].len() <= OBSTACLES_MAX);
         for object in 0..2 * OBJECTS_MAX as u64 {

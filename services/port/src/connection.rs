@@ -32,7 +32,7 @@
 //! | `untaken` | what h2 has not been able to write |
 //! | `adapter` | the adapter around a socket |
 //! | `listener`, `socket` | where connections are accepted, and what is accepted |
-//! | `arrivals` | the connections of a listener, as soon as each has a place |
+//! | `arrivals` | the connections of a listener, as soon as each has a permit |
 //! | `incoming` | the same, adapted |
 
 mod adapter;

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_stream::StreamExt as _;
-use tripod_local::Place;
+use tripod_local::ConnectionPermit;
 
 use crate::bytes_held::{Account, Budget};
 use crate::caller_address::CallerAddress;
@@ -40,7 +40,7 @@ pub struct Bytestream {
     inner: Socket,
     /// Gone when something has come.
     opening: Option<Pin<Box<Sleep>>>,
-    _place: Place,
+    _permit: ConnectionPermit,
 }
 
 /// What is done with one connection until it ends.
@@ -78,9 +78,9 @@ impl Framed {
             tokio::select! {
                 biased;
                 () = stopping.begun() => break,
-                Some((socket, place)) = arrivals.next() => {
+                Some((socket, permit)) = arrivals.next() => {
                     let peer = socket.address();
-                    let stream = Bytestream::new(socket, place);
+                    let stream = Bytestream::new(socket, permit);
                     let accepted = Accepted { stream, peer, account: memory.account() };
                     let handling = (self.0)(accepted, stopping.clone());
                     open.spawn(CallerConnection::from(peer).scope(handling));
@@ -98,8 +98,8 @@ pub(crate) fn no_words(_: &str) -> Vec<u8> {
 }
 
 impl Bytestream {
-    fn new(inner: Socket, place: Place) -> Self {
-        Self { inner, opening: Some(Box::pin(tokio::time::sleep(BEGIN_TIME))), _place: place }
+    fn new(inner: Socket, permit: ConnectionPermit) -> Self {
+        Self { inner, opening: Some(Box::pin(tokio::time::sleep(BEGIN_TIME))), _permit: permit }
     }
 }
 

@@ -99,7 +99,7 @@ async fn a_framed_protocol_has_places_a_time_to_begin_and_counted_bytes() {
     let (mut first, mut silent) = (port.connect().await, port.connect().await);
     say(&mut first, b"a").await;
     assert_eq!(hear(&mut first).await.expect("an echo"), b"a");
-    assert!(is_closed(&mut port.connect().await).await, "there is no third place");
+    assert!(is_closed(&mut port.connect().await).await, "there is no third permit");
     assert_eq!(port.connections.refused(), 1);
     let began = Instant::now();
     assert!(is_closed(&mut silent).await && began.elapsed() < BEGIN_TIME * 2, "it began nothing");
@@ -109,7 +109,7 @@ async fn a_framed_protocol_has_places_a_time_to_begin_and_counted_bytes() {
     may.notify_one();
     assert_eq!(hear(&mut first).await.expect("an echo"), b"held");
     drop(first);
-    until("its place comes back", || (port.connections.count() == 0).then_some(())).await;
+    until("its permit comes back", || (port.connections.count() == 0).then_some(())).await;
 }
 
 #[tokio::test(start_paused = true)]

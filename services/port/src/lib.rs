@@ -16,7 +16,7 @@
 //!
 //! * Bytes of a connection whose authority is in order are not changed, until its node stops.
 //! * A planned stop cuts no call that must not be executed twice: it is answered before its connection ends.
-//! * Every connection has a place that is counted, and a time to begin.
+//! * Every connection has a permit, which is counted, and a time to begin.
 //! * Every byte that is held for a client is counted, from the moment when it comes until its answer is written.
 //! * Whatever a port itself says of a call is marked as no word of the domain's.
 //!
@@ -74,7 +74,7 @@ pub use contact::{Contact, ContactSwitch};
 pub use followed::{Followed, REFUSAL_BYTES};
 pub use framed::{Accepted, Bytestream, Framed, Handling};
 pub use holding::{Content, Received, enter as enter_call};
-pub use listen::{NotOpened, Places};
+pub use listen::{Binder, NotOpened};
 pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, Shape};
 pub use serve::{Served, serve, serve_through, server};

@@ -9,13 +9,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use tokio::net::{TcpListener, ToSocketAddrs, UnixListener, lookup_host};
-use tripod_local::{NotPrivate, Peers, check_place};
+use tripod_local::{NotPrivate, Peers, check_path};
 
 use crate::connection::Listener;
 
-/// In whose words it is told that a place cannot be opened.
+/// Binds ports and sockets, with the words in which it is told that one cannot be bound.
 #[derive(Debug, Clone, Copy)]
-pub struct Places {
+pub struct Binder {
     /// The flag that names the place.
     pub flag: &'static str,
     /// Who else may listen there, such as `another process`.
@@ -30,7 +30,7 @@ pub struct Places {
 #[error("{0}")]
 pub struct NotOpened(String);
 
-impl Places {
+impl Binder {
     /// Opens a port at a `HOST:PORT`.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Places {
     /// # Errors
     /// [`NotOpened`].
     pub fn unix(&self, name: &str, path: &Path, peers: Peers) -> Result<Listener, NotOpened> {
-        match check_place(path) {
+        match check_path(path) {
             // Whoever could replace the socket could be taken for this process.
             Err(error @ NotPrivate::Refused { .. }) => {
                 return Err(NotOpened(format!("cannot listen on {} {name}: {error}", self.flag)));

@@ -94,7 +94,7 @@ pub async fn serve(
 /// [`serve`], and whenever contact is lost, connections end as if the port stopped, except that polls are given
 /// back with the other calls that wait. The port stays open, but new connections wait a moment in that
 /// time: clients who know other nodes go to those, and others come back. Connections are counted among those of the
-/// process, and closed at once if there is no place for them.
+/// process, and closed at once if there is no permit for them.
 ///
 /// # Errors
 /// The transport's, which end the serving of this listener.

@@ -51,7 +51,7 @@ pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Futur
         };
         match connections.admit(Some(peer.ip().to_canonical())) {
             Err(_) => turn_away(&stream),
-            Ok(place) => {
+            Ok(permit) => {
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
                 let service = TowerToHyperService::new(router.clone());
@@ -59,7 +59,7 @@ pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Futur
                 tokio::spawn(async move {
                     // Its client has gone, or said what is no request.
                     let _ = serving.await;
-                    drop(place);
+                    drop(permit);
                 });
             }
         }

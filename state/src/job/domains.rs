@@ -19,16 +19,16 @@ use crate::task::process::Processes;
 use crate::task::returned::Returned;
 use crate::task::table::Table as Tasks;
 
-/// Where the records of a domain stand in a snapshot. Nothing can be added but behind the rest.
+/// The section of a snapshot in which the records of a domain stand. Nothing can be added but behind the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SnapshotSection {
     BeforeSessionOwners,
     BehindSessionOwners,
 }
 
 /// One domain of one job.
 pub(crate) trait Domain: Default {
-    const PLACE: Place;
+    const SECTION: SnapshotSection;
     /// The lowest level at which a state keeps it: when the level is lowered below, it is forgotten. What must not be
     /// forgotten keeps the level from being lowered: see [`State::fits`].
     const KEPT_SINCE: FeatureLevel;
@@ -104,24 +104,24 @@ macro_rules! domains {
             }
         }
 
-        /// What a snapshot holds at a place, domain by domain.
-        pub(crate) fn records(jobs: &Table, place: Place) -> impl Iterator<Item = Piece> + '_ {
+        /// What a section of a snapshot holds, domain by domain.
+        pub(crate) fn records(jobs: &Table, section: SnapshotSection) -> impl Iterator<Item = Piece> + '_ {
             std::iter::empty()$(.chain(
-                (<$domain>::PLACE == place)
+                (<$domain>::SECTION == section)
                     .then(move || jobs.iter().flat_map(|job| job.domains.$name.records(job.id)))
                     .into_iter()
                     .flatten(),
             ))*
         }
 
-        /// Puts back what stands at a place of a snapshot and begins with `record`. Gives what stands behind it.
+        /// Puts back what stands in a section of a snapshot and begins with `record`. Gives what stands behind it.
         pub(crate) fn restore<I: Iterator<Item = Record>>(
             state: &mut State,
-            place: Place,
+            section: SnapshotSection,
             mut record: Piece,
             reader: &mut Reader<I>,
         ) -> Result<Piece, Malformed> {
-            $(if <$domain>::PLACE == place {
+            $(if <$domain>::SECTION == section {
                 record = restore_one(state, record, reader, |domains| &mut domains.$name)?;
             })*
             Ok(record)
@@ -157,7 +157,7 @@ fn restore_one<D: Domain, I: Iterator<Item = Record>>(
 }
 
 impl Domain for Option<Box<Ray>> {
-    const PLACE: Place = Place::BeforeSessionOwners;
+    const SECTION: SnapshotSection = SnapshotSection::BeforeSessionOwners;
     const KEPT_SINCE: FeatureLevel = level::FIRST;
 
     fn is_empty(&self) -> bool {

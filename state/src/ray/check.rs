@@ -46,7 +46,9 @@ impl Ray {
         ensure(mine.lineage == derived.lineage, || {
             format!("lineage: {:?} {:?}", mine.lineage, derived.lineage)
         })?;
-        ensure(mine.places == derived.places, || format!("places: {:?} {:?}", mine.places, derived.places))?;
+        ensure(mine.locations == derived.locations, || {
+            format!("locations: {:?} {:?}", mine.locations, derived.locations)
+        })?;
         ensure(mine == derived, || format!("index: {mine:?} {derived:?}"))?;
         ensure(self == again, || "what the records do not hold".to_owned())
     }

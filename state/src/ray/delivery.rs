@@ -38,7 +38,7 @@ impl Act<'_> {
     /// Orders a delivery whose reference is counted.
     pub(crate) fn begin_delivery(&mut self, end: ObjectId, store: StoreId, from: Source) {
         let order = self.ray.outbox.push(Order::Deliver { store, from, object: end });
-        self.ray.index.places.departs(store_of(from), end, store);
+        self.ray.index.locations.departs(store_of(from), end, store);
         let since_ms = self.now;
         self.ray.object_mut(end).set_transit(Transit { store, source: from, order, since_ms });
     }
@@ -46,7 +46,7 @@ impl Act<'_> {
     /// Takes a delivery back without its reference.
     pub(crate) fn end_delivery(&mut self, end: ObjectId, store: StoreId) -> bool {
         let Some(transit) = self.ray.object_mut(end).remove_transit(store) else { return false };
-        self.ray.index.places.ends(store_of(transit.source), end, store);
+        self.ray.index.locations.ends(store_of(transit.source), end, store);
         self.ray.outbox.remove(transit.order);
         true
     }
@@ -96,7 +96,7 @@ impl Ray {
         }
         let stores = object.locations.iter().map(|location| location.store);
         let burden =
-            |store: &StoreId| (but == Some(*store), self.index.places.tally(*store).outgoing, *store);
+            |store: &StoreId| (but == Some(*store), self.index.locations.tally(*store).outgoing, *store);
         stores.min_by_key(burden).map(Source::Store)
     }
 

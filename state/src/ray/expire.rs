@@ -56,7 +56,7 @@ impl Act<'_> {
         drop(worker);
         self.ray.index.workers_alive -= 1;
         if role == Role::Worker {
-            self.ray.index.places.count(store, |tally| tally.workers -= 1);
+            self.ray.index.locations.count(store, |tally| tally.workers -= 1);
         }
         self.ray.functions.leave(id);
         self.ray.beside.remove(&id);
@@ -90,16 +90,16 @@ impl Act<'_> {
         drop(store);
         self.ray.outbox.forget(Peer::Store(id));
         self.ray.forget_store_notices(id);
-        let held = self.ray.index.places.held_by(id);
+        let held = self.ray.index.locations.held_by(id);
         for object in &held {
             self.ray.displace(*object, id);
         }
-        for object in self.ray.index.places.arriving_at(id) {
+        for object in self.ray.index.locations.arriving_at(id) {
             if self.end_delivery(object, id) {
                 self.drop_one(object);
             }
         }
-        for (object, to) in self.ray.index.places.leaving_from(id) {
+        for (object, to) in self.ray.index.locations.leaving_from(id) {
             self.fetch_elsewhere(object, to, Some(id));
         }
         for object in held {

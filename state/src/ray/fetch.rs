@@ -50,7 +50,7 @@ impl Act<'_> {
             self.ray.wanted.insert((id, store));
             self.lose(id);
         } else {
-            for to in self.ray.index.places.fetching(store, id) {
+            for to in self.ray.index.locations.fetching(store, id) {
                 self.fetch_elsewhere(id, to, Some(store));
             }
             self.deliver(id, store);

@@ -14,7 +14,7 @@ pub(crate) struct Index {
     pub(crate) trees: Trees,
     pub(crate) queue: Queue,
     pub(crate) lineage: Lineage,
-    pub(crate) places: Places,
+    pub(crate) locations: LocationIndex,
     /// Gets that wait, by their object and by their worker.
     pub(crate) getters: OrdSet<(ObjectId, OperationId)>,
     pub(crate) worker_gets: OrdSet<(WorkerId, OperationId)>,
@@ -31,7 +31,7 @@ pub(crate) struct Index {
 
 /// Where objects are, by store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct LocationIndex {
     pub(crate) held: OrdSet<(StoreId, ObjectId)>,
     pub(crate) arriving: OrdSet<(StoreId, ObjectId)>,
     /// Source, object, destination.
@@ -39,7 +39,7 @@ pub(crate) struct Places {
     tallies: OrdMap<StoreId, Tally>,
 }
 
-impl Places {
+impl LocationIndex {
     pub(crate) fn tally(&self, store: StoreId) -> Tally {
         self.tallies.get(&store).copied().unwrap_or_default()
     }

@@ -310,11 +310,11 @@ impl Ray {
                 self.index.unwritten.insert((by, *id));
             }
             for location in &object.locations {
-                self.index.places.arrived(location.store, *id);
+                self.index.locations.arrived(location.store, *id);
             }
             for transit in &object.transits {
                 let source = crate::ray::delivery::store_of(transit.source);
-                self.index.places.departs(source, *id, transit.store);
+                self.index.locations.departs(source, *id, transit.store);
             }
         }
     }
@@ -346,7 +346,7 @@ impl Ray {
             }
             index.workers_alive += 1;
             if worker.role == Role::Worker {
-                index.places.count(worker.store, |tally| tally.workers += 1);
+                index.locations.count(worker.store, |tally| tally.workers += 1);
             }
         }
         for (id, _) in self.stores.iter().filter(|(_, store)| !store.is_alive()) {

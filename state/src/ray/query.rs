@@ -195,7 +195,7 @@ impl Ray {
     }
 
     fn show_store(&self, id: StoreId, store: &peers::Store) -> view::Store {
-        let tally = self.index.places.tally(id);
+        let tally = self.index.locations.tally(id);
         view::Store {
             id,
             address: store.address.clone(),

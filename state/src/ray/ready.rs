@@ -99,7 +99,7 @@ impl Ray {
         object.target = Target::Canonical;
         object.add_location(location);
         drop(object);
-        self.index.places.arrived(location.store, id);
+        self.index.locations.arrived(location.store, id);
     }
 
     /// Whether a copy that nobody ordered is not to be kept: the object failed for good, or was made by an earlier
@@ -127,7 +127,7 @@ impl Ray {
         let members = self.index.trees.members(id);
         self.shift(&members, |ray| {
             if ray.object_mut(id).remove_location(store) {
-                ray.index.places.left(store, id);
+                ray.index.locations.left(store, id);
             }
         });
     }

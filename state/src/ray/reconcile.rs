@@ -32,7 +32,7 @@ impl Act<'_> {
                 None => {}
             }
         }
-        let held = self.ray.index.places.held_by(store);
+        let held = self.ray.index.locations.held_by(store);
         for id in held.into_iter().filter(|id| holds.binary_search(id).is_err()) {
             if self.ray.placed_since(id, store).is_none_or(|since| since >= asked_ms) {
                 continue;
@@ -47,7 +47,7 @@ impl Act<'_> {
     /// the order, and one that fetches it takes no harm.
     fn order_again(&mut self, store: StoreId, holds: &[ObjectId], asked_ms: TimeMs) -> bool {
         let mut changed = false;
-        for object in self.ray.index.places.arriving_at(store) {
+        for object in self.ray.index.locations.arriving_at(store) {
             let Some(transit) = self.ray.transit(object, store) else { continue };
             let told = self.ray.outbox.get(transit.order).is_none() && transit.since_ms < asked_ms;
             if told && holds.binary_search(&object).is_err() {

@@ -65,7 +65,7 @@ impl Act<'_> {
         self.ray.next.worker.0 += 1;
         self.ray.index.workers_alive += 1;
         if worker.role == Role::Worker {
-            self.ray.index.places.count(store, |tally| tally.workers += 1);
+            self.ray.index.locations.count(store, |tally| tally.workers += 1);
         }
         self.ray.workers.insert(id, Arc::new(worker));
         let store_address = self.ray.stores[&store].address.clone();
@@ -99,7 +99,7 @@ impl Ray {
         }
         let host = host.trim_matches(['[', ']']);
         let of_host = living.filter(|(_, store)| store.host() == host).map(|(id, _)| *id);
-        of_host.min_by_key(|store| (self.index.places.tally(*store).workers, *store))
+        of_host.min_by_key(|store| (self.index.locations.tally(*store).workers, *store))
     }
 
     /// Upstream's rule, kept within the numbers that ports can have: a port that a living worker of the host has is

@@ -29,7 +29,7 @@ impl Act<'_> {
         let mut locations = Vec::new();
         self.ray.shift(&members, |ray| locations = std::mem::take(&mut ray.object_mut(end).locations));
         for location in locations {
-            self.ray.index.places.left(location.store, end);
+            self.ray.index.locations.left(location.store, end);
             self.ray.outbox.free(location.store, end);
         }
         self.ray.forget_notices(end);

@@ -29,7 +29,7 @@ impl Ray {
 
     fn index_bytes(&self) -> u64 {
         let index = &self.index;
-        let (queue, places) = (&index.queue, &index.places);
+        let (queue, locations) = (&index.queue, &index.locations);
         let derived = [
             index.trees.bytes(),
             of_map::<OperationId, Waiting>(queue.waiting.len()),
@@ -37,9 +37,9 @@ impl Ray {
             of_set::<(Slot, u32, OperationId)>(queue.ready.len()),
             of_set::<(Slot, StoreId, u32, OperationId)>(queue.near.len()),
             of_set::<(TimeMs, OperationId)>(queue.delayed.len()),
-            of_set::<(StoreId, ObjectId)>(places.held.len()),
-            of_set::<(StoreId, ObjectId)>(places.arriving.len()),
-            of_set::<(StoreId, ObjectId, StoreId)>(places.leaving.len()),
+            of_set::<(StoreId, ObjectId)>(locations.held.len()),
+            of_set::<(StoreId, ObjectId)>(locations.arriving.len()),
+            of_set::<(StoreId, ObjectId, StoreId)>(locations.leaving.len()),
             of_set::<(ObjectId, OperationId)>(index.getters.len()),
             of_set::<(WorkerId, OperationId)>(index.worker_gets.len()),
             of_set::<(StoreId, OperationId)>(index.reported.len()),

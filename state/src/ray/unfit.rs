@@ -38,7 +38,7 @@ impl Ray {
         // Nothing is known against this store. What stands against the others shows when it comes back: going through
         // all workers for every task would cost too much.
         let others = self.stores.iter().filter(|(id, other)| **id != store && other.is_alive());
-        others.into_iter().any(|(id, _)| self.index.places.tally(*id).workers > 0)
+        others.into_iter().any(|(id, _)| self.index.locations.tally(*id).workers > 0)
     }
 
     /// Whether a queued task is not to be given to workers of a store, since an argument cannot come there, and there

@@ -8,7 +8,7 @@ use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
 use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
-use crate::job::domains::{self, Place};
+use crate::job::domains::{self, SnapshotSection};
 use crate::job::record::{Job, Polls};
 use crate::level;
 use crate::level::Rule;
@@ -87,13 +87,13 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             self.check(state.drained.insert(node).is_none())?;
             last = self.next()?;
         }
-        last = domains::restore(&mut state, Place::BeforeSessionOwners, last, &mut self)?;
+        last = domains::restore(&mut state, SnapshotSection::BeforeSessionOwners, last, &mut self)?;
         while let Piece::Owned { id, owner, commands } = last {
             let known = Rule::OwnedSessions.holds_at(state.level());
             self.check(known && state.sessions.restore_owner(id, owner, &commands))?;
             last = self.next()?;
         }
-        last = domains::restore(&mut state, Place::BehindSessionOwners, last, &mut self)?;
+        last = domains::restore(&mut state, SnapshotSection::BehindSessionOwners, last, &mut self)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
 use crate::ids::BarrierName;
-use crate::job::domains::{self, Place};
+use crate::job::domains::{self, SnapshotSection};
 use crate::job::record::Job;
 use crate::level;
 use crate::member::Registry;
@@ -60,9 +60,9 @@ impl State {
             .chain(level)
             .chain(notes)
             .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
-            .chain(domains::records(&self.jobs, Place::BeforeSessionOwners))
+            .chain(domains::records(&self.jobs, SnapshotSection::BeforeSessionOwners))
             .chain(owned)
-            .chain(domains::records(&self.jobs, Place::BehindSessionOwners))
+            .chain(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

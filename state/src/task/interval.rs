@@ -11,7 +11,7 @@ use imbl::OrdMap;
 use crate::command::{Answer, Reply, Scope};
 use crate::fault::{Asked, Fault};
 use crate::ids::{DurationMs, FeatureLevel, Incarnation, JobId, TaskId};
-use crate::job::domains::{Domain, Place};
+use crate::job::domains::{Domain, SnapshotSection};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::level::Kind;
@@ -50,7 +50,7 @@ impl Intervals {
 
 /// Without them the leader gives tasks the time that it gives all of which it knows nothing.
 impl Domain for Intervals {
-    const PLACE: Place = Place::BehindSessionOwners;
+    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
     const KEPT_SINCE: FeatureLevel = Kind::TASK_NOTE_INTERVAL.needs;
 
     fn is_empty(&self) -> bool {

@@ -8,7 +8,7 @@ use imbl::OrdMap;
 use crate::command::{Answer, Reply};
 use crate::fault::{Asked, Fault};
 use crate::ids::{FeatureLevel, Incarnation, JobId, TaskId};
-use crate::job::domains::{Domain, Place};
+use crate::job::domains::{Domain, SnapshotSection};
 use crate::job::turn::Turn;
 use crate::level::Kind;
 use crate::memory::{of_map, of_text};
@@ -56,7 +56,7 @@ impl Processes {
 }
 
 impl Domain for Processes {
-    const PLACE: Place = Place::BehindSessionOwners;
+    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
     const KEPT_SINCE: FeatureLevel = Kind::TASK_NOTE_HOST.needs;
 
     fn is_empty(&self) -> bool {

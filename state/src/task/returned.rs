@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use imbl::OrdMap;
 
 use crate::ids::{FeatureLevel, Incarnation, JobId, LogIndex, TaskId};
-use crate::job::domains::{Domain, Place};
+use crate::job::domains::{Domain, SnapshotSection};
 use crate::job::turn::Turn;
 use crate::level::Rule;
 use crate::memory::of_map;
@@ -30,7 +30,7 @@ impl Returned {
 
 /// Without them who came back is refused what it wrote before, as in a cluster of an earlier level.
 impl Domain for Returned {
-    const PLACE: Place = Place::BehindSessionOwners;
+    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
     const KEPT_SINCE: FeatureLevel = Rule::Returns.since();
 
     fn is_empty(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Arena, Begun, Fault, Target, Undo, Way};
 use crate::cluster::Cluster;
-use crate::proxy::{Flow, Network, Place};
+use crate::proxy::{Flow, LinkEnd, Network};
 
 pub(super) async fn inject(fault: &Fault, arena: &mut Arena<'_>) -> anyhow::Result<Option<Begun>> {
     let Some(target) = target(fault) else { return bridge(arena).await };
@@ -12,33 +12,35 @@ pub(super) async fn inject(fault: &Fault, arena: &mut Arena<'_>) -> anyhow::Resu
     match fault {
         Fault::Isolate { reset, .. } => {
             for other in others(network, node) {
-                network.set_flow_between(Place::Node(node), other, Flow::Swallow);
+                network.set_flow_between(LinkEnd::Node(node), other, Flow::Swallow);
             }
             reset_after.extend(reset.then_some(node));
         }
         Fault::OneWay { way, .. } => {
             for other in others(network, node) {
                 match way {
-                    Way::Inbound => network.set_flow(other, Place::Node(node), Flow::Swallow),
-                    Way::Outbound => network.set_flow(Place::Node(node), other, Flow::Swallow),
+                    Way::Inbound => network.set_flow(other, LinkEnd::Node(node), Flow::Swallow),
+                    Way::Outbound => network.set_flow(LinkEnd::Node(node), other, Flow::Swallow),
                 }
             }
         }
-        Fault::CutClients(_) => network.set_flow_between(Place::Clients, Place::Node(node), Flow::Swallow),
+        Fault::CutClients(_) => {
+            network.set_flow_between(LinkEnd::Clients, LinkEnd::Node(node), Flow::Swallow);
+        }
         Fault::Delay { least_ms, jitter_ms, .. } => {
             let flow = Flow::Delay { least_ms: *least_ms, jitter_ms: *jitter_ms };
-            everybody(network, node).for_each(|one| network.set_flow_between(Place::Node(node), one, flow));
+            everybody(network, node).for_each(|one| network.set_flow_between(LinkEnd::Node(node), one, flow));
         }
         Fault::Slow { bytes_per_second, .. } => {
             let flow = Flow::Slow { bytes_per_second: *bytes_per_second };
-            everybody(network, node).for_each(|one| network.set_flow_between(Place::Node(node), one, flow));
+            everybody(network, node).for_each(|one| network.set_flow_between(LinkEnd::Node(node), one, flow));
         }
         Fault::Loss { lifetime_max_ms, .. } => everybody(network, node)
-            .for_each(|one| network.limit_lifetime(Place::Node(node), one, Some(*lifetime_max_ms))),
+            .for_each(|one| network.limit_lifetime(LinkEnd::Node(node), one, Some(*lifetime_max_ms))),
         Fault::Refuse(_) => everybody(network, node).for_each(|one| {
-            network.refuse_new(Place::Node(node), one, true);
-            network.refuse_new(one, Place::Node(node), true);
-            network.reset(Place::Node(node), one);
+            network.refuse_new(LinkEnd::Node(node), one, true);
+            network.refuse_new(one, LinkEnd::Node(node), true);
+            network.reset(LinkEnd::Node(node), one);
         }),
         _ => anyhow::bail!("{fault} is not done to the network"),
     }
@@ -50,7 +52,7 @@ pub(super) fn heal(cluster: &Cluster, reset: &[u64]) -> anyhow::Result<()> {
     let network = cluster.network()?;
     // Before it heals, or what was held back would arrive after all.
     for node in reset {
-        others(network, *node).for_each(|other| network.reset(Place::Node(*node), other));
+        others(network, *node).for_each(|other| network.reset(LinkEnd::Node(*node), other));
     }
     network.heal();
     Ok(())
@@ -68,7 +70,7 @@ async fn bridge(arena: &mut Arena<'_>) -> anyhow::Result<Option<Begun>> {
     let (near, far) = rest.split_at(with_leader);
     for one in near.iter().chain([&leader]) {
         for other in far {
-            network.set_flow_between(Place::Node(*one), Place::Node(*other), Flow::Swallow);
+            network.set_flow_between(LinkEnd::Node(*one), LinkEnd::Node(*other), Flow::Swallow);
         }
     }
     let target = format!("node {leader} and {far:?} hear node {middle} and not each other");
@@ -89,10 +91,10 @@ fn target(fault: &Fault) -> Option<Target> {
     }
 }
 
-fn others(network: &Network, node: u64) -> impl Iterator<Item = Place> + '_ {
-    network.nodes().iter().copied().filter(move |other| *other != node).map(Place::Node)
+fn others(network: &Network, node: u64) -> impl Iterator<Item = LinkEnd> + '_ {
+    network.nodes().iter().copied().filter(move |other| *other != node).map(LinkEnd::Node)
 }
 
-fn everybody(network: &Network, node: u64) -> impl Iterator<Item = Place> + '_ {
-    others(network, node).chain([Place::Clients])
+fn everybody(network: &Network, node: u64) -> impl Iterator<Item = LinkEnd> + '_ {
+    others(network, node).chain([LinkEnd::Clients])
 }

@@ -16,9 +16,9 @@ use tripod_proto::code::Code;
 use tripod_proto::tripod::v1::StatusResponse;
 use tripod_wait::scaled;
 
-use super::storage::{FileKind, Flip, Place as Part};
+use super::storage::{FileKind, FileRegion, Flip};
 use super::{Arena, Begun, Target, Undo};
-use crate::proxy::{Flow, Place};
+use crate::proxy::{Flow, LinkEnd};
 
 /// Whose bits flip; nearly all bytes lie in the journal and in sled.
 const KINDS: [FileKind; 12] = [
@@ -129,7 +129,7 @@ pub(super) async fn find_out(damaged: Damaged, arena: &mut Arena<'_>) -> anyhow:
         }
         Found::Serves(status) => {
             // Damage to the last group looks like a write that was cut off: docs/decisions/012.
-            let last = matches!(flip.place, Part::LastFrames | Part::Padding);
+            let last = matches!(flip.region, FileRegion::LastFrames | FileRegion::Padding);
             let holds = status.last_log_index;
             if let Some(promised) = promised.filter(|promised| !last && holds < *promised) {
                 arena.misconduct.push(format!(
@@ -259,7 +259,7 @@ async fn whole(arena: &mut Arena<'_>) -> anyhow::Result<Option<StatusResponse>> 
 fn seclude(arena: &Arena<'_>, node: u64, flow: Flow) -> anyhow::Result<()> {
     let network = arena.cluster.network()?;
     for other in network.nodes().iter().copied().filter(|other| *other != node) {
-        network.set_flow_between(Place::Node(node), Place::Node(other), flow);
+        network.set_flow_between(LinkEnd::Node(node), LinkEnd::Node(other), flow);
     }
     Ok(())
 }

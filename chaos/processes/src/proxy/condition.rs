@@ -16,7 +16,7 @@ pub enum Flow {
     Slow { bytes_per_second: u64 },
 }
 
-/// The state of the connections that one place opens to another. Changes count for open ones too.
+/// The state of the connections that one end opens to another. Changes count for open ones too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Condition {
     /// From whoever opened the connection.

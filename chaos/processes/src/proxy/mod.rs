@@ -24,4 +24,4 @@ mod source;
 mod tests;
 
 pub use condition::{Condition, Flow};
-pub use network::{Network, Place, Route};
+pub use network::{LinkEnd, Network, Route};

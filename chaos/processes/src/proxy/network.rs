@@ -19,7 +19,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Somebody who opens or accepts connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum LinkEnd {
     Node(u64),
     /// Whoever uses the nodes' client ports, all together.
     Clients,
@@ -35,7 +35,7 @@ pub struct Route {
     pub target: u16,
 }
 
-type Links = BTreeMap<(Place, Place), watch::Sender<Condition>>;
+type Links = BTreeMap<(LinkEnd, LinkEnd), watch::Sender<Condition>>;
 
 /// The network. Dropping it resets every connection and closes the ports.
 #[derive(Debug)]
@@ -56,13 +56,13 @@ impl Network {
         let mut links = Links::new();
         for to in &nodes {
             for from in nodes.iter().filter(|from| *from != to) {
-                links.insert((Place::Node(*from), Place::Node(*to)), watch::Sender::default());
+                links.insert((LinkEnd::Node(*from), LinkEnd::Node(*to)), watch::Sender::default());
             }
-            links.insert((Place::Clients, Place::Node(*to)), watch::Sender::default());
+            links.insert((LinkEnd::Clients, LinkEnd::Node(*to)), watch::Sender::default());
         }
         let (processes, looking) = Processes::watch();
         let mut network = Self { links: Arc::new(links), processes, nodes, tasks: vec![looking] };
-        for (routes, source) in [(peers, None), (clients, Some(Place::Clients))] {
+        for (routes, source) in [(peers, None), (clients, Some(LinkEnd::Clients))] {
             for route in routes {
                 network.open(*route, source)?;
             }
@@ -83,29 +83,29 @@ impl Network {
 
     /// What happens from now on to everything that `from` sends to `to`, on connections that either of
     /// them has opened.
-    pub fn set_flow(&self, from: Place, to: Place, flow: Flow) {
+    pub fn set_flow(&self, from: LinkEnd, to: LinkEnd, flow: Flow) {
         self.change(from, to, |condition| condition.forward = flow);
         self.change(to, from, |condition| condition.backward = flow);
     }
 
     /// Both directions at once.
-    pub fn set_flow_between(&self, one: Place, other: Place, flow: Flow) {
+    pub fn set_flow_between(&self, one: LinkEnd, other: LinkEnd, flow: Flow) {
         self.set_flow(one, other, flow);
         self.set_flow(other, one, flow);
     }
 
     /// Whether connections that `from` opens to `to` are reset at once.
-    pub fn refuse_new(&self, from: Place, to: Place, refuse: bool) {
+    pub fn refuse_new(&self, from: LinkEnd, to: LinkEnd, refuse: bool) {
         self.change(from, to, |condition| condition.refuse_new = refuse);
     }
 
     /// Every connection between the two, whoever opened it, lives at most so long; `None`: as it likes.
-    pub fn limit_lifetime(&self, one: Place, other: Place, lifetime_max_ms: Option<u64>) {
+    pub fn limit_lifetime(&self, one: LinkEnd, other: LinkEnd, lifetime_max_ms: Option<u64>) {
         self.change_both(one, other, |condition| condition.lifetime_max_ms = lifetime_max_ms);
     }
 
     /// Resets every connection between the two, whoever opened it.
-    pub fn reset(&self, one: Place, other: Place) {
+    pub fn reset(&self, one: LinkEnd, other: LinkEnd) {
         self.change_both(one, other, |condition| condition.resets += 1);
     }
 
@@ -120,23 +120,23 @@ impl Network {
 
     /// What holds for connections that `from` opens to `to`.
     #[must_use]
-    pub fn condition(&self, from: Place, to: Place) -> Option<Condition> {
+    pub fn condition(&self, from: LinkEnd, to: LinkEnd) -> Option<Condition> {
         self.links.get(&(from, to)).map(|link| *link.borrow())
     }
 
-    fn change_both(&self, one: Place, other: Place, change: impl Fn(&mut Condition)) {
+    fn change_both(&self, one: LinkEnd, other: LinkEnd, change: impl Fn(&mut Condition)) {
         self.change(one, other, &change);
         self.change(other, one, &change);
     }
 
     /// Pairs that open no connections (nodes to clients) have no state.
-    fn change(&self, from: Place, to: Place, change: impl Fn(&mut Condition)) {
+    fn change(&self, from: LinkEnd, to: LinkEnd, change: impl Fn(&mut Condition)) {
         if let Some(link) = self.links.get(&(from, to)) {
             link.send_modify(change);
         }
     }
 
-    fn open(&mut self, route: Route, source: Option<Place>) -> anyhow::Result<()> {
+    fn open(&mut self, route: Route, source: Option<LinkEnd>) -> anyhow::Result<()> {
         let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, route.entry));
         let listener = bound.with_context(|| format!("the proxy's port {}", route.entry))?;
         listener.set_nonblocking(true)?;
@@ -159,7 +159,7 @@ impl Drop for Network {
 async fn accept(
     listener: TcpListener,
     route: Route,
-    source: Option<Place>,
+    source: Option<LinkEnd>,
     links: Arc<Links>,
     processes: Processes,
 ) {
@@ -177,11 +177,11 @@ async fn accept(
                 connections.spawn(async move {
                     let source = match source {
                         Some(source) => Some(source),
-                        None => processes.node_of(from.port(), route.entry).await.map(Place::Node),
+                        None => processes.node_of(from.port(), route.entry).await.map(LinkEnd::Node),
                     };
                     // Whoever is gone by now needs no connection.
                     let Some(source) = source else { return };
-                    let Some(link) = links.get(&(source, Place::Node(route.node))) else { return };
+                    let Some(link) = links.get(&(source, LinkEnd::Node(route.node))) else { return };
                     connection::serve(near, target, link.subscribe()).await;
                 });
             }

@@ -6,15 +6,15 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use super::{Flow, Network, Place, Route};
+use super::{Flow, LinkEnd, Network, Route};
 use crate::cluster::ReservedPorts;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Long enough to see that something does not come.
 const QUIET: Duration = Duration::from_millis(300);
 
-const ONE: Place = Place::Node(1);
-const TWO: Place = Place::Node(2);
+const ONE: LinkEnd = LinkEnd::Node(1);
+const TWO: LinkEnd = LinkEnd::Node(2);
 
 struct Setting {
     network: Network,
@@ -110,7 +110,7 @@ async fn only_the_direction_that_was_named_is_cut() {
 async fn a_delay_takes_its_time_and_keeps_the_order() {
     let Setting { network, client_of_two, .. } = setting().await;
     let mut stream = connect(client_of_two).await;
-    network.set_flow(Place::Clients, TWO, Flow::Delay { least_ms: 150, jitter_ms: 50 });
+    network.set_flow(LinkEnd::Clients, TWO, Flow::Delay { least_ms: 150, jitter_ms: 50 });
     let took = echoed(&mut stream, b"later").await.unwrap();
     assert!(took >= Duration::from_millis(150), "{took:?}");
     let text: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
@@ -124,7 +124,7 @@ async fn a_delay_takes_its_time_and_keeps_the_order() {
 async fn a_narrow_line_carries_no_more_than_it_can() {
     let Setting { network, client_of_two, .. } = setting().await;
     let mut stream = connect(client_of_two).await;
-    network.set_flow(TWO, Place::Clients, Flow::Slow { bytes_per_second: 20_000 });
+    network.set_flow(TWO, LinkEnd::Clients, Flow::Slow { bytes_per_second: 20_000 });
     let took = echoed(&mut stream, &[7; 10_000]).await.unwrap();
     assert!(took >= Duration::from_millis(400), "{took:?}");
 }
@@ -155,7 +155,7 @@ async fn refused_connections_are_reset_and_open_ones_stay() {
 #[tokio::test]
 async fn connections_with_a_lifetime_end_within_it() {
     let Setting { network, client_of_two, .. } = setting().await;
-    network.limit_lifetime(Place::Clients, TWO, Some(100));
+    network.limit_lifetime(LinkEnd::Clients, TWO, Some(100));
     let mut stream = connect(client_of_two).await;
     let ended = timeout(PATIENCE, stream.read(&mut [0])).await.expect("the connection lives on");
     assert!(ended.is_err(), "an orderly end instead of a reset");

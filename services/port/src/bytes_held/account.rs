@@ -171,7 +171,7 @@ impl Account {
         Charge::new(self.clone(), kind, bytes)
     }
 
-    /// Whose place is to make a large answer.
+    /// Whose permit is to make a large answer.
     pub(super) fn making(&self) -> Arc<Semaphore> {
         Arc::clone(&self.shared.making)
     }

@@ -69,9 +69,9 @@ impl CallBytes {
     /// # Errors
     /// [`Short`].
     pub async fn making(&self) -> Result<Making, Short> {
-        let place = self.account.making().acquire_owned().await.ok();
+        let permit = self.account.making().acquire_owned().await.ok();
         self.account.turn(Direction::Answers).come().await?;
-        Ok(Making::new(self.account.clone(), place))
+        Ok(Making::new(self.account.clone(), permit))
     }
 
     /// Its message has waited for its turn for too long: why it is refused.

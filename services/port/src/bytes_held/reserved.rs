@@ -13,12 +13,12 @@ use super::short::Short;
 #[derive(Debug)]
 pub struct Making {
     account: Account,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Making {
-    pub(super) fn new(account: Account, place: Option<OwnedSemaphorePermit>) -> Self {
-        Self { account, _place: place }
+    pub(super) fn new(account: Account, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self { account, _permit: permit }
     }
 
     /// It is made, and takes so many bytes.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
-use tripod_local::Place;
+use tripod_local::ConnectionPermit;
 
 use super::connection_calls::{ConnectionCalls, Open};
 use super::mender::Mender;
@@ -40,7 +40,7 @@ pub struct Mended<S> {
     opening: Option<Opening>,
     /// Bytes that were given since the tasks of others could run.
     spell_bytes: usize,
-    _place: Option<Place>,
+    _permit: Option<ConnectionPermit>,
     _open: Open,
 }
 
@@ -74,7 +74,7 @@ impl<S> Mended<S> {
             filter: Some(Box::new(filter)),
             opening: Some(Opening::new()),
             spell_bytes: 0,
-            _place: None,
+            _permit: None,
             _open: open,
         }
     }
@@ -82,8 +82,8 @@ impl<S> Mended<S> {
 
 impl<S> Mended<S> {
     /// Counted for as long as it is open.
-    pub(super) fn counted(self, place: Place) -> Self {
-        Self { _place: Some(place), ..self }
+    pub(super) fn counted(self, permit: ConnectionPermit) -> Self {
+        Self { _permit: Some(permit), ..self }
     }
 }
 

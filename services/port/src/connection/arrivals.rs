@@ -1,4 +1,4 @@
-//! The connections that a listener accepts, as soon as each has a place.
+//! The connections that a listener accepts, as soon as each has a permit.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::Stream;
-use tripod_local::Place;
+use tripod_local::ConnectionPermit;
 use tripod_proto::code::Code;
 
 use super::listener::Listener;
@@ -24,8 +24,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How a protocol tells a client why its connection is closed before it has begun.
 pub(crate) type Words = fn(&str) -> Vec<u8>;
 
-/// A connection that has a place.
-pub(crate) type Guest = (Socket, Place);
+/// A connection that has a permit.
+pub(crate) type Guest = (Socket, ConnectionPermit);
 
 /// For this long a new connection waits while its node is cut off. gRPC tries another node after 250 ms, and
 /// takes the one that answers first; if no other answers, this one is better than none.
@@ -34,14 +34,14 @@ const CUT_OFF_PAUSE: Duration = Duration::from_secs(1);
 const WAITING_MAX: usize = 1024;
 
 /// The connections of a listener. They never end, and there are no errors: a failed accept concerns one connection, or will
-/// be over when descriptors are free again. Each is counted, and closed if there is no place for it. While contact is lost
-/// new ones wait a moment, so that clients who know other nodes prefer those.
+/// be over when descriptors are free again. Each is counted, and closed if there is no permit for it. While contact is
+/// lost new ones wait a moment, so that clients who know other nodes prefer those.
 pub(crate) struct Arrivals {
     listener: Arc<Listener>,
     words: Words,
     stopping: Stopping,
     resources: PortResources,
-    /// Those that have waited long enough, and the place of those that wait.
+    /// Those that have waited long enough, and who sends those that wait.
     waited: (mpsc::Sender<Guest>, mpsc::Receiver<Guest>),
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -60,7 +60,7 @@ impl Arrivals {
     /// Counts a connection, or turns it away.
     fn admit(&self, socket: Socket) -> Option<Guest> {
         match self.resources.connections.admit(socket.address().0) {
-            Ok(place) => Some((socket, place)),
+            Ok(permit) => Some((socket, permit)),
             Err(full) => {
                 let code = Code::ConnectionsFull;
                 socket.turn_away(&(self.words)(&format!("{code}: {full}; connect to another node")));
@@ -72,12 +72,12 @@ impl Arrivals {
 
     /// Lets a connection wait, unless there is no room for it, which closes it.
     fn put_off(&self, guest: Guest) {
-        let Ok(place) = self.waited.0.clone().try_reserve_owned() else { return };
+        let Ok(permit) = self.waited.0.clone().try_reserve_owned() else { return };
         let mut contact = self.resources.contact.clone();
         tokio::spawn(async move {
             // Either is good.
             let _ = tokio::time::timeout(CUT_OFF_PAUSE, contact.found()).await;
-            place.send(guest);
+            permit.send(guest);
         });
     }
 }

@@ -50,9 +50,9 @@ impl Stream for MendedIncoming {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let arrived = ready!(Pin::new(&mut this.arrivals).poll_next(context));
-        Poll::Ready(arrived.map(|(socket, place)| {
+        Poll::Ready(arrived.map(|(socket, permit)| {
             let (address, account) = (socket.address(), this.memory.account());
-            Ok(Mended::charged(socket, address, account, this.stopping.clone()).counted(place))
+            Ok(Mended::charged(socket, address, account, this.stopping.clone()).counted(permit))
         }))
     }
 }

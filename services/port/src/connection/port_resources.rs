@@ -20,11 +20,11 @@ pub struct PortResources {
     pub connections: Connections,
     /// Counts the bytes that are held for clients, on all ports together.
     pub memory: Budget,
-    /// When it was last said that there is no place.
+    /// When it was last said that there is no permit.
     told: Arc<Mutex<Option<Instant>>>,
 }
 
-/// Between two words to the operator that there is no place.
+/// Between two words to the operator that there is no permit.
 const WORD_EVERY: Duration = Duration::from_secs(10);
 
 impl PortResources {
@@ -46,7 +46,7 @@ impl PortResources {
         Self { memory, ..self }
     }
 
-    /// Says that there was no place, unless it was said a moment ago.
+    /// Says that there was no permit, unless it was said a moment ago.
     pub(super) fn tell(&self, full: Full) {
         let mut told = self.told.lock();
         if told.is_none_or(|told| told.elapsed() >= WORD_EVERY) {

@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::caller_address::CallerAddress;
 
-/// Bytes that are taken of what a client without a place has said.
+/// Bytes that are taken of what a client without a permit has said.
 const TURNED_AWAY_BYTES: usize = 4 << 10;
 
 /// An accepted connection.

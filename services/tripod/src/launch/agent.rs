@@ -29,7 +29,7 @@ const LIVES_MAX: usize = 64;
 /// How long the rest of an ended agent's log may take to be read.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What an agent is started with, besides its places.
+/// What an agent is started with, besides the addresses where it listens.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) cluster: Vec<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Config {
 
 /// Where an agent listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct ListenAddresses {
     /// For every program.
     pub(crate) ordinary: String,
     /// For the first process of an old JAX, which insists on listening at the very address that it
@@ -53,7 +53,7 @@ pub(crate) struct Places {
     pub(crate) beside_a_service: Option<String>,
 }
 
-impl Places {
+impl ListenAddresses {
     /// Any free port; and one for the first process of an old JAX, where IPv6 has a loopback.
     pub(crate) fn any(first_task: bool) -> Self {
         const LOOPBACK: &str = "[::1]:0";
@@ -63,13 +63,13 @@ impl Places {
 
     /// What JAX is to connect to.
     pub(crate) fn for_jax(&self) -> String {
-        let port = self.beside_a_service.as_deref().and_then(|place| place.strip_prefix("[::1]"));
+        let port = self.beside_a_service.as_deref().and_then(|address| address.strip_prefix("[::1]"));
         port.map_or_else(|| self.ordinary.clone(), |port| format!("[::]{port}"))
     }
 
     fn flags(&self) -> impl Iterator<Item = String> {
-        let places = [Some(&self.ordinary), self.beside_a_service.as_ref()];
-        places.into_iter().flatten().map(|place| format!("--listen={place}"))
+        let addresses = [Some(&self.ordinary), self.beside_a_service.as_ref()];
+        addresses.into_iter().flatten().map(|address| format!("--listen={address}"))
     }
 }
 
@@ -117,7 +117,7 @@ impl Lives {
 /// An agent that is kept running.
 #[derive(Debug)]
 pub(crate) struct AgentProcess {
-    pub(crate) places: Places,
+    pub(crate) addresses: ListenAddresses,
     pub(crate) log: LogTail,
     pub(crate) lives: Lives,
     stop: oneshot::Sender<()>,
@@ -127,7 +127,7 @@ pub(crate) struct AgentProcess {
 /// What starts the same agent again and again.
 struct Keeper {
     config: Config,
-    places: Places,
+    addresses: ListenAddresses,
     log: LogTail,
     lives: Lives,
 }
@@ -143,15 +143,15 @@ impl AgentProcess {
     ///
     /// # Errors
     /// It cannot be started, or ended at once; the text has its reason.
-    pub(crate) async fn start(config: Config, places: Places) -> Result<Self, Failure> {
+    pub(crate) async fn start(config: Config, addresses: ListenAddresses) -> Result<Self, Failure> {
         let (log, lives) = (LogTail::default(), Lives::new(config.registered.clone()));
-        let mut keeper = Keeper { config, places, log: log.clone(), lives: lives.clone() };
+        let mut keeper = Keeper { config, addresses, log: log.clone(), lives: lives.clone() };
         let life = keeper.begin().await.map_err(|why| {
             Failure::new(Code::AgentFailed, format!("the agent of this program did not start: {why}"))
         })?;
         let (stop, stopped) = oneshot::channel();
-        let places = keeper.places.clone();
-        Ok(Self { places, log, lives, stop, keeper: tokio::spawn(keeper.keep(life, stopped)) })
+        let addresses = keeper.addresses.clone();
+        Ok(Self { addresses, log, lives, stop, keeper: tokio::spawn(keeper.keep(life, stopped)) })
     }
 
     /// Ends the agent; returns what it logged.
@@ -166,7 +166,7 @@ impl AgentProcess {
 }
 
 impl Keeper {
-    /// Starts the agent; from now on its places are those that it found.
+    /// Starts the agent; from now on its addresses are those that it found.
     async fn begin(&mut self) -> Result<Life, String> {
         let outputs = Outputs { stdout: Stdio::piped(), stderr: Stdio::piped() };
         let mut child = Child::start(&self.arguments(), outputs).map_err(|error| error.to_string())?;
@@ -185,7 +185,7 @@ impl Keeper {
                         lives.note(&line);
                     }
                 });
-                self.places = told(&line).ok_or_else(|| format!("it said `{line}`"))?;
+                self.addresses = told(&line).ok_or_else(|| format!("it said `{line}`"))?;
                 Ok(life)
             }
             Ok(None) => Err(self.last_words(life).await),
@@ -196,7 +196,7 @@ impl Keeper {
     fn arguments(&self) -> Vec<String> {
         let always = ["agent", "--exit-with-parent", "--print-registrations", "--json"];
         let mut arguments: Vec<String> = always.map(str::to_owned).into();
-        arguments.extend(self.places.flags());
+        arguments.extend(self.addresses.flags());
         arguments.push(format!("--cluster={}", self.config.cluster.join(",")));
         arguments.push(format!("--job={}", self.config.job));
         arguments.extend(self.config.flags.iter().cloned());
@@ -248,9 +248,9 @@ impl Life {
     }
 }
 
-fn told(line: &str) -> Option<Places> {
+fn told(line: &str) -> Option<ListenAddresses> {
     let mut listen = serde_json::from_str::<Listens>(line).ok()?.listen.into_iter();
-    Some(Places { ordinary: listen.next()?, beside_a_service: listen.next() })
+    Some(ListenAddresses { ordinary: listen.next()?, beside_a_service: listen.next() })
 }
 
 #[cfg(test)]
@@ -260,10 +260,10 @@ mod tests {
     #[test]
     fn an_agent_is_started_again_where_it_was() {
         let line = r#"{"listen":["127.0.0.1:7790","[::1]:7791"],"job":"train"}"#;
-        let places = told(line).expect("understood");
-        let flags: Vec<_> = places.flags().collect();
+        let addresses = told(line).expect("understood");
+        let flags: Vec<_> = addresses.flags().collect();
         assert_eq!(flags, ["--listen=127.0.0.1:7790", "--listen=[::1]:7791"]);
-        assert_eq!(places.for_jax(), "[::]:7791");
+        assert_eq!(addresses.for_jax(), "[::]:7791");
     }
 
     #[test]
@@ -281,8 +281,8 @@ mod tests {
 
     #[test]
     fn every_task_but_the_first_has_one_place() {
-        let places = Places::any(false);
-        assert_eq!(places.flags().collect::<Vec<_>>(), ["--listen=127.0.0.1:0"]);
-        assert_eq!(places.for_jax(), "127.0.0.1:0");
+        let addresses = ListenAddresses::any(false);
+        assert_eq!(addresses.flags().collect::<Vec<_>>(), ["--listen=127.0.0.1:0"]);
+        assert_eq!(addresses.for_jax(), "127.0.0.1:0");
     }
 }

@@ -3,10 +3,10 @@
 
 mod again;
 mod agent;
+mod host;
 mod job;
 mod log_tail;
 mod numbers;
-mod place;
 mod program;
 mod signals;
 mod taken;
@@ -28,7 +28,7 @@ pub(crate) use numbers::Asked;
 use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;
 use crate::launch::again::Restarts;
-use crate::launch::agent::{AgentProcess, Places};
+use crate::launch::agent::{AgentProcess, ListenAddresses};
 use crate::launch::numbers::Numbers;
 use crate::launch::program::Ended;
 use crate::launch::signals::Signals;
@@ -119,13 +119,13 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
     }
     taken::wait(&config.client, &numbers.job, numbers.task, say).await?;
     let agent = agent::Config {
-        registered: place::note(config.client.clone(), &numbers.job, numbers.task),
+        registered: host::note(config.client.clone(), &numbers.job, numbers.task),
         cluster: config.cluster.clone(),
         job: numbers.job.clone(),
         flags: config.agent_flags.clone(),
         verbose: variable("TRIPOD_LOG").is_some(),
     };
-    let agent = AgentProcess::start(agent, Places::any(numbers.task == 0)).await?;
+    let agent = AgentProcess::start(agent, ListenAddresses::any(numbers.task == 0)).await?;
     Ok(Ready { numbers, tasks, agent })
 }
 
@@ -181,7 +181,7 @@ impl Ready {
         signals: &mut Signals,
     ) -> Result<Ended, Failure> {
         let told = ProgramEnvironment {
-            places: &self.agent.places,
+            addresses: &self.agent.addresses,
             tasks: self.tasks,
             task: self.numbers.task,
             fail_fast: variable("GRPC_FAIL_FAST"),

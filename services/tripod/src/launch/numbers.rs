@@ -79,11 +79,11 @@ fn look(variables: Variables<'_>, tf_config: Option<&TfConfig>) -> Result<Found,
         };
         return Ok(Found { tasks, task: Some((launcher.task.to_owned(), task)) });
     }
-    let place = tf_config.and_then(TfConfig::place);
+    let position = tf_config.and_then(TfConfig::position);
     let from_tf = |number: u32| ("TF_CONFIG".to_owned(), number);
     Ok(Found {
-        tasks: place.as_ref().map(|place| from_tf(place.tasks)),
-        task: place.as_ref().map(|place| from_tf(place.task)),
+        tasks: position.as_ref().map(|position| from_tf(position.tasks)),
+        task: position.as_ref().map(|position| from_tf(position.task)),
     })
 }
 

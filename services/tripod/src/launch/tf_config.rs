@@ -19,7 +19,7 @@ pub(crate) struct TfConfig {
     config: Value,
 }
 
-/// What it says of the program's own place.
+/// What it says of the program's own position.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskPosition {
     pub(crate) tasks: u32,
@@ -39,8 +39,8 @@ impl TfConfig {
         Ok(Self { config })
     }
 
-    /// The program's place among the members; `None` if it is not one.
-    pub(crate) fn place(&self) -> Option<TaskPosition> {
+    /// The program's position among the members; `None` if it is not one.
+    pub(crate) fn position(&self) -> Option<TaskPosition> {
         let own = self.config["task"]["type"].as_str()?;
         let index = u32::try_from(self.config["task"]["index"].as_u64()?).ok()?;
         let before = MEMBERS.iter().take_while(|name| **name != own).map(|name| self.size(name)).sum::<u32>();
@@ -119,17 +119,17 @@ mod tests {
 
     #[test]
     fn members_are_numbered_through() {
-        let place = |kind: &str, index: u32| {
+        let position = |kind: &str, index: u32| {
             let cluster =
                 json!({ "chief": ["a:1"], "worker": { "0": "b:1", "1": "c:1" }, "evaluator": ["d:1"] });
             parse(&json!({ "cluster": cluster, "task": { "type": kind, "index": index } }).to_string())
-                .place()
+                .position()
         };
-        assert_eq!(place("chief", 0), Some(TaskPosition { tasks: 3, task: 0 }));
-        assert_eq!(place("worker", 1), Some(TaskPosition { tasks: 3, task: 2 }));
-        assert_eq!(place("worker", 2), None, "there are only two");
-        assert_eq!(place("evaluator", 0), None, "it takes no part");
-        assert_eq!(parse(r#"{"cluster":{}}"#).place(), None);
+        assert_eq!(position("chief", 0), Some(TaskPosition { tasks: 3, task: 0 }));
+        assert_eq!(position("worker", 1), Some(TaskPosition { tasks: 3, task: 2 }));
+        assert_eq!(position("worker", 2), None, "there are only two");
+        assert_eq!(position("evaluator", 0), None, "it takes no part");
+        assert_eq!(parse(r#"{"cluster":{}}"#).position(), None);
         let groups = |text: &str| parse(text).groups().map(|groups| groups.to_string());
         assert_eq!(groups(WORKERS), None);
         let chief = r#"{"cluster":{"chief":["a:1"],"ps":["b:1"],"worker":["c:1","d:1"]}}"#;

@@ -1,13 +1,13 @@
 //! What the environment of the program says.
 
 use crate::failure::Failure;
-use crate::launch::agent::Places;
+use crate::launch::agent::ListenAddresses;
 use crate::launch::tf_config::TfConfig;
 
 /// What the program has to be told.
 #[derive(Debug)]
 pub(crate) struct ProgramEnvironment<'a> {
-    pub(crate) places: &'a Places,
+    pub(crate) addresses: &'a ListenAddresses,
     pub(crate) tasks: u32,
     pub(crate) task: u32,
     /// The user's own answer to whether calls wait for a connection.
@@ -23,7 +23,7 @@ impl ProgramEnvironment<'_> {
     /// As [`TfConfig::with_coordinator`].
     pub(crate) fn variables(self) -> Result<Vec<(&'static str, String)>, Failure> {
         let mut variables = vec![
-            ("JAX_COORDINATOR_ADDRESS", self.places.for_jax()),
+            ("JAX_COORDINATOR_ADDRESS", self.addresses.for_jax()),
             // Process 0 starts a service of its own, whatever it is told. Nobody calls it there.
             ("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
             ("JAX_NUM_PROCESSES", self.tasks.to_string()),
@@ -34,7 +34,7 @@ impl ProgramEnvironment<'_> {
             variables.push(("GRPC_FAIL_FAST", "false".to_owned()));
         }
         if let Some((config, job)) = self.tf_config {
-            variables.push(("TF_CONFIG", config.with_coordinator(job, &self.places.ordinary)?));
+            variables.push(("TF_CONFIG", config.with_coordinator(job, &self.addresses.ordinary)?));
         }
         Ok(variables)
     }
@@ -44,12 +44,12 @@ impl ProgramEnvironment<'_> {
 mod tests {
     use super::*;
 
-    fn told(places: &Places) -> ProgramEnvironment<'_> {
-        ProgramEnvironment { places, tasks: 3, task: 1, fail_fast: None, tf_config: None }
+    fn told(addresses: &ListenAddresses) -> ProgramEnvironment<'_> {
+        ProgramEnvironment { addresses, tasks: 3, task: 1, fail_fast: None, tf_config: None }
     }
 
-    fn places() -> Places {
-        Places { ordinary: "127.0.0.1:7790".into(), beside_a_service: None }
+    fn addresses() -> ListenAddresses {
+        ListenAddresses { ordinary: "127.0.0.1:7790".into(), beside_a_service: None }
     }
 
     #[test]
@@ -61,23 +61,24 @@ mod tests {
             ("JAX_PROCESS_ID", "1"),
             ("GRPC_FAIL_FAST", "false"),
         ];
-        let places = places();
-        let variables = told(&places).variables().expect("nothing to refuse");
+        let addresses = addresses();
+        let variables = told(&addresses).variables().expect("nothing to refuse");
         assert_eq!(variables, expected.map(|(name, value)| (name, value.to_owned())));
     }
 
     #[test]
     fn what_the_user_said_of_waiting_calls_is_kept() {
-        let places = places();
-        let variables = ProgramEnvironment { fail_fast: Some("true".into()), ..told(&places) }.variables();
+        let addresses = addresses();
+        let variables = ProgramEnvironment { fail_fast: Some("true".into()), ..told(&addresses) }.variables();
         assert!(variables.expect("legal").iter().all(|(name, _)| *name != "GRPC_FAIL_FAST"));
     }
 
     #[test]
     fn tensorflow_finds_the_agent_in_its_own_configuration() {
         let config = TfConfig::parse(r#"{"cluster":{"worker":["a:1"]}}"#).expect("legal");
-        let places = Places { beside_a_service: Some("[::1]:7791".into()), ..places() };
-        let variables = ProgramEnvironment { tf_config: Some((config, "ps")), ..told(&places) }.variables();
+        let addresses = ListenAddresses { beside_a_service: Some("[::1]:7791".into()), ..addresses() };
+        let variables =
+            ProgramEnvironment { tf_config: Some((config, "ps")), ..told(&addresses) }.variables();
         let variables = variables.expect("legal");
         let (_, value) = variables.iter().find(|(name, _)| *name == "TF_CONFIG").expect("set");
         assert!(value.contains(r#""ps":["127.0.0.1:7790"]"#), "{value}");

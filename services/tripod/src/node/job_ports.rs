@@ -32,7 +32,7 @@ struct JobPorts {
     gateway: Gateway,
     front_ends: FrontEnds,
     resources: PortResources,
-    place: JobPortRange,
+    ports: JobPortRange,
     open: BTreeMap<JobSlot, OpenPort>,
     /// Ports that could not be opened. Each was logged once, not five times a second.
     closed: BTreeMap<JobId, ClosedPort>,
@@ -53,7 +53,7 @@ pub(crate) async fn run(
     gateway: Gateway,
     front_ends: FrontEnds,
     resources: PortResources,
-    place: JobPortRange,
+    ports: JobPortRange,
     told: watch::Sender<JobPortList>,
     stopping: CancellationToken,
 ) {
@@ -62,7 +62,7 @@ pub(crate) async fn run(
         gateway,
         front_ends,
         resources,
-        place,
+        ports,
         open: BTreeMap::new(),
         closed: BTreeMap::new(),
         told,
@@ -99,16 +99,16 @@ impl JobPorts {
     }
 
     async fn open(&mut self, slot: JobSlot, job: JobId) -> bool {
-        let Some(port) = self.place.range.port(slot.0) else {
+        let Some(port) = self.ports.range.port(slot.0) else {
             let reason = format!(
                 "its slot {} lies beyond --job-ports {}; start the node with a longer range",
-                slot.0, self.place.range
+                slot.0, self.ports.range
             );
             self.note(job, String::new(), reason);
             // Waiting does not make the range longer.
             return true;
         };
-        let address = format!("{}:{port}", self.place.host);
+        let address = format!("{}:{port}", self.ports.host);
         match TcpListener::bind(&address).await {
             Ok(listener) => {
                 let port = self.serve(listener, job);

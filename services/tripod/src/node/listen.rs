@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio::net::TcpListener;
 use tripod_local::Peers;
-use tripod_port::{Listener, Places};
+use tripod_port::{Binder, Listener};
 use tripod_proto::code::Code;
 
 use crate::failure::Failure;
@@ -22,8 +22,8 @@ pub(crate) fn unix(path: &Path, uids: &[u32]) -> Result<Listener, Failure> {
     opened.map_err(|error| Failure::told(Code::ListenFailed, error.to_string()))
 }
 
-fn named(flag: &'static str) -> Places {
-    Places { flag, others: "another process", form: "HOST:PORT" }
+fn named(flag: &'static str) -> Binder {
+    Binder { flag, others: "another process", form: "HOST:PORT" }
 }
 
 #[cfg(test)]

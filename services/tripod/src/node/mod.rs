@@ -133,8 +133,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
-    let place = job_ports::JobPortRange { host: host_of(&config.client).to_owned(), range: config.job_ports };
-    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, place, job_ports, stopping));
+    let ports = job_ports::JobPortRange { host: host_of(&config.client).to_owned(), range: config.job_ports };
+    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, ports, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,

@@ -13,7 +13,7 @@
 
 /// Where a block is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Target {
     Anywhere,
     Host(u8),
     Each,
@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
 /// Commands that stand together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    pub(crate) place: Place,
+    pub(crate) target: Target,
     pub(crate) outcome: Outcome,
     pub(crate) lines: Vec<String>,
     /// What the page shows of their screen; empty: nothing.
@@ -39,16 +39,20 @@ pub(crate) struct Block {
 
 impl Block {
     fn of(words: &str) -> Self {
-        let mut block =
-            Self { place: Place::Anywhere, outcome: Outcome::Success, lines: Vec::new(), shows: Vec::new() };
+        let mut block = Self {
+            target: Target::Anywhere,
+            outcome: Outcome::Success,
+            lines: Vec::new(),
+            shows: Vec::new(),
+        };
         for word in words.split_whitespace() {
             match word.split_once('=') {
                 None if word == "until-done" => block.outcome = Outcome::SuccessAtLast,
                 None if word == "fails" => block.outcome = Outcome::Failure,
-                Some(("on", "each")) => block.place = Place::Each,
+                Some(("on", "each")) => block.target = Target::Each,
                 Some(("on", address)) => {
                     let last = address.strip_prefix("10.0.0.").and_then(|last| last.parse().ok());
-                    block.place = Place::Host(last.expect("a host of the page"));
+                    block.target = Target::Host(last.expect("a host of the page"));
                 }
                 _ => panic!("`{word}` means nothing behind sh"),
             }
@@ -83,10 +87,10 @@ fn a_page_is_read_as_it_is_typed() {
     let page = "Text\n\n```sh on=each\ntripod a\n```\n\n1. More\n\n   ```sh on=10.0.0.4 fails\n   tripod b\n   tripod c\n   ```\n\n   ```text\n   no\n   ```\n";
     let [first, second] = blocks(page).try_into().expect("two blocks");
     assert_eq!(
-        (first.place, first.outcome, first.lines),
-        (Place::Each, Outcome::Success, vec!["tripod a".into()])
+        (first.target, first.outcome, first.lines),
+        (Target::Each, Outcome::Success, vec!["tripod a".into()])
     );
-    assert_eq!((second.place, second.outcome), (Place::Host(4), Outcome::Failure));
+    assert_eq!((second.target, second.outcome), (Target::Host(4), Outcome::Failure));
     assert_eq!(second.lines, ["tripod b", "tripod c"]);
     assert_eq!((first.shows, second.shows), (Vec::new(), vec!["no".to_owned()]));
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use tripod_wait::until_blocking;
 
-use crate::page::{Block, Outcome, Place, blocks};
+use crate::page::{Block, Outcome, Target, blocks};
 use crate::site::Site;
 
 const PAGE: &str = include_str!("../../../../docs/runbooks/scheduled-backups.md");
@@ -24,7 +24,7 @@ fn serve_every_second(blocks: &[Block], keep: u32) -> Block {
     let serve = blocks.iter().find(|block| block.lines[0].starts_with("tripod server")).expect("on the page");
     let line = serve.lines[0].replace("--backup-every 3600", "--backup-every 1");
     let line = line.replace("--backup-keep 48", &format!("--backup-keep {keep}"));
-    Block { place: Place::Each, outcome: Outcome::Success, lines: vec![line], shows: Vec::new() }
+    Block { target: Target::Each, outcome: Outcome::Success, lines: vec![line], shows: Vec::new() }
 }
 
 /// What `tripod status` tells of a node's backups.

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::{deadline, until_blocking};
 
-use crate::page::{Block, Outcome, Place};
+use crate::page::{Block, Outcome, Target};
 use crate::screen;
 
 /// The first three numbers of every address on the pages, with the dots.
@@ -145,16 +145,16 @@ impl Site {
 
     /// Types it once; gives what all hosts print, and what the first one does, which is the page's.
     fn type_block(&mut self, block: &Block) -> (String, String) {
-        let hosts: Vec<u8> = match block.place {
-            Place::Anywhere => vec![1],
-            Place::Host(host) => vec![host],
-            Place::Each => vec![1, 2, 3],
+        let hosts: Vec<u8> = match block.target {
+            Target::Anywhere => vec![1],
+            Target::Host(host) => vec![host],
+            Target::Each => vec![1, 2, 3],
         };
         let mut printed = Vec::new();
         for host in hosts {
             let mut here = String::new();
             for line in &block.lines {
-                let line = if block.place == Place::Each { on_host(line, host) } else { line.clone() };
+                let line = if block.target == Target::Each { on_host(line, host) } else { line.clone() };
                 here.push_str(&self.type_line(host, &line, block.outcome));
                 // A value is printed as it is, and a prompt stands behind it.
                 if !here.is_empty() && !here.ends_with('\n') {

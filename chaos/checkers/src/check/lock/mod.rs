@@ -16,11 +16,12 @@ use crate::history::{Call, Fence, Guarded, History, Key, LockSeen, Micros, Opera
 
 const CHECKER: &str = "lock";
 
-/// Where a lock, or what it protects, stands. The second number tells held from free, or is the value.
+/// The position of a lock, or of what it protects, in its order. The second number tells held from free, or is the
+/// value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(Fence, u64);
+struct Position(Fence, u64);
 
-impl Place {
+impl Position {
     /// Nobody has held it, or written it.
     const FIRST: Self = Self(Fence(0), 0);
 
@@ -33,11 +34,11 @@ impl Place {
     }
 }
 
-/// That something stood at a place at some moment of an operation.
+/// That something stood at a position at some moment of an operation.
 #[derive(Clone, Copy)]
 struct Claim<'a> {
     operation: &'a Operation,
-    place: Place,
+    position: Position,
     /// The operation brought it there, and did not find it.
     wrote: bool,
 }
@@ -46,12 +47,12 @@ struct Claim<'a> {
 #[derive(Default)]
 struct Thing<'a> {
     claims: Vec<Claim<'a>>,
-    /// For each place, when it was first asked for in a way that may have taken effect.
-    asked: BTreeMap<Place, Micros>,
-    /// Acquisitions that were acknowledged, with the place that they must have found.
-    taken: Vec<(&'a Operation, Place)>,
-    /// Whoever was told that somebody else has changed it, with the place that it had left it at.
-    refused: Vec<(&'a Operation, Place)>,
+    /// For each position, when it was first asked for in a way that may have taken effect.
+    asked: BTreeMap<Position, Micros>,
+    /// Acquisitions that were acknowledged, with the position that they must have found.
+    taken: Vec<(&'a Operation, Position)>,
+    /// Whoever was told that somebody else has changed it, with the position that it had left it at.
+    refused: Vec<(&'a Operation, Position)>,
 }
 
 /// Judges each lock and each register apart from the others.
@@ -94,21 +95,21 @@ impl<'a> Thing<'a> {
         let (wanted, before) = match &operation.call {
             Call::Acquire { fence, steals, .. } => {
                 let last = Fence(fence.0.saturating_sub(1));
-                let before = if *steals { Place::held(last) } else { Place::free(last) };
-                (Some(Place::held(*fence)), before)
+                let before = if *steals { Position::held(last) } else { Position::free(last) };
+                (Some(Position::held(*fence)), before)
             }
-            Call::Release { fence, .. } => (Some(Place::free(*fence)), Place::held(*fence)),
-            Call::WriteGuarded { fence, value, .. } => (Some(Place(*fence, value.0)), Place::FIRST),
-            _ => (None, Place::FIRST),
+            Call::Release { fence, .. } => (Some(Position::free(*fence)), Position::held(*fence)),
+            Call::WriteGuarded { fence, value, .. } => (Some(Position(*fence, value.0)), Position::FIRST),
+            _ => (None, Position::FIRST),
         };
-        if let (Some(place), true) = (wanted, operation.outcome.may_have_effect()) {
-            let first = self.asked.entry(place).or_insert(operation.invoked);
+        if let (Some(position), true) = (wanted, operation.outcome.may_have_effect()) {
+            let first = self.asked.entry(position).or_insert(operation.invoked);
             *first = operation.invoked.min(*first);
         }
-        let saw = |place| Claim { operation, place, wrote: false };
+        let saw = |position| Claim { operation, position, wrote: false };
         match (operation.reply(), wanted) {
-            (Some(Reply::Done), Some(place)) => {
-                self.claims.push(Claim { operation, place, wrote: true });
+            (Some(Reply::Done), Some(position)) => {
+                self.claims.push(Claim { operation, position, wrote: true });
                 if matches!(operation.call, Call::Acquire { .. }) {
                     self.taken.push((operation, before));
                 }
@@ -116,12 +117,12 @@ impl<'a> Thing<'a> {
             (Some(Reply::Refused(Refusal::VersionMismatch { .. })), Some(_)) => {
                 self.refused.push((operation, before));
             }
-            (Some(Reply::Lock(None) | Reply::Guarded(None)), _) => self.claims.push(saw(Place::FIRST)),
+            (Some(Reply::Lock(None) | Reply::Guarded(None)), _) => self.claims.push(saw(Position::FIRST)),
             (Some(Reply::Lock(Some(LockSeen { fence, held }))), _) => {
-                self.claims.push(saw(if *held { Place::held(*fence) } else { Place::free(*fence) }));
+                self.claims.push(saw(if *held { Position::held(*fence) } else { Position::free(*fence) }));
             }
             (Some(Reply::Guarded(Some(Guarded { fence, value }))), _) => {
-                self.claims.push(saw(Place(*fence, value.0)));
+                self.claims.push(saw(Position(*fence, value.0)));
             }
             _ => {}
         }
@@ -129,12 +130,12 @@ impl<'a> Thing<'a> {
 
     /// No token was given out twice.
     fn two_holders(&self, key: &Key) -> Option<Violation> {
-        let mut taken: BTreeMap<Place, &Operation> = BTreeMap::new();
+        let mut taken: BTreeMap<Position, &Operation> = BTreeMap::new();
         self.claims.iter().filter(|claim| claim.wrote).find_map(|claim| {
-            let first = taken.insert(claim.place, claim.operation)?;
+            let first = taken.insert(claim.position, claim.operation)?;
             let text = format!(
                 "operations {} and {} were both told that token {} is theirs",
-                first.id, claim.operation.id, claim.place.0
+                first.id, claim.operation.id, claim.position.0
             );
             Some(Violation::new("two-holders", key, text, &[first, claim.operation]))
         })
@@ -151,12 +152,12 @@ impl<'a> Thing<'a> {
         let mut highest: Option<&Claim<'_>> = None;
         for claim in begins {
             while let Some(end) = ends.next_if(|end| end.operation.completed < claim.operation.invoked) {
-                if highest.is_none_or(|highest| highest.place < end.place) {
+                if highest.is_none_or(|highest| highest.position < end.position) {
                     highest = Some(end);
                 }
             }
             let behind = |known: &&Claim<'_>| {
-                if claim.wrote { known.place >= claim.place } else { known.place > claim.place }
+                if claim.wrote { known.position >= claim.position } else { known.position > claim.position }
             };
             if let Some(known) = highest.filter(behind) {
                 let (rule, did) =
@@ -164,10 +165,10 @@ impl<'a> Thing<'a> {
                 let text = format!(
                     "operation {} {did} at token {}, though operation {} had shown token {}{} before",
                     claim.operation.id,
-                    claim.place.0,
+                    claim.position.0,
                     known.operation.id,
-                    known.place.0,
-                    if known.place.0 == claim.place.0 { ", and more of it," } else { "" }
+                    known.position.0,
+                    if known.position.0 == claim.position.0 { ", and more of it," } else { "" }
                 );
                 return Some(Violation::new(rule, key, text, &[known.operation, claim.operation]));
             }
@@ -177,12 +178,15 @@ impl<'a> Thing<'a> {
 
     /// What was seen was asked for by somebody.
     fn phantom(&self, key: &Key, rule: &str) -> Option<Violation> {
-        self.claims.iter().filter(|claim| !claim.wrote && claim.place != Place::FIRST).find_map(|claim| {
-            self.asked_before(claim.operation, claim.place).is_none().then(|| {
-                let text = format!("operation {} saw what nobody had asked for by then", claim.operation.id);
-                Violation::new(rule, key, text, &[claim.operation])
-            })
-        })
+        self.claims.iter().filter(|claim| !claim.wrote && claim.position != Position::FIRST).find_map(
+            |claim| {
+                self.asked_before(claim.operation, claim.position).is_none().then(|| {
+                    let text =
+                        format!("operation {} saw what nobody had asked for by then", claim.operation.id);
+                    Violation::new(rule, key, text, &[claim.operation])
+                })
+            },
+        )
     }
 
     /// Whoever takes a lock finds it released, or takes it away from somebody who has it.
@@ -190,7 +194,7 @@ impl<'a> Thing<'a> {
         self.taken.iter().filter(|(_, found)| found.0 != Fence(0)).find_map(|(taker, found)| {
             self.asked_before(taker, *found).is_none().then(|| {
                 let last =
-                    self.claims.iter().find(|claim| claim.wrote && claim.place == Place::held(found.0));
+                    self.claims.iter().find(|claim| claim.wrote && claim.position == Position::held(found.0));
                 let text = format!(
                     "operation {} took it as if the holder with token {} had released it or were silent, and \
                      nobody had done so",
@@ -206,9 +210,9 @@ impl<'a> Thing<'a> {
     /// Who is told that somebody else has changed it was overtaken by somebody.
     fn refused_by_nobody(&self, key: &Key) -> Option<Violation> {
         self.refused.iter().find_map(|(refused, left)| {
-            // Its own place is what it asks for now; a refused operation asked for none.
+            // Its own position is what it asks for now; a refused operation asked for none.
             let beyond =
-                if matches!(refused.call, Call::Release { .. }) { Place::free(left.0) } else { *left };
+                if matches!(refused.call, Call::Release { .. }) { Position::free(left.0) } else { *left };
             let others = self.asked.range((std::ops::Bound::Excluded(beyond), std::ops::Bound::Unbounded));
             let overtaken = others.map(|(_, first)| *first).any(|first| first < refused.completed);
             (!overtaken).then(|| {
@@ -221,8 +225,8 @@ impl<'a> Thing<'a> {
         })
     }
 
-    /// When a place was first asked for, if that was before the operation ended.
-    fn asked_before(&self, operation: &Operation, place: Place) -> Option<Micros> {
-        self.asked.get(&place).copied().filter(|first| *first < operation.completed)
+    /// When a position was first asked for, if that was before the operation ended.
+    fn asked_before(&self, operation: &Operation, position: Position) -> Option<Micros> {
+        self.asked.get(&position).copied().filter(|first| *first < operation.completed)
     }
 }

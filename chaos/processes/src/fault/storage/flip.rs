@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rand::{Rng, RngExt as _};
 
-use super::structure::{FileKind, Layout, Place};
+use super::structure::{FileKind, FileRegion, Layout};
 
 /// Draws before a part of a file that is wanted counts as not there.
 const DRAWS: usize = 4096;
 /// Parts of a journal segment, drawn alike: nearly all of its bytes are the bodies of frames, which would
 /// hide how the small parts fare.
-const SEGMENT_PLACES: [Place; 6] = [
-    Place::SegmentHead,
-    Place::FrameHeader,
-    Place::FrameBody,
-    Place::LastFrames,
-    Place::Padding,
-    Place::Unused,
+const SEGMENT_REGIONS: [FileRegion; 6] = [
+    FileRegion::SegmentHead,
+    FileRegion::FrameHeader,
+    FileRegion::FrameBody,
+    FileRegion::LastFrames,
+    FileRegion::Padding,
+    FileRegion::Unused,
 ];
 
 /// A bit of a file in a data directory.
@@ -28,7 +28,7 @@ pub struct Flip {
     /// Below the data directory.
     pub file: PathBuf,
     pub kind: FileKind,
-    pub place: Place,
+    pub region: FileRegion,
     pub offset: u64,
     /// 0 is the lowest.
     pub bit: u8,
@@ -64,8 +64,8 @@ impl Flip {
         });
         let (file, layout) = drawn.expect("the sum of the weights is reached");
         let offset = draw_offset(layout, kind, random);
-        let (place, bit) = (layout.place(offset), random.random_range(0..8));
-        Ok(Some(Self { file: file.clone(), kind, place, offset, bit }))
+        let (region, bit) = (layout.region(offset), random.random_range(0..8));
+        Ok(Some(Self { file: file.clone(), kind, region, offset, bit }))
     }
 
     /// Turns the bit over; a second time, back. The node may run. Blocks.
@@ -86,8 +86,8 @@ impl Flip {
 
 impl std::fmt::Display for Flip {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { file, place, offset, bit, .. } = self;
-        write!(f, "bit {bit} of byte {offset} of {} ({})", file.display(), place.name())
+        let Self { file, region, offset, bit, .. } = self;
+        write!(f, "bit {bit} of byte {offset} of {} ({})", file.display(), region.name())
     }
 }
 
@@ -95,15 +95,16 @@ fn draw_offset(layout: &Layout, kind: FileKind, random: &mut impl Rng) -> u64 {
     if kind != FileKind::JournalSegment || layout.used() == 0 {
         return random.random_range(0..layout.length());
     }
-    let wanted = SEGMENT_PLACES[random.random_range(0..SEGMENT_PLACES.len())];
+    let wanted = SEGMENT_REGIONS[random.random_range(0..SEGMENT_REGIONS.len())];
     let range = match wanted {
-        Place::SegmentHead => 0..48,
+        FileRegion::SegmentHead => 0..48,
         // As far back as the last two frames may reach, nearly always.
-        Place::LastFrames => layout.used().saturating_sub(8192)..layout.used(),
-        Place::Unused => layout.used().min(layout.length() - 1)..layout.length(),
+        FileRegion::LastFrames => layout.used().saturating_sub(8192)..layout.used(),
+        FileRegion::Unused => layout.used().min(layout.length() - 1)..layout.length(),
         _ => 0..layout.used(),
     };
-    let drawn = (0..DRAWS).map(|_| random.random_range(range.clone())).find(|at| layout.place(*at) == wanted);
+    let drawn =
+        (0..DRAWS).map(|_| random.random_range(range.clone())).find(|at| layout.region(*at) == wanted);
     drawn.unwrap_or_else(|| random.random_range(0..layout.length()))
 }
 

@@ -66,7 +66,7 @@ impl Harm {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Flip(flip) => flip.place.name(),
+            Self::Flip(flip) => flip.region.name(),
             Self::Truncate { .. } => "truncated",
             Self::Delete { .. } => "deleted",
             Self::Replace { .. } => "another node's",

@@ -42,7 +42,7 @@ pub use flip::{Flip, files};
 pub use harm::Harm;
 pub use mounts::Skip;
 pub use shim::Shim;
-pub use structure::{FileKind, Place};
+pub use structure::{FileKind, FileRegion};
 pub use survey::{Outcome, Survey, Trial};
 pub use unflushed::{Mercy, Taken};
 pub use witness::{Verdict, Witness};

@@ -63,7 +63,7 @@ impl FileKind {
 
 /// Which part of a file a byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum FileRegion {
     /// The head of a journal segment.
     SegmentHead,
     FrameHeader,
@@ -79,7 +79,7 @@ pub enum Place {
     Byte,
 }
 
-impl Place {
+impl FileRegion {
     /// A name for tables.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -127,24 +127,24 @@ impl Layout {
         self.length
     }
 
-    pub(super) fn place(&self, offset: u64) -> Place {
+    pub(super) fn region(&self, offset: u64) -> FileRegion {
         if self.kind != FileKind::JournalSegment {
-            return Place::Byte;
+            return FileRegion::Byte;
         }
         // As journal::frame writes it: 48 bytes mean something, and zeroes fill them up.
         match offset {
-            0..48 => return Place::SegmentHead,
-            48..64 => return Place::Padding,
-            _ if offset >= self.used => return Place::Unused,
+            0..48 => return FileRegion::SegmentHead,
+            48..64 => return FileRegion::Padding,
+            _ if offset >= self.used => return FileRegion::Unused,
             _ => {}
         }
         let next = self.bodies.partition_point(|(begin, _)| begin - (HEADER as u64) <= offset);
         let (begin, length) = self.bodies[next - 1];
         match offset {
-            _ if offset >= begin + length => Place::Padding,
-            _ if next + LAST_FRAMES > self.bodies.len() => Place::LastFrames,
-            _ if offset < begin => Place::FrameHeader,
-            _ => Place::FrameBody,
+            _ if offset >= begin + length => FileRegion::Padding,
+            _ if next + LAST_FRAMES > self.bodies.len() => FileRegion::LastFrames,
+            _ if offset < begin => FileRegion::FrameHeader,
+            _ => FileRegion::FrameBody,
         }
     }
 }
@@ -205,21 +205,21 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let layout = Layout::read(&path, FileKind::JournalSegment).unwrap();
         assert_eq!(layout.used(), 448);
-        for (offset, place) in [
-            (0, Place::SegmentHead),
-            (50, Place::Padding),
-            (64, Place::FrameHeader),
-            (96, Place::FrameBody),
-            (106, Place::Padding),
-            (159, Place::FrameHeader),
-            (259, Place::FrameBody),
-            (260, Place::Padding),
-            (330, Place::LastFrames),
-            (352, Place::Padding),
-            (400, Place::LastFrames),
-            (448, Place::Unused),
+        for (offset, region) in [
+            (0, FileRegion::SegmentHead),
+            (50, FileRegion::Padding),
+            (64, FileRegion::FrameHeader),
+            (96, FileRegion::FrameBody),
+            (106, FileRegion::Padding),
+            (159, FileRegion::FrameHeader),
+            (259, FileRegion::FrameBody),
+            (260, FileRegion::Padding),
+            (330, FileRegion::LastFrames),
+            (352, FileRegion::Padding),
+            (400, FileRegion::LastFrames),
+            (448, FileRegion::Unused),
         ] {
-            assert_eq!(layout.place(offset), place, "at {offset}");
+            assert_eq!(layout.region(offset), region, "at {offset}");
         }
     }
 

@@ -16,7 +16,7 @@ const STICKY: u32 = 0o1000;
 ///
 /// # Errors
 /// [`NotPrivate`]; it is missing if the directory is.
-pub fn check_place(path: &Path) -> Result<(), NotPrivate> {
+pub fn check_path(path: &Path) -> Result<(), NotPrivate> {
     above(path, Trusted::by(user::own())).map(drop)
 }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     fn refusal(path: &Path) -> String {
-        check_place(path).expect_err("refused").to_string()
+        check_path(path).expect_err("refused").to_string()
     }
 
     #[test]
@@ -91,18 +91,18 @@ mod tests {
         let (above, own) = (place.path().join("above"), place.path().join("above/own"));
         fs::create_dir_all(&own).expect("made");
         set(&own, 0o700);
-        check_place(&own.join("s")).expect("ours");
+        check_path(&own.join("s")).expect("ours");
         set(&above, 0o777);
         let text = refusal(&own.join("s"));
         assert!(text.starts_with("T1402 not-private: ") && text.contains("(mode 777)"), "{text}");
         set(&above, 0o1777);
-        check_place(&own.join("s")).expect("what is ours stays ours there");
+        check_path(&own.join("s")).expect("what is ours stays ours there");
         set(&above, 0o775);
         assert!(refusal(&own.join("s")).contains("(mode 775)"));
         // A link does not hide where it leads.
         symlink(&own, place.path().join("link")).expect("linked");
         assert!(refusal(&place.path().join("link/s")).contains("(mode 775)"));
-        assert!(check_place(&place.path().join("none/s")).expect_err("missing").is_missing());
+        assert!(check_path(&place.path().join("none/s")).expect_err("missing").is_missing());
     }
 
     #[test]
