@@ -77,7 +77,7 @@ mod tests {
     /// As nodes write it.
     fn line(index: u64, voters: &str, learners: &str) -> String {
         format!(
-            "2026-11-22T10:00:00.0Z  INFO tripod_raft::apply::shape: {WORDS} index={index} term=3 \
+            "2026-11-22T10:00:00.0Z  INFO tripod_raft::apply::cluster_configuration: {WORDS} index={index} term=3 \
              voters=\"{voters}\" learners=\"{learners}\"\n"
         )
     }

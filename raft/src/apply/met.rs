@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::shape::tell_members;
+use super::cluster_configuration::tell_members;
 use crate::base::types::{LogId, Peer};
 
 /// So many are remembered, those that came last.

@@ -9,14 +9,14 @@
 //! | `fork` | a state as it was at one index, and when there is one |
 //! | `levels` | what the log has meant for the levels of this node |
 //! | `pin` | that it is to support no more than a level, remembered in the data directory |
-//! | `shape` | who the members are, as the membership entry lists them |
+//! | `cluster_configuration` | who the members are, as the membership entry lists them |
 //! | `met` | everybody whom the log has named |
 
+pub(crate) mod cluster_configuration;
 pub(crate) mod engine;
 pub(crate) mod fork;
 pub(crate) mod hooks;
 pub(crate) mod levels;
 pub(crate) mod met;
 pub(crate) mod pin;
-pub(crate) mod shape;
 pub(crate) mod state_machine;

@@ -17,12 +17,12 @@ use tripod_state::{ApplyContext, Effect, Envelope, State, level};
 
 use builder::Builder;
 
+use crate::apply::cluster_configuration::listed;
 use crate::apply::fork::{self, Fork};
 use crate::apply::hooks::Hooks;
 use crate::apply::levels::{AppliedLevels, Note};
 use crate::apply::met::Met;
 use crate::apply::pin::PinNote;
-use crate::apply::shape::listed;
 use crate::base::command;
 use crate::base::failure::Failure;
 use crate::base::observer::{self, Observer};

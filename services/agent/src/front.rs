@@ -17,8 +17,8 @@ use tonic::server::{Grpc, UnaryService};
 use tower::Service;
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
 use tripod_port::{
-    Answer, CallBytes, CallerConnection, ConnectionCalls, Content, Cut, Ending, REFUSAL_BYTES, Received,
-    Shape, Short, Stopping, UnderWay, enter_call,
+    Answer, CallBytes, CallerConnection, ConnectionCalls, Content, Cut, Ending, MethodKind, REFUSAL_BYTES,
+    Received, Short, Stopping, UnderWay, enter_call,
 };
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as t;
@@ -71,7 +71,7 @@ impl Service<Request<Body>> for Front {
         let front = self.clone();
         let known = calls::find(request.uri().path());
         let ending = known.map_or(Ending::Once, |call| call.ending);
-        let under_way = UnderWay::of(&request, ending, Shape::Unary);
+        let under_way = UnderWay::of(&request, ending, MethodKind::Unary);
         let is_beat = known.is_some_and(|call| call.kind == Kind::Heartbeat);
         let bytes = match enter_call(under_way.account(), &request, is_beat) {
             Ok(bytes) => bytes,

@@ -4,7 +4,7 @@
 //! that the state remembers.
 
 use tripod_port::Ending::{Once, Own, Poll, Repeatable};
-use tripod_port::{Ending, Manner, Method, Shape};
+use tripod_port::{Ending, Manner, Method, MethodKind};
 use tripod_proto::tensorflow::coordination_service_server as t;
 use tripod_proto::tensorflow::eager::eager_service_server as eager;
 use tripod_proto::tensorflow::worker_service_server as worker;
@@ -80,7 +80,7 @@ const fn of(name: &'static str, ending: Ending) -> Method {
 }
 
 const fn dialect(service: &'static str, methods: &'static [Method]) -> Manner {
-    Manner { service, shape: Shape::Unary, other: Once, methods, poll_over: POLL_OVER }
+    Manner { service, kind: MethodKind::Unary, other: Once, methods, poll_over: POLL_OVER }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How each call may end when its node stops: the rows for the port.
 
 use tonic_health::pb::health_server as health;
-use tripod_port::{Ending, Manner, Method, Shape};
+use tripod_port::{Ending, Manner, Method, MethodKind};
 use tripod_proto::tripod::v1::{
     cluster_server, jobs_server, kv_server, levels_server, sessions_server, snapshots_server,
 };
@@ -16,7 +16,7 @@ pub const MANNERS: &[Manner] = &[
     Manner::own(kv_server::SERVICE_NAME, &[Method::new("Put", Ending::Own).with_value()]),
     Manner {
         service: health::SERVICE_NAME,
-        shape: Shape::OneMessage,
+        kind: MethodKind::OneMessage,
         // Whoever watches a node's health watches again when the connection ends.
         other: Ending::Repeatable,
         methods: &[],

@@ -52,7 +52,7 @@ impl Service<Request<Body>> for Followed {
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let known = self.manners.find(request.uri().path());
-        let under_way = UnderWay::of(&request, known.ending, known.shape);
+        let under_way = UnderWay::of(&request, known.ending, known.kind);
         let stopping = self.stopping.clone();
         request.extensions_mut().insert(self.stopping.clone());
         let connection = under_way.connection();

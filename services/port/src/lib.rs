@@ -76,7 +76,7 @@ pub use framed::{Accepted, Bytestream, Framed, Handling};
 pub use holding::{Content, Received, enter as enter_call};
 pub use listen::{Binder, NotOpened};
 pub use lost::end_when_lost;
-pub use manner::{Ending, Manner, Manners, Method, Shape};
+pub use manner::{Ending, Manner, Manners, Method, MethodKind};
 pub use serve::{Served, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
 pub use under_way::{Answer, Cut, UnderWay};

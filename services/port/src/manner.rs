@@ -18,9 +18,9 @@ pub enum Ending {
     Own,
 }
 
-/// What the calls of a service have the form of.
+/// How many messages go to and fro in a call of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum MethodKind {
     /// One message, and one answer, which is made before any of it is handed over.
     Unary,
     /// One message, and answers that come when they come.
@@ -34,7 +34,8 @@ pub enum Shape {
 pub struct Manner {
     /// `package.Service`, as in their paths.
     pub service: &'static str,
-    pub shape: Shape,
+    /// Of all its methods.
+    pub kind: MethodKind,
     /// How calls end that are not among `methods`.
     pub other: Ending,
     pub methods: &'static [Method],
@@ -61,7 +62,7 @@ pub struct Manners(Arc<[Manner]>);
 /// What is known of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    pub(crate) shape: Shape,
+    pub(crate) kind: MethodKind,
     pub(crate) ending: Ending,
     pub(crate) has_value: bool,
     pub(crate) is_beat: bool,
@@ -92,7 +93,7 @@ impl Manner {
     /// That of a service of our own, whose clients know by themselves what to make of a broken connection.
     #[must_use]
     pub const fn own(service: &'static str, methods: &'static [Method]) -> Self {
-        Self { service, shape: Shape::OneMessage, other: Ending::Own, methods, poll_over: "" }
+        Self { service, kind: MethodKind::OneMessage, other: Ending::Own, methods, poll_over: "" }
     }
 
     /// What its row says of a method.
@@ -124,7 +125,7 @@ impl Manners {
             });
         let Some((row, method)) = of_service else {
             return Known {
-                shape: Shape::OneMessage,
+                kind: MethodKind::OneMessage,
                 ending: Ending::Once,
                 has_value: false,
                 is_beat: false,
@@ -133,7 +134,7 @@ impl Manners {
         };
         let method = row.method(method).copied().unwrap_or(Method::new("", row.other));
         Known {
-            shape: row.shape,
+            kind: row.kind,
             ending: method.ending,
             has_value: method.has_value,
             is_beat: method.is_beat,
@@ -149,7 +150,7 @@ mod tests {
     const ROWS: &[Manner] = &[
         Manner {
             service: "a.B",
-            shape: Shape::Unary,
+            kind: MethodKind::Unary,
             other: Ending::Once,
             methods: &[
                 Method::new("Look", Ending::Repeatable),
@@ -170,8 +171,8 @@ mod tests {
             assert_eq!(ending(path), Ending::Once, "{path:?}");
         }
         let say = manners.find("/a.B/Say");
-        assert!(say.has_value && !say.is_beat && say.shape == Shape::Unary);
+        assert!(say.has_value && !say.is_beat && say.kind == MethodKind::Unary);
         let beat = manners.find("/a.C/Beat");
-        assert!(beat.is_beat && !beat.has_value && beat.shape == Shape::OneMessage);
+        assert!(beat.is_beat && !beat.has_value && beat.kind == MethodKind::OneMessage);
     }
 }

@@ -11,7 +11,7 @@ use tripod_proto::metadata;
 use crate::bytes_held::Account;
 use crate::caller_connection::CallerConnection;
 use crate::connection::{ConnectionCalls, Handing, Unfinished};
-use crate::manner::{Ending, Shape};
+use crate::manner::{Ending, MethodKind};
 use crate::stop::Stopping;
 
 /// What a stop does with a call.
@@ -26,8 +26,8 @@ enum Way {
 }
 
 impl Way {
-    fn of<B>(request: &Request<B>, ending: Ending, shape: Shape) -> Self {
-        let is_lasting = shape == Shape::Unary
+    fn of<B>(request: &Request<B>, ending: Ending, kind: MethodKind) -> Self {
+        let is_lasting = kind == MethodKind::Unary
             && request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
         match ending {
             Ending::Repeatable | Ending::Poll if is_lasting => Self::Lasting,
@@ -59,9 +59,9 @@ pub struct UnderWay {
 impl UnderWay {
     /// That of a request which has come by a [`crate::Mended`] connection, and which may end so.
     #[must_use]
-    pub fn of<B>(request: &Request<B>, ending: Ending, shape: Shape) -> Self {
+    pub fn of<B>(request: &Request<B>, ending: Ending, kind: MethodKind) -> Self {
         let line = request.extensions().get::<ConnectionCalls>().cloned().unwrap_or_default();
-        Self { way: Way::of(request, ending, shape), is_unary: shape == Shape::Unary, line }
+        Self { way: Way::of(request, ending, kind), is_unary: kind == MethodKind::Unary, line }
     }
 
     /// By which connection it came, and from where.
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn who_makes_a_call_again_itself_is_told_to_if_it_may_be_made_twice() {
-        let way = |ending, shape, lasting| {
+        let way = |ending, kind, lasting| {
             let request = Request::builder().header(metadata::LASTING, lasting).body(()).unwrap();
-            Way::of(&request, ending, shape)
+            Way::of(&request, ending, kind)
         };
         for (ending, plain) in [
             (Ending::Repeatable, Way::Repeatable),
@@ -171,9 +171,9 @@ mod tests {
         ] {
             let may_be_cut = matches!(ending, Ending::Repeatable | Ending::Poll);
             let lasting = if may_be_cut { Way::Lasting } else { plain };
-            assert_eq!(way(ending, Shape::Unary, "1"), lasting);
-            assert_eq!(way(ending, Shape::Unary, "yes"), plain);
-            assert_eq!(way(ending, Shape::OneMessage, "1"), plain, "nobody has said that of streams");
+            assert_eq!(way(ending, MethodKind::Unary, "1"), lasting);
+            assert_eq!(way(ending, MethodKind::Unary, "yes"), plain);
+            assert_eq!(way(ending, MethodKind::OneMessage, "1"), plain, "nobody has said that of streams");
         }
     }
 }

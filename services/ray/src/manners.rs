@@ -1,7 +1,7 @@
 //! How each call may end when its node stops: the rows for the port.
 
 use tripod_port::Ending::{Once, Own};
-use tripod_port::{Manner, Method, Shape};
+use tripod_port::{Manner, Method, MethodKind};
 use tripod_proto::ray::{obj_store_server, scheduler_server};
 use tripod_proto::tripod::v1::{membership_server, ray_line_server, ray_server};
 
@@ -10,7 +10,7 @@ pub const MANNERS: &[Manner] = &[
     of_2016(scheduler_server::SERVICE_NAME, SCHEDULER),
     of_2016(obj_store_server::SERVICE_NAME, &[]),
     Manner::own(ray_server::SERVICE_NAME, &[]),
-    Manner { shape: Shape::Streaming, ..Manner::own(ray_line_server::SERVICE_NAME, &[]) },
+    Manner { kind: MethodKind::Streaming, ..Manner::own(ray_line_server::SERVICE_NAME, &[]) },
     Manner::own(membership_server::SERVICE_NAME, &[Method::new("Heartbeat", Own).beating()]),
 ];
 
@@ -22,5 +22,5 @@ const SCHEDULER: &[Method] = &[
 ];
 
 const fn of_2016(service: &'static str, methods: &'static [Method]) -> Manner {
-    Manner { service, shape: Shape::OneMessage, other: Once, methods, poll_over: "" }
+    Manner { service, kind: MethodKind::OneMessage, other: Once, methods, poll_over: "" }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 
 use super::Members;
-use crate::apply::shape::Shape;
+use crate::apply::cluster_configuration::ClusterConfiguration;
 use crate::peers::gate::Gate;
 
 /// Between two looks.
@@ -24,7 +24,7 @@ impl Members {
     }
 
     /// The members that are to lead nothing.
-    pub(super) fn drained(&self, shape: &Shape) -> BTreeSet<u64> {
+    pub(super) fn drained(&self, shape: &ClusterConfiguration) -> BTreeSet<u64> {
         let nodes = shape.nodes.keys().copied();
         self.machine.read(|state| nodes.filter(|node| state.is_drained(NodeId(*node))).collect())
     }

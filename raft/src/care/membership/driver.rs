@@ -11,7 +11,7 @@ use super::judge::{MembersView, Unwise};
 use super::step::{self, Entry, Step};
 use super::{Effective, Members};
 
-use crate::apply::shape::Shape;
+use crate::apply::cluster_configuration::ClusterConfiguration;
 
 /// Between two looks at a learner that catches up, and two attempts at what failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -75,7 +75,7 @@ impl Members {
     }
 
     /// Two sets of voters that nobody's change explains: of a program without changes in the log.
-    async fn settle(&self, shape: &Shape) -> Option<Duration> {
+    async fn settle(&self, shape: &ClusterConfiguration) -> Option<Duration> {
         if !shape.is_joint() {
             return None;
         }
@@ -107,7 +107,7 @@ impl Members {
         Some(PAUSE)
     }
 
-    async fn caught_up(&self, node: u64, shape: &Shape) -> Result<(), Unwise> {
+    async fn caught_up(&self, node: u64, shape: &ClusterConfiguration) -> Result<(), Unwise> {
         let lags = self.lags();
         let mut answering = std::collections::BTreeSet::new();
         if let Some(address) = shape.nodes.get(&node)

@@ -7,7 +7,7 @@ use tripod_state::member::Change;
 
 use super::votes::Votes;
 
-use crate::apply::shape::Shape;
+use crate::apply::cluster_configuration::ClusterConfiguration;
 
 /// Committed entries that a learner may lack when it becomes a voter: what a busy leader has under way. It gets
 /// the rest within a round trip or two, and would hold up nothing even if its vote were needed at once.
@@ -44,7 +44,7 @@ pub enum Unwise {
 
 /// What the leader sees.
 pub(super) struct MembersView<'a> {
-    pub(super) shape: &'a Shape,
+    pub(super) shape: &'a ClusterConfiguration,
     pub(super) answering: &'a BTreeSet<u64>,
     /// Committed entries that members are not known to hold.
     pub(super) lags: &'a BTreeMap<u64, u64>,
@@ -130,9 +130,9 @@ mod tests {
     use super::*;
 
     /// Voters 1, 2, 3 and learner 4.
-    fn shape() -> Shape {
+    fn shape() -> ClusterConfiguration {
         let nodes = (1..=4).map(|node| (node, format!("h:{node}"))).collect();
-        Shape { sets: vec![BTreeSet::from([1, 2, 3])], nodes }
+        ClusterConfiguration { sets: vec![BTreeSet::from([1, 2, 3])], nodes }
     }
 
     fn judged(change: &Change, node: u64, answering: &[u64], lag: u64, force: bool) -> Result<Votes, Unwise> {
@@ -193,7 +193,10 @@ mod tests {
 
     #[test]
     fn the_last_voter_stays_whatever_is_forced() {
-        let alone = Shape { sets: vec![BTreeSet::from([1])], nodes: BTreeMap::from([(1, "h:1".to_owned())]) };
+        let alone = ClusterConfiguration {
+            sets: vec![BTreeSet::from([1])],
+            nodes: BTreeMap::from([(1, "h:1".to_owned())]),
+        };
         let (answering, lags) = (BTreeSet::from([1]), BTreeMap::new());
         let sight = MembersView { shape: &alone, answering: &answering, lags: &lags };
         let refused = sight.judge(&Change::Remove { node: NodeId(1) }, NodeId(1), true);

@@ -38,8 +38,8 @@ use tonic::Code;
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
+use crate::apply::cluster_configuration::ClusterConfiguration;
 use crate::apply::engine::Raft;
-use crate::apply::shape::Shape;
 use crate::apply::state_machine::StateMachine;
 use crate::lead::hand_over::HandOver;
 use crate::lead::held_votes::HeldVotes;
@@ -78,7 +78,7 @@ pub(crate) struct Members {
 /// The members as this node's engine counts them now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Effective {
-    shape: Shape,
+    shape: ClusterConfiguration,
     /// The entry that lists them is committed.
     settled: bool,
 }
@@ -88,13 +88,13 @@ impl Members {
         let looked = self.raft.with_raft_state(|state| {
             let effective = state.membership_state.effective();
             let settled = state.membership_state.committed().log_id() == effective.log_id();
-            Effective { shape: Shape::of(effective.membership()), settled }
+            Effective { shape: ClusterConfiguration::of(effective.membership()), settled }
         });
         looked.await.map_err(|fatal| fatal.to_string())
     }
 
     /// Which of the members answer this node now, itself included.
-    async fn answering(&self, shape: &Shape) -> BTreeSet<u64> {
+    async fn answering(&self, shape: &ClusterConfiguration) -> BTreeSet<u64> {
         let asked = shape.nodes.iter().map(|(node, address)| async move {
             let answers = self.answers(*node, address).await;
             answers.then_some(*node)

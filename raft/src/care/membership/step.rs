@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use openraft::ChangeMembers;
 use tripod_state::member::{Change, Ending, Open};
 
-use crate::apply::shape::Shape;
+use crate::apply::cluster_configuration::ClusterConfiguration;
 use crate::base::types::Peer;
 
 /// The next step.
@@ -36,13 +36,13 @@ impl Entry {
     }
 
     /// From two sets of voters to the last of them.
-    pub(super) fn settle(shape: &Shape, retain: bool) -> Self {
+    pub(super) fn settle(shape: &ClusterConfiguration, retain: bool) -> Self {
         Self::new(ChangeMembers::ReplaceAllVoters(shape.voters()), retain)
     }
 }
 
 /// The next step of `open` on the leader `this`.
-pub(super) fn next(open: &Open, shape: &Shape, this: u64) -> Step {
+pub(super) fn next(open: &Open, shape: &ClusterConfiguration, this: u64) -> Step {
     let voters = shape.voters();
     if shape.is_joint() {
         // A leader is gone between the two entries of its change. Whose was it? There is one at a time.
@@ -73,14 +73,14 @@ fn at(peer: &str) -> Peer {
     Peer { address: peer.to_owned() }
 }
 
-fn add(shape: &Shape, node: u64, peer: &str) -> Step {
+fn add(shape: &ClusterConfiguration, node: u64, peer: &str) -> Step {
     if shape.contains(node) {
         return Step::End(Ending::Done);
     }
     Step::Enter(Entry::new(ChangeMembers::AddNodes(BTreeMap::from([(node, at(peer))])), true))
 }
 
-fn promote(shape: &Shape, voters: &BTreeSet<u64>, node: u64) -> Step {
+fn promote(shape: &ClusterConfiguration, voters: &BTreeSet<u64>, node: u64) -> Step {
     if voters.contains(&node) {
         return Step::End(Ending::Done);
     }
@@ -100,7 +100,7 @@ fn take_out(voters: &BTreeSet<u64>, node: u64, this: u64, retain: bool) -> Step 
     Step::Enter(Entry::new(ChangeMembers::RemoveVoters(BTreeSet::from([node])), retain))
 }
 
-fn remove(shape: &Shape, voters: &BTreeSet<u64>, node: u64, this: u64) -> Step {
+fn remove(shape: &ClusterConfiguration, voters: &BTreeSet<u64>, node: u64, this: u64) -> Step {
     if voters.contains(&node) {
         return take_out(voters, node, this, false);
     }
@@ -110,7 +110,12 @@ fn remove(shape: &Shape, voters: &BTreeSet<u64>, node: u64, this: u64) -> Step {
     Step::Enter(Entry::new(ChangeMembers::RemoveNodes(BTreeSet::from([node])), false))
 }
 
-fn replace(shape: &Shape, voters: &BTreeSet<u64>, (old, new, peer): (u64, u64, &str), this: u64) -> Step {
+fn replace(
+    shape: &ClusterConfiguration,
+    voters: &BTreeSet<u64>,
+    (old, new, peer): (u64, u64, &str),
+    this: u64,
+) -> Step {
     if !shape.contains(old) {
         return Step::End(Ending::Done);
     }
@@ -142,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn shape(sets: &[&[u64]], nodes: &[u64]) -> Shape {
-        Shape {
+    fn shape(sets: &[&[u64]], nodes: &[u64]) -> ClusterConfiguration {
+        ClusterConfiguration {
             sets: sets.iter().map(|set| set.iter().copied().collect()).collect(),
             nodes: nodes.iter().map(|node| (*node, format!("h:{node}"))).collect(),
         }

@@ -11,15 +11,15 @@ use tripod_state::{Command, Envelope};
 use tripod_wait::until;
 
 use super::{MembersAnswer, MembersRequest};
-use crate::apply::shape::Shape;
+use crate::apply::cluster_configuration::ClusterConfiguration;
 use crate::base::types::Peer;
 use crate::handle::Handle;
 use crate::test_cluster::{Cluster, each_seed};
 
-fn shape(node: &Handle) -> Shape {
+fn shape(node: &Handle) -> ClusterConfiguration {
     let metrics = node.node().raft().metrics();
     let metrics = metrics.borrow_watched();
-    Shape::of(metrics.membership_config.membership())
+    ClusterConfiguration::of(metrics.membership_config.membership())
 }
 
 /// Begins a change as if whoever asked for it was not there any more when it was applied.
@@ -48,13 +48,13 @@ async fn enter_both_sets(leader: &Handle, leaving: u64) {
 }
 
 /// Gives the members that all nodes but `leaving` agree on when another leader has gone on.
-async fn left_by_the_next_leader(cluster: &mut Cluster, leaving: u64) -> Shape {
+async fn left_by_the_next_leader(cluster: &mut Cluster, leaving: u64) -> ClusterConfiguration {
     let leader = cluster.leader().await;
     cluster.stop_node(leader).await;
     cluster.start_node(leader).await.unwrap();
     until("one set of voters", || {
         let others = (1..=3).filter(|node| *node != leaving);
-        let shapes: Vec<Shape> = others.map(|node| shape(cluster.node(node))).collect();
+        let shapes: Vec<ClusterConfiguration> = others.map(|node| shape(cluster.node(node))).collect();
         (!shapes[0].is_joint() && shapes[0] == shapes[1] && !shapes[0].sets.is_empty())
             .then(|| shapes[0].clone())
     })

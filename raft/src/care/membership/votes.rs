@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tripod_state::ids::NodeId;
 
-use crate::apply::shape::Shape;
+use crate::apply::cluster_configuration::ClusterConfiguration;
 
 /// The members at one moment, or as a change will leave them. In ascending order of id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Votes {
         }
     }
 
-    pub(super) fn of(shape: &Shape, answering: &BTreeSet<u64>) -> Self {
+    pub(super) fn of(shape: &ClusterConfiguration, answering: &BTreeSet<u64>) -> Self {
         Self::new(&shape.voters(), &shape.nodes.keys().copied().collect(), answering)
     }
 

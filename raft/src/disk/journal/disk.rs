@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::base::failure::Failure;
 use crate::base::stages::Stages;
 use crate::base::types::{Entry, LogId};
-use crate::disk::journal::engine::{Journal, Progress, Shape};
+use crate::disk::journal::engine::{Journal, JournalOptions, Progress};
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::helper::{Hands, Helper};
 use crate::disk::journal::home::{Broken, Home, HomeKeeper};
@@ -56,7 +56,7 @@ impl JournalDisk {
     pub(crate) fn open(
         files: Arc<dyn Files>,
         mut home: Box<dyn Home>,
-        shape: Shape,
+        options: JournalOptions,
         hands: Hands,
         new_id: JournalId,
         failure: Failure,
@@ -69,17 +69,17 @@ impl JournalDisk {
             }
             None => {
                 recovery::expect_unused(&*files)?;
-                recovery::create(&*files, new_id, values_of(&mut *home)?, shape)?;
+                recovery::create(&*files, new_id, values_of(&mut *home)?, options)?;
                 // From here on the home is not the whole log. Before it, the journal says nothing new.
                 home.adopt(new_id)?;
                 new_id
             }
         };
-        let opened = recovery::recover(&*files, id, shape)?;
+        let opened = recovery::recover(&*files, id, options)?;
         let (place, old) = (files.place().to_owned(), home.reader());
         let journal =
-            Journal::new(opened, shape, place.clone(), |index| JournalReader::new(id, index, old, place));
-        let spares = spare_helper(files.clone(), shape, hands, &failure)?;
+            Journal::new(opened, options, place.clone(), |index| JournalReader::new(id, index, old, place));
+        let spares = spare_helper(files.clone(), options, hands, &failure)?;
         let (home, broken, space) = (HomeState::Unread(home), Broken::default(), Space::default());
         Ok(Self { journal, files, spares, home, hands, failure, broken, space })
     }
@@ -284,7 +284,7 @@ fn values_of(home: &mut dyn Home) -> Result<LogValues, DiskError> {
 
 fn spare_helper(
     files: Arc<dyn Files>,
-    shape: Shape,
+    options: JournalOptions,
     hands: Hands,
     failure: &Failure,
 ) -> Result<Helper<SpareOrder, Result<SpareDone, DiskError>>, DiskError> {
@@ -297,7 +297,7 @@ fn spare_helper(
             if let (Hands::Threads, SpareOrder::Make(_), Some(since)) = (hands, order, full_since) {
                 std::thread::sleep(FULL_RETRY.saturating_sub(since.elapsed()));
             }
-            let done = pool::carry_out(&*files, shape.segment_bytes, order);
+            let done = pool::carry_out(&*files, options.segment_bytes, order);
             full_since = matches!(done, Ok(SpareDone::NoSpace(_))).then(Instant::now);
             let done = done.map_err(|error| io(&*files, "prepare a segment of", &error));
             done.inspect_err(|error| failure.set(&error.to_string()))

@@ -23,16 +23,16 @@ use crate::disk::{Blob, Change, DiskError};
 /// every first frame and every checkpoint add.
 const RESERVED_BYTES: u64 = 1024;
 
-/// How large a journal is.
+/// How large a journal is made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct JournalOptions {
     /// Bytes of one segment. One that begins with an entry that does not fit is larger.
     pub(crate) segment_bytes: u64,
     /// Full segments that may be kept before entries are moved to the home.
     pub(crate) held_max: usize,
 }
 
-impl Shape {
+impl JournalOptions {
     fn body_max(self) -> usize {
         usize::try_from(self.segment_bytes - RESERVED_BYTES).expect("a segment fits memory")
     }
@@ -71,7 +71,7 @@ pub(crate) enum Progress {
 /// The journal of one node.
 pub(crate) struct Journal {
     id: JournalId,
-    shape: Shape,
+    options: JournalOptions,
     staging: Staging,
     /// The log as it is on disk.
     durable: LogValues,
@@ -90,15 +90,15 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn new(
         opened: Opened,
-        shape: Shape,
+        options: JournalOptions,
         place: String,
         reader: impl FnOnce(Index) -> JournalReader,
     ) -> Self {
         let reader = reader(opened.index);
         Self {
             id: reader.journal,
-            shape,
-            staging: Staging::new(opened.values, shape.body_max()),
+            options,
+            staging: Staging::new(opened.values, options.body_max()),
             durable: opened.values,
             current: opened.current,
             next_frame: opened.next_frame,
@@ -198,7 +198,7 @@ impl Journal {
         self.sealed = false;
         self.take_effect(draft, place, base.len());
         // One large group must not hold its memory for ever.
-        self.buffer.shrink_to(self.shape.body_max());
+        self.buffer.shrink_to(self.options.body_max());
         Ok(())
     }
 

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use crate::base::failure::Failure;
 use crate::disk::{DiskError, RealFiles, SledDisk};
 
-use engine::Shape;
+use engine::JournalOptions;
 use frame::JournalId;
 use helper::Hands;
 
@@ -65,25 +65,25 @@ pub use simulated::SimulatedDisk;
 #[cfg(test)]
 pub(crate) use simulated::{Loss, Medium, SimFiles};
 
-/// The shape of a node's journal.
+/// The options of a node's journal.
 ///
 /// 4 MiB is about 12,000 small entries: enough that the change of a segment does not count, little
 /// enough that a node starts with two of them in a few milliseconds. 48 MiB of full segments are what a
 /// log of small entries holds between two snapshots, so most entries are purged before they would move.
-const NODE_SHAPE: Shape = Shape { segment_bytes: 4 << 20, held_max: 12 };
+const NODE_OPTIONS: JournalOptions = JournalOptions { segment_bytes: 4 << 20, held_max: 12 };
 
 /// Opens, or creates, the journal of the log in `home` in a directory whose parent exists. Blocks.
 ///
 /// # Errors
 /// [`DiskError`]: the texts are for operators.
 pub(crate) fn open(directory: &Path, home: SledDisk, failure: Failure) -> Result<JournalDisk, DiskError> {
-    open_shaped(directory, home, NODE_SHAPE, failure)
+    open_with(directory, home, NODE_OPTIONS, failure)
 }
 
-fn open_shaped(
+fn open_with(
     directory: &Path,
     home: SledDisk,
-    shape: Shape,
+    options: JournalOptions,
     failure: Failure,
 ) -> Result<JournalDisk, DiskError> {
     let files = RealFiles::open(directory).map_err(|error| DiskError::Io {
@@ -92,7 +92,7 @@ fn open_shaped(
         cause: error.to_string(),
     })?;
     let id = JournalId::random();
-    JournalDisk::open(Arc::new(files), Box::new(home), shape, Hands::Threads, id, failure)
+    JournalDisk::open(Arc::new(files), Box::new(home), options, Hands::Threads, id, failure)
 }
 
 /// [`open`], so small that entries go to sled soon.
@@ -102,5 +102,5 @@ pub(crate) fn open_small(
     home: SledDisk,
     failure: Failure,
 ) -> Result<JournalDisk, DiskError> {
-    open_shaped(directory, home, Shape { segment_bytes: 16 << 10, held_max: 1 }, failure)
+    open_with(directory, home, JournalOptions { segment_bytes: 16 << 10, held_max: 1 }, failure)
 }

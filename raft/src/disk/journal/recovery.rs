@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::disk::journal::engine::{Opened, Segment, Shape};
+use crate::disk::journal::engine::{JournalOptions, Opened, Segment};
 use crate::disk::journal::frame::{self, ALIGN, FrameNumber, JournalId, Salt, SegmentHead, SegmentNumber};
 use crate::disk::journal::pool::{self, Pool, Ready};
 use crate::disk::journal::record::Record;
@@ -57,26 +57,30 @@ pub(crate) fn create(
     files: &dyn Files,
     journal: JournalId,
     values: LogValues,
-    shape: Shape,
+    options: JournalOptions,
 ) -> Result<(), DiskError> {
     let mut content = Vec::new();
     let mut base = Vec::new();
-    SegmentHead::new(journal, FIRST_SEGMENT, shape.segment_bytes).encode(&mut content);
+    SegmentHead::new(journal, FIRST_SEGMENT, options.segment_bytes).encode(&mut content);
     Record::Base(values).encode(&mut base);
     frame::encode(&mut content, Salt::new(journal, FIRST_SEGMENT), FIRST_FRAME, [&base, &[]]);
     let made = files.list().and_then(|names| {
         names.iter().try_for_each(|name| files.remove(name))?;
         files.sync_dir()?;
-        pool::make(files, FIRST_SEGMENT, shape.segment_bytes, &content)
+        pool::make(files, FIRST_SEGMENT, options.segment_bytes, &content)
     });
     made.map(|_| ()).map_err(|error| io(files, "create", &error))
 }
 
 /// Opens the journal. Blocks.
-pub(crate) fn recover(files: &dyn Files, journal: JournalId, shape: Shape) -> Result<Opened, DiskError> {
+pub(crate) fn recover(
+    files: &dyn Files,
+    journal: JournalId,
+    options: JournalOptions,
+) -> Result<Opened, DiskError> {
     let found = find(files)?;
     for segment in &found {
-        check_size(files, segment, shape)?;
+        check_size(files, segment, options)?;
     }
     let last = last_begun(files, journal, &found)?;
     let end = read(files, journal, &found[last])?;
@@ -104,7 +108,7 @@ pub(crate) fn recover(files: &dyn Files, journal: JournalId, shape: Shape) -> Re
     let beyond = beyond.map(|(file, _)| file);
     files.sync_dir().map_err(|error| io(files, "sync", &error))?;
     settle(&*found[last].file, beyond, journal, &end, next_frame).map_err(|e| io(files, "repair", &e))?;
-    Ok(opened(found, (first, last), &end, replay, shape))
+    Ok(opened(found, (first, last), &end, replay, options))
 }
 
 fn opened(
@@ -112,7 +116,7 @@ fn opened(
     (first, last): (usize, usize),
     end: &Scan,
     replay: Replay,
-    shape: Shape,
+    options: JournalOptions,
 ) -> Opened {
     let next_frame = replay.next_frame();
     let (values, index) = replay.finish();
@@ -123,7 +127,7 @@ fn opened(
     let mut found = found.into_iter().skip(last);
     let Found { number, file } = found.next().expect("the last begun segment was found");
     let ready = found.map(|found| Ready { number: found.number, file: found.file }).collect();
-    let pool = Pool::new(held, retired, ready, number, shape.held_max);
+    let pool = Pool::new(held, retired, ready, number, options.held_max);
     let (end_bytes, size_bytes) = (end.end_bytes(), end.size_bytes());
     let current = Segment { number, file, end_bytes, size_bytes };
     Opened { values, current, next_frame, pool, index }
@@ -158,11 +162,11 @@ fn last_begun(files: &dyn Files, journal: JournalId, found: &[Found]) -> Result<
 }
 
 /// A file has its name only when it has its size, and never gets shorter: one that is could be taken for a
-/// segment that was never begun. A shape with larger segments must know of these.
-fn check_size(files: &dyn Files, found: &Found, shape: Shape) -> Result<(), DiskError> {
+/// segment that was never begun. Options with larger segments must know of these.
+fn check_size(files: &dyn Files, found: &Found, options: JournalOptions) -> Result<(), DiskError> {
     let size_bytes = found.file.size().map_err(|error| io(files, "read", &error))?;
-    if size_bytes < shape.segment_bytes {
-        let problem = format!("it ends there, but every segment has {} bytes or more", shape.segment_bytes);
+    if size_bytes < options.segment_bytes {
+        let problem = format!("it ends there, but every segment has {} bytes or more", options.segment_bytes);
         return Err(damaged(files, found.number, size_bytes, problem));
     }
     Ok(())

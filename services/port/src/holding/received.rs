@@ -14,7 +14,7 @@ use tonic::Status;
 use super::messages::Messages;
 use super::weight::Weight;
 use crate::bytes_held::{CONNECTION_BYTES_FREE, CallBytes, Short};
-use crate::manner::{Known, Shape};
+use crate::manner::{Known, MethodKind};
 use crate::refusal;
 
 /// For so long nothing may come of a message, if memory is short.
@@ -40,7 +40,7 @@ pub struct Received<B> {
 impl<B> Received<B> {
     /// The body of the request of a call of which this is known.
     pub(crate) fn of(request: Request<B>, call: &CallBytes, known: Known) -> Request<Self> {
-        let messages = Messages::new(known.shape != Shape::Streaming);
+        let messages = Messages::new(known.kind != MethodKind::Streaming);
         let weight = if known.has_value { Weight::Value } else { Weight::Lists };
         Self::weighing(request, call, messages, weight)
     }

@@ -19,13 +19,13 @@ use crate::base::failure::Failure;
 use crate::base::observer::LogLine;
 use crate::disk::identity::Identity;
 use crate::disk::journal::JournalDisk;
-use crate::disk::journal::engine::Shape;
+use crate::disk::journal::engine::JournalOptions;
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::helper::Hands;
 use crate::disk::{Change, DiskError, Files};
 
 /// So small that a minute of a simulation sees segments change, entries move to the home, and files come back.
-const SHAPE: Shape = Shape { segment_bytes: 64 << 10, held_max: 2 };
+const OPTIONS: JournalOptions = JournalOptions { segment_bytes: 64 << 10, held_max: 2 };
 /// How long a sync takes at least and at most, in microseconds, on a disk that is well.
 const SYNC_US: [u64; 2] = [200, 4000];
 /// How many of a disk's syncs take longer, one in so many, and how often as long.
@@ -305,7 +305,7 @@ impl SimulatedDisk {
             let inner = self.inner.lock();
             (Arc::new(inner.parts.files.clone()), Box::new(inner.parts.home.clone()))
         };
-        JournalDisk::open(files, home, SHAPE, Hands::Inline, JournalId::random(), failure)
+        JournalDisk::open(files, home, OPTIONS, Hands::Inline, JournalId::random(), failure)
     }
 }
 

@@ -6,7 +6,7 @@ use super::oracle::{Log, Step};
 use crate::base::failure::Failure;
 use crate::base::types::Entry;
 use crate::disk::journal::JournalDisk;
-use crate::disk::journal::engine::Shape;
+use crate::disk::journal::engine::JournalOptions;
 use crate::disk::journal::frame::JournalId;
 use crate::disk::journal::helper::Hands;
 use crate::disk::journal::simulated::{Loss, Medium, SimFiles, SimHome};
@@ -14,7 +14,7 @@ use crate::disk::journal::space::Space;
 use crate::disk::{Change, Disk as _, DiskError};
 
 /// So small that a few entries fill a segment, and that the home is used.
-pub(super) const SMALL: Shape = Shape { segment_bytes: 2048, held_max: 1 };
+pub(super) const SMALL: JournalOptions = JournalOptions { segment_bytes: 2048, held_max: 1 };
 
 /// Disks, and what was promised about them.
 pub(super) struct Machine {

@@ -9,14 +9,14 @@ use crate::base::types::{LogId, Peer};
 
 /// The members without what only the engine needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Shape {
+pub(crate) struct ClusterConfiguration {
     /// The sets of voters of which each must agree: two while one takes the place of the other.
     pub(crate) sets: Vec<BTreeSet<u64>>,
     /// Peer addresses of all members, learners included.
     pub(crate) nodes: BTreeMap<u64, String>,
 }
 
-impl Shape {
+impl ClusterConfiguration {
     pub(crate) fn of(membership: &openraft::Membership<u64, Peer>) -> Self {
         let nodes = membership.nodes().map(|(node, peer)| (*node, peer.address.clone()));
         Self { sets: membership.get_joint_config().clone(), nodes: nodes.collect() }
