@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tripod_gateway::{Leadership, Role};
 use tripod_state::ids::{LogIndex, NodeId};
-use tripod_state::member::{self, Standing};
+use tripod_state::member::{self, Suffrage};
 use tripod_state::{Fault, Scope, State};
 
 use super::invariant::incarnation_fencing::Task;
@@ -224,7 +224,7 @@ impl Watcher {
         for running in self.sites.iter().filter_map(|site| site.running()) {
             let (registered, open) = running.handle.read(|state| {
                 let registry = state.registry();
-                let voter = |known: &member::Node| known.standing == Standing::Voter;
+                let voter = |known: &member::Node| known.suffrage == Suffrage::Voter;
                 let nodes: Vec<_> = registry.nodes().map(|(node, known)| (node, voter(known))).collect();
                 (nodes, registry.open().map(|open| open.change.to_string()))
             });

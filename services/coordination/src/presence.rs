@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tonic::Request;
 use tripod_gateway::{Gateway, PRESENT_EVERY};
-use tripod_port::{ConnectionCalls, STANDING_TOLD_FOR, Stopping, tell_standing};
+use tripod_port::{ConnectionCalls, PRESENCE_TOLD_FOR, Stopping, tell_presence};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::task::HEARTBEAT_INTERVAL_MS_MAX;
 use tripod_state::{Command, Scope, task};
@@ -20,7 +20,7 @@ use crate::speaker::Speakers;
 /// Tasks that one connection is told to have: a client is one, or a few that share a process.
 const FOLLOWED_MAX: usize = 1024;
 /// It is told of until the last moment at which the first heartbeat can come.
-const _: () = assert!(STANDING_TOLD_FOR.as_millis() == HEARTBEAT_INTERVAL_MS_MAX.0 as u128);
+const _: () = assert!(PRESENCE_TOLD_FOR.as_millis() == HEARTBEAT_INTERVAL_MS_MAX.0 as u128);
 
 /// Which tasks of each connection are told of, as its [`ConnectionCalls`] keeps them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -101,7 +101,7 @@ pub(crate) fn follow<M>(gateway: &Gateway, request: &Request<M>, life: Life) {
     let (gateway, stopping) = (gateway.clone(), Stopping::of(request));
     tokio::spawn(async move {
         let (gateway, presences) = (&gateway, &presences);
-        tell_standing(&line, &stopping, PRESENT_EVERY, |connection, gone| async move {
+        tell_presence(&line, &stopping, PRESENT_EVERY, |connection, gone| async move {
             presences.is_current(life) && life.tell(gateway, connection, gone).await
         })
         .await;

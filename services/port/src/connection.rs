@@ -28,7 +28,7 @@
 //! | `port_resources` | what new connections of a port depend on |
 //! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
-//! | `standing` | that a connection stands, for those who wait for its client's first heartbeat |
+//! | `presence` | that a connection stands, for those who wait for its client's first heartbeat |
 //! | `untaken` | what h2 has not been able to write |
 //! | `adapter` | the adapter around a socket |
 //! | `listener`, `socket` | where connections are accepted, and what is accepted |
@@ -48,8 +48,8 @@ mod opening;
 mod outgoing;
 mod parting;
 mod port_resources;
+mod presence;
 mod socket;
-mod standing;
 mod untaken;
 
 pub use adapter::Mended;
@@ -59,5 +59,5 @@ pub(crate) use connection_calls::{Handing, Unfinished};
 pub use incoming::MendedIncoming;
 pub use listener::Listener;
 pub use port_resources::PortResources;
+pub use presence::{PRESENCE_TOLD_FOR, tell_presence};
 pub use socket::Socket;
-pub use standing::{STANDING_TOLD_FOR, tell_standing};

@@ -67,8 +67,8 @@ pub use bytes_held::{
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
 pub use connection::{
-    ConnectionCalls, Listener, Mended, MendedIncoming, PortResources, STANDING_TOLD_FOR, Socket,
-    tell_standing,
+    ConnectionCalls, Listener, Mended, MendedIncoming, PRESENCE_TOLD_FOR, PortResources, Socket,
+    tell_presence,
 };
 pub use contact::{Contact, ContactSwitch};
 pub use followed::{Followed, REFUSAL_BYTES};

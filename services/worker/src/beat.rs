@@ -15,7 +15,7 @@ use crate::process::Process;
 /// Between beats before the cluster has said how often it wants them.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a process knows of its own standing.
+/// What a process knows of its own liveness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Liveness {
     Good,
@@ -31,15 +31,15 @@ pub(crate) enum Liveness {
 pub(crate) async fn of_worker(
     process: Process,
     running: impl Fn() -> Vec<RayRun>,
-    standing: watch::Sender<Liveness>,
+    liveness: watch::Sender<Liveness>,
 ) {
-    beat(Kind::Worker, process.id, &process.scheduler, running, &standing).await;
+    beat(Kind::Worker, process.id, &process.scheduler, running, &liveness).await;
 }
 
 /// Beats as long as the future is polled.
 pub(crate) async fn of_driver(process: Process) {
-    let standing = watch::Sender::new(Liveness::Good);
-    beat(Kind::Driver, process.id, &process.scheduler, Vec::new, &standing).await;
+    let liveness = watch::Sender::new(Liveness::Good);
+    beat(Kind::Driver, process.id, &process.scheduler, Vec::new, &liveness).await;
     tracing::warn!(driver = process.id, "the scheduler has given up this driver: its references are gone");
 }
 
@@ -48,7 +48,7 @@ async fn beat(
     id: u64,
     scheduler: &Arc<Scheduler>,
     running: impl Fn() -> Vec<RayRun>,
-    standing: &watch::Sender<Liveness>,
+    liveness: &watch::Sender<Liveness>,
 ) {
     let (mut heard, mut ttl) = (Instant::now(), None);
     loop {
@@ -63,19 +63,19 @@ async fn beat(
                     Order::Reregister => Liveness::Expired,
                     Order::Die => Liveness::Dismissed,
                 };
-                standing.send_replace(told);
+                liveness.send_replace(told);
                 if told != Liveness::Good {
                     return;
                 }
             }
             Err(error @ Error::Refused { .. }) if error.has_reason("expired") => {
-                standing.send_replace(Liveness::Expired);
+                liveness.send_replace(Liveness::Expired);
                 return;
             }
             Err(error) => {
                 tracing::debug!(%error, "heartbeat not answered");
                 if ttl.is_some_and(|ttl| heard.elapsed() > ttl) {
-                    standing.send_replace(Liveness::Unheard);
+                    liveness.send_replace(Liveness::Unheard);
                 }
             }
         }

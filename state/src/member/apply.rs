@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::ids::{ChangeId, NodeId};
 use crate::limits::{self, within};
 use crate::member::{
-    Addresses, Change, Claim, Command, Ending, Finished, Listed, Open, Refusal, Registry, Standing,
+    Addresses, Change, Claim, Command, Ending, Finished, Listed, Open, Refusal, Registry, Suffrage,
 };
 use crate::state::State;
 
@@ -133,7 +133,7 @@ impl State {
     /// The node at `peer`: a learner that was added before, or a new one.
     fn replacement(&mut self, old: NodeId, peer: &str) -> Result<NodeId, Fault> {
         match self.registry.at(peer) {
-            Some((node, known)) if node != old && known.standing == Standing::Learner => Ok(node),
+            Some((node, known)) if node != old && known.suffrage == Suffrage::Learner => Ok(node),
             Some((node, _)) => Err(Refusal::AddressTaken { node, peer: peer.to_owned() }.into()),
             None => self.give(peer, Claim::Reserved),
         }
@@ -148,7 +148,7 @@ impl State {
             }
             // It may only have been cut off before it could write its identity. One that voted, or came so far
             // that it announced itself, has lost what it had.
-            let had_data = known.standing == Standing::Voter || self.members.contains_key(&node);
+            let had_data = known.suffrage == Suffrage::Voter || self.members.contains_key(&node);
             return if had_data { Err(Refusal::HadData { node }.into()) } else { Ok(Answer::Node(node)) };
         }
         if let Some((node, known)) = self.registry.at(peer) {
@@ -185,7 +185,7 @@ impl State {
             return Err(Refusal::NotOpen { change }.into());
         };
         // A node that was never added will not be: its id is spent.
-        self.registry.keep(|_, known| known.standing != Standing::Expected);
+        self.registry.keep(|_, known| known.suffrage != Suffrage::Expected);
         self.registry.last = Some(Finished { open, ending, at: context.now_ms });
         Ok(Answer::Done)
     }

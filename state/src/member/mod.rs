@@ -26,7 +26,7 @@ use crate::ids::{ChangeId, NodeId};
 pub use addresses::{Addresses, HostPort};
 pub use change::{Change, Ending, Finished, Open};
 pub use refusal::Refusal;
-pub use registry::{Claim, Listed, Node, Registry, Standing};
+pub use registry::{Claim, Listed, Node, Registry, Suffrage};
 
 /// What changes the registry and the members' addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,13 +22,13 @@ pub struct Listed {
 pub struct Node {
     /// `HOST:PORT` of its peer transport.
     pub peer: String,
-    pub standing: Standing,
+    pub suffrage: Suffrage,
     pub claim: Claim,
 }
 
-/// What a node is among the members.
+/// Whether a node's vote counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Standing {
+pub enum Suffrage {
     /// It has an id, and is about to be added.
     Expected,
     Learner,
@@ -114,13 +114,13 @@ impl Registry {
     pub(super) fn follow(&mut self, listed: &[Listed]) -> bool {
         let before = self.clone();
         for Listed { node, peer, voter } in listed {
-            let standing = if *voter { Standing::Voter } else { Standing::Learner };
+            let suffrage = if *voter { Suffrage::Voter } else { Suffrage::Learner };
             let claim = self.nodes.get(node).map_or(Claim::ByHand, |known| known.claim);
-            self.nodes.insert(*node, Node { peer: peer.clone(), standing, claim });
+            self.nodes.insert(*node, Node { peer: peer.clone(), suffrage, claim });
             self.given_below = self.given_below.max(NodeId(node.0.saturating_add(1)));
         }
         let is_listed = |node: &NodeId| listed.iter().any(|one| one.node == *node);
-        self.keep(|node, known| known.standing == Standing::Expected || is_listed(&node));
+        self.keep(|node, known| known.suffrage == Suffrage::Expected || is_listed(&node));
         *self != before
     }
 
@@ -137,7 +137,7 @@ impl Registry {
     pub(super) fn give(&mut self, peer: &str, claim: Claim) -> NodeId {
         let node = self.next();
         self.given_below = NodeId(node.0.saturating_add(1));
-        let known = Node { peer: peer.to_owned(), standing: Standing::Expected, claim };
+        let known = Node { peer: peer.to_owned(), suffrage: Suffrage::Expected, claim };
         self.nodes.insert(node, known);
         node
     }

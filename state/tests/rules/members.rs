@@ -2,7 +2,7 @@
 
 use tripod_state::ids::{ChangeId, NodeId};
 use tripod_state::level::{self, Command as Level};
-use tripod_state::member::{Addresses, Change, Ending, Listed, Open, Refusal, Standing};
+use tripod_state::member::{Addresses, Change, Ending, Listed, Open, Refusal, Suffrage};
 use tripod_state::{Answer, Command, Effect, Fault, Reply, State, member};
 
 use crate::support::Machine;
@@ -170,7 +170,7 @@ fn a_reserved_id_is_for_the_first_that_asks_from_its_address() {
     assert!(!open.is_arrival());
     assert_eq!(machine.join("n:1", 7), Ok(4), "also while the change is under way");
     assert_eq!(refused(machine.join("n:2", 8)), Refusal::InProgress { open: Box::new(open) });
-    assert_eq!(machine.state.registry().node(NodeId(4)).expect("known").standing, Standing::Expected);
+    assert_eq!(machine.state.registry().node(NodeId(4)).expect("known").suffrage, Suffrage::Expected);
 }
 
 #[test]

@@ -9,7 +9,9 @@
 use std::collections::BTreeMap;
 
 use super::{Checked, HeartbeatRule, Rules, Violation};
-use crate::history::{Call, History, Incarnation, Job, Micros, Operation, Refusal, Reply, Standing, TaskId};
+use crate::history::{
+    Call, CoordinatedTaskState, History, Incarnation, Job, Micros, Operation, Refusal, Reply, TaskId,
+};
 
 const CHECKER: &str = "heartbeat";
 
@@ -58,10 +60,10 @@ pub fn check(history: &History, rules: &Rules) -> Checked {
                 examined += 1;
                 for seen in seen {
                     let entry = tasks.entry((job, seen.task)).or_default();
-                    match seen.standing {
-                        Standing::Dead => entry.dead.push(operation),
-                        Standing::Connected => entry.connected.push(operation),
-                        Standing::Disconnected | Standing::Error => {}
+                    match seen.state {
+                        CoordinatedTaskState::Dead => entry.dead.push(operation),
+                        CoordinatedTaskState::Connected => entry.connected.push(operation),
+                        CoordinatedTaskState::Disconnected | CoordinatedTaskState::Error => {}
                     }
                 }
             }
@@ -202,10 +204,10 @@ mod tests {
             let at = now + 500;
             let seen = deaths.iter().zip(0..).map(|(death, task)| TaskSeen {
                 task: TaskId(task),
-                standing: if death.is_some_and(|death| death <= at) {
-                    Standing::Dead
+                state: if death.is_some_and(|death| death <= at) {
+                    CoordinatedTaskState::Dead
                 } else {
-                    Standing::Connected
+                    CoordinatedTaskState::Connected
                 },
                 incarnation: None,
             });
@@ -242,7 +244,7 @@ mod tests {
         check(history, &Rules { heartbeat: Some(RULE), ..Rules::default() })
     }
 
-    fn standings(operation: &mut Operation) -> Option<&mut Vec<TaskSeen>> {
+    fn seen_tasks(operation: &mut Operation) -> Option<&mut Vec<TaskSeen>> {
         match &mut operation.outcome {
             Outcome::Ok(Reply::Tasks(seen)) => Some(seen),
             _ => None,
@@ -272,14 +274,14 @@ mod tests {
                         operation.outcome = Outcome::Ok(Reply::Done);
                     }
                 }
-                let looks = history.operations.iter_mut().filter_map(standings);
+                let looks = history.operations.iter_mut().filter_map(seen_tasks);
                 let mut alive: Vec<_> = looks
                     .filter_map(|seen| seen.iter_mut().find(|seen| seen.task.0 == task))
-                    .filter(|seen| seen.standing == Standing::Connected)
+                    .filter(|seen| seen.state == CoordinatedTaskState::Connected)
                     .collect();
                 let half = alive.len() / 2;
                 for seen in alive.iter_mut().skip(half) {
-                    seen.standing = Standing::Dead;
+                    seen.state = CoordinatedTaskState::Dead;
                 }
                 !alive.is_empty()
             },
@@ -290,9 +292,9 @@ mod tests {
     /// A task that is silent is held for connected for ever.
     fn forget_death(history: &mut History) -> bool {
         let mut changed = false;
-        for seen in history.operations.iter_mut().filter_map(standings).flatten() {
-            changed |= seen.standing == Standing::Dead;
-            seen.standing = Standing::Connected;
+        for seen in history.operations.iter_mut().filter_map(seen_tasks).flatten() {
+            changed |= seen.state == CoordinatedTaskState::Dead;
+            seen.state = CoordinatedTaskState::Connected;
         }
         changed
     }

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checked, Rules, Violation};
-use crate::history::{Call, History, Incarnation, Job, Micros, Operation, Refusal, Reply, Standing, TaskId};
+use crate::history::{
+    Call, CoordinatedTaskState, History, Incarnation, Job, Micros, Operation, Refusal, Reply, TaskId,
+};
 
 const CHECKER: &str = "incarnation";
 
@@ -83,7 +85,7 @@ fn collect<'a>(history: &'a History, rules: &Rules) -> (Lives<'a>, Fenced<'a>, u
             }
             (Call::ReadTasks { job }, Some(Reply::Tasks(tasks))) => {
                 examined += 1;
-                for seen in tasks.iter().filter(|seen| seen.standing == Standing::Connected) {
+                for seen in tasks.iter().filter(|seen| seen.state == CoordinatedTaskState::Connected) {
                     if let Some(incarnation) = seen.incarnation {
                         let life = lives.entry((job, seen.task)).or_default().entry(incarnation).or_default();
                         life.signs.push(operation);
@@ -197,7 +199,7 @@ mod tests {
                 _ => {
                     let seen = current.iter().map(|(task, life)| TaskSeen {
                         task: TaskId(*task),
-                        standing: Standing::Connected,
+                        state: CoordinatedTaskState::Connected,
                         incarnation: Some(Incarnation(*life)),
                     });
                     (Call::ReadTasks { job }, Outcome::Ok(Reply::Tasks(seen.collect())))

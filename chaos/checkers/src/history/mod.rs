@@ -37,8 +37,8 @@ pub use ids::{
 };
 pub use operation::Operation;
 pub use outcome::{
-    BarrierSeen, Found, Guarded, LockSeen, Missing, NotMade, Outcome, Refusal, Reply, SchedulerSeen,
-    Standing, TaskSeen,
+    BarrierSeen, CoordinatedTaskState, Found, Guarded, LockSeen, Missing, NotMade, Outcome, Refusal, Reply,
+    SchedulerSeen, TaskSeen,
 };
 pub use record::{Header, History};
 pub use recorder::{OpenFault, Pending, Recorder};

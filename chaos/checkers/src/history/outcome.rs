@@ -127,11 +127,13 @@ pub struct BarrierSeen {
     pub missing: Vec<TaskId>,
 }
 
-/// How one task stands.
+/// What is told of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TaskSeen {
     pub task: TaskId,
-    pub standing: Standing,
+    /// In the files of histories by the name that it has had from the beginning.
+    #[serde(rename = "standing")]
+    pub state: CoordinatedTaskState,
     /// The life that the answer is about, if it tells.
     pub incarnation: Option<Incarnation>,
 }
@@ -139,7 +141,7 @@ pub struct TaskSeen {
 /// What the cluster makes of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum CoordinatedTaskState {
     /// It takes part.
     Connected,
     /// It never came, or left in order.

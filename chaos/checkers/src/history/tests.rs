@@ -22,7 +22,7 @@ fn everything() -> History {
     let found = Found { value, version: Some(Version(2)), index: Some(LogIndex(9)) };
     let missing = Some(Missing { count: 3, named: vec![TaskId(1), TaskId(2)] });
     let seen = BarrierSeen { generation: Generation(-1), arrived: vec![task], missing: Vec::new() };
-    let tasks = vec![TaskSeen { task, standing: Standing::Dead, incarnation: Some(incarnation) }];
+    let tasks = vec![TaskSeen { task, state: CoordinatedTaskState::Dead, incarnation: Some(incarnation) }];
     let arrive = Call::Arrive {
         job: job.clone(),
         barrier: barrier.clone(),

@@ -23,7 +23,7 @@ use super::setting::Setting;
 use super::wire::{Attempt, Wire};
 use member::Member;
 use tripod_checkers::history::{
-    Call, ClientId, Incarnation, Job, Outcome, Reply, Standing, TaskId, TaskSeen,
+    Call, ClientId, CoordinatedTaskState, Incarnation, Job, Outcome, Reply, TaskId, TaskSeen,
 };
 
 /// Gangs at the same time.
@@ -186,7 +186,7 @@ impl Gangs {
             let outcome =
                 attempt.outcome(|job| Ok(Reply::Tasks(job.tasks.iter().map(seen).collect())), |_| None);
             let dead = matches!(&outcome, Outcome::Ok(Reply::Tasks(tasks))
-                if tasks.iter().any(|task| task.standing == Standing::Dead));
+                if tasks.iter().any(|task| task.state == CoordinatedTaskState::Dead));
             self.setting.complete(pending, outcome);
             if dead {
                 return true;
@@ -229,12 +229,12 @@ impl Gangs {
 }
 
 fn seen(task: &tripod_proto::tripod::v1::TaskState) -> TaskSeen {
-    let standing = match (task.state.as_str(), task.reason.as_str()) {
-        ("connected", _) => Standing::Connected,
-        ("disconnected", _) => Standing::Disconnected,
-        (_, SILENT) => Standing::Dead,
-        _ => Standing::Error,
+    let state = match (task.state.as_str(), task.reason.as_str()) {
+        ("connected", _) => CoordinatedTaskState::Connected,
+        ("disconnected", _) => CoordinatedTaskState::Disconnected,
+        (_, SILENT) => CoordinatedTaskState::Dead,
+        _ => CoordinatedTaskState::Error,
     };
     let incarnation = (task.incarnation != 0).then_some(Incarnation(task.incarnation));
-    TaskSeen { task: TaskId(task.task_id), standing, incarnation }
+    TaskSeen { task: TaskId(task.task_id), state, incarnation }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tonic::Code;
-use tripod_port::{ConnectionCalls, Stopping, tell_standing};
+use tripod_port::{ConnectionCalls, Stopping, tell_presence};
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_proto::tripod::v1::{BeatRequest, ClientBeat, Presence};
 
@@ -38,7 +38,7 @@ impl Beats {
         let (beats, job) = (self.clone(), job.to_owned());
         tokio::spawn(async move {
             let (told, job, registered) = (&beats, &job, &registration);
-            tell_standing(&line, &stopping, TELL_EVERY, |connection, gone| {
+            tell_presence(&line, &stopping, TELL_EVERY, |connection, gone| {
                 told.tell(job, registered, Presence { connection, gone })
             })
             .await;

@@ -50,7 +50,7 @@ pub(crate) struct Executor {
     pub(crate) process: Process,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) runtime: Handle,
-    pub(super) standing: watch::Receiver<Liveness>,
+    pub(super) liveness: watch::Receiver<Liveness>,
     pub(super) executed: mpsc::UnboundedSender<Result<Executed, Lost>>,
 }
 
@@ -121,10 +121,10 @@ impl Executor {
 
     /// Waits while nobody is heard: this worker may have been given up, and another one do its tasks already.
     fn heard(&mut self) -> Result<(), Lost> {
-        if *self.standing.borrow() != Liveness::Unheard {
+        if *self.liveness.borrow() != Liveness::Unheard {
             return Ok(());
         }
-        let heard = self.standing.wait_for(|standing| *standing != Liveness::Unheard);
+        let heard = self.liveness.wait_for(|liveness| *liveness != Liveness::Unheard);
         let ended = |_| Lost { why: "this worker's heartbeats have ended".into() };
         self.runtime.block_on(heard).map(drop).map_err(ended)
     }

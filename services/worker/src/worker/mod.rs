@@ -166,7 +166,7 @@ impl Worker {
     ) -> Result<End, WorkerError> {
         let inbox = Arc::new(Inbox::new(process.id, process.outbox.clone()));
         let _closed = Closed(Arc::clone(&inbox));
-        let standing = watch::Sender::new(Liveness::Good);
+        let liveness = watch::Sender::new(Liveness::Good);
         let mut parts = JoinSet::new();
         let service = service::Service::new(process.id, Arc::clone(&inbox));
         let server = Server::builder()
@@ -181,9 +181,9 @@ impl Worker {
         });
         let watched = Arc::clone(&inbox);
         let running = move || watched.running();
-        parts.spawn(beat::of_worker(process.clone(), running, standing.clone()));
+        parts.spawn(beat::of_worker(process.clone(), running, liveness.clone()));
         parts.spawn(give_back(Arc::clone(&inbox)));
-        let mut known = standing.subscribe();
+        let mut known = liveness.subscribe();
         let reusables = Arc::new(Reusables::new(&self.reusables));
         tokio::select! {
             // Before it says that it can be given tasks: others can run them meanwhile.
@@ -198,7 +198,7 @@ impl Worker {
             process: process.clone(),
             inbox,
             runtime: Handle::current(),
-            standing: standing.subscribe(),
+            liveness: liveness.subscribe(),
             executed: sender,
         };
         executor.start();
@@ -256,7 +256,7 @@ impl Worker {
 
 /// Waits until the cluster has no use for the worker any more.
 async fn over(known: &mut watch::Receiver<Liveness>) -> End {
-    let over = known.wait_for(|standing| matches!(standing, Liveness::Expired | Liveness::Dismissed));
+    let over = known.wait_for(|liveness| matches!(liveness, Liveness::Expired | Liveness::Dismissed));
     match over.await.as_deref() {
         Ok(Liveness::Dismissed) => End::Dismissed,
         _ => End::Expired,

@@ -76,8 +76,8 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "learner-comes-back-empty",
         promise: "INV-22: a node that took part, as a learner too, does not get its id back without its data.",
         file: "state/src/member/apply.rs",
-        original: &["let had_data = known.standing == Standing::Voter || self.members.contains_key(&node);"],
-        replacement: &["let had_data = known.standing == Standing::Voter;"],
+        original: &["let had_data = known.suffrage == Suffrage::Voter || self.members.contains_key(&node);"],
+        replacement: &["let had_data = known.suffrage == Suffrage::Voter;"],
         tests: "-p tripod-state",
     },
     Mutant {

@@ -17,7 +17,7 @@ use crate::client::{Answer, Client, to_job};
 /// A beat without an answer by then is sent to another node.
 const PATIENCE: Duration = Duration::from_millis(600);
 /// Until when a process may begin something, as far as it knows: who is not heard may have been given up.
-pub(super) type Standing = watch::Receiver<Option<Instant>>;
+pub(super) type GoodUntil = watch::Receiver<Option<Instant>>;
 
 pub(super) struct Beats {
     kind: Kind,
@@ -26,9 +26,9 @@ pub(super) struct Beats {
 }
 
 impl Beats {
-    pub(super) fn new(kind: Kind, id: u64) -> (Self, Standing) {
-        let (good_until, standing) = watch::channel(None);
-        (Self { kind, id, good_until }, standing)
+    pub(super) fn new(kind: Kind, id: u64) -> (Self, GoodUntil) {
+        let (sender, good_until) = watch::channel(None);
+        (Self { kind, id, good_until: sender }, good_until)
     }
 
     /// Beats until the process is given up.
@@ -56,9 +56,9 @@ impl Beats {
 }
 
 /// Waits until the process may begin something.
-pub(super) async fn good(standing: &mut Standing) {
-    while standing.borrow().is_none_or(|until| until <= Instant::now()) {
-        if standing.changed().await.is_err() {
+pub(super) async fn good(good_until: &mut GoodUntil) {
+    while good_until.borrow().is_none_or(|until| until <= Instant::now()) {
+        if good_until.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -57,7 +57,7 @@ pub(super) async fn live(machine: &Machine, store_port: u16, client: Client, lif
         return false;
     };
     machine.witness.note(now(), "scheduler", format_args!("driver {id} of store {}", shelf.store));
-    let (beats, _standing) = Beats::new(Kind::Driver, id);
+    let (beats, _good_until) = Beats::new(Kind::Driver, id);
     let beating = calls.client.sibling_here();
     let mut driver = Driver { machine, calls, shelf, held: Vec::new(), exported: 0 };
     tokio::select! {

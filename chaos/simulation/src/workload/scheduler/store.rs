@@ -51,7 +51,7 @@ pub(super) async fn live(machine: &Machine, port: u16, client: Client, life: Lif
     let service = Service { shelf: Arc::clone(&shelf), orders, life: life.clone() };
     let Ok(incoming) = network::connections(port, life.end()).await else { return };
     let serving = Server::builder().add_service(ObjStoreServer::new(service)).serve_with_incoming(incoming);
-    let (beats, _standing) = Beats::new(Kind::Store, id);
+    let (beats, _good_until) = Beats::new(Kind::Store, id);
     let (beating, fetching) = (calls.client.sibling_here(), calls.client.sibling_here());
     tokio::select! {
         biased;

@@ -52,7 +52,7 @@ impl Worker<'_> {
         version: Option<u64>,
     ) -> Result<(), Gone> {
         self.life.awake().await;
-        beat::good(&mut self.standing.clone()).await;
+        beat::good(&mut self.good_until.clone()).await;
         let run = run_of(&request);
         let task = request.task.clone().unwrap_or_default();
         let arguments = match self.arguments(&task, request.elsewhere).await? {

@@ -26,7 +26,7 @@ use tripod_proto::tripod::v1::{RayGiveBackRequest, RayRun};
 use self::inbox::{Inbox, Item};
 use self::service::Service;
 use super::Machine;
-use super::beat::{Beats, Standing};
+use super::beat::{Beats, GoodUntil};
 use super::calls::{Calls, Gone, call};
 use super::function::FUNCTIONS;
 use super::life::Life;
@@ -65,9 +65,9 @@ pub(super) async fn live(machine: &Machine, store_port: u16, client: Client, lif
     let server = Server::builder()
         .add_service(WorkerServiceServer::new(service.clone()))
         .add_service(RayPeerServer::new(service));
-    let (beats, standing) = Beats::new(Kind::Worker, id);
+    let (beats, good_until) = Beats::new(Kind::Worker, id);
     let beating = calls.client.sibling_here();
-    let worker = Worker { machine, id, shelf, life: life.clone(), standing, inbox };
+    let worker = Worker { machine, id, shelf, life: life.clone(), good_until, inbox };
     tokio::select! {
         biased;
         _ = server.serve_with_incoming(incoming) => {}
@@ -82,7 +82,7 @@ pub(super) struct Worker<'a> {
     id: u64,
     pub(super) shelf: Arc<Shelf>,
     life: Life,
-    standing: Standing,
+    good_until: GoodUntil,
     pub(super) inbox: Arc<Inbox>,
 }
 

@@ -10,12 +10,12 @@ use super::ConnectionCalls;
 use crate::stop::Stopping;
 
 /// For how long at most it is told: no first heartbeat comes later.
-pub const STANDING_TOLD_FOR: Duration = Duration::from_secs(183 * 24 * 3600);
+pub const PRESENCE_TOLD_FOR: Duration = Duration::from_secs(183 * 24 * 3600);
 
 /// Has it told that a connection stands, at once and after each of these times, until `tell` gives that this is enough; and
 /// once that it stands no more, if its client ended it. `tell` is given a number that no other connection has, and whether
 /// it has ended.
-pub async fn tell_standing<Told>(
+pub async fn tell_presence<Told>(
     line: &ConnectionCalls,
     stopping: &Stopping,
     every: Duration,
@@ -24,7 +24,7 @@ pub async fn tell_standing<Told>(
     Told: Future<Output = bool> + Send,
 {
     let connection = RandomState::new().hash_one(());
-    let until = Instant::now() + STANDING_TOLD_FOR;
+    let until = Instant::now() + PRESENCE_TOLD_FOR;
     while tell(connection, false).await && Instant::now() < until {
         tokio::select! {
             biased;
