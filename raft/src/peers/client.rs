@@ -46,7 +46,7 @@ pub(crate) struct PeerClients {
     cluster_id: String,
     channels: Channels,
     snapshots: SnapshotStore,
-    line: SendGate,
+    send_gate: SendGate,
 }
 
 impl PeerClients {
@@ -54,9 +54,9 @@ impl PeerClients {
         cluster_id: String,
         channels: Channels,
         snapshots: SnapshotStore,
-        line: SendGate,
+        send_gate: SendGate,
     ) -> Self {
-        Self { cluster_id, channels, snapshots, line }
+        Self { cluster_id, channels, snapshots, send_gate }
     }
 
     fn client(&self, target: u64, peer: &Peer, class: Class) -> PeerClient {
@@ -67,7 +67,7 @@ impl PeerClients {
             caller: Caller::new(&self.cluster_id, target).expect("the cluster id was checked at start"),
             channels: self.channels.clone(),
             snapshots: self.snapshots.clone(),
-            line: self.line.clone(),
+            send_gate: self.send_gate.clone(),
             term: Arc::default(),
         }
     }
@@ -100,7 +100,7 @@ pub(crate) struct PeerClient {
     channels: Channels,
     /// Where the files are that are to be sent.
     snapshots: SnapshotStore,
-    line: SendGate,
+    send_gate: SendGate,
     /// The term of what was sent last, by which answers are judged.
     term: Arc<AtomicU64>,
 }
@@ -182,7 +182,7 @@ impl PeerClient {
     where
         S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
     {
-        if !self.line.passes_entries() {
+        if !self.send_gate.passes_entries() {
             tokio::time::sleep(BACKOFF).await;
             return Err(self.held_back().into());
         }
@@ -195,7 +195,7 @@ impl PeerClient {
             term.store(request.vote.leader_id.term, Ordering::Relaxed);
             Blob { data: codec::encode_sized(&request, bytes(&request)).into() }
         });
-        let requests = requests.take_until(self.line.closed_for_entries());
+        let requests = requests.take_until(self.send_gate.closed_for_entries());
         let mut connection = self.connection(self.class)?;
         let call = connection.stream_append(self.caller.request(requests));
         let failure = match tokio::time::timeout(OPEN_DEADLINE, call).await {
@@ -252,7 +252,7 @@ impl RaftNetworkV2<Types> for PeerClient {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<Types>, RpcError> {
-        if !self.line.passes_heartbeats() {
+        if !self.send_gate.passes_heartbeats() {
             return Err(self.held_back().into());
         }
         let send = |mut client: RaftClient<Channel>, message| async move { client.append(message).await };
@@ -328,7 +328,7 @@ impl RaftNetworkV2<Types> for PeerClient {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
-        if !self.line.passes_entries() {
+        if !self.send_gate.passes_entries() {
             return Err(self.held_back().into());
         }
         let connection = self.connection(Class::Snapshot)?;
@@ -338,7 +338,7 @@ impl RaftNetworkV2<Types> for PeerClient {
             biased;
             closed = cancel => Err(closed.into()),
             // What has arrived is kept there.
-            () = self.line.closed_for_entries() => Err(self.held_back().into()),
+            () = self.send_gate.closed_for_entries() => Err(self.held_back().into()),
             sent = sent => match sent {
                 Ok(vote) => {
                     self.snapshots.tally().sent();

@@ -14,7 +14,7 @@ pub(crate) enum Flow {
     Shut,
 }
 
-/// The way out of a node, over all connections to its peers. Clones are the same line.
+/// The way out of a node, over all connections to its peers. Clones are the same gate.
 #[derive(Debug, Clone)]
 pub(crate) struct SendGate {
     flow: watch::Sender<Flow>,

@@ -151,14 +151,16 @@ impl Front {
         caller: &Caller,
         deadline: Option<Deadline>,
     ) -> Result<Reply, Status> {
-        let line = request.extensions().get::<ConnectionCalls>().cloned();
+        let connection_calls = request.extensions().get::<ConnectionCalls>().cloned();
         // Before anything is waited for: what is not read is counted nowhere.
         let mut message = Message::read(request, deadline, &caller.bytes)
             .await
             .map_err(|status| if call.kind == Kind::Poll { harmless_to_polls(&status) } else { status })?;
         self.settled(call.kind).await?;
         if message.path == calls::INSERT_T
-            && let Some(registration) = line.as_ref().and_then(|line| line.kept::<Registered>().get())
+            && let Some(registration) = connection_calls
+                .as_ref()
+                .and_then(|connection_calls| connection_calls.kept::<Registered>().get())
         {
             message.tell_registration(&registration);
         }
@@ -169,7 +171,7 @@ impl Front {
             () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message, &room()).await?,
         };
         if call.kind == Kind::Register && reply.is_ok() {
-            self.registered(call.dialect, &message, &reply, line).await;
+            self.registered(call.dialect, &message, &reply, connection_calls).await;
         }
         Ok(reply)
     }
@@ -180,7 +182,7 @@ impl Front {
         dialect: Dialect,
         message: &Message,
         reply: &Reply,
-        line: Option<ConnectionCalls>,
+        connection_calls: Option<ConnectionCalls>,
     ) {
         let request = message_of(message.body.clone(), message.is_gzip()).await;
         let answer = message_of(reply.body.clone(), false).await;
@@ -200,16 +202,16 @@ impl Front {
                     {
                         self.is_alive(incarnation);
                         let task = format!("{}/{}", task.job_name, task.task_id);
-                        if let Some(line) = &line {
-                            line.kept::<Registered>().note(task, request.clone());
+                        if let Some(connection_calls) = &connection_calls {
+                            connection_calls.kept::<Registered>().note(task, request.clone());
                         }
                     }
                 }
                 Dialect::L | Dialect::Foreign => {}
             }
-            if let (Some(line), Dialect::N | Dialect::T) = (line, dialect) {
+            if let (Some(connection_calls), Dialect::N | Dialect::T) = (connection_calls, dialect) {
                 let registration = Beat { path: message.path.clone(), message: request };
-                self.beats.follow(&self.job_name, registration, line, self.stopping.clone());
+                self.beats.follow(&self.job_name, registration, connection_calls, self.stopping.clone());
             }
         }
     }

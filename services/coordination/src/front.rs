@@ -157,8 +157,8 @@ impl Front {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
         let interval = self.interval(&request);
         let reply = self.gateway.heartbeat(scope, task, incarnation, interval).await;
-        if let (Ok(Ok(_)), Some(line)) = (&reply, request.extensions().get::<ConnectionCalls>()) {
-            line.kept::<Speakers>().heard(scope.job, task, incarnation);
+        if let (Ok(Ok(_)), Some(calls)) = (&reply, request.extensions().get::<ConnectionCalls>()) {
+            calls.kept::<Speakers>().heard(scope.job, task, incarnation);
         }
         self.answer(reply, encode)
     }

@@ -57,8 +57,8 @@ impl Life {
 
     /// Its task is heard on the connection of this request.
     pub(crate) fn heard<M>(self, request: &Request<M>) {
-        if let Some(line) = request.extensions().get::<ConnectionCalls>() {
-            line.kept::<Speakers>().heard(self.scope.job, self.task, self.incarnation);
+        if let Some(calls) = request.extensions().get::<ConnectionCalls>() {
+            calls.kept::<Speakers>().heard(self.scope.job, self.task, self.incarnation);
         }
     }
 
@@ -93,15 +93,15 @@ impl Presences {
 /// Tells the leader of a task that has just registered by this request, until its first heartbeat.
 pub(crate) fn follow<M>(gateway: &Gateway, request: &Request<M>, life: Life) {
     // Without one there is no connection that could end.
-    let Some(line) = request.extensions().get::<ConnectionCalls>().cloned() else { return };
-    let presences = line.kept::<Presences>();
+    let Some(calls) = request.extensions().get::<ConnectionCalls>().cloned() else { return };
+    let presences = calls.kept::<Presences>();
     if !presences.begin(life) {
         return;
     }
     let (gateway, stopping) = (gateway.clone(), Stopping::of(request));
     tokio::spawn(async move {
         let (gateway, presences) = (&gateway, &presences);
-        tell_presence(&line, &stopping, PRESENT_EVERY, |connection, gone| async move {
+        tell_presence(&calls, &stopping, PRESENT_EVERY, |connection, gone| async move {
             presences.is_current(life) && life.tell(gateway, connection, gone).await
         })
         .await;

@@ -53,27 +53,27 @@ pub enum Cut {
 pub struct UnderWay {
     way: Way,
     is_unary: bool,
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
 }
 
 impl UnderWay {
     /// That of a request which has come by a [`crate::Mended`] connection, and which may end so.
     #[must_use]
     pub fn of<B>(request: &Request<B>, ending: Ending, kind: MethodKind) -> Self {
-        let line = request.extensions().get::<ConnectionCalls>().cloned().unwrap_or_default();
-        Self { way: Way::of(request, ending, kind), is_unary: kind == MethodKind::Unary, line }
+        let calls = request.extensions().get::<ConnectionCalls>().cloned().unwrap_or_default();
+        Self { way: Way::of(request, ending, kind), is_unary: kind == MethodKind::Unary, calls }
     }
 
     /// By which connection it came, and from where.
     #[must_use]
     pub fn connection(&self) -> CallerConnection {
-        self.line.connection()
+        self.calls.connection()
     }
 
     /// Where its bytes are counted.
     #[must_use]
     pub fn account(&self) -> &Account {
-        self.line.account()
+        self.calls.account()
     }
 
     /// Whether every answer but one ends its client.
@@ -90,29 +90,29 @@ impl UnderWay {
         answer: impl Future<Output = Response<B>>,
         cut: impl FnOnce(Cut) -> Response<B>,
     ) -> Response<Answer<B>> {
-        let line = self.line;
+        let calls = self.calls;
         let (response, unfinished) = match self.way {
-            Way::Repeatable => (answer.await, line.enter()),
+            Way::Repeatable => (answer.await, calls.enter()),
             Way::Poll => {
                 tokio::pin!(answer);
                 tokio::select! {
-                    response = &mut answer => (response, line.enter()),
+                    response = &mut answer => (response, calls.enter()),
                     () = stopping.releases_polls() => {
-                        let unfinished = line.enter();
+                        let unfinished = calls.enter();
                         (answer.await, unfinished)
                     }
                 }
             }
             Way::Lasting => tokio::select! {
-                response = answer => (response, line.enter()),
-                () = stopping.begun() => (cut(Cut::Elsewhere), line.enter()),
+                response = answer => (response, calls.enter()),
+                () = stopping.begun() => (cut(Cut::Elsewhere), calls.enter()),
             },
             Way::Own => {
-                let unfinished = line.enter();
+                let unfinished = calls.enter();
                 (answer.await, unfinished)
             }
             Way::Once => {
-                let unfinished = line.enter();
+                let unfinished = calls.enter();
                 let response = tokio::select! {
                     response = answer => response,
                     () = stopping.overdue() => cut(Cut::Unknown),
@@ -120,7 +120,7 @@ impl UnderWay {
                 (response, unfinished)
             }
         };
-        let handing = self.is_unary.then(|| line.hand());
+        let handing = self.is_unary.then(|| calls.hand());
         response.map(|inner| Answer { inner, _handing: handing, _unfinished: unfinished })
     }
 }

@@ -12,7 +12,7 @@ class Interface(unittest.TestCase):
         self.assertEqual(dir(ray), sorted(ray.__all__))
         for name in dir(ray):
             self.assertIsNotNone(getattr(ray, name), name)
-        for module in ("outbox", "relay", "line", "wire", "layout"):
+        for module in ("outbox", "relay", "batch_stream", "wire", "layout"):
             self.assertNotIn(module, dir(ray))
 
 

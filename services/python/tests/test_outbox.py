@@ -1,4 +1,4 @@
-"""The line of calls: order, batches, and what waits for what."""
+"""The queue of calls: order, batches, and what waits for what."""
 
 import threading
 import unittest

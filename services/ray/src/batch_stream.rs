@@ -21,7 +21,7 @@ pub(crate) struct Service {
 }
 
 /// One process's stream.
-struct Line {
+struct BatchStream {
     front: Front,
     job: JobId,
     caller: Caller,
@@ -48,17 +48,18 @@ impl RayLine for Service {
         let job = self.front.job(&metadata).await?;
         let mut leader = self.front.leader.clone();
         leader.mark_changed();
-        let line = Arc::new(Line { front: self.front.clone(), job, caller, leader: Mutex::new(leader) });
+        let stream =
+            Arc::new(BatchStream { front: self.front.clone(), job, caller, leader: Mutex::new(leader) });
         // The next message is looked at when this one is answered; a status ends the stream.
         let answers = messages.then(move |message| {
-            let line = Arc::clone(&line);
-            async move { line.answer(message).await }
+            let stream = Arc::clone(&stream);
+            async move { stream.answer(message).await }
         });
         Ok(Response::new(Box::pin(answers)))
     }
 }
 
-impl Line {
+impl BatchStream {
     async fn answer(
         &self,
         message: Result<pb::RayLineRequest, Status>,

@@ -97,13 +97,13 @@ impl FrontEnd for Scheduler {
         let ray = RayServer::new(native::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-        let line = RayLineServer::new(batch_stream::Service::new(front.clone()))
+        let batches = RayLineServer::new(batch_stream::Service::new(front.clone()))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
         routes
             .add_service(Oversize(scheduler))
             .add_service(Oversize(ray))
-            .add_service(Oversize(line))
+            .add_service(Oversize(batches))
             .add_service(Oversize(ObjStoreServer::new(store::Service::new(front.clone()))))
             .add_service(Oversize(MembershipServer::new(membership::Service::new(front))))
     }

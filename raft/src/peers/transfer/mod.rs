@@ -2,7 +2,7 @@
 //! checked chunks. There is no deadline for the whole, which may be large, but one for every chunk, on both
 //! sides: a peer that went silent must not hold the leader's task, nor the follower's disk.
 //!
-//! [`send`](mod@send) goes on behind what arrived before the line broke; [`receive`](mod@receive) keeps
+//! [`send`](mod@send) goes on behind what arrived before the connection broke; [`receive`](mod@receive) keeps
 //! that, as long as it is asked for the same file, and verifies the whole before anybody reads it.
 
 mod receive;

@@ -29,7 +29,7 @@ const FRUITLESS_MAX: u32 = 10;
 /// Between two attempts.
 const RESUME_PAUSE: Duration = Duration::from_millis(100);
 
-/// Sends a snapshot; gives the follower's vote once it is installed there. When the line breaks, goes on
+/// Sends a snapshot; gives the follower's vote once it is installed there. When the connection breaks, goes on
 /// behind what the follower holds.
 pub(crate) async fn send(
     client: RaftClient<Channel>,

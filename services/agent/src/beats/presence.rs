@@ -28,7 +28,7 @@ pub(super) struct Followed(HashSet<Beat>);
 
 impl Beats {
     /// Tells the cluster of a client that has just registered, until its first heartbeat.
-    pub(crate) fn follow(&self, job: &str, registration: Beat, line: ConnectionCalls, stopping: Stopping) {
+    pub(crate) fn follow(&self, job: &str, registration: Beat, calls: ConnectionCalls, stopping: Stopping) {
         {
             let mut followed = self.shared.followed.lock();
             if followed.0.len() >= FOLLOWED_MAX || !followed.0.insert(registration.clone()) {
@@ -38,7 +38,7 @@ impl Beats {
         let (beats, job) = (self.clone(), job.to_owned());
         tokio::spawn(async move {
             let (told, job, registered) = (&beats, &job, &registration);
-            tell_presence(&line, &stopping, TELL_EVERY, |connection, gone| {
+            tell_presence(&calls, &stopping, TELL_EVERY, |connection, gone| {
                 told.tell(job, registered, Presence { connection, gone })
             })
             .await;

@@ -128,9 +128,9 @@ impl CoordinationService for Service {
         request: Request<pb::InsertKeyValueRequest>,
     ) -> Outcome<pb::InsertKeyValueResponse> {
         let told = self.told_life(request.metadata()).await;
-        let line = request.extensions().get::<ConnectionCalls>().cloned();
+        let calls = request.extensions().get::<ConnectionCalls>().cloned();
         let insert = |caller: Caller, asked: &pb::InsertKeyValueRequest| {
-            let life = told.or_else(|| line?.kept::<Speakers>().of(caller.job));
+            let life = told.or_else(|| calls?.kept::<Speakers>().of(caller.job));
             decode::insert(caller, asked, life)
         };
         self.front.command(request, insert, answer::done).await

@@ -72,7 +72,7 @@ impl<T> Queue<T> {
     pub(super) fn remove(&mut self, ticket: &Ticket) {
         let (address, connection) = (ticket.caller.address(), ticket.caller.number());
         let Some(here) = self.waiting.get_mut(&address) else { return };
-        let gone = here.waiting.get_mut(&connection).and_then(|line| line.remove(&ticket.number));
+        let gone = here.waiting.get_mut(&connection).and_then(|waiting| waiting.remove(&ticket.number));
         if gone.is_none() {
             return;
         }

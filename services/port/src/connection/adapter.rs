@@ -62,10 +62,10 @@ impl<S> Mended<S> {
     /// [`Self::new`] with bytes counted in this account.
     pub(super) fn charged(inner: S, address: CallerAddress, account: Account, stopping: Stopping) -> Self {
         let filter = Filter { mender: Mender::new(), input: BytesMut::new(), output: BytesMut::new() };
-        let line = ConnectionCalls::from(address, account.clone());
-        let open = line.open();
-        let parting = Parting::new(line, stopping);
-        let outgoing = Outgoing::new(parting.line().clone());
+        let calls = ConnectionCalls::from(address, account.clone());
+        let open = calls.open();
+        let parting = Parting::new(calls, stopping);
+        let outgoing = Outgoing::new(parting.calls().clone());
         Self {
             inner,
             outgoing,
@@ -225,7 +225,7 @@ impl<S> Connected for Mended<S> {
     type ConnectInfo = ConnectionCalls;
 
     fn connect_info(&self) -> ConnectionCalls {
-        self.parting.line().clone()
+        self.parting.calls().clone()
     }
 }
 

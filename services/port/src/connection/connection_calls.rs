@@ -35,19 +35,19 @@ struct Shared {
 /// The end of a connection, for as long as this lives still to come.
 #[derive(Debug)]
 pub(super) struct Open {
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
 }
 
 /// A call that may not be cut, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
 }
 
 /// An answer of which h2 has not been handed everything, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Handing {
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
 }
 
 impl ConnectionCalls {
@@ -75,7 +75,7 @@ impl ConnectionCalls {
 
     /// What its connection holds until it ends.
     pub(super) fn open(&self) -> Open {
-        Open { line: self.clone() }
+        Open { calls: self.clone() }
     }
 
     /// Resolves when the connection has ended, from whichever side.
@@ -87,13 +87,13 @@ impl ConnectionCalls {
     /// Counts a call.
     pub(crate) fn enter(&self) -> Unfinished {
         self.shared.unfinished.fetch_add(1, Ordering::SeqCst);
-        Unfinished { line: self.clone() }
+        Unfinished { calls: self.clone() }
     }
 
     /// Counts an answer that is made, and about to be handed to h2 in one go.
     pub(crate) fn hand(&self) -> Handing {
         self.shared.handing.fetch_add(1, Ordering::SeqCst);
-        Handing { line: self.clone() }
+        Handing { calls: self.clone() }
     }
 
     /// Whether an answer is being handed to h2. If none is, h2 has all that was.
@@ -110,19 +110,19 @@ impl ConnectionCalls {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.line.shared.ended.send_replace(true);
+        self.calls.shared.ended.send_replace(true);
     }
 }
 
 impl Drop for Handing {
     fn drop(&mut self) {
-        self.line.shared.handing.fetch_sub(1, Ordering::SeqCst);
+        self.calls.shared.handing.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        let Shared { unfinished, waiting, .. } = &*self.line.shared;
+        let Shared { unfinished, waiting, .. } = &*self.calls.shared;
         if unfinished.fetch_sub(1, Ordering::SeqCst) == 1
             && let Some(waker) = waiting.lock().take()
         {
@@ -140,12 +140,12 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_call_wakes_who_waits() {
-        let line = ConnectionCalls::default();
-        let calls = [line.enter(), line.enter()];
+        let calls = ConnectionCalls::default();
+        let entered = [calls.enter(), calls.enter()];
         let quiet = tokio::spawn(async move {
-            poll_fn(|context| if line.is_quiet(context) { Poll::Ready(()) } else { Poll::Pending }).await;
+            poll_fn(|context| if calls.is_quiet(context) { Poll::Ready(()) } else { Poll::Pending }).await;
         });
-        for call in calls {
+        for call in entered {
             tokio::task::yield_now().await;
             assert!(!quiet.is_finished());
             drop(call);
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn what_a_front_end_keeps_is_one_for_all_calls_of_a_connection() {
-        let line = ConnectionCalls::default();
-        *line.clone().kept::<Arc<Mutex<u8>>>().lock() = 7;
-        assert_eq!(*line.kept::<Arc<Mutex<u8>>>().lock(), 7);
-        assert_eq!(*line.kept::<Arc<Mutex<u64>>>().lock(), 0, "of another type");
+        let calls = ConnectionCalls::default();
+        *calls.clone().kept::<Arc<Mutex<u8>>>().lock() = 7;
+        assert_eq!(*calls.kept::<Arc<Mutex<u8>>>().lock(), 7);
+        assert_eq!(*calls.kept::<Arc<Mutex<u64>>>().lock(), 0, "of another type");
         assert_eq!(*ConnectionCalls::default().kept::<Arc<Mutex<u8>>>().lock(), 0, "of another connection");
     }
 }

@@ -52,10 +52,10 @@ impl From<UnixListener> for Listener {
 }
 
 impl Listener {
-    /// Accepts what `lines` gives.
+    /// Accepts what `streams` gives.
     #[must_use]
-    pub fn within(lines: impl Stream<Item = io::Result<DuplexStream>> + Send + 'static) -> Self {
-        Self::Within(Mutex::new(Box::pin(lines)))
+    pub fn within(streams: impl Stream<Item = io::Result<DuplexStream>> + Send + 'static) -> Self {
+        Self::Within(Mutex::new(Box::pin(streams)))
     }
 
     /// Accepts the next connection. Whom a socket does not serve is told so by `words`.
@@ -74,8 +74,8 @@ impl Listener {
                     Err(stranger) => Socket::Unix(stream).turn_away(&words(&stranger.to_string())),
                 }
             },
-            Self::Within(lines) => match ready!(lines.lock().as_mut().poll_next(context)) {
-                Some(line) => Poll::Ready(line.map(Socket::Line)),
+            Self::Within(streams) => match ready!(streams.lock().as_mut().poll_next(context)) {
+                Some(stream) => Poll::Ready(stream.map(Socket::Duplex)),
                 // A listener has no end.
                 None => Poll::Pending,
             },

@@ -44,7 +44,7 @@ pub(super) struct Outgoing {
     given: u64,
     /// Answers that have begun and not ended, in the order of their begins, all of them among `bytes`.
     begun: VecDeque<Begun>,
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
     /// How often h2 had nothing to write since something last came or was about to come.
     idle_flushes: u8,
     /// Set for the first of `begun`, if it was kept back.
@@ -60,14 +60,14 @@ struct Begun {
 }
 
 impl Outgoing {
-    /// Nothing yet, on the connection of `line`.
-    pub(super) fn new(line: ConnectionCalls) -> Self {
+    /// Nothing yet, on the connection of `calls`.
+    pub(super) fn new(calls: ConnectionCalls) -> Self {
         Self {
             bytes: BytesMut::new(),
             written: Boundary::default(),
             given: 0,
             begun: VecDeque::new(),
-            line,
+            calls,
             idle_flushes: 0,
             late: None,
         }
@@ -136,7 +136,7 @@ impl Outgoing {
 
     /// Gives up on answers whose rest is not about to come.
     fn judge(&mut self, context: &mut Context<'_>) {
-        let is_coming = self.line.is_handing() && !self.is_first_message_cut();
+        let is_coming = self.calls.is_handing() && !self.is_first_message_cut();
         if is_coming && self.wait_for_first(context) {
             self.idle_flushes = 0;
             return;

@@ -34,16 +34,16 @@ impl AsyncWrite for Socket {
 
 /// What is outgoing, the socket, and an answer that may be about to come.
 struct Way {
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
     outgoing: Outgoing,
     socket: Socket,
 }
 
 impl Way {
     fn new() -> Self {
-        let line = ConnectionCalls::default();
+        let calls = ConnectionCalls::default();
         let socket = Socket { takes: usize::MAX, writes: Vec::new() };
-        Self { outgoing: Outgoing::new(line.clone()), line, socket }
+        Self { outgoing: Outgoing::new(calls.clone()), calls, socket }
     }
 
     /// What h2 does: writes, then flushes.
@@ -107,7 +107,7 @@ fn trailers(stream: u32) -> Vec<u8> {
 #[tokio::test(start_paused = true)]
 async fn an_answer_leaves_when_its_end_has_come() {
     let mut way = Way::new();
-    let _handing = way.line.hand();
+    let _handing = way.calls.hand();
     way.write(&begin(1)).await;
     way.write(&message(1)).await;
     assert_eq!(way.writes(), [] as [Vec<u8>; 0]);
@@ -120,7 +120,7 @@ async fn an_answer_leaves_when_its_end_has_come() {
 #[tokio::test(start_paused = true)]
 async fn what_was_written_before_does_not_wait_and_answers_that_are_ready_together_leave_together() {
     let mut way = Way::new();
-    let _handing = way.line.hand();
+    let _handing = way.calls.hand();
     let first = [trailers(1), begin(3)].concat();
     way.write(&first).await;
     assert_eq!(way.writes(), [trailers(1)]);
@@ -134,7 +134,7 @@ async fn what_was_written_before_does_not_wait_and_answers_that_are_ready_togeth
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_reset_is_not_waited_for() {
     let mut way = Way::new();
-    let _handing = way.line.hand();
+    let _handing = way.calls.hand();
     let end = frame(RESET, 0, 1, 4);
     way.write(&begin(1)).await;
     way.write(&end).await;
@@ -144,7 +144,7 @@ async fn an_answer_that_was_reset_is_not_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn the_rest_of_an_answer_is_not_waited_for_forever() {
     let mut way = Way::new();
-    let _handing = way.line.hand();
+    let _handing = way.calls.hand();
     way.write(&begin(1)).await;
     let started = Instant::now();
     way.until_written().await;
@@ -171,7 +171,7 @@ async fn a_stream_does_not_wait() {
 #[tokio::test(start_paused = true)]
 async fn what_was_handed_over_before_the_first_idle_flush_is_in_time() {
     let mut way = Way::new();
-    let handing = way.line.hand();
+    let handing = way.calls.hand();
     way.write(&[begin(1), message(1)].concat()).await;
     drop(handing);
     assert!(way.give().await.is_ready());
@@ -183,7 +183,7 @@ async fn what_was_handed_over_before_the_first_idle_flush_is_in_time() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_the_window_does_not_let_through_is_not_kept_back() {
     let mut way = Way::new();
-    let _handing = way.line.hand();
+    let _handing = way.calls.hand();
     let half = [begin(1), message_of(1, 41)].concat();
     way.write(&half).await;
     let started = Instant::now();

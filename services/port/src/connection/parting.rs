@@ -27,7 +27,7 @@ const DISCARD_BYTES: usize = 4 << 10;
 pub(super) struct Parting {
     phases: WatchStream<Phase>,
     phase: Phase,
-    line: ConnectionCalls,
+    calls: ConnectionCalls,
     /// It ends, whatever its port does.
     is_due: bool,
     /// What is still to be written of the last GOAWAY, if it is under way.
@@ -37,19 +37,19 @@ pub(super) struct Parting {
 }
 
 impl Parting {
-    pub(super) fn new(line: ConnectionCalls, stopping: Stopping) -> Self {
+    pub(super) fn new(calls: ConnectionCalls, stopping: Stopping) -> Self {
         Self {
             phases: stopping.phases(),
             phase: Phase::Serving,
-            line,
+            calls,
             is_due: false,
             farewell: None,
             is_shut: false,
         }
     }
 
-    pub(super) fn line(&self) -> &ConnectionCalls {
-        &self.line
+    pub(super) fn calls(&self) -> &ConnectionCalls {
+        &self.calls
     }
 
     /// Has the connection end: no call has come on it.
@@ -138,7 +138,7 @@ impl Parting {
             || match self.phase {
                 Phase::Serving | Phase::Leaving => false,
                 Phase::Parting | Phase::Overdue => {
-                    self.line.is_quiet(context) && outgoing.goaways() >= GOAWAYS_MIN
+                    self.calls.is_quiet(context) && outgoing.goaways() >= GOAWAYS_MIN
                 }
                 Phase::Cutting | Phase::Closing => true,
             };

@@ -16,7 +16,7 @@ pub const PRESENCE_TOLD_FOR: Duration = Duration::from_secs(183 * 24 * 3600);
 /// once that it stands no more, if its client ended it. `tell` is given a number that no other connection has, and whether
 /// it has ended.
 pub async fn tell_presence<Told>(
-    line: &ConnectionCalls,
+    calls: &ConnectionCalls,
     stopping: &Stopping,
     every: Duration,
     tell: impl Fn(u64, bool) -> Told + Send,
@@ -28,7 +28,7 @@ pub async fn tell_presence<Told>(
     while tell(connection, false).await && Instant::now() < until {
         tokio::select! {
             biased;
-            () = line.ended() => {
+            () = calls.ended() => {
                 // A connection that we end says nothing about its client.
                 if !stopping.is_begun() {
                     tell(connection, true).await;

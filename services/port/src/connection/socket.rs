@@ -17,7 +17,7 @@ const TURNED_AWAY_BYTES: usize = 4 << 10;
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
-    Line(DuplexStream),
+    Duplex(DuplexStream),
 }
 
 impl Socket {
@@ -27,7 +27,7 @@ impl Socket {
             Self::Tcp(stream) => {
                 stream.peer_addr().map_or(CallerAddress::default(), |peer| CallerAddress::at(peer.ip()))
             }
-            Self::Unix(_) | Self::Line(_) => CallerAddress::default(),
+            Self::Unix(_) | Self::Duplex(_) => CallerAddress::default(),
         }
     }
 
@@ -39,7 +39,7 @@ impl Socket {
         let _ = match &self {
             Self::Tcp(stream) => stream.try_read(&mut said).or(Ok(0)).and_then(|_| stream.try_write(words)),
             Self::Unix(stream) => stream.try_read(&mut said).or(Ok(0)).and_then(|_| stream.try_write(words)),
-            Self::Line(_) => Ok(0),
+            Self::Duplex(_) => Ok(0),
         };
     }
 }
@@ -53,7 +53,7 @@ impl AsyncRead for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Line(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Duplex(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -63,7 +63,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Line(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Duplex(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -75,7 +75,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Self::Line(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Duplex(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
@@ -83,7 +83,7 @@ impl AsyncWrite for Socket {
         match self {
             Self::Tcp(stream) => stream.is_write_vectored(),
             Self::Unix(stream) => stream.is_write_vectored(),
-            Self::Line(stream) => stream.is_write_vectored(),
+            Self::Duplex(stream) => stream.is_write_vectored(),
         }
     }
 
@@ -91,7 +91,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Self::Unix(stream) => Pin::new(stream).poll_flush(context),
-            Self::Line(stream) => Pin::new(stream).poll_flush(context),
+            Self::Duplex(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -99,7 +99,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Line(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Duplex(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -14,7 +14,7 @@ Knows: the scheduler's calls, the local protocol of object stores, and how value
 how nodes agree, where tasks run, or what becomes of objects; all that is the scheduler's.
 
 Invariants:
-* Every call that changes something is sent in one line, in order, each exactly once, whichever node answers.
+* Every call that changes something is sent from one queue, in order, each exactly once, whichever node answers.
 * A reference is counted before anything that relies on it, and given up after it; the README has the table.
 * A value in shared memory is never copied and never changes; what is made of it keeps it there.
 
@@ -26,7 +26,7 @@ Invariants:
 | `reference` | handles |
 | `reusable` | reusable variables |
 | `process` | a registration: puts, gets, waits, heartbeats |
-| `outbox`, `calls` | the line of calls to the scheduler |
+| `outbox`, `calls` | the queue of calls to the scheduler |
 | `local`, `keeper` | a cluster on this machine, for one driver |
 | `link`, `level` | nodes, and the next one when one fails; clusters that have no schedulers yet |
 | `store` | the object store of this machine |

@@ -8,8 +8,8 @@ import grpc
 
 from . import wire
 from .errors import RefusedError, UnreachableError
-from .line import Line, LineEnded
-from .relay import RelayedLine, RelayEnded
+from .batch_stream import BatchStream, BatchStreamEnded
+from .relay import RelayedBatchStream, RelayEnded
 
 # A node without a leader holds calls for 10 s before it says so; a frozen node says nothing.
 ATTEMPT_S = 12.0
@@ -62,7 +62,7 @@ class Link:
         self._channels = {}
         self._calls = {}
         # The stream of batches, and to which node it goes; and nodes that serve none.
-        self._line, self._line_at = None, None
+        self._stream, self._stream_at = None, None
         self._without_lines = set()
         # The socket of an object store that passes batches on, and who this process is to it; None: there is
         # none.
@@ -97,7 +97,7 @@ class Link:
         def once(at, left_s):
             if at not in self._without_lines:
                 try:
-                    return self._ask_line(at, encoded, session)
+                    return self._ask_stream(at, encoded, session)
                 except grpc.RpcError as error:
                     if error.code() != grpc.StatusCode.UNIMPLEMENTED:
                         raise
@@ -134,7 +134,7 @@ class Link:
             except ValueError as error:
                 # A channel that another thread closed.
                 raise UnreachableError(f"the connection to the cluster was closed: {error}") from None
-            except (LineEnded, RelayEnded) as error:
+            except (BatchStreamEnded, RelayEnded) as error:
                 self._check_patience(path, end, error)
             except grpc.RpcError as error:
                 self._judge(error, path, end)
@@ -147,7 +147,7 @@ class Link:
         with self._lock:
             self._closed = True
             channels, self._channels = list(self._channels.values()), {}
-        self._drop_line()
+        self._drop_stream()
         for channel in channels:
             channel.close()
 
@@ -168,40 +168,40 @@ class Link:
                 f"{path}: no node of {', '.join(self.endpoints)} answered: {why}"
             ) from None
 
-    def _ask_line(self, at, encoded, session):
+    def _ask_stream(self, at, encoded, session):
         """Over the stream to that node, which is opened if there is none."""
-        line = self._line
-        if line is None or self._line_at != at:
-            self._drop_line()
+        stream = self._stream
+        if stream is None or self._stream_at != at:
+            self._drop_stream()
             metadata = (*self._job, (wire.SESSION, session))
-            line = self._open_line(at, metadata)
-            self._line, self._line_at = line, at
+            stream = self._open_stream(at, metadata)
+            self._stream, self._stream_at = stream, at
         try:
-            answer = line.ask(encoded)
+            answer = stream.ask(encoded)
         except BaseException as error:
             if isinstance(error, RelayEnded):
                 self.relay = None
             # What comes on it now is the answer to something else.
-            self._drop_line()
+            self._drop_stream()
             raise
         if answer.leader:
             self._go_to(at, answer.leader)
         return answer.batch
 
-    def _open_line(self, at, metadata):
+    def _open_stream(self, at, metadata):
         relay = self.relay
         if relay is not None:
             try:
-                return RelayedLine(*relay, self.endpoints[at], metadata)
+                return RelayedBatchStream(*relay, self.endpoints[at], metadata)
             except RelayEnded:
                 # Whether the store is gone is for its other connection to tell.
                 self.relay = None
-        return Line(self._channel(at).stream_stream(wire.LINE), metadata)
+        return BatchStream(self._channel(at).stream_stream(wire.LINE), metadata)
 
-    def _drop_line(self):
-        line, self._line = self._line, None
-        if line is not None:
-            line.close()
+    def _drop_stream(self):
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
 
     def _follow(self, at, metadata):
         for key, value in metadata or ():

@@ -1,6 +1,6 @@
-"""The one line of calls from this process to the scheduler, in order, each exactly once.
+"""The one queue of calls from this process to the scheduler, in order, each exactly once.
 
-Whoever holds the line sends: a thread of the outbox's own, or in a driver the thread that waits for an answer,
+Whoever holds the lock sends: a thread of the outbox's own, or in a driver the thread that waits for an answer,
 which saves both of them a change of threads. While a batch is on its way, what comes in meanwhile becomes the
 next one. Nothing waits for company. A call whose handles have no ids yet is parked with the first of them, and
 others overtake it; it keeps its handles alive, so no reference that it needs is given up before it. References
@@ -48,8 +48,8 @@ class Outbox:
         # What wakes the outbox's own thread, and whether it is about to look anyway.
         self._bell = queue.SimpleQueue()
         self._rung = False
-        self._line = threading.Lock()
-        # What follows belongs to whoever holds the line.
+        self._sending = threading.Lock()
+        # What follows belongs to whoever holds that lock.
         self._ready = deque()
         self._drops = []
         # When they are sent at the latest.
@@ -74,7 +74,7 @@ class Outbox:
         self.on_lost = lambda: None
 
     def register(self, request, extra=()):
-        """The session's first call, by the calling thread; afterwards the process has an id and the line is
+        """The session's first call, by the calling thread; afterwards the process has an id and the queue is
         open. It stays the first one, should it be made again."""
         self._seq = 1
         metadata = ((wire.EXTENDED, "1"), *extra, *self._place())
@@ -165,14 +165,14 @@ class Outbox:
 
     def _send_until(self, done):
         """Sends in the calling thread, unless another one does, until `done` or there is nothing to send."""
-        if not self._line.acquire(blocking=False):
+        if not self._sending.acquire(blocking=False):
             return
         try:
             with self._held:
                 self._work(done)
         finally:
             self._direct_s = time.monotonic()
-            self._line.release()
+            self._sending.release()
             if self._incoming or self._ready or self._drops or self._later or self._unanswered:
                 self._ring()
 
@@ -183,7 +183,7 @@ class Outbox:
             while time.monotonic() - self._direct_s < _NEAR_S:
                 time.sleep(_NEAR_S)
             self._rung = False
-            with self._line:
+            with self._sending:
                 if not self._work():
                     break
         self._end()
@@ -196,10 +196,10 @@ class Outbox:
         due.extend(entry[0] for entry in later)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    # What follows runs in the thread that holds the line.
+    # What follows runs in the thread that holds that lock.
 
     def _work(self, enough=lambda: False):
-        """Sends what is there, until it is `enough`. Answers whether the line stays open."""
+        """Sends what is there, until it is `enough`. Answers whether the queue stays open."""
         try:
             while self.lost is None and (not self._stopping or self._ready or self._drops):
                 if self._unanswered is not None:
@@ -355,7 +355,7 @@ class Outbox:
         )
 
     def _end(self):
-        with self._line, self._answered:
+        with self._sending, self._answered:
             self.lost = self.lost or TripodError("the connection to the cluster was closed")
             for item in [*self._ready, *(entry[2] for entry in self._later)]:
                 item.fail(self.lost)

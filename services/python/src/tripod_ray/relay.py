@@ -107,8 +107,8 @@ class Relay:
             raise RelayEnded(f"the object store of this machine refused: {reply.text}")
 
 
-class RelayedLine:
-    """As `line.Line`, over the store's connection to the node. Sending and waiting happen in the calling
+class RelayedBatchStream:
+    """As `batch_stream.BatchStream`, over the store's connection to the node. Sending and waiting happen in the calling
     thread, so a batch costs no change of threads in this process."""
 
     def __init__(self, path, workerid, endpoint, metadata):
@@ -125,7 +125,7 @@ class RelayedLine:
             raise
 
     def ask(self, data):
-        """As `Line.ask`. Raises `RelayedError`, or `RelayEnded`."""
+        """As `BatchStream.ask`. Raises `RelayedError`, or `RelayEnded`."""
         self._relay.send(data)
         relayed = wire.LocalRelayed.FromString(self._relay.receive())
         if relayed.code != wire.OK:

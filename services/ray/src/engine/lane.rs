@@ -37,13 +37,13 @@ enum Next {
 pub(super) async fn run(led: LeaderTerm, peer: Peer, mut queue: mpsc::UnboundedReceiver<(OrderId, Order)>) {
     let mut backoff = BACKOFF;
     let (mut fresh, mut waiting) = (Vec::new(), VecDeque::new());
-    let mut line = match peer {
+    let mut stream = match peer {
         Peer::Worker(worker) => Some(OrderStream::to(worker)),
         Peer::Store(_) => None,
     };
     while !waiting.is_empty() || queue.recv_many(&mut fresh, TOLD_MAX).await > 0 {
         waiting.extend(fresh.drain(..));
-        give_many(&led, peer, &mut waiting, line.as_mut()).await;
+        give_many(&led, peer, &mut waiting, stream.as_mut()).await;
         let Some((id, order)) = waiting.pop_front() else { continue };
         if give(&led, peer, id, &order).await {
             backoff.reset();
@@ -59,14 +59,14 @@ async fn give_many(
     led: &LeaderTerm,
     peer: Peer,
     waiting: &mut VecDeque<(OrderId, Order)>,
-    line: Option<&mut OrderStream>,
+    stream: Option<&mut OrderStream>,
 ) {
-    let line = line.filter(|line| line.is_usable());
-    if (waiting.len() < 2 && line.is_none()) || !is_extended(led, peer).await {
+    let stream = stream.filter(|stream| stream.is_usable());
+    if (waiting.len() < 2 && stream.is_none()) || !is_extended(led, peer).await {
         return;
     }
     let unfit = led.heard.unfit(led.job);
-    let opens = line.as_ref().is_some_and(|line| !line.is_open());
+    let opens = stream.as_ref().is_some_and(|stream| !stream.is_open());
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
         let ready = |(id, order): &(OrderId, Order)| {
             ray.has_order(*id)
@@ -84,8 +84,8 @@ async fn give_many(
         (ready, opens.then(|| store_of(ray, peer)).flatten())
     };
     let Some((ready, store)) = led.look_around(look).await else { return };
-    let mut taken = match line {
-        Some(line) => line.tell(&ready, store.as_deref(), &led.links).await,
+    let mut taken = match stream {
+        Some(stream) => stream.tell(&ready, store.as_deref(), &led.links).await,
         None => 0,
     };
     if taken == 0 && ready.len() > 1 && !led.links.is_plain(&ready[0].address) {

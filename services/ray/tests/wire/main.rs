@@ -1,13 +1,13 @@
 //! The scheduler over the wire, with scripted workers and stores: the calls of 2016 and what becomes of them.
 
 mod bad_input;
+mod batch_streams;
 mod counting;
 mod elsewhere;
 mod exports;
 mod failover;
 mod fuzz;
 mod infos;
-mod lines;
 mod liveness;
 mod native;
 mod objects;

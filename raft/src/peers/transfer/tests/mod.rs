@@ -106,7 +106,7 @@ fn whole(chunks: Vec<SnapshotChunk>) -> Vec<Result<SnapshotChunk, Status>> {
     chunks.into_iter().map(Ok).collect()
 }
 
-/// The first `count` chunks, and then the line breaks.
+/// The first `count` chunks, and then the connection breaks.
 fn cut(chunks: Vec<SnapshotChunk>, count: usize) -> Vec<Result<SnapshotChunk, Status>> {
     let broken = Err(Status::unavailable("the line broke"));
     chunks.into_iter().take(count).map(Ok).chain([broken]).collect()
@@ -258,7 +258,7 @@ async fn the_next_sender_takes_the_turn_and_an_older_leader_does_not() {
     for chunk in leader.chunks(0).await.into_iter().take(3) {
         line.send(Ok(chunk)).await.unwrap();
     }
-    // The line stays open, and nothing comes any more.
+    // The connection stays open, and nothing comes any more.
     let receiver = snapshots.clone();
     let first = tokio::spawn(async move {
         refusal(receive(&mut ReceiverStream::new(arriving), &receiver, CLUSTER, anybody).await)
@@ -302,7 +302,7 @@ async fn a_sender_that_stalls_in_the_middle_is_given_up_and_the_next_one_goes_on
     let mut arriving = ReceiverStream::new(arriving);
     let began = Instant::now();
     let stalling = async {
-        // The offer, then half of a chunk's worth, and then nothing; the line stays open.
+        // The offer, then half of a chunk's worth, and then nothing; the connection stays open.
         let mut half = chunks[1].clone();
         half.data = half.data.slice(..half.data.len() / 2);
         half.crc32c = crc32c::crc32c(&half.data);

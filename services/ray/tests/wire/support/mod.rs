@@ -133,7 +133,7 @@ impl Cluster {
         RayClient::new(self.channel.clone())
     }
 
-    pub(crate) fn line(&self) -> RayLineClient<Channel> {
+    pub(crate) fn batches(&self) -> RayLineClient<Channel> {
         RayLineClient::new(self.channel.clone())
     }
 

@@ -19,10 +19,10 @@ from test_outbox import Scripted
 from tripod_ray import calls, outbox, wire
 from tripod_ray.errors import RefusedError
 from tripod_ray.interrupts import Held
-from tripod_ray.line import Line
+from tripod_ray.batch_stream import BatchStream
 from tripod_ray.link import Link
 from tripod_ray.reference import ObjectRef
-from tripod_ray.relay import RelayedLine
+from tripod_ray.relay import RelayedBatchStream
 from tripod_ray.service import Service
 
 SESSION = "0123456789abcdef0123456789abcdef"
@@ -48,12 +48,12 @@ class Node(grpc.GenericRpcHandler):
     def service(self, details):
         metadata = dict(details.invocation_metadata)
         if details.method == wire.LINE and self._serves_streams and metadata[wire.SESSION] == SESSION:
-            return grpc.stream_stream_rpc_method_handler(self._line)
+            return grpc.stream_stream_rpc_method_handler(self._stream)
         if details.method == wire.BATCH:
             return grpc.unary_unary_rpc_method_handler(lambda data, _: self._call(metadata))
         return None
 
-    def _line(self, requests, context):
+    def _stream(self, requests, context):
         seen = []
         self.streams.append(seen)
         for data in requests:
@@ -172,8 +172,8 @@ class RelayedStreams(Streams):
 
     def send(self, link, *places):
         super().send(link, *places)
-        if link._line is not None:
-            self.assertIs(type(link._line), RelayedLine)
+        if link._stream is not None:
+            self.assertIs(type(link._stream), RelayedBatchStream)
 
     def test_without_its_store_a_process_sends_by_itself(self):
         node = self.node()
@@ -182,7 +182,7 @@ class RelayedStreams(Streams):
         self.store.close()
         eventually(lambda: not is_there(self.store.path), "the end of the store")
         Streams.send(self, link, 2)
-        self.assertIs(type(link._line), Line)
+        self.assertIs(type(link._stream), BatchStream)
         self.assertEqual((node.streams, link.relay), ([[1], [2]], None))
 
     def test_a_store_that_is_frozen_is_left(self):
@@ -191,7 +191,7 @@ class RelayedStreams(Streams):
             link = self.link(node)
             with unittest.mock.patch("fake_store._relay", lambda _, stream, __: stream.read()):
                 Streams.send(self, link, 1)
-        self.assertIs(type(link._line), Line)
+        self.assertIs(type(link._stream), BatchStream)
         self.assertEqual(node.streams, [[1]])
 
 

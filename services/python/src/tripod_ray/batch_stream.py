@@ -6,7 +6,7 @@ from . import wire
 from .errors import TripodError
 
 
-class Line:
+class BatchStream:
     """One stream. What it raises, other than `grpc.RpcError`, leaves it unusable too."""
 
     def __init__(self, open_stream, metadata):
@@ -16,17 +16,17 @@ class Line:
 
     def ask(self, data):
         """Sends an encoded `RayLineRequest`, and answers with its `RayLineResponse`. Raises `grpc.RpcError`, or
-        `LineEnded`."""
+        `BatchStreamEnded`."""
         self._requests.put(data)
         try:
             return wire.RayLineResponse.FromString(next(self._answers))
         except StopIteration:
-            raise LineEnded("the node ended the stream") from None
+            raise BatchStreamEnded("the node ended the stream") from None
 
     def close(self):
         self._answers.cancel()
         self._requests.put(None)
 
 
-class LineEnded(TripodError):
+class BatchStreamEnded(TripodError):
     """A node ended a stream, and did not say why."""

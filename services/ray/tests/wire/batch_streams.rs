@@ -17,16 +17,16 @@ use crate::support::{Cluster, reason, until, with};
 const SESSION: [(&str, &str); 1] = [(metadata::RAY_SESSION, "0123456789abcdef0123456789abcdef")];
 
 /// A stream of batches.
-struct Line {
+struct BatchStream {
     batches: mpsc::UnboundedSender<RayLineRequest>,
     answers: Streaming<RayLineResponse>,
 }
 
-impl Line {
+impl BatchStream {
     async fn open(cluster: &Cluster, headers: &[(&'static str, &str)]) -> Self {
         let (batches, waiting) = mpsc::unbounded_channel();
         let request = with(UnboundedReceiverStream::new(waiting), headers);
-        let answers = cluster.line().batches(request).await.expect("opened").into_inner();
+        let answers = cluster.batches().batches(request).await.expect("opened").into_inner();
         Self { batches, answers }
     }
 
@@ -58,17 +58,17 @@ async fn batches_of_a_stream_are_answered_in_order_and_take_effect_once() {
     let cluster = Cluster::start().await;
     let store = cluster.store().await;
     let driver = cluster.driver(&store).await;
-    let mut line = Line::open(&cluster, &SESSION).await;
-    line.send(1, put(driver));
-    line.send(2, put(driver));
-    let first = line.answer().await.expect("answered");
+    let mut stream = BatchStream::open(&cluster, &SESSION).await;
+    stream.send(1, put(driver));
+    stream.send(2, put(driver));
+    let first = stream.answer().await.expect("answered");
     assert_eq!(object(&first), (0, false));
     assert!(!first.leader.is_empty(), "who leads is told first");
-    let second = line.answer().await.expect("answered");
+    let second = stream.answer().await.expect("answered");
     assert_eq!((object(&second), second.leader.as_str()), ((1, false), ""), "and then when it changes");
     // Its answer might have been lost with the node: the same again, to another one.
     cluster.fail_over();
-    let mut again = Line::open(&cluster, &SESSION).await;
+    let mut again = BatchStream::open(&cluster, &SESSION).await;
     again.send(2, put(driver));
     assert_eq!(object(&again.answer().await.expect("answered")), (1, true));
     again.send(3, put(driver));
@@ -82,10 +82,10 @@ async fn a_batch_that_is_refused_as_a_whole_ends_its_stream_with_the_status() {
     let store = cluster.store().await;
     let driver = cluster.driver(&store).await;
     let refused = async |headers: &[(&'static str, &str)], seq: u64, calls: Vec<RayCall>| {
-        let mut line = Line::open(&cluster, headers).await;
-        line.send(seq, calls);
-        line.send(seq + 1, put(driver));
-        line.answer().await.expect_err("refused")
+        let mut stream = BatchStream::open(&cluster, headers).await;
+        stream.send(seq, calls);
+        stream.send(seq + 1, put(driver));
+        stream.answer().await.expect_err("refused")
     };
     let nothing = refused(&SESSION, 1, vec![RayCall::default()]).await;
     assert_eq!((nothing.code(), reason(&nothing)), (Code::InvalidArgument, "invalid"));
