@@ -57,8 +57,8 @@ impl Plan {
         let keep_entries = *pick(&mut dice, &[0, 10, 50, 200]);
         let latency_max_ms = *pick(&mut dice, &[2, 5, 10, 20]);
         let spares = if members_change(seed) { SPARES } else { 0 };
-        let mut faults = lane(&mut dice, nodes + spares, faults_until, network_fault);
-        faults.extend(lane(&mut dice, nodes + spares, faults_until, node_fault));
+        let mut faults = in_turn(&mut dice, nodes + spares, faults_until, network_fault);
+        faults.extend(in_turn(&mut dice, nodes + spares, faults_until, node_fault));
         faults.sort_by_key(|planned| planned.from);
         Self { nodes, timing, snapshot_every_entries, keep_entries, latency_max_ms, spares, faults }
     }
@@ -74,7 +74,7 @@ fn pick<'a, T>(dice: &mut StdRng, from: &'a [T]) -> &'a T {
 }
 
 /// One fault after the other.
-fn lane(
+fn in_turn(
     dice: &mut StdRng,
     nodes: usize,
     end: SimTime,
@@ -145,9 +145,10 @@ mod tests {
         for seed in 0..200 {
             let plan = Plan::new(seed, END);
             for of_network in [true, false] {
-                let lane = plan.faults.iter().filter(|planned| planned.fault.is_of_network() == of_network);
+                let of_kind =
+                    plan.faults.iter().filter(|planned| planned.fault.is_of_network() == of_network);
                 let mut end = SimTime(QUIET_MS);
-                for planned in lane {
+                for planned in of_kind {
                     assert!(end <= planned.from && planned.from < planned.until, "{planned:?}");
                     end = planned.until;
                 }

@@ -251,7 +251,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use tripod_processes::fault::Lane;
+    use tripod_processes::fault::Subsystem;
 
     /// What `cargo xtask test` runs: scenario, seed, seconds. They are chosen there, by this test.
     const LONG_RUNS: [(&str, u64, u64); 3] =
@@ -261,7 +261,7 @@ mod tests {
     fn faults(name: &str, seed: u64, seconds: u64) -> BTreeSet<&'static str> {
         let scenario = Scenario::find(name).expect("a scenario");
         let plan = Plan::draw(scenario.kinds, seed, Duration::from_secs(seconds));
-        let steps = plan.steps.iter().filter(|step| step.fault.lane() != Lane::Members);
+        let steps = plan.steps.iter().filter(|step| step.fault.subsystem() != Subsystem::Members);
         steps.map(|step| step.fault.kind()).collect()
     }
 
@@ -271,7 +271,7 @@ mod tests {
         for (name, seed, seconds) in LONG_RUNS {
             let possible = faults(name, seed, 3600);
             let missing: Vec<_> = possible.difference(&faults(name, seed, seconds)).copied().collect();
-            // Thirty seconds are short for all faults of two lanes; this one is met by the others.
+            // Thirty seconds are short for all faults of two subsystems; this one is met by the others.
             let allowed: &[&str] = if name == "scheduler" { &["partition-mute"] } else { &[] };
             assert_eq!(missing, allowed, "{name}: another seed of the first ten thousand may meet all");
         }

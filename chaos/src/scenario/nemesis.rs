@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::plan::Plan;
 use tripod_checkers::history::{Micros, OpenFault, Recorder};
-use tripod_processes::fault::{Arena, Begun, Lane};
+use tripod_processes::fault::{Arena, Begun, Subsystem};
 use tripod_processes::workload::Clock;
 
 /// How long nodes are left unwatched at most.
@@ -15,7 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A fault that is to end.
 struct Running {
-    lane: Lane,
+    subsystem: Subsystem,
     until: Instant,
     begun: Begun,
     noted: OpenFault,
@@ -52,12 +52,12 @@ pub(super) async fn carry_out(
         arena.look_for_the_dead()?;
         let next = steps.peek().map(|step| {
             let planned = begin + Duration::from_millis(step.at_ms);
-            let others = running.iter().map(|running| (running.lane, running.until));
-            begins(planned, step.fault.lane(), others)
+            let others = running.iter().map(|running| (running.subsystem, running.until));
+            begins(planned, step.fault.subsystem(), others)
         });
         if let Some(step) = steps.next_if(|_| next.is_some_and(|next| next <= now)) {
             let noted_at = clock.now();
-            let (kind, lane) = (step.fault.kind(), step.fault.lane());
+            let (kind, subsystem) = (step.fault.kind(), step.fault.subsystem());
             match step.fault.inject(arena).await? {
                 None => *done.skipped.entry(kind.to_owned()).or_default() += 1,
                 Some(begun) => {
@@ -65,7 +65,7 @@ pub(super) async fn carry_out(
                     let noted = recorder.fault(noted_at, kind, begun.target.clone());
                     eprintln!("{}", began(kind, &begun.target));
                     let until = Instant::now() + Duration::from_millis(step.lasts_ms);
-                    running.push(Running { lane, until, begun, noted, kind, began: noted_at });
+                    running.push(Running { subsystem, until, begun, noted, kind, began: noted_at });
                 }
             }
             continue;
@@ -79,10 +79,14 @@ pub(super) async fn carry_out(
 }
 
 /// When a step is carried out. One that came late, because nobody led or an answer took its time, may last into
-/// what is planned behind it in its lane, and then that waits: who is paused must not be killed.
-fn begins(planned: Instant, lane: Lane, running: impl IntoIterator<Item = (Lane, Instant)>) -> Instant {
-    let same_lane = running.into_iter().filter(|(other, _)| *other == lane);
-    same_lane.map(|(_, until)| until).max().map_or(planned, |until| until.max(planned))
+/// what is planned behind it for its subsystem, and then that waits: who is paused must not be killed.
+fn begins(
+    planned: Instant,
+    subsystem: Subsystem,
+    running: impl IntoIterator<Item = (Subsystem, Instant)>,
+) -> Instant {
+    let same_subsystem = running.into_iter().filter(|(other, _)| *other == subsystem);
+    same_subsystem.map(|(_, until)| until).max().map_or(planned, |until| until.max(planned))
 }
 
 async fn heal(
@@ -120,10 +124,10 @@ mod tests {
     fn a_step_waits_for_the_one_before_it_in_its_lane_and_for_no_other() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let running = [(Lane::Machine, at(9)), (Lane::Network, at(30))];
-        assert_eq!(begins(at(5), Lane::Machine, running), at(9));
-        assert_eq!(begins(at(10), Lane::Machine, running), at(10));
-        assert_eq!(begins(at(5), Lane::Members, running), at(5));
-        assert_eq!(begins(at(5), Lane::Members, []), at(5));
+        let running = [(Subsystem::Machine, at(9)), (Subsystem::Network, at(30))];
+        assert_eq!(begins(at(5), Subsystem::Machine, running), at(9));
+        assert_eq!(begins(at(10), Subsystem::Machine, running), at(10));
+        assert_eq!(begins(at(5), Subsystem::Members, running), at(5));
+        assert_eq!(begins(at(5), Subsystem::Members, []), at(5));
     }
 }

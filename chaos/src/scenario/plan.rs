@@ -7,11 +7,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
-use tripod_processes::fault::{Fault, Lane, Target, Way, Wish};
+use tripod_processes::fault::{Fault, Subsystem, Target, Way, Wish};
 
 /// Quiet time at the beginning, in which the workloads get going.
 const BEFORE_MS: u64 = 2_000;
-/// Quiet time between two faults of a lane.
+/// Quiet time between two faults of a subsystem.
 const BETWEEN_MS: Range<u64> = 1_000..5_000;
 /// The same behind a change of the members that is one fault among many.
 const BETWEEN_SELDOM_MS: Range<u64> = 8_000..25_000;
@@ -74,22 +74,25 @@ pub(super) enum Kind {
 }
 
 impl Plan {
-    /// The plan of a seed. The lanes do not influence each other.
+    /// The plan of a seed. The subsystems do not influence each other.
     pub(super) fn draw(kinds: &[Kind], seed: u64, length: Duration) -> Self {
         let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         let mut plan = Self { length_ms, steps: Vec::new() };
-        for (number, lane) in
-            [Lane::Machine, Lane::Network, Lane::Members, Lane::Peers].into_iter().enumerate()
+        for (number, subsystem) in
+            [Subsystem::Machine, Subsystem::Network, Subsystem::Members, Subsystem::Peers]
+                .into_iter()
+                .enumerate()
         {
             let mut random = StdRng::seed_from_u64(seed.wrapping_mul(2).wrapping_add(number as u64));
-            let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| kind.lane() == lane).collect();
-            plan.fill_lane(&kinds, &mut random);
+            let kinds: Vec<Kind> =
+                kinds.iter().copied().filter(|kind| kind.subsystem() == subsystem).collect();
+            plan.fill(&kinds, &mut random);
         }
         plan.steps.sort_by_key(|step| step.at_ms);
         plan
     }
 
-    fn fill_lane(&mut self, kinds: &[Kind], random: &mut StdRng) {
+    fn fill(&mut self, kinds: &[Kind], random: &mut StdRng) {
         if kinds.is_empty() {
             return;
         }
@@ -136,14 +139,14 @@ impl Kind {
         Self::Seldom(Wish::Undrain),
     ];
 
-    /// How long its lane rests behind it.
+    /// How long its subsystem rests behind it.
     fn rest_ms(self) -> Range<u64> {
         if matches!(self, Self::Seldom(_)) { BETWEEN_SELDOM_MS } else { BETWEEN_MS }
     }
 
     /// Whether it changes the members.
     pub(super) fn changes_members(self) -> bool {
-        self.lane() == Lane::Members
+        self.subsystem() == Subsystem::Members
     }
 
     /// Whether it needs the library between nodes and their disks.
@@ -156,9 +159,9 @@ impl Kind {
         self.draw(&mut StdRng::seed_from_u64(0)).0.needs_disks()
     }
 
-    /// The lane of all faults of this kind.
-    fn lane(self) -> Lane {
-        self.draw(&mut StdRng::seed_from_u64(0)).0.lane()
+    /// The subsystem of all faults of this kind.
+    fn subsystem(self) -> Subsystem {
+        self.draw(&mut StdRng::seed_from_u64(0)).0.subsystem()
     }
 
     /// A fault of this kind, and for how many milliseconds.
@@ -271,8 +274,9 @@ mod tests {
     fn faults_of_a_lane_follow_each_other_and_end_with_the_phase() {
         for seed in 0..50 {
             let plan = Plan::draw(Kind::EVERYWHERE, seed, LENGTH);
-            for lane in [Lane::Machine, Lane::Network] {
-                let steps: Vec<&Step> = plan.steps.iter().filter(|step| step.fault.lane() == lane).collect();
+            for subsystem in [Subsystem::Machine, Subsystem::Network] {
+                let steps: Vec<&Step> =
+                    plan.steps.iter().filter(|step| step.fault.subsystem() == subsystem).collect();
                 assert!(steps.len() > 20, "{} faults in ten minutes", steps.len());
                 for pair in steps.windows(2) {
                     assert!(pair[0].at_ms + pair[0].lasts_ms < pair[1].at_ms);
@@ -286,7 +290,7 @@ mod tests {
     fn what_is_to_be_seldom_is() {
         let plan = Plan::draw(Kind::EVERYWHERE, 3, LENGTH);
         let changes: Vec<&Step> =
-            plan.steps.iter().filter(|step| step.fault.lane() == Lane::Members).collect();
+            plan.steps.iter().filter(|step| step.fault.subsystem() == Subsystem::Members).collect();
         assert!((20..70).contains(&changes.len()), "{} changes in ten minutes", changes.len());
         for pair in changes.windows(2) {
             let rest_ms = pair[1].at_ms - pair[0].at_ms - pair[0].lasts_ms;

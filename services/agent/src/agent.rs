@@ -18,7 +18,7 @@ use crate::incoming::Incoming;
 use crate::job::AgentJob;
 use crate::listen::{self, Opened};
 use crate::meters::Meters;
-use crate::sessions::{LANES_MAX, OWN_LANES, Sessions};
+use crate::sessions::{OWN_SESSIONS, SESSIONS_MAX, Sessions};
 use crate::status::StatusHandle;
 use crate::upstream::{Dial, Reach, Supervisor, Upstream};
 
@@ -30,7 +30,7 @@ pub struct Agent {
     upstream: Upstream,
     supervisor: Supervisor,
     meters: Arc<Meters>,
-    lanes: Arc<Sessions>,
+    sessions: Arc<Sessions>,
     memory: Budget,
     lives: mpsc::Sender<u64>,
     told_lives: Option<mpsc::Receiver<u64>>,
@@ -66,11 +66,11 @@ impl Agent {
 
     fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
         let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
-        let lanes = Sessions::new(upstream.clone(), LANES_MAX, OWN_LANES);
+        let sessions = Sessions::new(upstream.clone(), SESSIONS_MAX, OWN_SESSIONS);
         let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
         let (meters, told_lives) = (Arc::default(), Some(told_lives));
         let memory = Budget::new(config.memory);
-        Self { config, opened, upstream, supervisor, meters, lanes, memory, lives, told_lives }
+        Self { config, opened, upstream, supervisor, meters, sessions, memory, lives, told_lives }
     }
 
     /// Tells the incarnation of every task that registers through the agent, where the protocol has any. The first who asks
@@ -91,7 +91,7 @@ impl Agent {
         StatusHandle {
             upstream: self.upstream.clone(),
             meters: Arc::clone(&self.meters),
-            lanes: Arc::clone(&self.lanes),
+            sessions: Arc::clone(&self.sessions),
             memory: self.memory.clone(),
         }
     }
@@ -104,13 +104,14 @@ impl Agent {
     /// [`Error::Serve`], also when the cluster says soon that the job has another number of tasks.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let places = self.places().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        let Self { config, opened, upstream, supervisor, meters, lanes, memory, lives, told_lives: _ } = self;
+        let Self { config, opened, upstream, supervisor, meters, sessions, memory, lives, told_lives: _ } =
+            self;
         let (stop, stopping) = Stop::new();
         let job = AgentJob::new();
         let beats = Beats::new(upstream.clone(), Arc::clone(&meters));
         let front = Front {
             upstream: upstream.clone(),
-            forwarder: Forwarder::new(upstream.clone(), lanes, &config.job, config.poll),
+            forwarder: Forwarder::new(upstream.clone(), sessions, &config.job, config.poll),
             beats: beats.clone(),
             job: job.clone(),
             job_name: Arc::from(config.job.as_str()),

@@ -22,7 +22,7 @@ const RELEASE_LIMIT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) struct Forwarder {
     upstream: Upstream,
-    lanes: Arc<Sessions>,
+    sessions: Arc<Sessions>,
     /// What every call says besides what its client says.
     ours: HeaderMap,
 }
@@ -50,14 +50,14 @@ enum Unanswered {
 }
 
 impl Forwarder {
-    pub(crate) fn new(upstream: Upstream, lanes: Arc<Sessions>, job: &str, poll: Poll) -> Self {
+    pub(crate) fn new(upstream: Upstream, sessions: Arc<Sessions>, job: &str, poll: Poll) -> Self {
         let mut ours = HeaderMap::new();
         let job = HeaderValue::from_str(job).expect("the configuration was checked");
         ours.insert(HeaderName::from_static(metadata::JOB), job);
         if poll == Poll::Hold {
             ours.insert(HeaderName::from_static(metadata::LASTING), HeaderValue::from_static("1"));
         }
-        Self { upstream, lanes, ours }
+        Self { upstream, sessions, ours }
     }
 
     /// Sends a call of this connection until the cluster has answered, and there is `room` for the answer. Dropping the
@@ -104,7 +104,7 @@ impl Forwarder {
         loop {
             let flight = match repeat {
                 Repeat::Free => None,
-                Repeat::Stamped | Repeat::Recognised => Some(self.lanes.take(caller).await?),
+                Repeat::Stamped | Repeat::Recognised => Some(self.sessions.take(caller).await?),
             };
             let is_certain = match self.attempts(message, flight.as_ref(), &mut room).await {
                 Ok(reply) => return Ok(reply),

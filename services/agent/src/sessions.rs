@@ -1,8 +1,8 @@
 //! The agent's side of exactly once: sessions of the cluster, each used by one call at a time.
 //!
-//! A call keeps its lane, however long it is held, until it is answered or its client has gone; so no
+//! A call keeps its session, however long it is held, until it is answered or its client has gone; so no
 //! call ever has to wait for another one's reply to be acknowledged. The number of a call whose client
-//! has gone is used up: a copy of it that is still on its way is refused once the lane's next call has
+//! has gone is used up: a copy of it that is still on its way is refused once the session's next call has
 //! been seen.
 
 use std::collections::HashMap;
@@ -21,10 +21,10 @@ use tripod_proto::wide;
 
 use crate::upstream::{Upstream, Wire};
 
-/// Lanes at a time, besides those that each connection has. A call beyond waits for a free one.
-pub(crate) const LANES_MAX: usize = 4096;
-/// Lanes that each connection has, however many the others use: a client has some ten calls open at most.
-pub(crate) const OWN_LANES: usize = 10;
+/// Sessions at a time, besides those that each connection has. A call beyond waits for a free one.
+pub(crate) const SESSIONS_MAX: usize = 4096;
+/// Sessions that each connection has, however many the others use: a client has some ten calls open at most.
+pub(crate) const OWN_SESSIONS: usize = 10;
 
 /// A session of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ struct SessionSlot {
     next: Sequence,
 }
 
-/// All lanes of an agent.
+/// All sessions of an agent.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     upstream: Upstream,
@@ -51,10 +51,10 @@ pub(crate) struct Sessions {
     open: AtomicUsize,
     free: Arc<Semaphore>,
     own: Mutex<HashMap<CallerConnection, Own>>,
-    own_lanes: usize,
+    own_sessions: usize,
 }
 
-/// The lanes that a connection has, as long as it has calls.
+/// The sessions that a connection has, as long as it has calls.
 #[derive(Debug)]
 struct Own {
     free: Arc<Semaphore>,
@@ -64,7 +64,7 @@ struct Own {
 /// One call of a connection.
 #[derive(Debug)]
 struct Guest {
-    lanes: Arc<Sessions>,
+    sessions: Arc<Sessions>,
     caller: CallerConnection,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Stamp {
 }
 
 impl fmt::Display for Stamp {
-    /// The lane has no other call, so everything below this one is acknowledged.
+    /// The session has no other call, so everything below this one is acknowledged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { session: SessionId(session), sequence: Sequence(sequence) } = self;
         write!(f, "{session}.{sequence}.{sequence}")
@@ -89,10 +89,10 @@ impl Stamp {
     }
 }
 
-/// A lane in use.
+/// A session in use.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    lanes: Arc<Sessions>,
+    sessions: Arc<Sessions>,
     stamp: Stamp,
     is_lost: bool,
     _permit: OwnedSemaphorePermit,
@@ -101,18 +101,19 @@ pub(crate) struct Flight {
 
 impl Sessions {
     /// `max` for all together, and so many of its own for each connection.
-    pub(crate) fn new(upstream: Upstream, max: usize, own_lanes: usize) -> Arc<Self> {
+    pub(crate) fn new(upstream: Upstream, max: usize, own_sessions: usize) -> Arc<Self> {
         Arc::new(Self {
             upstream,
             idle: Mutex::default(),
             open: AtomicUsize::new(0),
             free: Arc::new(Semaphore::new(max)),
             own: Mutex::default(),
-            own_lanes,
+            own_sessions,
         })
     }
 
-    /// A lane for one call of this connection: a free one, or a new one. Waits while there are as many as there may be.
+    /// A session for one call of this connection: a free one, or a new one. Waits while there are as many as there may
+    /// be.
     ///
     /// # Errors
     /// The cluster's refusal to open another session.
@@ -125,22 +126,22 @@ impl Sessions {
         };
         let permit = permit.expect("never closed");
         let idle = self.idle.lock().pop();
-        let lane = match idle {
-            Some(lane) => lane,
-            None => self.open_lane().await?,
+        let slot = match idle {
+            Some(slot) => slot,
+            None => self.open_session().await?,
         };
-        let stamp = Stamp { session: lane.session, sequence: lane.next };
-        Ok(Flight { lanes: Arc::clone(self), stamp, is_lost: false, _permit: permit, _guest: guest })
+        let stamp = Stamp { session: slot.session, sequence: slot.next };
+        Ok(Flight { sessions: Arc::clone(self), stamp, is_lost: false, _permit: permit, _guest: guest })
     }
 
-    /// Counts a call, and gives the lanes of its connection.
+    /// Counts a call, and gives the sessions of its connection.
     fn enter(self: &Arc<Self>, caller: CallerConnection) -> (Guest, Arc<Semaphore>) {
         let mut connections = self.own.lock();
         let own = connections
             .entry(caller)
-            .or_insert_with(|| Own { free: Arc::new(Semaphore::new(self.own_lanes)), calls: 0 });
+            .or_insert_with(|| Own { free: Arc::new(Semaphore::new(self.own_sessions)), calls: 0 });
         own.calls += 1;
-        (Guest { lanes: Arc::clone(self), caller }, Arc::clone(&own.free))
+        (Guest { sessions: Arc::clone(self), caller }, Arc::clone(&own.free))
     }
 
     /// How many sessions are open, as far as is known here.
@@ -149,7 +150,7 @@ impl Sessions {
     }
 
     /// If the answer is lost, another session is opened; the first is found idle by the cluster.
-    async fn open_lane(&self) -> Result<SessionSlot, Status> {
+    async fn open_session(&self) -> Result<SessionSlot, Status> {
         let open = |wire: Wire| async move {
             SessionsClient::new(wire).open(OpenSessionRequest { wide: true }).await
         };
@@ -159,15 +160,15 @@ impl Sessions {
         Ok(SessionSlot { session, next: Sequence(1) })
     }
 
-    fn put_back(&self, lane: SessionSlot) {
-        self.idle.lock().push(lane);
+    fn put_back(&self, slot: SessionSlot) {
+        self.idle.lock().push(slot);
     }
 
-    /// The idle lanes were used less recently than the lost one, so they are gone as well.
+    /// The idle sessions were used less recently than the lost one, so they are gone as well.
     fn lost(&self) {
         let gone = self.idle.lock().drain(..).count() + 1;
         self.open.fetch_sub(gone, Ordering::Relaxed);
-        tracing::info!(lanes = gone, "sessions expired");
+        tracing::info!(sessions = gone, "sessions expired");
     }
 }
 
@@ -179,13 +180,13 @@ impl Flight {
     /// The cluster does not know the session any more.
     pub(crate) fn lost(mut self) {
         self.is_lost = true;
-        self.lanes.lost();
+        self.sessions.lost();
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let mut connections = self.lanes.own.lock();
+        let mut connections = self.sessions.own.lock();
         if let Some(own) = connections.get_mut(&self.caller) {
             own.calls -= 1;
             if own.calls == 0 {
@@ -199,7 +200,7 @@ impl Drop for Flight {
     fn drop(&mut self) {
         if !self.is_lost {
             let next = Sequence(self.stamp.sequence.0 + 1);
-            self.lanes.put_back(SessionSlot { session: self.stamp.session, next });
+            self.sessions.put_back(SessionSlot { session: self.stamp.session, next });
         }
     }
 }
@@ -214,15 +215,15 @@ mod tests {
     use crate::config::Timing;
     use crate::upstream::Reach;
 
-    /// Lanes whose sessions need no cluster.
-    fn lanes(sessions: &[u128], max: usize, own: usize) -> Arc<Sessions> {
+    /// Sessions that need no cluster.
+    fn sessions(ids: &[u128], max: usize, own: usize) -> Arc<Sessions> {
         let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default(), Reach::default());
-        let lanes = Sessions::new(upstream, max, own);
-        for session in sessions {
-            lanes.put_back(SessionSlot { session: SessionId(*session), next: Sequence(1) });
-            lanes.open.fetch_add(1, Ordering::Relaxed);
+        let sessions = Sessions::new(upstream, max, own);
+        for session in ids {
+            sessions.put_back(SessionSlot { session: SessionId(*session), next: Sequence(1) });
+            sessions.open.fetch_add(1, Ordering::Relaxed);
         }
-        lanes
+        sessions
     }
 
     fn one() -> CallerConnection {
@@ -230,47 +231,47 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lane_is_used_again_with_the_next_number_and_the_last_used_first() {
-        let lanes = lanes(&[7, 8], 2, 0);
-        let first = lanes.take(one()).await.expect("idle");
+    async fn a_session_is_used_again_with_the_next_number_and_the_last_used_first() {
+        let sessions = sessions(&[7, 8], 2, 0);
+        let first = sessions.take(one()).await.expect("idle");
         assert_eq!(first.stamp().to_string(), "8.1.1");
-        let second = lanes.take(one()).await.expect("idle");
+        let second = sessions.take(one()).await.expect("idle");
         assert_eq!(second.stamp().to_string(), "7.1.1");
         drop(second);
         drop(first);
-        assert_eq!(lanes.take(one()).await.expect("idle").stamp().to_string(), "8.2.2");
+        assert_eq!(sessions.take(one()).await.expect("idle").stamp().to_string(), "8.2.2");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_beyond_the_bound_waits_for_a_free_lane() {
-        let lanes = lanes(&[7], 1, 0);
-        let first = lanes.take(one()).await.expect("idle");
-        let mut second = Box::pin(lanes.take(one()));
+    async fn a_call_beyond_the_bound_waits_for_a_free_session() {
+        let sessions = sessions(&[7], 1, 0);
+        let first = sessions.take(one()).await.expect("idle");
+        let mut second = Box::pin(sessions.take(one()));
         assert!(tokio::time::timeout(Duration::from_secs(60), &mut second).await.is_err());
         drop(first);
         assert_eq!(second.await.expect("free again").stamp().to_string(), "7.2.2");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_uses_all_lanes_leaves_others_their_own() {
-        let lanes = lanes(&[1, 2, 3, 4], 2, 1);
+    async fn a_connection_that_uses_all_sessions_leaves_others_their_own() {
+        let sessions = sessions(&[1, 2, 3, 4], 2, 1);
         let mut greedy = Vec::new();
         for _ in 0..3 {
-            greedy.push(lanes.take(one()).await.expect("idle"));
+            greedy.push(sessions.take(one()).await.expect("idle"));
         }
-        let waits = tokio::time::timeout(Duration::from_secs(60), lanes.take(one())).await;
-        assert!(waits.is_err(), "its own lane and the common ones are in use");
+        let waits = tokio::time::timeout(Duration::from_secs(60), sessions.take(one())).await;
+        assert!(waits.is_err(), "its own session and the common ones are in use");
         let other = CallerConnection::from(CallerAddress::default());
-        let taken = lanes.take(other).await.expect("idle");
+        let taken = sessions.take(other).await.expect("idle");
         assert_eq!(taken.stamp().to_string(), "1.1.1");
         drop((greedy, taken));
-        assert!(lanes.own.lock().is_empty(), "nothing is kept of who has no calls");
+        assert!(sessions.own.lock().is_empty(), "nothing is kept of who has no calls");
     }
 
     #[tokio::test]
     async fn with_a_lost_session_go_those_that_were_used_less_recently() {
-        let lanes = lanes(&[1, 2, 3], 3, 0);
-        lanes.take(one()).await.expect("idle").lost();
-        assert_eq!((lanes.count(), lanes.idle.lock().len()), (0, 0));
+        let sessions = sessions(&[1, 2, 3], 3, 0);
+        sessions.take(one()).await.expect("idle").lost();
+        assert_eq!((sessions.count(), sessions.idle.lock().len()), (0, 0));
     }
 }

@@ -29,7 +29,7 @@ pub struct AgentStatus {
     /// Heartbeats that were answered without one.
     pub beats_leased: u64,
     /// Sessions that are open at the cluster.
-    pub lanes: usize,
+    pub sessions: usize,
     /// Bytes that are held for clients: their requests and calls, and answers that they have not read.
     pub held_bytes: u64,
 }
@@ -48,7 +48,7 @@ pub struct UpstreamStatus {
 pub struct StatusHandle {
     pub(crate) upstream: Upstream,
     pub(crate) meters: Arc<Meters>,
-    pub(crate) lanes: Arc<Sessions>,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) memory: Budget,
 }
 
@@ -69,7 +69,7 @@ impl StatusHandle {
             outages: self.upstream.outages(),
             beats_told: self.meters.beats_told(),
             beats_leased: self.meters.beats_leased(),
-            lanes: self.lanes.count(),
+            sessions: self.sessions.count(),
             held_bytes: self.memory.held(),
         }
     }

@@ -86,7 +86,7 @@ impl Pair {
     ) -> Result<(), String> {
         let real: Vec<Sent> = orders.iter().map(|(_, order)| Sent::from(order)).collect();
         let difference = || format!("after {request:?} the model sends {sent:?}, the orders are {orders:?}");
-        if lanes(sent) != lanes(&real) || stores(sent) != stores(&real) {
+        if by_worker(sent) != by_worker(&real) || stores(sent) != stores(&real) {
             return Err(difference());
         }
         if let Request::Ready { object, store, .. } = request {
@@ -121,14 +121,14 @@ impl Pair {
 }
 
 /// What each worker is told, in order.
-fn lanes(sent: &[Sent]) -> BTreeMap<WorkerId, Vec<Sent>> {
-    let mut lanes: BTreeMap<WorkerId, Vec<Sent>> = BTreeMap::new();
+fn by_worker(sent: &[Sent]) -> BTreeMap<WorkerId, Vec<Sent>> {
+    let mut by_worker: BTreeMap<WorkerId, Vec<Sent>> = BTreeMap::new();
     for sent in sent {
         if let Sent::Execute(worker, _) | Sent::Import(worker, _) | Sent::Die(worker) = sent {
-            lanes.entry(*worker).or_default().push(*sent);
+            by_worker.entry(*worker).or_default().push(*sent);
         }
     }
-    lanes
+    by_worker
 }
 
 /// What stores are told, each thing once: the original repeated what aliases mean for each get and argument.

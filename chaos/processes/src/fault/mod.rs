@@ -157,9 +157,9 @@ pub enum Fault {
     },
 }
 
-/// Two faults of the same lane never happen at the same time.
+/// What a fault is done to. Two faults of the same subsystem never happen at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub enum Subsystem {
     /// Processes, their disks and clocks.
     Machine,
     Network,
@@ -233,9 +233,9 @@ impl Fault {
         }
     }
 
-    /// Which other faults it excludes.
+    /// What it is done to, and so which other faults it excludes.
     #[must_use]
-    pub fn lane(&self) -> Lane {
+    pub fn subsystem(&self) -> Subsystem {
         match self {
             Self::Kill(_)
             | Self::KillAll
@@ -251,7 +251,7 @@ impl Fault {
             | Self::StallDisk(_)
             | Self::FailFlush { .. }
             | Self::FullDisk(_)
-            | Self::ClockJump { .. } => Lane::Machine,
+            | Self::ClockJump { .. } => Subsystem::Machine,
             Self::Isolate { .. }
             | Self::OneWay { .. }
             | Self::Bridge
@@ -259,9 +259,9 @@ impl Fault {
             | Self::Delay { .. }
             | Self::Slow { .. }
             | Self::Loss { .. }
-            | Self::Refuse(_) => Lane::Network,
-            Self::KillWorker { .. } | Self::KillStore { .. } => Lane::Peers,
-            Self::Members { .. } => Lane::Members,
+            | Self::Refuse(_) => Subsystem::Network,
+            Self::KillWorker { .. } | Self::KillStore { .. } => Subsystem::Peers,
+            Self::Members { .. } => Subsystem::Members,
         }
     }
 
@@ -297,12 +297,12 @@ impl Fault {
         if let Self::Members { wish, chance } = self {
             return members::inject(*wish, *chance, arena).await;
         }
-        match self.lane() {
-            Lane::Machine if self.needs_disks() => disk::cut_power(self, arena).await,
-            Lane::Machine if self.needs_library() => disk::inject(self, arena).await,
-            Lane::Machine => process::inject(self, arena).await,
-            Lane::Peers => peers::inject(self, arena),
-            Lane::Network | Lane::Members => network::inject(self, arena).await,
+        match self.subsystem() {
+            Subsystem::Machine if self.needs_disks() => disk::cut_power(self, arena).await,
+            Subsystem::Machine if self.needs_library() => disk::inject(self, arena).await,
+            Subsystem::Machine => process::inject(self, arena).await,
+            Subsystem::Peers => peers::inject(self, arena),
+            Subsystem::Network | Subsystem::Members => network::inject(self, arena).await,
         }
     }
 }

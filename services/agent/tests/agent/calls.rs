@@ -109,10 +109,10 @@ async fn a_session_that_is_gone_is_replaced_if_nothing_was_executed() {
     let served = Served::of(&[&node]);
     let mut client = served.client().await;
     increment(&mut client).await.expect("answered");
-    assert_eq!(served.status().lanes, 1);
+    assert_eq!(served.status().sessions, 1);
     cluster.expire_sessions();
     assert_eq!(increment(&mut client).await.expect("answered"), "2");
-    assert_eq!(served.status().lanes, 1);
+    assert_eq!(served.status().sessions, 1);
     let stamps: Vec<_> =
         cluster.attempts("IncrementKeyValue").into_iter().filter_map(|attempt| attempt.stamp).collect();
     assert_eq!(stamps, ["1.1.1", "1.2.2", "2.1.1"]);
@@ -154,7 +154,7 @@ async fn a_call_that_the_cluster_recognises_outlives_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_its_client_gave_up_frees_its_lane() {
+async fn a_call_that_its_client_gave_up_frees_its_session() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     node.behave(|conduct| conduct.swallow = Some("IncrementKeyValue"));
@@ -168,12 +168,12 @@ async fn a_call_that_its_client_gave_up_frees_its_lane() {
 
     node.behave(|conduct| conduct.swallow = None);
     assert_eq!(increment(&mut client).await.expect("answered"), "2");
-    assert_eq!(served.status().lanes, 1);
+    assert_eq!(served.status().sessions, 1);
     assert_eq!(cluster.attempts("IncrementKeyValue")[1].stamp.as_deref(), Some("1.2.2"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn lanes_are_used_again_and_as_many_as_calls_at_a_time() {
+async fn sessions_are_used_again_and_as_many_as_calls_at_a_time() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let served = Served::of(&[&node]);
@@ -181,7 +181,7 @@ async fn lanes_are_used_again_and_as_many_as_calls_at_a_time() {
     for _ in 0..20 {
         increment(&mut client).await.expect("answered");
     }
-    assert_eq!(served.status().lanes, 1);
+    assert_eq!(served.status().sessions, 1);
 
     let held: Vec<_> = (0..3)
         .map(|_| {
@@ -191,13 +191,13 @@ async fn lanes_are_used_again_and_as_many_as_calls_at_a_time() {
         .collect();
     until("three are held", || cluster.attempts("Barrier").len() == 3).await;
     increment(&mut client).await.expect("answered");
-    assert_eq!(served.status().lanes, 4);
+    assert_eq!(served.status().sessions, 4);
     cluster.change(|state| state.open = true);
     for barrier in held {
         soon(barrier).await.expect("no panic").expect("it passes");
     }
     increment(&mut client).await.expect("answered");
-    assert_eq!(served.status().lanes, 4);
+    assert_eq!(served.status().sessions, 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::budget::Budget;
 use super::charge::{Charge, Kind};
-use super::lane::Lane;
+use super::direction_account::DirectionAccount;
 use super::limits::{
     BEAT_BYTES_FREE, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits, REFUSALS_UNREAD_MAX,
 };
@@ -39,9 +39,9 @@ struct Shared {
 
 #[derive(Debug)]
 pub(super) struct State {
-    requests: Lane,
-    answers: Lane,
-    /// Bytes of heartbeats that no lane has.
+    requests: DirectionAccount,
+    answers: DirectionAccount,
+    /// Bytes of heartbeats that are in neither.
     beats: u64,
     /// Of the requests' bytes, those of calls that have ended and whose answers may not have been written.
     ended: u64,
@@ -58,9 +58,9 @@ pub(super) struct State {
 impl State {
     fn new() -> Self {
         Self {
-            requests: Lane::new(true),
+            requests: DirectionAccount::new(true),
             // Answers go as they are read, and never wait for each other.
-            answers: Lane::new(false),
+            answers: DirectionAccount::new(false),
             beats: 0,
             ended: 0,
             refusals: 0,
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    fn lane(&mut self, direction: Direction) -> &mut Lane {
+    fn part(&mut self, direction: Direction) -> &mut DirectionAccount {
         match direction {
             Direction::Requests => &mut self.requests,
             Direction::Answers => &mut self.answers,
@@ -237,7 +237,7 @@ impl Account {
             self.shared.budget.hold_anyway(bytes);
         } else {
             let limit = limits.one_connection;
-            let would = state.lane(kind.direction()).held.saturating_add(bytes);
+            let would = state.part(kind.direction()).held.saturating_add(bytes);
             let held = if is_bound && would > limit {
                 Err(Short::Connection { limit })
             } else {
@@ -275,9 +275,9 @@ impl Account {
     ) -> Poll<Result<(), Short>> {
         let limit = self.shared.budget.limits().one_connection;
         let mut state = self.shared.state.lock();
-        let lane = state.lane(direction);
-        if lane.is_turn(number, limit, context.waker()) {
-            lane.wake(limit);
+        let part = state.part(direction);
+        if part.is_turn(number, limit, context.waker()) {
+            part.wake(limit);
             self.settle_window(&mut state);
             return Poll::Ready(Ok(()));
         }
@@ -296,9 +296,9 @@ impl Account {
     pub(super) fn leave(&self, direction: Direction, number: u64) {
         let limit = self.shared.budget.limits().one_connection;
         let mut state = self.shared.state.lock();
-        let lane = state.lane(direction);
-        lane.leave(number);
-        lane.wake(limit);
+        let part = state.part(direction);
+        part.leave(number);
+        part.wake(limit);
         self.settle_window(&mut state);
     }
 
@@ -321,9 +321,9 @@ impl Account {
             Kind::Request => {}
         }
         let limit = self.shared.budget.limits().one_connection;
-        let lane = state.lane(kind.direction());
-        lane.held -= bytes;
-        lane.wake(limit);
+        let part = state.part(kind.direction());
+        part.held -= bytes;
+        part.wake(limit);
     }
 }
 
@@ -344,5 +344,5 @@ fn add(state: &mut State, kind: Kind, bytes: u64) {
         Kind::Answer(period) => state.by_period[period] += bytes,
         Kind::Request => {}
     }
-    state.lane(kind.direction()).held += bytes;
+    state.part(kind.direction()).held += bytes;
 }

@@ -1,4 +1,4 @@
-//! Hands orders to the lanes of the peers that they are for, in the order of their ids.
+//! Hands orders to the queues of the peers that they are for, in the order of their ids.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,24 +7,24 @@ use tokio::task::JoinSet;
 use tripod_state::ray::ids::OrderId;
 use tripod_state::ray::{Order, Peer, Ray};
 
-use super::lane;
 use super::leader_term::LeaderTerm;
+use super::order_queue;
 
 /// Orders that are taken in one look.
 const TAKEN_MAX: usize = 512;
-/// Lanes of dead peers that are put up with.
-const LANES_SPARE: usize = 64;
+/// Queues of dead peers that are put up with.
+const QUEUES_SPARE: usize = 64;
 
-type Lanes = HashMap<Peer, mpsc::UnboundedSender<(OrderId, Order)>>;
+type OrderQueues = HashMap<Peer, mpsc::UnboundedSender<(OrderId, Order)>>;
 
 /// Runs until the job has no scheduler any more. Begins with the oldest order: what an earlier leader has given is
 /// given again.
 pub(super) async fn run(led: LeaderTerm) {
-    let mut lanes = Lanes::new();
+    let mut queues = OrderQueues::new();
     // They end with their channels, or with this function.
     let mut running = JoinSet::new();
     let mut after = None;
-    let mut clear_at = LANES_SPARE;
+    let mut clear_at = QUEUES_SPARE;
     loop {
         let mut changes = led.watch();
         let Some(orders) = led.look(|ray| ray.orders(after, TAKEN_MAX)).await else { return };
@@ -34,26 +34,26 @@ pub(super) async fn run(led: LeaderTerm) {
         }
         for (id, order) in orders {
             after = Some(id);
-            let lane = lanes.entry(order.to()).or_insert_with(|| {
-                let (sender, queue) = mpsc::unbounded_channel();
-                running.spawn(lane::run(led.clone(), order.to(), queue));
+            let queue = queues.entry(order.to()).or_insert_with(|| {
+                let (sender, waiting) = mpsc::unbounded_channel();
+                running.spawn(order_queue::run(led.clone(), order.to(), waiting));
                 sender
             });
-            // A lane ends only after its channel.
-            drop(lane.send((id, order)));
+            // Its task ends only after its channel.
+            drop(queue.send((id, order)));
         }
-        if lanes.len() >= clear_at {
-            clear_at = clear(&led, &mut lanes).await;
+        if queues.len() >= clear_at {
+            clear_at = clear(&led, &mut queues).await;
         }
         while running.try_join_next().is_some() {}
     }
 }
 
-/// Closes the lanes of peers that are dead; what is left in them is still given, as far as it can be. Gives the
-/// number of lanes at which this is worth while again.
-async fn clear(led: &LeaderTerm, lanes: &mut Lanes) -> usize {
+/// Closes the queues of peers that are dead; what is left in them is still given, as far as it can be. Gives the
+/// number of queues at which this is worth while again.
+async fn clear(led: &LeaderTerm, queues: &mut OrderQueues) -> usize {
     let living = led.look(Ray::watched).await.unwrap_or_default();
     let living: BTreeSet<Peer> = living.into_iter().map(|watched| watched.peer).collect();
-    lanes.retain(|peer, _| living.contains(peer));
-    2 * lanes.len() + LANES_SPARE
+    queues.retain(|peer, _| living.contains(peer));
+    2 * queues.len() + QUEUES_SPARE
 }

@@ -5,7 +5,7 @@
 //! | part | does |
 //! |---|---|
 //! | `planner` | gives tasks to idle workers |
-//! | `messenger`, `lane`, `order_stream`, `order` | orders, in their order for each peer, at least once |
+//! | `messenger`, `order_queue`, `order_stream`, `order` | orders, in their order for each peer, at least once |
 //! | `clerk` | notes in the log what was carried out |
 //! | `watchdog`, `prober` | who is silent for too long |
 //! | `steward` | what stores hold, compared with the state |
@@ -14,11 +14,11 @@
 
 mod auditor;
 mod clerk;
-mod lane;
 mod leader_term;
 mod links;
 mod messenger;
 mod order;
+mod order_queue;
 mod order_stream;
 mod patience;
 mod planner;

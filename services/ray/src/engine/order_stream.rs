@@ -19,7 +19,7 @@ use super::order::{self, Ready};
 /// then, which has its own patience: the two must not add up for a worker that is away.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The stream of one lane.
+/// The stream of one queue of orders.
 #[derive(Debug)]
 pub(super) struct OrderStream {
     worker: WorkerId,

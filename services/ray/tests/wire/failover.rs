@@ -165,7 +165,7 @@ async fn a_worker_of_2016_is_given_a_doubtful_task_again_only_by_a_new_leader() 
     worker.calls.answer(|_| panic!("the process dies on it, as far as its caller can see"));
     cluster.submit(driver, "f", vec![]).await;
     until("the call has failed", || cluster.totals().running == 1).await;
-    // Whatever is given to that worker comes after it in its lane.
+    // Whatever is given to that worker comes after it in its queue.
     until("it was called", || worker.calls.was_asked()).await;
     worker.calls.answer(|_| Ok(()));
     cluster.export("one").await;

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 /// Who waits goes on in the order in which they came.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct DirectionAccount {
     /// Whether one may always go on, however much is held: of messages that have come in part, and cannot all come
     /// whole, the first must.
     is_favouring: bool,
@@ -18,7 +18,7 @@ pub(super) struct Lane {
     came: u64,
 }
 
-impl Lane {
+impl DirectionAccount {
     pub(super) fn new(is_favouring: bool) -> Self {
         Self { is_favouring, held: 0, waiting: BTreeMap::new(), favoured: None, came: 0 }
     }
