@@ -1,4 +1,4 @@
-//! The one door to change the state.
+//! The one way to change the state.
 
 use crate::command::{Command, Effect, Envelope, Reply};
 use crate::context::ApplyContext;

@@ -91,7 +91,7 @@ const OURS: &[Ours] = &[
             "tripod-state",
         ],
         dev: &[],
-        because: "the gateway is the only door to raft for front ends",
+        because: "the gateway is the only way to raft for front ends",
     },
     Ours {
         package: "tripod-agent",

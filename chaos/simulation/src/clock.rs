@@ -36,9 +36,10 @@ impl ProcessClock {
     /// Has it catch up with the log's time whenever the node begins to lead.
     pub(crate) async fn keep(self: Arc<Self>, node: Handle) {
         let mut leadership = node.leadership();
-        let mut reign = None;
-        while let Ok(seen) = leadership.wait_for(|seen| seen.ready_here && Some(seen.term) != reign).await {
-            reign = Some(seen.term);
+        let mut led_term = None;
+        while let Ok(seen) = leadership.wait_for(|seen| seen.ready_here && Some(seen.term) != led_term).await
+        {
+            led_term = Some(seen.term);
             drop(seen);
             self.read_at(now(), node.read(State::now_ms));
         }

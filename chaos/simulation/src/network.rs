@@ -32,14 +32,14 @@ impl Network for SimulatedNetwork {
         let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         Box::pin(async move {
             let port = port.ok_or(io::ErrorKind::InvalidInput)?;
-            Ok(Box::new(Door(bind(port).await?)) as Box<dyn Listener>)
+            Ok(Box::new(HostListener(bind(port).await?)) as Box<dyn Listener>)
         })
     }
 }
 
-struct Door(TcpListener);
+struct HostListener(TcpListener);
 
-impl Listener for Door {
+impl Listener for HostListener {
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async { Ok(Box::new(self.0.accept().await?.0) as Box<dyn Stream>) })
     }

@@ -79,8 +79,8 @@ fn pin(level: u32) -> LevelRequest {
 /// Waits until a node says so of itself.
 async fn until_it_is(cluster: &Cluster, node: u64, what: &str, is_so: impl Fn(&MemberLevel) -> bool) {
     until_async(format_args!("node {node} that is {what}"), || async {
-        let sights = cluster.node(node).levels(LevelRequest::Show).await.unwrap();
-        sights.members.iter().any(|one| one.node == NodeId(node) && is_so(one)).then_some(())
+        let levels = cluster.node(node).levels(LevelRequest::Show).await.unwrap();
+        levels.members.iter().any(|one| one.node == NodeId(node) && is_so(one)).then_some(())
     })
     .await;
 }
@@ -142,9 +142,9 @@ fn the_level_rises_when_the_last_node_supports_it_and_a_command_waits_for_that()
             assert!(told.starts_with("T4401 level-low: "), "{told}");
             assert!(told.contains("level 2") && told.contains("at 1"), "{told}");
         }
-        let sights = cluster.node(1).levels(LevelRequest::Show).await.unwrap();
-        assert_eq!(sights.level, FIRST);
-        let supported: Vec<_> = sights.members.iter().map(|one| one.supports.unwrap().1.0).collect();
+        let levels = cluster.node(1).levels(LevelRequest::Show).await.unwrap();
+        assert_eq!(levels.level, FIRST);
+        let supported: Vec<_> = levels.members.iter().map(|one| one.supports.unwrap().1.0).collect();
         assert_eq!(supported, [NEWEST.0, NEWEST.0, 1]);
         restart_as(&mut cluster, 3, NEWEST).await;
         level_everywhere(&cluster, NEWEST).await;
@@ -213,8 +213,8 @@ fn a_pinned_cluster_goes_back_node_by_node_and_the_pin_outlives_that() {
         for node in 1..=3 {
             restart_as(&mut cluster, node, NEWEST).await;
         }
-        let sights = ask(&cluster, &LevelRequest::Show).await.unwrap();
-        assert!(sights.members.iter().all(|one| one.pinned == Some(FIRST)), "{sights:?}");
+        let levels = ask(&cluster, &LevelRequest::Show).await.unwrap();
+        assert!(levels.members.iter().all(|one| one.pinned == Some(FIRST)), "{levels:?}");
         assert!(refused(cluster.node(1), &note("mine")).await.starts_with("T4401 level-low: "));
         ask(&cluster, &LevelRequest::Unpin { by: "test".into() }).await.unwrap();
         level_everywhere(&cluster, NEWEST).await;

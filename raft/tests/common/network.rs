@@ -42,7 +42,7 @@ pub(crate) struct Exchange {
 #[derive(Default)]
 struct Inner {
     addresses: u64,
-    doors: BTreeMap<String, mpsc::UnboundedSender<DuplexStream>>,
+    listeners: BTreeMap<String, mpsc::UnboundedSender<DuplexStream>>,
     /// By where they lead from and to.
     ways: BTreeMap<(String, String), watch::Sender<Wire>>,
     /// What a way to there is when it is used first.
@@ -96,7 +96,7 @@ impl Exchange {
     /// Whether somebody lets the visitor in.
     pub(super) fn knock(&self, to: &str, visitor: DuplexStream) -> bool {
         let inner = self.inner.lock().unwrap();
-        inner.doors.get(to).is_some_and(|door| door.send(visitor).is_ok())
+        inner.listeners.get(to).is_some_and(|listener| listener.send(visitor).is_ok())
     }
 }
 
@@ -119,13 +119,13 @@ impl Network for HostNetwork {
     }
 
     fn listen(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Listener>>> {
-        let (door, arrivals) = mpsc::unbounded_channel();
+        let (listener, arrivals) = mpsc::unbounded_channel();
         let mut inner = self.exchange.inner.lock().unwrap();
-        let is_taken = inner.doors.get(address).is_some_and(|door| !door.is_closed());
+        let is_taken = inner.listeners.get(address).is_some_and(|listener| !listener.is_closed());
         let listens = if is_taken {
             Err(io::ErrorKind::AddrInUse.into())
         } else {
-            inner.doors.insert(address.to_owned(), door);
+            inner.listeners.insert(address.to_owned(), listener);
             Ok(Box::new(Arrivals(arrivals)) as Box<dyn Listener>)
         };
         Box::pin(std::future::ready(listens))

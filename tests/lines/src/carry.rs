@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 
-use crate::door::{Fate, closed, thawed};
+use crate::listening::{Fate, closed, thawed};
 
 /// Bytes that one step carries.
 const STEP_BYTES: usize = 16 << 10;

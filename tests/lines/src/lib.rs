@@ -11,11 +11,11 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `door` | who listens at a place, and what becomes of its lines |
+//! | `listening` | who listens at a place, and what becomes of its lines |
 //! | `carry` | bytes from one end of a line to the other |
 
 mod carry;
-mod door;
+mod listening;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,8 +27,8 @@ use parking_lot::Mutex;
 use tokio::io::{DuplexStream, duplex};
 use tonic::transport::{Channel, Endpoint, Uri};
 
-use crate::door::Door;
-pub use crate::door::{Arrivals, Frozen};
+use crate::listening::Listening;
+pub use crate::listening::{Arrivals, Frozen};
 
 /// Bytes under way in each half of each direction: few, so that whoever does not read is noticed.
 const LINE_BYTES: usize = 64 << 10;
@@ -41,7 +41,7 @@ pub type Connecting = Pin<Box<dyn Future<Output = Result<Channel, tonic::transpo
 /// All places of a test. Clones are the same places.
 #[derive(Debug, Clone, Default)]
 pub struct Lines {
-    doors: Arc<Mutex<BTreeMap<String, Door>>>,
+    listening: Arc<Mutex<BTreeMap<String, Listening>>>,
 }
 
 impl Lines {
@@ -56,8 +56,8 @@ impl Lines {
     /// Somebody listens there.
     #[must_use]
     pub fn listen(&self, place: &str) -> Arrivals {
-        let (door, arrivals) = Door::open();
-        let before = self.doors.lock().insert(place.to_owned(), door);
+        let (listening, arrivals) = Listening::open();
+        let before = self.listening.lock().insert(place.to_owned(), listening);
         assert!(before.is_none_or(|before| !before.is_open()), "two listen at {place}");
         arrivals
     }
@@ -67,12 +67,12 @@ impl Lines {
     /// # Errors
     /// Nobody listens there.
     pub fn dial(&self, place: &str) -> io::Result<DuplexStream> {
-        let doors = self.doors.lock();
+        let listening = self.listening.lock();
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
-        let door = doors.get(place).ok_or_else(refused)?;
+        let listening = listening.get(place).ok_or_else(refused)?;
         let ((near, here), (there, far)) = (duplex(LINE_BYTES), duplex(LINE_BYTES));
-        door.enter(far).map_err(|_| refused())?;
-        tokio::spawn(carry::between(here, there, door.fate()));
+        listening.enter(far).map_err(|_| refused())?;
+        tokio::spawn(carry::between(here, there, listening.fate()));
         Ok(near)
     }
 
@@ -109,13 +109,13 @@ impl Lines {
     /// Nobody listens there.
     #[must_use]
     pub fn freeze(&self, place: &str) -> Frozen {
-        self.doors.lock().get(place).expect("somebody listens").freeze()
+        self.listening.lock().get(place).expect("somebody listens").freeze()
     }
 
     /// All lines to a place break, and nobody listens there any more.
     pub fn close(&self, place: &str) {
-        if let Some(door) = self.doors.lock().remove(place) {
-            door.close();
+        if let Some(listening) = self.listening.lock().remove(place) {
+            listening.close();
         }
     }
 

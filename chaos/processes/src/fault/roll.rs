@@ -41,15 +41,15 @@ impl Roll {
         let votes = list.votes?;
         let machines: Vec<(u64, [String; 2])> =
             arena.cluster.ids().map(|machine| (machine, arena.cluster.peers(machine))).collect();
-        let member = |sight: wire::MemberSight| {
-            let (machine, peers) = machines.iter().find(|(_, peers)| peers.contains(&sight.peer_address))?;
+        let member = |listed: wire::MemberSight| {
+            let (machine, peers) = machines.iter().find(|(_, peers)| peers.contains(&listed.peer_address))?;
             Some(Member {
-                id: sight.node_id,
+                id: listed.node_id,
                 machine: *machine,
-                votes: votes.voters.contains(&sight.node_id),
-                answers: sight.answers,
-                drained: sight.drained,
-                direct: peers[0] == sight.peer_address,
+                votes: votes.voters.contains(&listed.node_id),
+                answers: listed.answers,
+                drained: listed.drained,
+                direct: peers[0] == listed.peer_address,
             })
         };
         let members = list.members.into_iter().filter_map(member).collect();

@@ -22,7 +22,7 @@ const VOTERS_MIN: usize = 2;
 const MEMBERS_MAX: usize = 6;
 
 /// What the operator knows of the members.
-struct Sight {
+struct KnownMembers {
     voters: Vec<u64>,
     learners: Vec<u64>,
     open: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) async fn run(mut client: Client, sites: &[Arc<Site>]) {
         operator.turn().await;
     }
     // Changes that are under way must come to their end by themselves.
-    while operator.sight().await.is_none_or(|sight| sight.open.is_some()) {
+    while operator.known().await.is_none_or(|known| known.open.is_some()) {
         operator.client.pause(100).await;
     }
 }
@@ -47,30 +47,30 @@ struct Operator<'a> {
 
 impl Operator<'_> {
     async fn turn(&mut self) {
-        let Some(sight) = self.sight().await else { return };
+        let Some(known) = self.known().await else { return };
         match self.client.dice.random_range(0..20) {
             0..=4 => self.add().await,
-            5..=8 => self.of_one(&sight.learners, Change::Promote).await,
-            9..=10 if sight.voters.len() > VOTERS_MIN => self.of_one(&sight.voters, Change::Demote).await,
-            11..=13 if sight.voters.len() + sight.learners.len() > VOTERS_MIN => {
-                let all = [sight.voters, sight.learners].concat();
+            5..=8 => self.of_one(&known.learners, Change::Promote).await,
+            9..=10 if known.voters.len() > VOTERS_MIN => self.of_one(&known.voters, Change::Demote).await,
+            11..=13 if known.voters.len() + known.learners.len() > VOTERS_MIN => {
+                let all = [known.voters, known.learners].concat();
                 self.of_one(&all, Change::Remove).await;
             }
-            14..=16 => self.replace(&sight).await,
-            17 => self.transfer(&sight.voters).await,
-            18 => self.cancel(sight.open).await,
+            14..=16 => self.replace(&known).await,
+            17 => self.transfer(&known.voters).await,
+            18 => self.cancel(known.open).await,
             _ => self.nonsense().await,
         }
     }
 
     /// The members, as whichever node is asked knows them.
-    async fn sight(&mut self) -> Option<Sight> {
+    async fn known(&mut self) -> Option<KnownMembers> {
         let mut cluster = ClusterClient::new(self.client.channel());
         let asked = async move { cluster.list_members(wire::ListMembersRequest {}).await };
         let Answer::Yes(list) = self.client.ask(asked).await else { return None };
         let votes = list.votes?;
         let open = list.open.map(|open| open.id);
-        Some(Sight { voters: votes.voters, learners: votes.learners, open })
+        Some(KnownMembers { voters: votes.voters, learners: votes.learners, open })
     }
 
     /// A machine without a node.
@@ -94,8 +94,8 @@ impl Operator<'_> {
         }
     }
 
-    async fn replace(&mut self, sight: &Sight) {
-        let all = [&sight.voters[..], &sight.learners].concat();
+    async fn replace(&mut self, known: &KnownMembers) {
+        let all = [&known.voters[..], &known.learners].concat();
         let (Some(site), Some(node_id)) = (self.free(), self.one(&all)) else { return };
         let peer_address = site.peer();
         if self.change(Change::Replace(wire::ReplaceMember { node_id, peer_address })).await {

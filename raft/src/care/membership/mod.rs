@@ -10,18 +10,18 @@
 //! | `votes` | who votes and who answers, before a change and after |
 //! | `judge` | whether a change is wise |
 //! | `step` | what to do next for a change |
-//! | `desk` | takes what is asked |
+//! | `handler` | takes what is asked |
 //! | `driver` | does it, on the leader |
 //! | `drained` | a node that is to lead nothing |
 //! | `farewell` | how a node learns that it was removed |
-//! | `book` | the transport follows the membership |
+//! | `peer_addresses` | the transport follows the membership |
 
-mod book;
-mod desk;
 mod drained;
 mod driver;
 mod farewell;
+mod handler;
 mod judge;
+mod peer_addresses;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -48,10 +48,10 @@ use crate::lead::submit::Submitter;
 use crate::peers::auth::Caller;
 use crate::peers::channels::Channels;
 
-pub(crate) use book::follow as follow_addresses;
-pub use desk::{ChangeError, MemberList, MemberView, MembersAnswer, MembersRequest, Planned};
 pub(crate) use farewell::Farewell;
+pub use handler::{ChangeError, MemberList, MemberView, MembersAnswer, MembersRequest, Planned};
 pub use judge::{LAG_ENTRIES_MAX, Unwise};
+pub(crate) use peer_addresses::follow as follow_addresses;
 pub use votes::Votes;
 
 /// Judges changes and brings them about. Clones are the same.

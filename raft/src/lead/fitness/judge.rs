@@ -24,7 +24,7 @@ pub(super) struct NodeView {
 pub(super) struct Judge {
     patience: Duration,
     /// The term that is led, and when that was seen first.
-    reign: Option<(u64, Instant)>,
+    led_since: Option<(u64, Instant)>,
     /// When it was last seen handing over.
     handed_over: Option<Instant>,
     /// What is under way at the disk, and when that was seen first.
@@ -36,18 +36,18 @@ pub(super) struct Judge {
 
 impl Judge {
     pub(super) fn new(patience: Duration) -> Self {
-        Self { patience, reign: None, handed_over: None, flush: None, suspected: None, verdict: None }
+        Self { patience, led_since: None, handed_over: None, flush: None, suspected: None, verdict: None }
     }
 
     /// Judges. What is wrong must be wrong at two looks in a row: after a pause of this process the
     /// first look finds everything old, however well disk and followers are.
-    pub(super) fn look(&mut self, now: Instant, sight: NodeView) -> Option<Unfit> {
-        self.reign = since(self.reign, sight.term_led, now);
-        self.flush = since(self.flush, sight.flush, now);
-        if sight.hands_over {
+    pub(super) fn look(&mut self, now: Instant, view: NodeView) -> Option<Unfit> {
+        self.led_since = since(self.led_since, view.term_led, now);
+        self.flush = since(self.flush, view.flush, now);
+        if view.hands_over {
             self.handed_over = Some(now);
         }
-        let found = self.find(now, sight);
+        let found = self.find(now, view);
         let confirmed = found.is_some() && self.suspected.is_some();
         self.suspected = found;
         if found.is_none() || confirmed {
@@ -56,15 +56,15 @@ impl Judge {
         self.verdict
     }
 
-    fn find(&self, now: Instant, sight: NodeView) -> Option<Unfit> {
-        let (_, since) = self.reign?;
+    fn find(&self, now: Instant, view: NodeView) -> Option<Unfit> {
+        let (_, since) = self.led_since?;
         let old = |at: Instant| now.saturating_duration_since(at) > self.patience;
         if self.flush.is_some_and(|(_, since)| old(since)) {
             return Some(Unfit::DiskStalled);
         }
         // A new leader has its time, too, and one that asks again.
         let asked = self.handed_over.map_or(since, |at| at.max(since));
-        let heard = sight.acknowledged.map_or(asked, |at| at.max(asked));
+        let heard = view.acknowledged.map_or(asked, |at| at.max(asked));
         old(heard).then_some(Unfit::NoQuorum)
     }
 }
@@ -94,10 +94,10 @@ mod tests {
         }
 
         /// The first verdict within `looks` looks, and after which of them.
-        fn within(&mut self, looks: u32, sight: impl Fn(Instant) -> NodeView) -> Option<(u32, Unfit)> {
+        fn within(&mut self, looks: u32, view: impl Fn(Instant) -> NodeView) -> Option<(u32, Unfit)> {
             (1..=looks).find_map(|look| {
                 self.now += TICK;
-                self.judge.look(self.now, sight(self.now)).map(|unfit| (look, unfit))
+                self.judge.look(self.now, view(self.now)).map(|unfit| (look, unfit))
             })
         }
     }

@@ -103,14 +103,14 @@ impl Watcher {
                 () = stop.cancelled() => return,
             }
             let now = Instant::now();
-            let unfit = judge.look(now, self.sight(now));
+            let unfit = judge.look(now, self.view(now));
             if self.fitness.tell(unfit) {
                 self.act(unfit, patience);
             }
         }
     }
 
-    fn sight(&self, now: Instant) -> NodeView {
+    fn view(&self, now: Instant) -> NodeView {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         let voters = metrics.membership_config.membership().voter_ids().count();

@@ -37,7 +37,7 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
-    desk: Mutex<Occupancy>,
+    occupancy: Mutex<Occupancy>,
     refused: AtomicU64,
 }
 
@@ -65,24 +65,24 @@ struct Waiting<'a> {
 
 impl Turns {
     pub(crate) fn new(limits: Limits) -> Self {
-        let desk = Mutex::new(Occupancy { count: 0, bytes: 0, queue: Queue::new() });
-        Self { shared: Arc::new(Shared { limits, desk, refused: AtomicU64::new(0) }) }
+        let occupancy = Mutex::new(Occupancy { count: 0, bytes: 0, queue: Queue::new() });
+        Self { shared: Arc::new(Shared { limits, occupancy, refused: AtomicU64::new(0) }) }
     }
 
     /// A turn, if there is room and nobody waits.
     pub(crate) fn at_once(&self, bytes: u64) -> Option<Turn> {
-        let mut desk = self.shared.desk.lock();
-        if desk.queue.len() > 0 || !desk.has_room(bytes, self.shared.limits) {
+        let mut occupancy = self.shared.occupancy.lock();
+        if occupancy.queue.len() > 0 || !occupancy.has_room(bytes, self.shared.limits) {
             return None;
         }
-        desk.enter(bytes);
+        occupancy.enter(bytes);
         Some(Turn { shared: Arc::clone(&self.shared), bytes })
     }
 
     /// Waits for a turn. Whoever stops waiting leaves nothing behind.
     pub(crate) async fn wait(&self, caller: CallerConnection, bytes: u64) -> Turn {
         let (give, turn) = oneshot::channel();
-        let ticket = self.shared.desk.lock().queue.push(caller, bytes, give);
+        let ticket = self.shared.occupancy.lock().queue.push(caller, bytes, give);
         let mut waiting = Waiting { shared: &self.shared, ticket, turn };
         // Room may have come since there was none.
         self.shared.give();
@@ -95,10 +95,10 @@ impl Turns {
     }
 
     pub(crate) fn counts(&self) -> TurnCounts {
-        let desk = self.shared.desk.lock();
+        let occupancy = self.shared.occupancy.lock();
         TurnCounts {
-            waiting: desk.queue.len() as u64,
-            waited_total: desk.queue.total(),
+            waiting: occupancy.queue.len() as u64,
+            waited_total: occupancy.queue.total(),
             refused_total: self.shared.refused.load(Ordering::Relaxed),
         }
     }
@@ -142,7 +142,7 @@ impl Shared {
     fn give(self: &Arc<Self>) {
         loop {
             // Told without the lock: a turn that nobody takes any more is given back at once.
-            let next = self.desk.lock().next(self.limits);
+            let next = self.occupancy.lock().next(self.limits);
             let Some((give, bytes)) = next else { return };
             drop(give.send(Turn { shared: Arc::clone(self), bytes }));
         }
@@ -151,17 +151,17 @@ impl Shared {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut desk = self.shared.desk.lock();
-        desk.count -= 1;
-        desk.bytes -= self.bytes;
-        drop(desk);
+        let mut occupancy = self.shared.occupancy.lock();
+        occupancy.count -= 1;
+        occupancy.bytes -= self.bytes;
+        drop(occupancy);
         self.shared.give();
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.shared.desk.lock().queue.remove(&self.ticket);
+        self.shared.occupancy.lock().queue.remove(&self.ticket);
         // It may have been what there was no room for.
         self.shared.give();
     }

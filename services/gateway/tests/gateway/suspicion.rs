@@ -29,7 +29,7 @@ fn percent(hundredths: u32) -> Duration {
 async fn connected(gateway: &Gateway, name: &str, spec: job::Spec) -> (Job, Instant) {
     let tasks = i32::try_from(spec.tasks).unwrap();
     let poll = spec.poll;
-    // The leader has begun its reign, so that nobody is given its grace.
+    // The leader has begun its term, so that nobody is given its grace.
     sleep(TICKS).await;
     let job = job_of(gateway, name, spec).await;
     job.register_all_known(tasks).await;

@@ -14,14 +14,14 @@ pub(crate) fn list(status: &Status, list: &MemberList, announced: &Members) -> w
         cluster_id: status.cluster_id.clone(),
         leader_id: status.leader.map_or(0, |leader| leader.0),
         by_leader: list.by_leader,
-        members: list.members.iter().map(|member| sight(member, announced)).collect(),
+        members: list.members.iter().map(|member| encoded(member, announced)).collect(),
         votes: Some(votes(&list.votes)),
         open: list.open.as_ref().map(open),
         last: list.last.as_ref().map(finished),
     }
 }
 
-fn sight(member: &MemberView, announced: &Members) -> wire::MemberSight {
+fn encoded(member: &MemberView, announced: &Members) -> wire::MemberSight {
     let addresses = announced.iter().find(|(node, _)| *node == member.node).map(|(_, known)| known);
     wire::MemberSight {
         node_id: member.node.0,

@@ -75,7 +75,7 @@ impl LeaderTerm {
         }
     }
 
-    /// Tells the clerk. It may be gone, at the end of the reign.
+    /// Tells the clerk. It may be gone, at the end of the term.
     pub(super) fn finish(&self, finished: Finished) {
         drop(self.finished.send(finished));
     }

@@ -48,7 +48,7 @@ pub use self::patience::Patience;
 /// How often idle sessions are closed, and after how long without a call.
 const SESSIONS_EVERY: Duration = Duration::from_secs(60);
 const SESSION_IDLE_MS: DurationMs = DurationMs(10 * 60 * 1000);
-/// Between attempts of a decision that begins a reign.
+/// Between attempts of a decision that begins a term.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the schedulers of all jobs for as long as it is polled.

@@ -67,8 +67,8 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "small-overtakes-who-waits",
         promise: "While somebody waits for room, there is none for whoever comes later and would fit in.",
         file: "services/gateway/src/fairness/turns.rs",
-        original: &["if desk.queue.len() > 0 || !desk.has_room(bytes, self.shared.limits) {"],
-        replacement: &["if !desk.has_room(bytes, self.shared.limits) {"],
+        original: &["if occupancy.queue.len() > 0 || !occupancy.has_room(bytes, self.shared.limits) {"],
+        replacement: &["if !occupancy.has_room(bytes, self.shared.limits) {"],
         tests: GATEWAY,
     },
     Mutant {
@@ -95,8 +95,8 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "turn-is-not-given-on",
         promise: "A turn that ends is given to whoever is next, without anybody asking again.",
         file: "services/gateway/src/fairness/turns.rs",
-        original: &["desk.bytes -= self.bytes;", "drop(desk);", "self.shared.give();"],
-        replacement: &["desk.bytes -= self.bytes;", "drop(desk);"],
+        original: &["occupancy.bytes -= self.bytes;", "drop(occupancy);", "self.shared.give();"],
+        replacement: &["occupancy.bytes -= self.bytes;", "drop(occupancy);"],
         tests: GATEWAY,
     },
     Mutant {
@@ -104,11 +104,11 @@ pub(super) const ROWS: &[Mutant] = &[
         promise: "Whoever stops waiting makes way for whoever it held up.",
         file: "services/gateway/src/fairness/turns.rs",
         original: &[
-            "self.shared.desk.lock().queue.remove(&self.ticket);",
+            "self.shared.occupancy.lock().queue.remove(&self.ticket);",
             "// It may have been what there was no room for.",
             "self.shared.give();",
         ],
-        replacement: &["self.shared.desk.lock().queue.remove(&self.ticket);"],
+        replacement: &["self.shared.occupancy.lock().queue.remove(&self.ticket);"],
         tests: GATEWAY,
     },
     Mutant {

@@ -58,7 +58,7 @@ impl Executor {
             let (call, answer) = act(&mut random, slot);
             let outcome = match slot.fate {
                 Fate::Answered => answer,
-                Fate::Failed => Outcome::Fail("refused at the door".into()),
+                Fate::Failed => Outcome::Fail("refused at once".into()),
                 Fate::Lost => Outcome::Unknown("no answer".into()),
             };
             operations.push(Operation {

@@ -17,7 +17,7 @@ pub(in crate::check) fn random(
         let invoked = random.random_range(0..30);
         let outcome = match random.random_range(0..8) {
             0 => Outcome::Unknown("no answer".into()),
-            1 if id % 3 == 0 => Outcome::Fail("refused at the door".into()),
+            1 if id % 3 == 0 => Outcome::Fail("refused at once".into()),
             _ => answer,
         };
         Operation {

@@ -21,7 +21,7 @@ pub(crate) struct State {
 
 /// A place where somebody listens.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Listening {
     entering: mpsc::UnboundedSender<DuplexStream>,
     state: Arc<watch::Sender<State>>,
 }
@@ -34,7 +34,7 @@ pub struct Arrivals(mpsc::UnboundedReceiver<DuplexStream>);
 #[derive(Debug)]
 pub struct Frozen(Weak<watch::Sender<State>>);
 
-impl Door {
+impl Listening {
     pub(crate) fn open() -> (Self, Arrivals) {
         let (entering, lines) = mpsc::unbounded_channel();
         (Self { entering, state: Arc::default() }, Arrivals(lines))
