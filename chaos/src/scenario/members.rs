@@ -15,11 +15,11 @@ const WORDS: &str = "the members are listed";
 
 /// Every list that any node has told of, in the order in which the nodes were asked.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct MembersLog {
     lists: BTreeMap<LogIndex, Vec<(LogLine, SeenMembers)>>,
 }
 
-impl Told {
+impl MembersLog {
     /// Reads one machine's log.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn judged(logs: &[&[String]]) -> (usize, Vec<String>) {
-        let mut told = Told::default();
+        let mut told = MembersLog::default();
         for lines in logs {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(lines.concat().as_bytes()).unwrap();
@@ -116,6 +116,6 @@ mod tests {
     fn a_line_that_cannot_be_understood_is_no_silence() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "{WORDS} index=x").unwrap();
-        assert!(Told::default().add(file.path()).is_err());
+        assert!(MembersLog::default().add(file.path()).is_err());
     }
 }

@@ -14,7 +14,7 @@ use tripod_wait::scaled;
 
 use super::hostile::Hostile;
 use super::logs::Scanned;
-use super::members::Told;
+use super::members::MembersLog;
 use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
@@ -182,7 +182,7 @@ struct Own {
     /// Faults that had nobody to hit, by kind.
     skipped: BTreeMap<String, u64>,
     logs: Scanned,
-    members: Told,
+    members: MembersLog,
     hostile: Hostile,
     /// Parts of the nodes' logs that are no findings.
     excused: BTreeMap<u64, Vec<Range<usize>>>,

@@ -8,10 +8,10 @@ use tonic::Status;
 use tripod_port::{CallerConnection, Short};
 use tripod_proto::metadata;
 
+use crate::answer_bytes::{AnswerBytes, NoRoom, refusal};
 use crate::calls::Repeat;
 use crate::config::Poll;
 use crate::message::{Incomplete, Message, Reply};
-use crate::room::{NoRoom, Room, refusal};
 use crate::sessions::{Flight, Sessions};
 use crate::upstream::{Doubt, Link, Upstream};
 
@@ -60,7 +60,7 @@ impl Forwarder {
         Self { upstream, sessions, ours }
     }
 
-    /// Sends a call of this connection until the cluster has answered, and there is `room` for the answer. Dropping the
+    /// Sends a call of this connection until the cluster has answered, and `answer_bytes` has room for the answer. Dropping the
     /// future gives the call up.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Forwarder {
         &self,
         message: &Message,
         caller: CallerConnection,
-        room: Room,
+        answer_bytes: AnswerBytes,
         repeat: Repeat,
     ) -> Result<Reply, Status> {
         if let Some(given_up) = self.upstream.is_given_up() {
@@ -78,19 +78,19 @@ impl Forwarder {
         }
         tokio::select! {
             biased;
-            answer = self.send(message, caller, room, repeat) => answer,
+            answer = self.send(message, caller, answer_bytes, repeat) => answer,
             given_up = self.upstream.given_up() => Err(given_up),
         }
     }
 
     /// Has the cluster release a poll, whose task then hears of errors by its heartbeats: CANCELLED, or the
     /// error that there is. `None` if it does not do so in time.
-    pub(crate) async fn release(&self, poll: &Message, room: &Room) -> Option<Reply> {
+    pub(crate) async fn release(&self, poll: &Message, answer_bytes: &AnswerBytes) -> Option<Reply> {
         let link = self.upstream.current()?;
         let mut ours = self.ours.clone();
         ours.remove(metadata::LASTING);
         let last = poll.for_the_last_time();
-        let released = tokio::time::timeout(RELEASE_LIMIT, link.send(&last, &ours, None, room)).await;
+        let released = tokio::time::timeout(RELEASE_LIMIT, link.send(&last, &ours, None, answer_bytes)).await;
         released.ok()?.ok().filter(|reply| reply.outage().is_none())
     }
 
@@ -98,7 +98,7 @@ impl Forwarder {
         &self,
         message: &Message,
         caller: CallerConnection,
-        mut room: Room,
+        mut answer_bytes: AnswerBytes,
         repeat: Repeat,
     ) -> Result<Reply, Status> {
         loop {
@@ -106,7 +106,7 @@ impl Forwarder {
                 Repeat::Free => None,
                 Repeat::Stamped | Repeat::Recognised => Some(self.sessions.take(caller).await?),
             };
-            let is_certain = match self.attempts(message, flight.as_ref(), &mut room).await {
+            let is_certain = match self.attempts(message, flight.as_ref(), &mut answer_bytes).await {
                 Ok(reply) => return Ok(reply),
                 Err(Unfinished::Short(short)) => return Err(refusal(short)),
                 Err(Unfinished::SessionGone { is_certain }) => is_certain,
@@ -129,7 +129,7 @@ impl Forwarder {
         &self,
         message: &Message,
         flight: Option<&Flight>,
-        room: &mut Room,
+        answer_bytes: &mut AnswerBytes,
     ) -> Result<Reply, Unfinished> {
         let stamp = flight.map(|flight| flight.stamp().header());
         let mut is_certain = true;
@@ -139,7 +139,7 @@ impl Forwarder {
             let attempt = tokio::select! {
                 // An answer that is here counts, even if the link is left at the same moment.
                 biased;
-                attempt = self.attempt(&link, message, stamp.clone(), room) => attempt,
+                attempt = self.attempt(&link, message, stamp.clone(), answer_bytes) => attempt,
                 () = self.upstream.left(&link) => Err(Unanswered::Left),
             };
             match attempt {
@@ -149,7 +149,7 @@ impl Forwarder {
                 Err(Unanswered::NoRoom(NoRoom::Short(short))) => return Err(Unfinished::Short(short)),
                 Err(Unanswered::NoRoom(NoRoom::Unread)) => {
                     is_certain = false;
-                    room.wait().await.map_err(Unfinished::Short)?;
+                    answer_bytes.wait().await.map_err(Unfinished::Short)?;
                 }
                 Err(Unanswered::Failed { doubt, was_sent }) => {
                     is_certain &= !was_sent;
@@ -165,9 +165,9 @@ impl Forwarder {
         link: &Link,
         message: &Message,
         stamp: Option<HeaderValue>,
-        room: &Room,
+        answer_bytes: &AnswerBytes,
     ) -> Result<Reply, Unanswered> {
-        let reply = match link.send(message, &self.ours, stamp, room).await {
+        let reply = match link.send(message, &self.ours, stamp, answer_bytes).await {
             Ok(reply) => reply,
             Err(Incomplete::NoRoom(no_room)) => {
                 self.upstream.heard();

@@ -24,6 +24,7 @@ use tripod_proto::raw::RawCodec;
 use tripod_proto::tensorflow as t;
 use tripod_proto::xla::coordination as n;
 
+use crate::answer_bytes::{AnswerBytes, refusal};
 use crate::beats::{Beat, Beats};
 use crate::calls::{self, Call, Dialect, Kind};
 use crate::deadline::Deadline;
@@ -33,7 +34,6 @@ use crate::message::{Message, Reply, remove_ours};
 use crate::meters::Meters;
 use crate::raw::message_of;
 use crate::registered::Registered;
-use crate::room::{Room, refusal};
 use crate::upstream::Upstream;
 
 /// gRPC's own text.
@@ -164,11 +164,11 @@ impl Front {
         {
             message.tell_registration(&registration);
         }
-        let room = || Room::of(caller.bytes.clone());
+        let answer_bytes = || AnswerBytes::of(caller.bytes.clone());
         let reply = tokio::select! {
             biased;
-            reply = self.forwarder.call(&message, caller.connection, room(), call.repeat) => reply?,
-            () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message, &room()).await?,
+            reply = self.forwarder.call(&message, caller.connection, answer_bytes(), call.repeat) => reply?,
+            () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message, &answer_bytes()).await?,
         };
         if call.kind == Kind::Register && reply.is_ok() {
             self.registered(call.dialect, &message, &reply, connection_calls).await;
@@ -242,8 +242,8 @@ impl Front {
     }
 
     /// The end of a poll whose agent stops.
-    async fn release(&self, poll: &Message, room: &Room) -> Result<Reply, Status> {
-        self.forwarder.release(poll, room).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
+    async fn release(&self, poll: &Message, answer_bytes: &AnswerBytes) -> Result<Reply, Status> {
+        self.forwarder.release(poll, answer_bytes).await.ok_or_else(|| Status::cancelled(RESTARTING_TEXT))
     }
 }
 

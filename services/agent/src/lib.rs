@@ -37,6 +37,7 @@
 //! | `meters`, `status` | what is counted, and told |
 
 mod agent;
+mod answer_bytes;
 mod beats;
 mod calls;
 mod config;
@@ -51,7 +52,6 @@ mod message;
 mod meters;
 mod raw;
 mod registered;
-mod room;
 mod sessions;
 mod status;
 mod upstream;

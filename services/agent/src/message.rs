@@ -13,8 +13,8 @@ use tripod_port::overlong::MESSAGE_BYTES_MAX;
 use tripod_port::{CallBytes, Charge, Reserved};
 use tripod_proto::metadata;
 
+use crate::answer_bytes::{AnswerBytes, NoRoom, refusal};
 use crate::deadline::{self, Deadline};
-use crate::room::{NoRoom, Room, refusal};
 
 /// Bytes of gRPC's frame around a message.
 const FRAME_BYTES: usize = 5;
@@ -162,7 +162,7 @@ impl Reply {
     ///
     /// # Errors
     /// [`Incomplete`]; a response that is not gRPC's is a broken one.
-    pub(crate) async fn read<B>(response: Response<B>, room: &Room) -> Result<Self, Incomplete>
+    pub(crate) async fn read<B>(response: Response<B>, answer_bytes: &AnswerBytes) -> Result<Self, Incomplete>
     where
         B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
     {
@@ -173,7 +173,7 @@ impl Reply {
             match frame.map_err(|error| Incomplete::Broken(error.to_string()))?.into_data() {
                 Ok(data) => {
                     bytes += data.len() as u64;
-                    room.hold(&mut charge, bytes).map_err(Incomplete::NoRoom)?;
+                    answer_bytes.hold(&mut charge, bytes).map_err(Incomplete::NoRoom)?;
                     chunks.push(data);
                 }
                 Err(frame) => trailers = frame.into_trailers().ok(),
@@ -312,7 +312,8 @@ mod tests {
             (PUSHBACK, "-1"),
         ]);
         let body = Full::new(Bytes::from_static(b"x")).with_trailers(std::future::ready(Some(Ok(trailers))));
-        let reply = Reply::read(Response::new(Body::new(body)), &Room::of(held())).await.expect("complete");
+        let reply =
+            Reply::read(Response::new(Body::new(body)), &AnswerBytes::of(held())).await.expect("complete");
         assert!(!reply.is_ok());
         assert_eq!((reply.outage(), reply.text()), (None, "key a already exists."));
 
@@ -328,8 +329,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_without_a_status_is_broken() {
-        let room = Room::of(held());
-        let broken = Reply::read(Response::new(Body::empty()), &room).await.expect_err("no status");
+        let answer_bytes = AnswerBytes::of(held());
+        let broken = Reply::read(Response::new(Body::empty()), &answer_bytes).await.expect_err("no status");
         assert_eq!(broken.to_string(), "the answer has no gRPC status (HTTP 200)");
     }
 }

@@ -88,22 +88,22 @@ fn upstream_connections(agent: &Agent, endpoints: &[String]) -> anyhow::Result<u
 }
 
 /// Clients with a connection each, which have written a key and wait for another one, as JAX's do.
-async fn hold_many(place: &str) -> anyhow::Result<Vec<Held>> {
+async fn hold_many(place: &str) -> anyhow::Result<Vec<HeldCall>> {
     let mut held = Vec::with_capacity(CLIENTS);
     for number in 0..CLIENTS {
         let channel = connect::connect_within(place, CONNECT_PATIENCE).await?;
         let mut client = CoordinationServiceClient::new(channel);
         let kv = KeyValueEntry { key: format!("bench/held/{number}"), value: vec![7; 4096].into() };
         client.insert_key_value(InsertKeyValueRequest { kv: Some(kv), allow_overwrite: true }).await?;
-        held.push(Held::start(client));
+        held.push(HeldCall::start(client));
     }
     Ok(held)
 }
 
 /// A call that waits until this value is dropped.
-struct Held(tokio::task::JoinHandle<()>);
+struct HeldCall(tokio::task::JoinHandle<()>);
 
-impl Held {
+impl HeldCall {
     fn start(mut client: CoordinationServiceClient<Channel>) -> Self {
         Self(tokio::spawn(async move {
             let never = GetKeyValueRequest { key: "bench/never".to_owned() };
@@ -113,7 +113,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldCall {
     fn drop(&mut self) {
         self.0.abort();
     }

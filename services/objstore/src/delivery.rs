@@ -14,7 +14,7 @@ use crate::fetch::{FetchError, Partial, Wanted};
 use crate::ids::ObjectId;
 use crate::peers::Peers;
 use crate::rounds::{Obstacle, Rounds};
-use crate::shelf::{FetchFailure, RoomError, Shelf, Why};
+use crate::shelf::{FetchFailure, ReserveError, Shelf, Why};
 use crate::table::{Delivery, Life};
 
 /// Rest after a failed attempt.
@@ -183,7 +183,7 @@ impl Deliveries {
                     format!("{here} could not fetch it from the one at {address} {tried}; next: {next}");
                 Why::Unreachable(text.into())
             }
-            Obstacle::Room => Why::Full(format!("{here} could not take it {tried}").into()),
+            Obstacle::NoSpace => Why::Full(format!("{here} could not take it {tried}").into()),
         };
         tracing::warn!(object = %id, %why, "those who wait for an object are told that it does not come");
         self.shelf.give_up(id, life, why);
@@ -213,7 +213,7 @@ impl Deliveries {
                     let Ok(_slot) = self.slots.acquire().await else { return Outcome::Over };
                     wanted.fetch(&self.peers, &address, &mut partial).await
                 }
-                Err(full) => Err(FetchError::Room(full)),
+                Err(full) => Err(FetchError::Reserve(full)),
             };
             let error = match outcome {
                 Ok(()) => return Outcome::Over,
@@ -261,16 +261,16 @@ struct Obstacles {
     /// The last one that was tried, if it could not be reached or broke off; and why.
     broken: Option<(String, String)>,
     /// There was no room when the last source that was tried had begun.
-    full: Option<RoomError>,
+    full: Option<ReserveError>,
 }
 
 impl Obstacles {
     /// Whether there is room now for what there was none for. Before that no source is asked: it would begin to send the
     /// object in vain.
-    async fn look_for_room(&self, shelf: &Arc<Shelf>) -> Result<(), RoomError> {
+    async fn look_for_room(&self, shelf: &Arc<Shelf>) -> Result<(), ReserveError> {
         match self.full {
             // The room is taken by who comes first, and this is only a look.
-            Some(RoomError::Full { bytes, .. }) => shelf.reserve(bytes).await.map(drop),
+            Some(ReserveError::Full { bytes, .. }) => shelf.reserve(bytes).await.map(drop),
             _ => Ok(()),
         }
     }
@@ -286,7 +286,7 @@ impl Obstacles {
             }
             FetchError::Differs | FetchError::Wrong(_) => self.unusable = Some(address.clone()),
             FetchError::Broke(error) => self.broken = Some((address.clone(), error)),
-            FetchError::Room(error) => self.full = Some(error),
+            FetchError::Reserve(error) => self.full = Some(error),
             FetchError::TooLarge(_) | FetchError::Unwanted => {}
         }
         sources.demote(&address);
@@ -297,7 +297,7 @@ impl Obstacles {
         match self {
             Self { unusable: Some(source), .. } => Outcome::GivenUp(FetchFailure::Absent { source }),
             Self { broken: Some((address, error)), .. } => Outcome::Kept(Obstacle::Source(address), error),
-            Self { full: Some(error), .. } => Outcome::Kept(Obstacle::Room, error.to_string()),
+            Self { full: Some(error), .. } => Outcome::Kept(Obstacle::NoSpace, error.to_string()),
             _ => Outcome::GivenUp(FetchFailure::Unfinished),
         }
     }

@@ -11,7 +11,7 @@ use crate::chunks::CHUNK_BYTES_MAX;
 use crate::ids::ObjectId;
 use crate::made::Made;
 use crate::peers::Peers;
-use crate::shelf::{RoomError, Shelf, WriteError, Writer};
+use crate::shelf::{ReserveError, Shelf, WriteError, Writer};
 use crate::table::Life;
 
 /// How long a source may take to say that it has the object: it may have to read it from disk first.
@@ -34,7 +34,7 @@ pub(crate) enum FetchError {
     #[error("the source sent something wrong: {0}")]
     Wrong(String),
     #[error(transparent)]
-    Room(RoomError),
+    Reserve(ReserveError),
     /// It has so many bytes that this store can never hold it.
     #[error("its {0} bytes are more than this store holds")]
     TooLarge(u64),
@@ -151,8 +151,10 @@ impl Wanted {
         let writer =
             self.shelf.fill(self.id, self.life, chunk.total_size).await.map_err(|error| match error {
                 WriteError::Refused(_) => FetchError::Unwanted,
-                WriteError::Room(RoomError::LargerThanStore { .. }) => FetchError::TooLarge(chunk.total_size),
-                WriteError::Room(error) => FetchError::Room(error),
+                WriteError::Reserve(ReserveError::LargerThanStore { .. }) => {
+                    FetchError::TooLarge(chunk.total_size)
+                }
+                WriteError::Reserve(error) => FetchError::Reserve(error),
             })?;
         let metadata_offset = chunk.metadata_offset;
         *partial = Some(Partial { writer, metadata_offset, verified_bytes: 0, crc32c: 0 });

@@ -15,7 +15,7 @@ pub(crate) enum Obstacle {
     /// The source at that address could not be reached, or broke off.
     Source(String),
     /// There is no room here.
-    Room,
+    NoSpace,
 }
 
 /// Rounds that ended without the object, by object and obstacle.
@@ -54,7 +54,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|address| Obstacle::Source(address.to_owned()));
         assert_eq!([1, 2].map(|_| rounds.failed(ObjectId(5), &a)), [1, 2]);
         assert_eq!((rounds.failed(ObjectId(5), &b), rounds.failed(ObjectId(6), &a)), (1, 1));
-        assert_eq!(rounds.failed(ObjectId(5), &Obstacle::Room), 1);
+        assert_eq!(rounds.failed(ObjectId(5), &Obstacle::NoSpace), 1);
         assert_eq!(rounds.failed(ObjectId(5), &a), 3);
         rounds.forget(ObjectId(5));
         assert_eq!(rounds.failed(ObjectId(5), &a), 1);

@@ -173,7 +173,7 @@ fn refused(error: &GetError) -> Status {
     match error {
         GetError::Deallocated(_) => Status::not_found(text),
         GetError::Lost(_) => Status::data_loss(text),
-        GetError::Room(_) => Status::resource_exhausted(text),
+        GetError::Reserve(_) => Status::resource_exhausted(text),
         GetError::TooLarge { .. } | GetError::GivenUp { .. } => Status::not_found(text),
         GetError::Ended => Status::unavailable(text),
     }

@@ -35,7 +35,7 @@ pub(crate) struct Spilled {
     pub(crate) size_bytes: u64,
     pub(crate) metadata_offset: u64,
     crc32c: u32,
-    _room: DiskReservation,
+    _reservation: DiskReservation,
 }
 
 /// Room that is taken on disk, given back when it is dropped.
@@ -107,7 +107,7 @@ impl Directory {
     }
 
     /// Room for so many bytes; `None` if the limit would be exceeded.
-    pub(crate) fn room(&self, bytes: u64) -> Option<DiskReservation> {
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<DiskReservation> {
         let fits = |now: u64| now.checked_add(bytes).filter(|then| *then <= self.bytes_max);
         self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
         Some(DiskReservation { total: Arc::clone(&self.bytes), bytes })
@@ -121,15 +121,20 @@ impl Directory {
         &self,
         bytes: &[u8],
         metadata_offset: u64,
-        room: DiskReservation,
+        reservation: DiskReservation,
     ) -> io::Result<Spilled> {
         let name = format!("{PREFIX}{:08x}-{}", self.tag, self.files.fetch_add(1, Ordering::Relaxed));
         let path = self.path.join(name);
         let mut file = files::options().create_new(true).write(true).open(&path)?;
         let size_bytes = bytes.len() as u64;
         // From here on the file is removed whatever happens.
-        let spilled =
-            Spilled { path, size_bytes, metadata_offset, crc32c: crc32c::crc32c(bytes), _room: room };
+        let spilled = Spilled {
+            path,
+            size_bytes,
+            metadata_offset,
+            crc32c: crc32c::crc32c(bytes),
+            _reservation: reservation,
+        };
         file.write_all(bytes)?;
         Ok(spilled)
     }
@@ -183,8 +188,8 @@ mod tests {
     }
 
     fn spill(directory: &Directory, bytes: &[u8]) -> Spilled {
-        let room = directory.room(bytes.len() as u64).expect("room");
-        directory.write(bytes, 3, room).expect("written")
+        let reservation = directory.reserve(bytes.len() as u64).expect("room");
+        directory.write(bytes, 3, reservation).expect("written")
     }
 
     fn read(spilled: &Spilled) -> Result<Vec<u8>, ReadError> {
@@ -214,10 +219,10 @@ mod tests {
     fn the_limit_holds() {
         let temporary = tempfile::tempdir().expect("a directory");
         let directory = Directory::open(temporary.path(), 100).expect("opened");
-        let room = directory.room(60).expect("room");
-        assert!(directory.room(41).is_none() && directory.room(u64::MAX).is_none());
-        drop(room);
-        assert!(directory.room(100).is_some());
+        let reservation = directory.reserve(60).expect("room");
+        assert!(directory.reserve(41).is_none() && directory.reserve(u64::MAX).is_none());
+        drop(reservation);
+        assert!(directory.reserve(100).is_some());
     }
 
     #[test]

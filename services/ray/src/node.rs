@@ -30,7 +30,7 @@ pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 pub struct Scheduler {
     gateway: Gateway,
     pulse: Pulse,
-    heard: Arc<PeerMemory>,
+    memory: Arc<PeerMemory>,
     leader: Known,
     patience: Patience,
     links: Links,
@@ -53,13 +53,13 @@ impl Scheduler {
     /// One with other rules about silence, which connects to whatever is registered: for tests.
     #[must_use]
     pub fn with_patience(gateway: &Gateway, patience: Patience) -> Self {
-        let heard = Arc::<PeerMemory>::default();
-        let answering = Arc::clone(&heard);
+        let memory = Arc::<PeerMemory>::default();
+        let answering = Arc::clone(&memory);
         gateway.answer_peers(Channel::RAY, Arc::new(move |report| answering.answer(report)));
         Self {
             gateway: gateway.clone(),
             pulse: Pulse::start(gateway.clone()),
-            heard,
+            memory,
             leader: leader::keep(gateway.clone()),
             patience,
             links: Links::default(),
@@ -114,7 +114,7 @@ impl FrontEnd for Scheduler {
 
     /// Plans, gives orders and watches whenever this node leads.
     fn background(&self) -> Option<Future<()>> {
-        let Self { gateway, heard, patience, links, .. } = self.clone();
-        Some(Box::pin(engine::run(gateway, heard, patience, links)))
+        let Self { gateway, memory, patience, links, .. } = self.clone();
+        Some(Box::pin(engine::run(gateway, memory, patience, links)))
     }
 }

@@ -30,7 +30,7 @@
 //! | `record`, `object`, `operation`, `peers`, `function`, `export`, `outbox` | what is kept |
 //! | `index`, `tree`, `queue`, `lineage` | what is derived from that, so that nothing is searched |
 //! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
-//! | `register`, `submit`, `calls`, `plan`, `need`, `unfit`, `assign`, `room`, `report` | workers, tasks and what tasks call |
+//! | `register`, `submit`, `calls`, `plan`, `need`, `unfit`, `assign`, `capacity`, `report` | workers, tasks and what tasks call |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
 //! | `query`, `check`, `part`, `size`, [`limits`] | what is shown; what must hold; snapshots; what it takes of memory; bounds |
 
@@ -44,6 +44,7 @@ mod answer;
 mod apply;
 mod assign;
 mod calls;
+mod capacity;
 mod check;
 mod command;
 mod delivery;
@@ -75,7 +76,6 @@ mod release;
 mod repoint;
 mod report;
 mod retry;
-mod room;
 mod session;
 mod size;
 mod submit;

@@ -40,7 +40,7 @@ impl Worker {
     }
 
     /// How many tasks it may have now within its slots.
-    pub(crate) fn own_room(&self) -> usize {
+    pub(crate) fn own_capacity(&self) -> usize {
         self.window.min(self.slots) as usize
     }
 

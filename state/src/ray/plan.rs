@@ -56,7 +56,7 @@ impl Ray {
                 }
                 let best = if !self.trusted(id, now) {
                     None
-                } else if *carries < worker.own_room() {
+                } else if *carries < worker.own_capacity() {
                     trial.best_for(id, worker.store, unfit)
                 } else {
                     let needed = needed.get_or_insert_with(|| trial.needed());
@@ -76,7 +76,7 @@ impl Ray {
                 planned.push(Assignment { operation, attempt: Attempt(attempt.0 + 1), worker: id });
                 trial.dequeue(operation);
                 *carries += 1;
-                if *carries >= self.room(id, worker) {
+                if *carries >= self.capacity(id, worker) {
                     idle.swap_remove(place);
                 } else {
                     fewest = Some(fewest.map_or(*carries, |fewest| fewest.min(*carries)));
@@ -105,7 +105,9 @@ impl Ray {
         }
         let able = self.idle.iter().filter(|worker| function.workers.contains(*worker));
         able.filter_map(|id| Some((id, self.workers.get(id)?)))
-            .filter(|(_, worker)| worker.suspect_until.is_none() && worker.running.len() < worker.own_room())
+            .filter(|(_, worker)| {
+                worker.suspect_until.is_none() && worker.running.len() < worker.own_capacity()
+            })
             .min_by_key(|(_, worker)| worker.running.len())
             .map(|(id, _)| *id)
     }

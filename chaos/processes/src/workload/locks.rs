@@ -42,7 +42,7 @@ struct Client {
 }
 
 /// A lock that this client was told it has.
-struct Held {
+struct HeldLock {
     lock: Key,
     register: Key,
     fence: Fence,
@@ -124,7 +124,7 @@ impl Client {
         register: Key,
         (seen, version): (Option<LockSeen>, u64),
         steals: bool,
-    ) -> Option<Held> {
+    ) -> Option<HeldLock> {
         let fence = Fence(seen.map_or(0, |seen| seen.fence.0).saturating_add(1));
         let condition = if seen.is_none() { Condition::CreateOnly } else { Condition::Version(version) };
         let pending = self.setting.invoke(self.id, Call::Acquire { lock: lock.clone(), fence, steals });
@@ -137,11 +137,11 @@ impl Client {
             },
         };
         self.setting.complete(pending, outcome);
-        version.map(|version| Held { lock, register, fence, version })
+        version.map(|version| HeldLock { lock, register, fence, version })
     }
 
     /// What a holder does. Whoever sees that it was overtaken stops writing.
-    async fn hold(&mut self, held: Held) {
+    async fn hold(&mut self, held: HeldLock) {
         for _ in 0..self.random.random_range(1..=WRITES_MAX) {
             let Some((seen, version)) = self.read(&held.register).await else { break };
             if seen.is_some_and(|seen| seen.fence > held.fence) {
@@ -156,7 +156,7 @@ impl Client {
         self.release(held).await;
     }
 
-    async fn write(&self, held: &Held, version: u64) {
+    async fn write(&self, held: &HeldLock, version: u64) {
         let (register, fence, value) = (held.register.clone(), held.fence, Value(self.setting.fresh()));
         let call = Call::WriteGuarded { register: register.clone(), fence, value };
         let pending = self.setting.invoke(self.id, call);
@@ -164,8 +164,8 @@ impl Client {
         self.setting.complete(pending, outcome);
     }
 
-    async fn release(&self, held: Held) {
-        let Held { lock, fence, version, .. } = held;
+    async fn release(&self, held: HeldLock) {
+        let HeldLock { lock, fence, version, .. } = held;
         let pending = self.setting.invoke(self.id, Call::Release { lock: lock.clone(), fence });
         let outcome = self.change(&lock, format!("{fence} free"), version).await;
         self.setting.complete(pending, outcome);

@@ -28,7 +28,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 const LOOK_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A task whose result was not read yet.
-struct Held {
+struct HeldObject {
     work: Work,
     result: ObjectRef,
     /// What it makes; `None`: it fails.
@@ -79,7 +79,7 @@ struct Client {
     id: ClientId,
     random: StdRng,
     driver: Driver,
-    held: Vec<Held>,
+    held: Vec<HeldObject>,
 }
 
 impl Client {
@@ -144,7 +144,7 @@ impl Client {
         let outcome = match self.driver.submit(&task).await {
             Ok(mut results) => match results.pop() {
                 Some(result) => {
-                    self.held.push(Held { work, result, makes });
+                    self.held.push(HeldObject { work, result, makes });
                     Outcome::Ok(Reply::Done)
                 }
                 None => Outcome::Unknown("it has no result".to_owned()),
@@ -155,7 +155,7 @@ impl Client {
     }
 
     /// Reads a result and drops it, or keeps it for later.
-    async fn read(&mut self, held: Held, patience: Duration) {
+    async fn read(&mut self, held: HeldObject, patience: Duration) {
         let pending = self.setting.invoke(self.id, Call::ReadResult { work: held.work });
         let got = self.driver.get_within::<u64>(&held.result, patience).await;
         let outcome = match got {

@@ -9,7 +9,7 @@ use tripod_proto::tripod::v1::{DeleteJobRequest, JobSpec, PollMode};
 
 use super::arrival::{Meeting, meet};
 use super::beats::{LEADERS_WORD_MS, Pulse, TIMEOUT_MS};
-use super::member::{Member, Told};
+use super::member::{CallEnd, Member};
 use crate::client::{Answer, Client, Phase};
 use crate::observation::{Life, SimTime};
 use crate::witness::now;
@@ -120,12 +120,12 @@ impl Gang {
         let registering = self.members.iter().zip(&mut self.clients).map(|(member, client)| async {
             client.witness.task_will_beat(&member.task, TIMEOUT_MS);
             let told = member.register(client, Life(1)).await;
-            if told == Told::Yes {
+            if told == CallEnd::Yes {
                 self.pulse.set(member.task.1, Life(1));
             }
             told
         });
-        futures::future::join_all(registering).await.iter().all(|told| *told == Told::Yes)
+        futures::future::join_all(registering).await.iter().all(|told| *told == CallEnd::Yes)
     }
 
     /// A task leaves and comes again as its second life; then its first life calls.
@@ -133,7 +133,9 @@ impl Gang {
         let member = &self.members[0];
         let task = member.task.1;
         self.pulse.stop(task);
-        if member.leave(client).await != Told::Yes || member.register(client, Life(2)).await != Told::Yes {
+        if member.leave(client).await != CallEnd::Yes
+            || member.register(client, Life(2)).await != CallEnd::Yes
+        {
             return;
         }
         self.pulse.set(task, Life(2));

@@ -26,7 +26,7 @@ pub(super) struct Member {
 
 /// How a call that is repeated until it is answered ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CallEnd {
     Yes,
     No,
     /// The simulation ends.
@@ -43,10 +43,10 @@ impl Member {
     }
 
     /// Registers a life. Tries until there is an answer.
-    pub(super) async fn register(&self, client: &mut Client, life: Life) -> Told {
+    pub(super) async fn register(&self, client: &mut Client, life: Life) -> CallEnd {
         let invoked = now();
         let told = self.register_once_answered(client, life).await;
-        if told == Told::Yes {
+        if told == CallEnd::Yes {
             client.witness.life_registered(&self.task, life, invoked);
         }
         client.witness.note(
@@ -61,41 +61,41 @@ impl Member {
     pub(super) async fn register_zombie(&self, client: &mut Client, life: Life) {
         let invoked = now();
         let told = self.register_once_answered(client, life).await;
-        if told == Told::Yes {
+        if told == CallEnd::Yes {
             client.witness.life_acknowledged(&self.task, life, invoked, "a registration");
         }
         client.witness.note(now(), "gang", format_args!("zombie registers {:?}: {told:?}", self.task));
     }
 
-    async fn register_once_answered(&self, client: &mut Client, life: Life) -> Told {
+    async fn register_once_answered(&self, client: &mut Client, life: Life) -> CallEnd {
         while client.phase() != Phase::Ending {
             let mut service = CoordinationServiceClient::new(client.channel());
             let request =
                 n::RegisterTaskRequest { incarnation: u64::from(life.0), source_task_id: self.task.1 };
             let request = to_job(self.job(), request);
             match client.ask(async move { service.register_task(request).await }).await {
-                Answer::Yes(_) => return Told::Yes,
-                Answer::No(_) => return Told::No,
+                Answer::Yes(_) => return CallEnd::Yes,
+                Answer::No(_) => return CallEnd::No,
                 Answer::NotExecuted(_) | Answer::Lost(_) => client.pause(200).await,
             }
         }
-        Told::Nothing
+        CallEnd::Nothing
     }
 
     /// Leaves the job in order.
-    pub(super) async fn leave(&self, client: &mut Client) -> Told {
+    pub(super) async fn leave(&self, client: &mut Client) -> CallEnd {
         while client.phase() != Phase::Ending {
             let mut service = CoordinationServiceClient::new(client.channel());
             let request =
                 n::ShutdownTaskRequest { incarnations: self.incarnations(), source_task_id: self.task.1 };
             let request = to_job(self.job(), request);
             match client.ask(async move { service.shutdown_task(request).await }).await {
-                Answer::Yes(_) => return Told::Yes,
-                Answer::No(_) => return Told::No,
+                Answer::Yes(_) => return CallEnd::Yes,
+                Answer::No(_) => return CallEnd::No,
                 Answer::NotExecuted(_) | Answer::Lost(_) => client.pause(200).await,
             }
         }
-        Told::Nothing
+        CallEnd::Nothing
     }
 
     /// One heartbeat, through the next node in turn. `None`: no answer in time.

@@ -11,9 +11,9 @@ use tripod_proto::tripod::v1::{Consistency, GetRequest};
 
 use super::ask::is_own_trouble;
 use super::wire::{Reach, Wire};
+use crate::answer_bytes::AnswerBytes;
 use crate::config::Timing;
 use crate::message::{Incomplete, Message, Reply};
-use crate::room::Room;
 
 /// Tells links apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +77,11 @@ impl Link {
         message: &Message,
         ours: &HeaderMap,
         stamp: Option<HeaderValue>,
-        room: &Room,
+        answer_bytes: &AnswerBytes,
     ) -> Result<Reply, Incomplete> {
         let sent = self.wire.send(message.attempt(ours, stamp)).await;
         let response = sent.map_err(|error| Incomplete::Broken(root_cause(error.as_ref())))?;
-        Reply::read(response, room).await
+        Reply::read(response, answer_bytes).await
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Stage {
 
 /// A call that waits on the service.
 #[derive(Debug)]
-pub(crate) struct Held<T>(JoinHandle<Outcome<T>>);
+pub(crate) struct HeldCall<T>(JoinHandle<Outcome<T>>);
 
 /// A job as upstream's own tests have it: polls are held, and everybody leaves alone.
 pub(crate) fn plain(tasks: u32) -> Spec {
@@ -91,14 +91,14 @@ impl Stage {
     }
 
     /// Starts a call and waits until the service has taken it in, where it is expected to wait.
-    pub(crate) async fn hold<T, C>(&self, call: C) -> Held<T>
+    pub(crate) async fn hold<T, C>(&self, call: C) -> HeldCall<T>
     where
         T: Debug + Send + 'static,
         C: Future<Output = Outcome<T>> + Send + 'static,
     {
         let gateway = &self.served.gateway;
         let (index, waiting) = (gateway.applied_index(), gateway.waiting_calls());
-        let held = Held(tokio::spawn(call));
+        let held = HeldCall(tokio::spawn(call));
         let arrived = || gateway.applied_index() > index || gateway.waiting_calls() > waiting;
         until("the call arrives or ends", || arrived() || held.0.is_finished()).await;
         self.still_holds(&held).await;
@@ -106,7 +106,7 @@ impl Stage {
     }
 
     /// Checks that a call has no answer, by an exchange after which it would be here.
-    pub(crate) async fn still_holds<T: Debug>(&self, held: &Held<T>) {
+    pub(crate) async fn still_holds<T: Debug>(&self, held: &HeldCall<T>) {
         for _ in 0..2 {
             refused(self.task(0).try_get("no such key").await, Code::NotFound);
         }
@@ -123,7 +123,7 @@ impl Stage {
     }
 }
 
-impl<T: Debug> Held<T> {
+impl<T: Debug> HeldCall<T> {
     /// The outcome of the call, which is about to end.
     pub(crate) async fn end(self) -> Outcome<T> {
         self.0.await.expect("an answer in time")

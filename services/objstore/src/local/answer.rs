@@ -26,7 +26,7 @@ pub(super) fn write_refused(error: &WriteError) -> Answer {
     let code = match error {
         WriteError::Refused(Refusal::Exists(_)) => Code::AlreadyExists,
         WriteError::Refused(_) => Code::NotFound,
-        WriteError::Room(_) => Code::ResourceExhausted,
+        WriteError::Reserve(_) => Code::ResourceExhausted,
     };
     Answer::new(code, error.to_string())
 }
@@ -43,7 +43,7 @@ pub(super) fn get_refused(error: &GetError) -> Answer {
     let code = match error {
         GetError::Deallocated(_) => Code::NotFound,
         GetError::Lost(_) => Code::DataLoss,
-        GetError::Room(_) | GetError::TooLarge { .. } | GetError::GivenUp { why: Why::Full(_), .. } => {
+        GetError::Reserve(_) | GetError::TooLarge { .. } | GetError::GivenUp { why: Why::Full(_), .. } => {
             Code::ResourceExhausted
         }
         GetError::GivenUp { why: Why::Unreachable(_), .. } => Code::Aborted,

@@ -29,7 +29,7 @@ use crate::ids::{ObjectId, Run};
 use crate::incarnation::Incarnation;
 use crate::made::{Made, Teller};
 use crate::relay::Nodes;
-use crate::shelf::{GetError, RoomError, SealFailed, Writer};
+use crate::shelf::{GetError, ReserveError, SealFailed, Writer};
 use crate::value::Value;
 
 /// Bytes of a request besides an object's.
@@ -378,7 +378,7 @@ impl Session {
         let file = match writer.file().map(std::fs::File::try_clone) {
             Some(Ok(file)) => file,
             Some(Err(error)) => {
-                let text = RoomError::System(error.to_string()).to_string();
+                let text = ReserveError::System(error.to_string()).to_string();
                 return self.refuse(tag, Answer::new(Code::ResourceExhausted, text)).await;
             }
             None => return self.refuse(tag, Answer::new(Code::Internal, "no memory was made")).await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Location, RoomError, Shelf, Why};
+use super::{Location, ReserveError, Shelf, Why};
 use crate::ids::ObjectId;
 use crate::table::Found;
 use crate::value::Value;
@@ -18,10 +18,10 @@ pub(crate) enum GetError {
     #[error("object {0} was damaged on disk; next: ask the scheduler for it again")]
     Lost(ObjectId),
     #[error(transparent)]
-    Room(#[from] RoomError),
+    Reserve(#[from] ReserveError),
     /// For good: nothing that is dropped makes room enough.
     #[error("object {id} cannot come to this store: {error}")]
-    TooLarge { id: ObjectId, error: RoomError },
+    TooLarge { id: ObjectId, error: ReserveError },
     /// It was tried for long.
     #[error("object {id} cannot come to this store: {why}")]
     GivenUp { id: ObjectId, why: Why },
@@ -32,29 +32,29 @@ pub(crate) enum GetError {
 /// Who waits, by the id that was asked for.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    waiters: HashMap<ObjectId, HashMap<u64, oneshot::Sender<Option<RoomError>>>>,
+    waiters: HashMap<ObjectId, HashMap<u64, oneshot::Sender<Option<ReserveError>>>>,
     places: u64,
 }
 
 impl Waiting {
     /// Has everybody look again who waits for that id, or tells them why it would be in vain.
-    pub(super) fn wake(&mut self, id: ObjectId, error: Option<&RoomError>) {
+    pub(super) fn wake(&mut self, id: ObjectId, error: Option<&ReserveError>) {
         for (_, waiter) in self.waiters.remove(&id).unwrap_or_default() {
             // Who went away needs no answer.
             _ = waiter.send(error.cloned());
         }
     }
 
-    fn join(&mut self, id: ObjectId) -> (u64, oneshot::Receiver<Option<RoomError>>) {
+    fn join(&mut self, id: ObjectId) -> (u64, oneshot::Receiver<Option<ReserveError>>) {
         let (sender, receiver) = oneshot::channel();
         self.places += 1;
         self.waiters.entry(id).or_default().insert(self.places, sender);
         (self.places, receiver)
     }
 
-    fn leave(&mut self, id: ObjectId, place: u64) {
+    fn leave(&mut self, id: ObjectId, number: u64) {
         if let Some(waiters) = self.waiters.get_mut(&id) {
-            waiters.remove(&place);
+            waiters.remove(&number);
             if waiters.is_empty() {
                 self.waiters.remove(&id);
             }
@@ -71,19 +71,19 @@ impl Waiting {
 struct Wait<'a> {
     shelf: &'a Shelf,
     id: ObjectId,
-    place: u64,
+    number: u64,
 }
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        self.shelf.inner.lock().waiting.leave(self.id, self.place);
+        self.shelf.inner.lock().waiting.leave(self.id, self.number);
     }
 }
 
 /// What a look finds.
 enum Look {
     Decided(Result<Arc<Value>, GetError>),
-    Wait(u64, oneshot::Receiver<Option<RoomError>>),
+    Wait(u64, oneshot::Receiver<Option<ReserveError>>),
 }
 
 impl Shelf {
@@ -133,11 +133,11 @@ impl Shelf {
 
     async fn get_as(self: &Arc<Self>, id: ObjectId, may_come_anew: bool) -> Result<Arc<Value>, GetError> {
         loop {
-            let (place, receiver) = match self.look(id, may_come_anew) {
+            let (number, receiver) = match self.look(id, may_come_anew) {
                 Look::Decided(decided) => return decided,
-                Look::Wait(place, receiver) => (place, receiver),
+                Look::Wait(number, receiver) => (number, receiver),
             };
-            let _wait = Wait { shelf: self, id, place };
+            let _wait = Wait { shelf: self, id, number };
             match receiver.await {
                 Ok(None) => {}
                 Ok(Some(error)) => return Err(error.into()),
@@ -148,7 +148,7 @@ impl Shelf {
 
     fn too_large(&self, id: ObjectId, bytes: u64) -> GetError {
         let capacity_bytes = self.limits.capacity_bytes;
-        GetError::TooLarge { id, error: RoomError::LargerThanStore { bytes, capacity_bytes } }
+        GetError::TooLarge { id, error: ReserveError::LargerThanStore { bytes, capacity_bytes } }
     }
 
     fn look(self: &Arc<Self>, id: ObjectId, may_come_anew: bool) -> Look {
@@ -169,7 +169,7 @@ impl Shelf {
                     return Look::Decided(Err(GetError::GivenUp { id, why }));
                 }
             }
-            Found::Ready(canonical) => match inner.items.place(canonical) {
+            Found::Ready(canonical) => match inner.items.location(canonical) {
                 Some(Location::Memory(value) | Location::Spilling(value)) => {
                     return Look::Decided(Ok(Arc::clone(value)));
                 }
@@ -182,7 +182,7 @@ impl Shelf {
                 Some(Location::Restoring(_)) | None => {}
             },
         }
-        let (place, receiver) = inner.waiting.join(id);
-        Look::Wait(place, receiver)
+        let (number, receiver) = inner.waiting.join(id);
+        Look::Wait(number, receiver)
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Location {
 
 #[derive(Debug)]
 struct Item {
-    place: Location,
+    location: Location,
     /// Its key in `order`, if it is in memory.
     touched: u64,
 }
@@ -42,24 +42,24 @@ impl Items {
     /// The place of an object, as used just now.
     pub(super) fn touch(&mut self, id: ObjectId) -> Option<&mut Location> {
         let item = self.items.get_mut(&id)?;
-        if matches!(item.place, Location::Memory(_)) {
+        if matches!(item.location, Location::Memory(_)) {
             self.order.remove(&item.touched);
             self.touches += 1;
             item.touched = self.touches;
             self.order.insert(item.touched, id);
         }
-        Some(&mut item.place)
+        Some(&mut item.location)
     }
 
-    pub(super) fn place(&self, id: ObjectId) -> Option<&Location> {
-        self.items.get(&id).map(|item| &item.place)
+    pub(super) fn location(&self, id: ObjectId) -> Option<&Location> {
+        self.items.get(&id).map(|item| &item.location)
     }
 
-    pub(super) fn set(&mut self, id: ObjectId, place: Location) {
+    pub(super) fn set(&mut self, id: ObjectId, location: Location) {
         self.remove(id);
         self.touches += 1;
-        let in_memory = matches!(place, Location::Memory(_));
-        self.items.insert(id, Item { place, touched: self.touches });
+        let in_memory = matches!(location, Location::Memory(_));
+        self.items.insert(id, Item { location, touched: self.touches });
         if in_memory {
             self.order.insert(self.touches, id);
         }
@@ -76,7 +76,7 @@ impl Items {
         for _ in 0..self.order.len().min(PASSED_OVER_MAX) {
             let (_, id) = self.order.first_key_value()?;
             let id = *id;
-            match &self.items.get(&id)?.place {
+            match &self.items.get(&id)?.location {
                 Location::Memory(value) if Arc::strong_count(value) == 1 && value.size_bytes > 0 => {
                     return Some((id, Arc::clone(value)));
                 }

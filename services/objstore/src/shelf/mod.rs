@@ -6,7 +6,7 @@
 mod get;
 mod given_up;
 mod item;
-mod room;
+mod reserve;
 mod writer;
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) use self::get::GetError;
 use self::given_up::GivenUp;
 pub(crate) use self::given_up::Why;
 use self::item::{Items, Location};
-pub(crate) use self::room::RoomError;
+pub(crate) use self::reserve::ReserveError;
 pub(crate) use self::writer::{SealFailed, WriteError, Writer};
 use crate::ids::{ObjectId, Run};
 use crate::made::Made;
@@ -76,7 +76,7 @@ pub(crate) struct Shelf {
     gauge: Arc<Gauge>,
     directory: Option<Arc<Directory>>,
     /// An attempt to make room has ended.
-    room: Notify,
+    freed: Notify,
     /// In the order in which objects became ready. There are never more than objects here, and a few for each object
     /// that does not come, so it needs no bound.
     reports: mpsc::UnboundedSender<Report>,
@@ -100,7 +100,7 @@ impl Shelf {
         reports: mpsc::UnboundedSender<Report>,
     ) -> Arc<Self> {
         let inner = Mutex::default();
-        Arc::new(Self { inner, limits, gauge, directory, room: Notify::new(), reports })
+        Arc::new(Self { inner, limits, gauge, directory, freed: Notify::new(), reports })
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -206,7 +206,7 @@ impl Shelf {
             inner.waiting.wake(ended, None);
         }
         drop(inner);
-        self.room.notify_waiters();
+        self.freed.notify_waiters();
     }
 
     /// The object's bytes are damaged: it is as if it had never been here, but who asks is told.

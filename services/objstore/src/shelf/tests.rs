@@ -28,7 +28,9 @@ fn scene(capacity_bytes: u64, disk_bytes: u64) -> Scene {
 
 fn pattern(id: ObjectId, len: usize) -> Vec<u8> {
     (0..len)
-        .map(|place| u8::try_from((place + usize::try_from(id.0).expect("small")) % 251).expect("small"))
+        .map(|location| {
+            u8::try_from((location + usize::try_from(id.0).expect("small")) % 251).expect("small")
+        })
         .collect()
 }
 
@@ -111,7 +113,7 @@ async fn an_object_larger_than_the_store_is_refused_whatever_is_free() {
     let Scene { shelf, disk: _disk, .. } = scene(8192, 1 << 20);
     let refused = shelf.create(X, 8193).await.expect_err("refused");
     assert!(
-        matches!(refused, WriteError::Room(RoomError::LargerThanStore { bytes: 12288, .. })),
+        matches!(refused, WriteError::Reserve(ReserveError::LargerThanStore { bytes: 12288, .. })),
         "{refused}"
     );
     assert!(shelf.create(X, u64::MAX).await.is_err());

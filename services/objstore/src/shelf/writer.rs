@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Location, Report, RoomError, Shelf};
+use super::{Location, Report, ReserveError, Shelf};
 use crate::ids::ObjectId;
 use crate::made::{Made, Teller};
 use crate::memory;
@@ -26,7 +26,7 @@ pub(crate) enum WriteError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error(transparent)]
-    Room(#[from] RoomError),
+    Reserve(#[from] ReserveError),
 }
 
 /// Why an object could not be finished.
@@ -111,7 +111,7 @@ impl Shelf {
         let begun = self.begin(id)?;
         // Its size in pages, though it may end on the heap: until then it is shared memory.
         let charge = self.reserve(memory::taken_bytes(size_bytes)).await?;
-        let file = memory::create(size_bytes).map_err(|error| RoomError::System(error.to_string()))?;
+        let file = memory::create(size_bytes).map_err(|error| ReserveError::System(error.to_string()))?;
         Ok(Writer { begun, size_bytes, target: Target::Memory(file), charge: Some(charge) })
     }
 
@@ -133,7 +133,9 @@ impl Shelf {
         let target = if size_bytes <= self.limits.inline_bytes_max {
             Target::Heap(Vec::with_capacity(usize::try_from(size_bytes).unwrap_or(0)))
         } else {
-            Target::Memory(memory::create(size_bytes).map_err(|error| RoomError::System(error.to_string()))?)
+            Target::Memory(
+                memory::create(size_bytes).map_err(|error| ReserveError::System(error.to_string()))?,
+            )
         };
         Ok(Writer { begun, size_bytes, target, charge: Some(charge) })
     }

@@ -39,7 +39,7 @@ pub(crate) type Stamp = (String, u64, u64);
 
 /// An object that was told ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ReadyReport {
     pub(crate) store: u64,
     pub(crate) object: u64,
     pub(crate) run: Option<(u64, u32)>,
@@ -66,7 +66,7 @@ pub(crate) enum Mood {
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) registered: Vec<(String, Stamp, bool)>,
-    pub(crate) ready: Vec<Told>,
+    pub(crate) ready: Vec<ReadyReport>,
     /// Objects that were told not to come.
     pub(crate) failed: Vec<RayFetchFailedRequest>,
     pub(crate) calls: Vec<Stamp>,
@@ -132,7 +132,7 @@ impl Node {
     }
 
     pub(crate) async fn until_ready(&self, store: StoreId, object: u64) {
-        let wanted = |told: &Told| (told.store, told.object) == (store.0, object);
+        let wanted = |told: &ReadyReport| (told.store, told.object) == (store.0, object);
         self.until(&format!("object {object} is ready in {store}"), |facts| {
             facts.ready.iter().any(wanted).then_some(())
         })
@@ -167,7 +167,12 @@ impl Node {
             facts.failed.extend(failed);
             for (report, run) in reports {
                 let stamp = stamp.clone();
-                facts.ready.push(Told { store: report.objstoreid, object: report.objectid, run, stamp });
+                facts.ready.push(ReadyReport {
+                    store: report.objstoreid,
+                    object: report.objectid,
+                    run,
+                    stamp,
+                });
             }
         }
         if mood == Mood::LosesAnswer { Err(Status::unknown("the answer was lost")) } else { Ok(replayed) }

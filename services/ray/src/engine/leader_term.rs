@@ -24,7 +24,7 @@ pub(super) struct LeaderTerm {
     pub(super) term: Term,
     /// This node.
     pub(super) node: NodeId,
-    pub(super) heard: Arc<PeerMemory>,
+    pub(super) memory: Arc<PeerMemory>,
     pub(super) links: Links,
     pub(super) patience: Patience,
     pub(super) finished: mpsc::UnboundedSender<Finished>,

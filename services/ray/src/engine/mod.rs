@@ -52,7 +52,7 @@ const SESSION_IDLE_MS: DurationMs = DurationMs(10 * 60 * 1000);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the schedulers of all jobs for as long as it is polled.
-pub(crate) async fn run(gateway: Gateway, heard: Arc<PeerMemory>, patience: Patience, links: Links) {
+pub(crate) async fn run(gateway: Gateway, memory: Arc<PeerMemory>, patience: Patience, links: Links) {
     let mut changes = gateway.watch(Topic::Jobs);
     // They end with their jobs, or with this function.
     let mut jobs = JoinSet::new();
@@ -61,7 +61,7 @@ pub(crate) async fn run(gateway: Gateway, heard: Arc<PeerMemory>, patience: Pati
         let all = |state: &State| state.jobs().into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
         let now = gateway.read(Consistency::Local, all).await.unwrap_or_default();
         for job in now.difference(&known) {
-            jobs.spawn(serve(gateway.clone(), *job, Arc::clone(&heard), links.clone(), patience));
+            jobs.spawn(serve(gateway.clone(), *job, Arc::clone(&memory), links.clone(), patience));
         }
         known = now;
         while jobs.try_join_next().is_some() {}
@@ -70,7 +70,7 @@ pub(crate) async fn run(gateway: Gateway, heard: Arc<PeerMemory>, patience: Pati
 }
 
 /// Serves one job whenever this node leads and the job has a scheduler, until the job is deleted.
-async fn serve(gateway: Gateway, job: JobId, heard: Arc<PeerMemory>, links: Links, patience: Patience) {
+async fn serve(gateway: Gateway, job: JobId, memory: Arc<PeerMemory>, links: Links, patience: Patience) {
     let mut leadership = gateway.leadership();
     loop {
         let mut changes = gateway.watch(Topic::Domain(DomainId::Ray, job));
@@ -91,7 +91,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<PeerMemory>, links: Link
             job,
             term: now.term,
             node: gateway.admin().status().node,
-            heard: Arc::clone(&heard),
+            memory: Arc::clone(&memory),
             links: links.clone(),
             patience,
             finished,
@@ -102,7 +102,7 @@ async fn serve(gateway: Gateway, job: JobId, heard: Arc<PeerMemory>, links: Link
             () = lead(&led, notes) => {}
             () = over(&mut leadership, now.term) => {}
         }
-        heard.end(job);
+        memory.end(job);
     }
 }
 
@@ -115,7 +115,7 @@ async fn over(leadership: &mut watch::Receiver<Leadership>, term: Term) {
 
 /// Leads until the job has no scheduler any more, or the future is dropped.
 async fn lead(led: &LeaderTerm, notes: mpsc::UnboundedReceiver<clerk::Finished>) {
-    led.heard.begin(led.job, led.patience);
+    led.memory.begin(led.job, led.patience);
     while led.decide(Decision::Rearm { term: led.term }).await.is_none() {
         tokio::time::sleep(PAUSE).await;
     }

@@ -65,7 +65,7 @@ async fn give_many(
     if (waiting.len() < 2 && stream.is_none()) || !is_extended(led, peer).await {
         return;
     }
-    let unfit = led.heard.unfit(led.job);
+    let unfit = led.memory.unfit(led.job);
     let opens = stream.as_ref().is_some_and(|stream| !stream.is_open());
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
         let ready = |(id, order): &(OrderId, Order)| {
@@ -163,7 +163,7 @@ async fn give(led: &LeaderTerm, peer: Peer, id: OrderId, order: &Order) -> bool 
 /// The order, ready to be sent. The outer `None`: the state has it no more; the inner one: what it is about is over.
 #[allow(clippy::option_option, reason = "the two are different things to do")]
 async fn outstanding(led: &LeaderTerm, id: OrderId, order: &Order) -> Option<Option<Ready>> {
-    let unfit = led.heard.unfit(led.job);
+    let unfit = led.memory.unfit(led.job);
     let look = |state: &tripod_state::State, ray: &tripod_state::ray::Ray| {
         ray.has_order(id).then(|| Ready::of(state, ray, (led.job, led.node), &unfit, order))
     };

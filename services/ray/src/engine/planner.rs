@@ -21,7 +21,7 @@ pub(super) async fn run(led: LeaderTerm) {
     let mut time = LogTime::default();
     loop {
         let mut changes = led.watch();
-        let unfit = led.heard.unfit(led.job);
+        let unfit = led.memory.unfit(led.job);
         let look = |state: &tripod_state::State, ray: &Ray| {
             let now = time.now(state.now_ms());
             (now, ray.plan_around(now, ASSIGNED_MAX, &unfit), ray.next_due(now))

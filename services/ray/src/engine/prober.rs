@@ -19,7 +19,7 @@ pub(super) async fn run(led: LeaderTerm, peer: Peer, address: String) {
     let every = led.patience.probe_every();
     loop {
         if answers(&led, &address).await {
-            led.heard.liveness().hear(led.job, peer, None);
+            led.memory.liveness().hear(led.job, peer, None);
         } else if let Peer::Store(store) = peer {
             led.shaken.note(store);
         }

@@ -38,7 +38,7 @@ pub(super) async fn run(led: LeaderTerm) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut probers = Probers::default();
     let mut deafness = Deafness::default();
-    let liveness = led.heard.liveness();
+    let liveness = led.memory.liveness();
     // Everybody who is there now has the time that an election takes.
     let mut first = true;
     let mut refresh = Instant::now();

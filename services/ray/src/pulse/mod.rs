@@ -2,7 +2,7 @@
 //! touch the log.
 
 mod conversation;
-mod heard;
+mod peer_memory;
 mod unfit;
 mod wire;
 
@@ -21,7 +21,7 @@ use tripod_state::ray::{FetchFailure, Origin, Peer, Request};
 use self::conversation::Beats;
 use self::wire::{Report, Verdicts};
 
-pub(crate) use heard::PeerMemory;
+pub(crate) use peer_memory::PeerMemory;
 
 /// How long a heartbeat is held while nobody leads. Its sender sends the next one anyway.
 const PATIENCE: Duration = Duration::from_secs(2);

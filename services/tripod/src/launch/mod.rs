@@ -10,8 +10,8 @@ mod numbers;
 mod program;
 mod signals;
 mod taken;
+mod tell;
 mod tf_config;
-mod told;
 mod variables;
 mod why;
 
@@ -165,7 +165,7 @@ impl Ready {
         let telling = tokio::spawn(async move {
             let jobs = client.jobs();
             for incarnation in lives {
-                told::until_heard(|| jobs.end_task(&job, task, incarnation)).await;
+                tell::until_heard(|| jobs.end_task(&job, task, incarnation)).await;
             }
         });
         // What was not heard by then is told beside the next life: this one is called by its name.

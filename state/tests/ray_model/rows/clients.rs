@@ -4,7 +4,7 @@ use tripod_state::ray::ids::{ObjectId, StoreId, WorkerId};
 use tripod_state::ray::view::TaskState;
 use tripod_state::ray::{Answer, Refusal, Request, Role, TaskOptions};
 
-use crate::rows::peers::Held;
+use crate::rows::peers::StoredObject;
 use crate::rows::play::{everywhere, whatever_differs};
 use crate::rows::stage::Stage;
 use crate::rows::words::{Age, Ends, submission};
@@ -24,7 +24,7 @@ fn f1_a_submission_that_is_sent_again_to_the_next_leader_is_one_task_with_the_sa
         stage.runs(*worker, Ends::ReadyFirst);
         stage.runs(*worker, Ends::ReadyFirst);
         assert_eq!(stage.attempts(), [1, 1], "two tasks, each begun once");
-        assert!(matches!(stage.reads(*driver, ObjectId(2)), Some(Held::Value(_))));
+        assert!(matches!(stage.reads(*driver, ObjectId(2)), Some(StoredObject::Value(_))));
     });
 }
 
@@ -42,7 +42,7 @@ fn f2_a_submission_without_a_session_that_is_sent_again_may_be_two_tasks_and_cor
         assert_ne!(first, second, "two tasks, and no id is given out twice");
         for result in [first[0], second[0]] {
             stage.runs(*worker, Ends::ReadyFirst);
-            assert!(matches!(stage.reads(*driver, result), Some(Held::Value(_))));
+            assert!(matches!(stage.reads(*driver, result), Some(StoredObject::Value(_))));
             stage.drop(*driver, &[result]);
         }
         assert_eq!(stage.counts(), [-1, -1]);

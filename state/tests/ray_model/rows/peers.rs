@@ -37,7 +37,7 @@ pub(super) struct Process {
 
 /// What is under an id in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum StoredObject {
     Value(u64),
     /// Why there is no value.
     Error,
@@ -47,7 +47,7 @@ pub(super) enum Held {
 #[derive(Clone)]
 pub(super) struct Shelf {
     pub(super) session: Option<Session>,
-    pub(super) held: BTreeMap<ObjectId, Held>,
+    pub(super) held: BTreeMap<ObjectId, StoredObject>,
     pub(super) aliases: BTreeMap<ObjectId, ObjectId>,
     pub(super) fetching: BTreeMap<ObjectId, Source>,
 }
@@ -75,7 +75,7 @@ impl Shelf {
     }
 
     /// What a process at this store finds under an id.
-    pub(super) fn read(&self, id: ObjectId) -> Option<Held> {
+    pub(super) fn read(&self, id: ObjectId) -> Option<StoredObject> {
         let meant = self.aliases.get(&id).unwrap_or(&id);
         self.held.get(meant).or_else(|| self.held.get(&id)).copied()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tripod_state::ray::ids::{ExportId, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, TaskInfo, TaskState};
 
-use crate::rows::peers::Held;
+use crate::rows::peers::StoredObject;
 use crate::rows::stage::{Blow, Stage, Trouble};
 
 /// What can be seen when a scenario is over.
@@ -17,7 +17,7 @@ pub(super) struct Outcome {
     tasks: Vec<(OperationId, TaskState, u32, Vec<String>)>,
     told: TaskInfo,
     imports: BTreeMap<WorkerId, Vec<ExportId>>,
-    held: BTreeMap<StoreId, BTreeMap<ObjectId, Held>>,
+    held: BTreeMap<StoreId, BTreeMap<ObjectId, StoredObject>>,
     idle: Vec<WorkerId>,
 }
 

@@ -5,7 +5,7 @@ use tripod_state::ray::ids::{Attempt, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, Reason, TaskState};
 use tripod_state::ray::{Answer, Argument, Decision, Request, Role, Task, TaskOptions, limits};
 
-use crate::rows::peers::Held;
+use crate::rows::peers::StoredObject;
 use crate::rows::play::{at_every, everywhere};
 use crate::rows::stage::Stage;
 use crate::rows::words::{Age, Ends, name};
@@ -41,7 +41,7 @@ fn f8_what_has_another_copy_is_fetched_from_there_and_nothing_runs_again() {
         stage.store_dies(site.stores[0]);
         stage.fetch();
         assert_eq!(stage.reads(site.driver, result), value);
-        assert!(matches!(value, Some(Held::Value(_))));
+        assert!(matches!(value, Some(StoredObject::Value(_))));
         assert_eq!((stage.attempts(), stage.task(0).state), (vec![1], TaskState::Done));
     });
 }
@@ -106,7 +106,7 @@ fn f10_who_waits_for_what_a_driver_put_at_a_store_that_died_is_told_put_object()
         stage.store_dies(site.stores[0]);
         assert_eq!(stage.reason(object), Some(Reason::PutObject));
         stage.fetch();
-        assert_eq!(stage.reads(site.driver, object), Some(Held::Error));
+        assert_eq!(stage.reads(site.driver, object), Some(StoredObject::Error));
         assert_eq!(stage.reason(user), None);
     });
 }
@@ -123,7 +123,7 @@ fn f11_a_task_whose_store_dies_between_its_report_and_its_result_is_run_again() 
         stage.store_dies(site.stores[0]);
         stage.runs(site.workers[1], Ends::ReadyFirst);
         stage.fetch();
-        assert!(matches!(stage.reads(site.driver, result), Some(Held::Value(_))));
+        assert!(matches!(stage.reads(site.driver, result), Some(StoredObject::Value(_))));
         assert_eq!((stage.attempts(), stage.task(0).state), (vec![2], TaskState::Done));
         assert_eq!(stage.machine.scheduler().task_info().succeeded, 1, "one task");
     });
@@ -173,7 +173,7 @@ fn f12_a_later_attempt_may_return_another_object_in_place_of_one_that_failed_wit
         stage.unpacks(two, &execution);
         stage.reports(two, run, true);
         stage.fetch();
-        assert_eq!(stage.reads(site.driver, result), Some(Held::Value(2)));
+        assert_eq!(stage.reads(site.driver, result), Some(StoredObject::Value(2)));
         stage.write(stage.store_of(site.driver), gate, 3, None);
         stage.fetch();
         stage.runs(two, Ends::ReadyFirst);
@@ -213,7 +213,7 @@ fn f12_a_later_attempt_may_return_another_object_in_place_of_one_that_is_lost() 
         stage.alias(worker, result, second, Some(run));
         stage.drop(worker, &[second]);
         stage.fetch();
-        assert_eq!(stage.reads(site.driver, result), Some(Held::Value(2)), "without the lost one");
+        assert_eq!(stage.reads(site.driver, result), Some(StoredObject::Value(2)), "without the lost one");
         stage.unpacks(worker, &execution);
         stage.reports(worker, run, true);
         let again = stage.busy(&[two, *three]);
@@ -254,7 +254,7 @@ fn f13_what_was_made_by_a_task_that_is_forgotten_is_told_to_be_so() {
         stage.get(*driver, results[0]);
         stage.fetch();
         assert_eq!(stage.reason(results[0]), Some(Reason::LineageEvicted));
-        assert_eq!(stage.reads(*driver, results[0]), Some(Held::Error));
+        assert_eq!(stage.reads(*driver, results[0]), Some(StoredObject::Error));
         let last = results[results.len() - 1];
         assert_eq!(stage.availability(last), Some(Availability::Pending), "it is made again");
     });
@@ -270,13 +270,13 @@ fn f26_the_report_of_a_store_of_2016_that_was_lost_is_found_when_it_is_asked() {
     };
     everywhere(prepare, |stage, (store, driver, worker)| {
         let (put, _) = stage.put_only(*driver, None);
-        stage.peers.stores.get_mut(store).unwrap().held.insert(put, Held::Value(2));
+        stage.peers.stores.get_mut(store).unwrap().held.insert(put, StoredObject::Value(2));
         stage.machine.now_ms += 5;
         stage.reconcile(*store);
         assert_eq!(stage.availability(put), Some(Availability::Ready));
         let result = stage.submit(*driver, "f", &[put])[0];
         stage.takes(*worker);
-        stage.peers.stores.get_mut(store).unwrap().held.insert(result, Held::Value(3));
+        stage.peers.stores.get_mut(store).unwrap().held.insert(result, StoredObject::Value(3));
         stage.kill();
         assert_eq!(stage.availability(result), Some(Availability::Ready));
     });

@@ -9,7 +9,7 @@ use tripod_state::ray::{
 };
 
 use crate::machine::Said;
-use crate::rows::peers::{Client, Held, Process, Shelf, computed};
+use crate::rows::peers::{Client, Process, Shelf, StoredObject, computed};
 use crate::rows::stage::Stage;
 
 /// Whether a process says who it is, and calls exactly once.
@@ -155,7 +155,7 @@ impl Stage {
     /// A store has a whole value.
     pub(super) fn write(&mut self, store: StoreId, object: ObjectId, value: u64, run: Option<Run>) {
         let shelf = self.peers.stores.get_mut(&store).expect("it lives");
-        shelf.held.insert(object, Held::Value(value));
+        shelf.held.insert(object, StoredObject::Value(value));
         self.ready(store, object, run);
     }
 
@@ -186,7 +186,7 @@ impl Stage {
             });
             let Some((store, object, from)) = due else { return };
             let found = match from {
-                Source::Coordinator => Some(Held::Error),
+                Source::Coordinator => Some(StoredObject::Error),
                 Source::Store(from) => {
                     self.peers.stores.get(&from).and_then(|from| from.held.get(&object)).copied()
                 }
@@ -252,7 +252,7 @@ impl Stage {
         for argument in &execution.arguments {
             let Argument::Object(id) = argument else { continue };
             match self.peers.stores[&store].read(*id) {
-                Some(Held::Value(value)) => arguments.push(value),
+                Some(StoredObject::Value(value)) => arguments.push(value),
                 other => self.broken(&format!("{run:?} reads {id} at store {store} and finds {other:?}")),
             }
         }
@@ -305,7 +305,7 @@ impl Stage {
     }
 
     /// What a process finds in its store under an id.
-    pub(super) fn reads(&self, process: WorkerId, object: ObjectId) -> Option<Held> {
+    pub(super) fn reads(&self, process: WorkerId, object: ObjectId) -> Option<StoredObject> {
         self.peers.stores[&self.store_of(process)].read(object)
     }
 

@@ -4,7 +4,7 @@ use tripod_state::ray::ids::{Attempt, ExportId, ObjectId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, Reason, TaskState, WorkerLife};
 use tripod_state::ray::{Answer, Decision, Peer, Request, TaskOptions};
 
-use crate::rows::peers::Held;
+use crate::rows::peers::StoredObject;
 use crate::rows::play::everywhere;
 use crate::rows::stage::Stage;
 use crate::rows::words::{Age, Ends, report};
@@ -30,7 +30,7 @@ fn f4_a_task_whose_worker_died_is_begun_once_more_and_the_late_report_counts_for
         assert_eq!((second.operation, second.attempt), (first.operation, Attempt(2)));
         stage.get(*driver, result);
         stage.fetch();
-        assert!(matches!(stage.reads(*driver, result), Some(Held::Value(_))));
+        assert!(matches!(stage.reads(*driver, result), Some(StoredObject::Value(_))));
         assert_eq!(stage.machine.scheduler().task_info().succeeded, 1);
         assert_eq!(stage.counts(), [1]);
     });
@@ -57,8 +57,8 @@ fn f5_a_task_whose_workers_die_as_often_as_it_may_be_tried_fails_with_its_histor
         assert_eq!((failure.reason, failure.history.len()), (Reason::RetriesExhausted, 3));
         assert_eq!(stage.reason(user), Some(Reason::DependencyFailed(result)));
         stage.fetch();
-        assert_eq!(stage.reads(*driver, result), Some(Held::Error));
-        assert_eq!(stage.reads(*driver, user), Some(Held::Error));
+        assert_eq!(stage.reads(*driver, result), Some(StoredObject::Error));
+        assert_eq!(stage.reads(*driver, user), Some(StoredObject::Error));
         assert_eq!(stage.attempts(), [3, 0]);
         let failed = stage.machine.scheduler().task_info().failed;
         let told = failed.iter().any(|task| task.error.starts_with(b"its argument, object 0"));
@@ -77,7 +77,7 @@ fn f6_an_exception_is_final_and_is_told_once() {
         stage.unpacks(*one, &execution);
         stage.reports(*one, run, false);
         stage.fetch();
-        assert_eq!(stage.reads(*driver, result), Some(Held::Value(13)));
+        assert_eq!(stage.reads(*driver, result), Some(StoredObject::Value(13)));
         assert_eq!((stage.attempts(), stage.task(0).state), (vec![1], TaskState::Failed));
         let told = stage.machine.scheduler().task_info();
         assert_eq!((told.failed.len(), told.running.len(), told.succeeded), (1, 0, 0));
@@ -121,7 +121,7 @@ fn f7_a_worker_that_was_given_up_while_it_slept_is_fenced_and_its_results_are_no
             assert_eq!(stage.machine.scheduler().task_info().succeeded, 1);
             stage.get(*driver, result);
             stage.fetch();
-            assert!(matches!(stage.reads(*driver, result), Some(Held::Value(_))));
+            assert!(matches!(stage.reads(*driver, result), Some(StoredObject::Value(_))));
         });
     }
 }
@@ -160,7 +160,7 @@ fn f14_a_task_that_runs_again_gets_the_objects_of_its_first_calls_and_its_child_
             assert_eq!(stage.attempts(), [2, 1], "the child ran once");
             stage.get(*driver, result);
             stage.fetch();
-            assert!(matches!(stage.reads(*driver, result), Some(Held::Value(_))));
+            assert!(matches!(stage.reads(*driver, result), Some(StoredObject::Value(_))));
             stage.drop(*driver, &[result]);
             assert!(stage.counts().iter().all(|count| *count == -1), "{:?}", stage.counts());
         });
@@ -186,7 +186,7 @@ fn f14_what_a_task_put_and_did_not_write_is_written_by_its_next_attempt() {
         stage.unpacks(*two, &execution);
         stage.reports(*two, second, true);
         stage.fetch();
-        assert_eq!(stage.reads(*driver, result), Some(Held::Value(9)));
+        assert_eq!(stage.reads(*driver, result), Some(StoredObject::Value(9)));
         assert_eq!(stage.attempts(), [2]);
     });
 }
@@ -205,7 +205,7 @@ fn f14_what_no_attempt_writes_any_more_fails_when_the_task_ends() {
         stage.runs(*two, Ends::ReadyFirst);
         assert_eq!(stage.reason(put), Some(Reason::PutObject));
         stage.fetch();
-        assert_eq!(stage.reads(*driver, put), Some(Held::Error));
+        assert_eq!(stage.reads(*driver, put), Some(StoredObject::Error));
     });
 }
 
@@ -227,7 +227,7 @@ fn f15_what_a_driver_referred_to_goes_with_it_and_queued_tasks_that_nobody_wants
         assert_eq!(states, [TaskState::Running, TaskState::Cancelled, TaskState::Queued]);
         stage.runs(*worker, Ends::ReadyFirst);
         stage.runs(*worker, Ends::ReadyFirst);
-        assert!(matches!(stage.reads(*other, wanted), Some(Held::Value(_))));
+        assert!(matches!(stage.reads(*other, wanted), Some(StoredObject::Value(_))));
         assert_eq!(stage.reason(unwanted), None);
         assert_eq!(stage.counts(), [-1, -1, -1, 1], "put, running, cancelled, wanted by the other one");
         stage.drop(*other, &[wanted]);
@@ -257,7 +257,7 @@ fn f16_exports_deliveries_and_the_end_of_workers_reach_everybody_in_order_whoeve
         }
         stage.fetch();
         for getter in getters {
-            assert_eq!(stage.reads(*getter, object), Some(Held::Value(4)));
+            assert_eq!(stage.reads(*getter, object), Some(StoredObject::Value(4)));
         }
         assert_eq!(stage.must(*driver, Request::KillWorkers), Answer::Killed(true));
         for worker in workers {
@@ -284,7 +284,7 @@ fn f17_healthy_workers_go_on_and_nothing_runs_again() {
         for object in [last, others[0], others[1]] {
             stage.get(*driver, object);
             stage.fetch();
-            assert!(matches!(stage.reads(*driver, object), Some(Held::Value(_))));
+            assert!(matches!(stage.reads(*driver, object), Some(StoredObject::Value(_))));
         }
         assert_eq!(stage.attempts(), [1; 6]);
         let all = stage.machine.scheduler().workers();

@@ -5,7 +5,7 @@ use crate::history::{Call, Found, Outcome, Refusal, Reply};
 /// A register at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    held: Option<Held>,
+    held: Option<Stored>,
     /// The highest log index that is known of the writes so far.
     index: u64,
     /// Versions from here on need not be told apart: no operation speaks of them.
@@ -14,7 +14,7 @@ pub(super) struct State {
 
 /// What a register holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Held {
+struct Stored {
     content: Content,
     version: u64,
     /// Whether the state's index is that of the write that is seen.
@@ -156,7 +156,7 @@ impl State {
                 let fits = version.is_none_or(|version| version == current + 1);
                 let rises = index.is_none_or(|index| index > self.index);
                 let version = self.version_max.min(current + 1);
-                let held = Held { content: *content, version, indexed: index.is_some() };
+                let held = Stored { content: *content, version, indexed: index.is_some() };
                 let index = index.unwrap_or(self.index);
                 (applies && fits && rises).then_some(Self { held: Some(held), index, ..self })
             }
@@ -180,7 +180,7 @@ impl State {
 
     /// The same register when nobody is left to read its value.
     pub(super) fn unread(self) -> Self {
-        let held = self.held.map(|held| Held { content: Content::Unread, indexed: false, ..held });
+        let held = self.held.map(|held| Stored { content: Content::Unread, indexed: false, ..held });
         Self { held, ..self }
     }
 
@@ -197,7 +197,7 @@ impl State {
             Some(index) if held.indexed => (index == self.index).then_some(self),
             // The write did not tell its own index; the read does.
             Some(index) => (index > self.index).then_some(Self {
-                held: Some(Held { indexed: true, ..held }),
+                held: Some(Stored { indexed: true, ..held }),
                 index,
                 ..self
             }),

@@ -30,7 +30,7 @@ const COMES_WITHIN: Duration = Duration::from_secs(20);
 
 /// An object that a driver refers to.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldObject {
     id: u64,
     expected: Expected,
 }
@@ -72,7 +72,7 @@ struct Driver<'a> {
     machine: &'a Machine,
     calls: Calls,
     shelf: Arc<Shelf>,
-    held: Vec<Held>,
+    held: Vec<HeldObject>,
     /// Versions of its function.
     exported: u64,
 }
@@ -142,7 +142,7 @@ impl Driver<'_> {
         self.machine.witness.note(now(), "scheduler", format_args!("submitted {name}({n}): {results:?}"));
         for (id, expected) in results.into_iter().zip(expected) {
             self.machine.witness.scheduled(|rule| rule.acknowledged(id));
-            self.held.push(Held { id, expected });
+            self.held.push(HeldObject { id, expected });
         }
         Ok(())
     }
@@ -183,12 +183,12 @@ impl Driver<'_> {
         let (id, _) = self.calls.put(None, self.losses()).await?;
         self.shelf.put(id, Value::Number(n), None)?;
         self.machine.witness.note(now(), "scheduler", format_args!("put {n}: {id}"));
-        self.held.push(Held { id, expected: Expected::Number(n) });
+        self.held.push(HeldObject { id, expected: Expected::Number(n) });
         Ok(())
     }
 
     /// Reads an object and judges it.
-    async fn get(&mut self, held: Held, patience: Option<Duration>) -> Result<(), Gone> {
+    async fn get(&mut self, held: HeldObject, patience: Option<Duration>) -> Result<(), Gone> {
         let Some(value) = self.read(held.id, &[], patience).await? else { return Ok(()) };
         self.machine.witness.note(now(), "scheduler", format_args!("read {}: {value:?}", held.id));
         self.judge(held, &value);
@@ -198,7 +198,7 @@ impl Driver<'_> {
         if counted.iter().any(|result| result.code != 0) {
             return Ok(());
         }
-        let within = Held { id: inner, expected: Expected::Number(n) };
+        let within = HeldObject { id: inner, expected: Expected::Number(n) };
         if let Some(value) = self.read(inner, &[], patience).await? {
             self.judge(within, &value);
         }
@@ -210,8 +210,8 @@ impl Driver<'_> {
         if self.machine.losses { &["deallocated"] } else { &[] }
     }
 
-    fn judge(&self, held: Held, value: &Value) {
-        let Held { id, expected } = held;
+    fn judge(&self, held: HeldObject, value: &Value) {
+        let HeldObject { id, expected } = held;
         let judged = expected.judge(value, self.machine.losses);
         self.machine.witness.scheduled(|rule| {
             rule.read(id);

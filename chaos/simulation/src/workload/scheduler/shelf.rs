@@ -30,13 +30,13 @@ pub(super) const REFUSED_FOR: Duration = Duration::from_secs(2);
 
 pub(super) struct Shelf {
     pub(super) store: u64,
-    held: Mutex<Held>,
+    held: Mutex<ShelfContents>,
     bell: watch::Sender<()>,
     reports: mpsc::UnboundedSender<Report>,
 }
 
 #[derive(Default)]
-struct Held {
+struct ShelfContents {
     values: BTreeMap<u64, Value>,
     aliases: BTreeMap<u64, u64>,
     /// What cannot come here, and until when that is told. `None`: the cluster has not heard of it.
@@ -44,7 +44,7 @@ struct Held {
     dead: bool,
 }
 
-impl Held {
+impl ShelfContents {
     fn is_refused(&self, object: u64) -> bool {
         self.refused.get(&object).is_some_and(|until| until.is_none_or(|until| Instant::now() < until))
     }
@@ -150,7 +150,7 @@ impl Shelf {
 
     /// Its process has ended.
     pub(super) fn die(&self) {
-        *self.held.lock() = Held { dead: true, ..Held::default() };
+        *self.held.lock() = ShelfContents { dead: true, ..ShelfContents::default() };
         self.bell.send_replace(());
     }
 }

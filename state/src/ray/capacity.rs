@@ -45,14 +45,14 @@ impl Act<'_> {
 
 impl Ray {
     /// How many tasks a worker may have now.
-    pub(crate) fn room(&self, id: WorkerId, worker: &Worker) -> usize {
-        self.beside.get(&id).map_or(0, |most| *most as usize).max(worker.own_room())
+    pub(crate) fn capacity(&self, id: WorkerId, worker: &Worker) -> usize {
+        self.beside.get(&id).map_or(0, |most| *most as usize).max(worker.own_capacity())
     }
 
     /// Whether a worker is in the list of idle ones.
     pub(crate) fn is_free(&self, id: WorkerId) -> bool {
         self.workers.get(&id).is_some_and(|worker| {
-            worker.is_alive() && worker.accepting && worker.running.len() < self.room(id, worker)
+            worker.is_alive() && worker.accepting && worker.running.len() < self.capacity(id, worker)
         })
     }
 

@@ -10,7 +10,7 @@ use crate::value::{Charge, Value};
 
 /// Why there is no memory for an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RoomError {
+pub(crate) enum ReserveError {
     #[error(
         "an object of {bytes} bytes is larger than the store, which holds {capacity_bytes}; next: give it more"
     )]
@@ -39,15 +39,15 @@ impl Shelf {
     /// Takes memory, after writing as many cold objects to disk as need be.
     ///
     /// # Errors
-    /// [`RoomError`].
-    pub(crate) async fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Charge, RoomError> {
+    /// [`ReserveError`].
+    pub(crate) async fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Charge, ReserveError> {
         let capacity_bytes = self.limits.capacity_bytes;
         if bytes > capacity_bytes {
-            return Err(RoomError::LargerThanStore { bytes, capacity_bytes });
+            return Err(ReserveError::LargerThanStore { bytes, capacity_bytes });
         }
         loop {
             // Before looking, so that nothing that happens after looking is missed.
-            let mut changed = std::pin::pin!(self.room.notified());
+            let mut changed = std::pin::pin!(self.freed.notified());
             changed.as_mut().enable();
             let why = match self.step(bytes) {
                 Step::Taken(charge) => return Ok(charge),
@@ -55,9 +55,9 @@ impl Shelf {
                     changed.await;
                     continue;
                 }
-                Step::Spill(id, value, room) => {
+                Step::Spill(id, value, reservation) => {
                     // A task of its own: whoever waits may go away, and the object must not stay half moved.
-                    let spilled = tokio::spawn(Arc::clone(self).spill(id, value, room)).await;
+                    let spilled = tokio::spawn(Arc::clone(self).spill(id, value, reservation)).await;
                     match spilled.map_err(|error| error.to_string()).flatten() {
                         Ok(()) => continue,
                         Err(why) => why,
@@ -65,7 +65,7 @@ impl Shelf {
                 }
                 Step::Full(why) => why.to_owned(),
             };
-            return Err(RoomError::Full { bytes, used_bytes: self.gauge.bytes(), capacity_bytes, why });
+            return Err(ReserveError::Full { bytes, used_bytes: self.gauge.bytes(), capacity_bytes, why });
         }
     }
 
@@ -77,11 +77,11 @@ impl Shelf {
         let Some(directory) = &self.directory else { return Step::Full("there is no directory to spill to") };
         let coldest = inner.items.coldest();
         let refused = match coldest {
-            Some((id, value)) => match directory.room(value.size_bytes) {
-                Some(room) => {
+            Some((id, value)) => match directory.reserve(value.size_bytes) {
+                Some(reservation) => {
                     inner.items.set(id, Location::Spilling(Arc::clone(&value)));
                     inner.spilling += 1;
-                    return Step::Spill(id, value, room);
+                    return Step::Spill(id, value, reservation);
                 }
                 None => "the directory for spilled objects is full",
             },
@@ -94,15 +94,15 @@ impl Shelf {
         self: Arc<Self>,
         id: ObjectId,
         value: Arc<Value>,
-        room: DiskReservation,
+        reservation: DiskReservation,
     ) -> Result<(), String> {
         let directory = self.directory.clone().ok_or("there is no directory to spill to")?;
         let source = Arc::clone(&value);
-        let write = move || directory.write(&source.bytes()?.bytes, source.metadata_offset, room);
+        let write = move || directory.write(&source.bytes()?.bytes, source.metadata_offset, reservation);
         let written = tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other).flatten();
         let mut inner = self.inner.lock();
         inner.spilling -= 1;
-        let current = match inner.items.place(id) {
+        let current = match inner.items.location(id) {
             Some(Location::Spilling(kept)) => Arc::ptr_eq(kept, &value),
             _ => false,
         };
@@ -122,7 +122,7 @@ impl Shelf {
         };
         drop(value);
         drop(inner);
-        self.room.notify_waiters();
+        self.freed.notify_waiters();
         outcome
     }
 
@@ -139,23 +139,23 @@ impl Shelf {
         match read {
             Ok(Ok(value)) => self.restored(id, &spilled, Ok(value)),
             Ok(Err(RestoreError::Memory(error))) => {
-                self.restored(id, &spilled, Err(RoomError::System(error)));
+                self.restored(id, &spilled, Err(ReserveError::System(error)));
             }
             Ok(Err(RestoreError::Read(error))) => self.damaged(id, &spilled, &error.to_string()),
             Err(error) => self.damaged(id, &spilled, &error.to_string()),
         }
     }
 
-    fn restored(&self, id: ObjectId, spilled: &Arc<Spilled>, outcome: Result<Value, RoomError>) {
+    fn restored(&self, id: ObjectId, spilled: &Arc<Spilled>, outcome: Result<Value, ReserveError>) {
         let mut inner = self.inner.lock();
         if !inner.is_restoring(id, spilled) {
             return;
         }
-        let (place, told) = match outcome {
+        let (location, told) = match outcome {
             Ok(value) => (Location::Memory(Arc::new(value)), None),
             Err(error) => (Location::Disk(Arc::clone(spilled)), Some(error)),
         };
-        inner.items.set(id, place);
+        inner.items.set(id, location);
         for name in inner.table.names_of(id) {
             inner.waiting.wake(name, told.as_ref());
         }
@@ -176,7 +176,7 @@ impl Shelf {
 
 impl super::Inner {
     fn is_restoring(&self, id: ObjectId, spilled: &Arc<Spilled>) -> bool {
-        matches!(self.items.place(id), Some(Location::Restoring(kept)) if Arc::ptr_eq(kept, spilled))
+        matches!(self.items.location(id), Some(Location::Restoring(kept)) if Arc::ptr_eq(kept, spilled))
     }
 }
 

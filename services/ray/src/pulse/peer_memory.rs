@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn a_report_is_heard_noted_and_answered_and_forgotten_with_its_job() {
-        let (heard, store, worker) =
+        let (memory, store, worker) =
             (PeerMemory::default(), Peer::Store(StoreId(2)), Peer::Worker(WorkerId(3)));
-        heard.begin(JOB, Patience::default());
-        heard.liveness().watch(JOB, &[(store, true), (worker, true)], None);
+        memory.begin(JOB, Patience::default());
+        memory.liveness().watch(JOB, &[(store, true), (worker, true)], None);
         let usage = Usage { used_bytes: 1, capacity_bytes: 2, spilled_bytes: 3 };
         let beats = [
             Beat { job: JOB, peer: store, usage: Some(usage) },
@@ -95,7 +95,7 @@ mod tests {
             Beat { job: JobId(9), peer: worker, usage: None },
         ];
         let report = Report { usage_of: Some(JOB.0), ..Report::of(beats) };
-        let told = || Verdicts::decode(heard.answer(report.encode()).unwrap()).unwrap();
+        let told = || Verdicts::decode(memory.answer(report.encode()).unwrap()).unwrap();
         let watched: Vec<bool> =
             told().told.into_iter().map(|told| tripod_gateway::BeatAnswer::from(told).watched).collect();
         assert_eq!(watched, [true, true, false]);
@@ -103,10 +103,10 @@ mod tests {
         assert_eq!(stores, [2], "a worker has no room that it could tell");
 
         let unfit = Unfit { job: JOB, object: ObjectId(5), store: StoreId(2) };
-        heard.answer(Report::of_unfit([unfit]).encode()).unwrap();
-        assert_eq!(*heard.unfit(JOB), [(ObjectId(5), StoreId(2))].into_iter().collect());
-        heard.end(JOB);
-        assert_eq!(*heard.unfit(JOB), ray::Unfit::default());
+        memory.answer(Report::of_unfit([unfit]).encode()).unwrap();
+        assert_eq!(*memory.unfit(JOB), [(ObjectId(5), StoreId(2))].into_iter().collect());
+        memory.end(JOB);
+        assert_eq!(*memory.unfit(JOB), ray::Unfit::default());
         assert!(told().usage.is_empty());
     }
 }

@@ -21,13 +21,13 @@ pub(crate) enum NoRoom {
 
 /// Where the bytes of one call's answer are counted.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct AnswerBytes {
     call: CallBytes,
     /// Whoever has it reads its answer to the end, whatever else its client has not read; one of a connection at a time.
     making: Option<Making>,
 }
 
-impl Room {
+impl AnswerBytes {
     pub(crate) fn of(call: CallBytes) -> Self {
         Self { call, making: None }
     }
