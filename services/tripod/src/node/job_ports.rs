@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as JobPortList};
 use tripod_port::PortResources;
@@ -34,6 +34,8 @@ struct JobPorts {
     resources: PortResources,
     ports: JobPortRange,
     open: BTreeMap<JobSlot, OpenPort>,
+    /// Those that are open, and those that are being closed.
+    serving: JoinSet<()>,
     /// Ports that could not be opened. Each was logged once, not five times a second.
     closed: BTreeMap<JobId, ClosedPort>,
     /// Where others read which ports are open.
@@ -43,8 +45,7 @@ struct JobPorts {
 /// A served port. Dropping it closes the port, soon.
 struct OpenPort {
     job: JobId,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    _stop: DropGuard,
 }
 
 /// Keeps the ports in step with the jobs until the node stops, and then closes them. `told` is kept in step
@@ -64,6 +65,7 @@ pub(crate) async fn run(
         resources,
         ports,
         open: BTreeMap::new(),
+        serving: JoinSet::new(),
         closed: BTreeMap::new(),
         told,
     };
@@ -89,6 +91,7 @@ impl JobPorts {
         let wanted: BTreeMap<_, _> = slots.into_iter().map(|(slot, job, _)| (slot, job)).collect();
         self.open.retain(|slot, port| wanted.get(slot) == Some(&port.job));
         self.closed.retain(|job, _| wanted.values().any(|wanted| wanted == job));
+        while self.serving.try_join_next().is_some() {}
         let mut complete = true;
         for (slot, job) in wanted {
             if !self.open.contains_key(&slot) {
@@ -145,30 +148,75 @@ impl JobPorts {
         });
     }
 
-    fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
-        let (stop, stopped) = oneshot::channel::<()>();
+    fn serve(&mut self, listener: TcpListener, job: JobId) -> OpenPort {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone().cancelled_owned();
         let served = self.front_ends.served(PortKind::Job, &JobBinding::Fixed(job));
         let resources = self.resources.clone();
-        let serving = tokio::spawn(async move {
-            let stopped = async {
-                // The sender is never used, only dropped.
-                let _ = stopped.await;
-            };
+        self.serving.spawn(async move {
             if let Err(error) = tripod_port::serve_through(listener, served, resources, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });
-        OpenPort { job, stop, serving }
+        OpenPort { job, _stop: stop.drop_guard() }
     }
 
     /// Closes all ports and waits until the last connection has ended.
-    async fn close(self) {
-        let (stops, serving): (Vec<_>, Vec<_>) =
-            self.open.into_values().map(|port| (port.stop, port.serving)).unzip();
-        drop(stops);
-        for port in serving {
-            // A port that failed has said so, and has ended.
-            let _ = port.await;
-        }
+    async fn close(mut self) {
+        self.open.clear();
+        while self.serving.join_next().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+    use tripod_local::{ConnectionLimits, Connections};
+    use tripod_port::Contact;
+    use tripod_state::ids::ServiceIncarnation;
+    use tripod_state::{Command, job};
+    use tripod_wait::until;
+
+    use super::*;
+
+    /// A port of loopback that was free a moment ago.
+    fn free_port() -> u16 {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    }
+
+    async fn submit(gateway: &Gateway, command: job::Command) {
+        gateway.submit(Command::Job(command)).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_node_that_stops_waits_for_the_port_of_a_job_that_has_just_gone() {
+        let (gateway, _backend) = Gateway::in_memory();
+        let connections = Connections::new(ConnectionLimits::none());
+        let resources = PortResources::new(Contact::never_lost(), connections.clone());
+        let port = free_port();
+        let range = PortRange { first: port, last: port };
+        let (told, mut open) = watch::channel(JobPortList::default());
+        let stopping = CancellationToken::new();
+        let running = tokio::spawn(run(
+            gateway.clone(),
+            FrontEnds::of(Vec::new()),
+            resources,
+            JobPortRange { host: "127.0.0.1".into(), range },
+            told,
+            stopping.clone(),
+        ));
+
+        let (name, spec, service) = ("train".to_owned(), job::Spec::of_tasks(1), ServiceIncarnation(7));
+        submit(&gateway, job::Command::Create { name: name.clone(), spec, service }).await;
+        open.wait_for(|ports| !ports.open.is_empty()).await.unwrap();
+        let _client = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        until("the connection is accepted", || (connections.count() == 1).then_some(())).await;
+
+        submit(&gateway, job::Command::Delete { name }).await;
+        open.wait_for(|ports| ports.open.is_empty()).await.unwrap();
+        stopping.cancel();
+        running.await.unwrap();
+        assert_eq!(connections.count(), 0, "its client was asked to go, and given time");
     }
 }
