@@ -3,8 +3,8 @@
 mod beats;
 mod calls;
 mod fake;
-mod held;
+mod listening;
+mod memory;
 mod nodes;
-mod places;
 mod real;
 mod support;
