@@ -57,7 +57,7 @@ async fn tcp(address: &str, allow_remote: bool) -> Result<Opened, NotOpened> {
     }
     let listener = BINDER.tcp_at(address, found.as_slice()).await?;
     let bound = listener.local_addr().map_err(|error| BINDER.refuse(address, &error, "check the address"))?;
-    Ok(Opened { listener: Listener::Tcp(listener), place: Listen::Tcp(bound.to_string()) })
+    Ok(Opened { listener: listener.into(), place: Listen::Tcp(bound.to_string()) })
 }
 
 /// Keeps other agents from looking at the same directory, so that of two that are started at once at the

@@ -87,7 +87,7 @@ impl Binder {
         });
         let next = "check that the directory exists, may be written, and that the path is short";
         let listener = made.map_err(|error| self.refuse(name, &error, next))?;
-        Ok(Listener::Unix(listener, peers))
+        Ok(Listener::unix(listener, peers))
     }
 
     /// That a place is not opened, why, and what to do next.

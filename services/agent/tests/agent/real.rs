@@ -49,7 +49,7 @@ impl Cluster {
         let listen = async || {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let address = listener.local_addr().expect("bound").to_string();
-            (Listener::Tcp(listener), address)
+            (listener.into(), address)
         };
         Self::of([listen().await, listen().await]).await
     }

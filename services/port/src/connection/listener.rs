@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use parking_lot::Mutex;
 use tokio::io::DuplexStream;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, ToSocketAddrs, UnixListener};
 use tokio_stream::Stream;
 use tripod_local::Peers;
 
@@ -18,8 +18,11 @@ use crate::lost::end_when_lost;
 /// Connections that are made within the process.
 type Lines = Pin<Box<dyn Stream<Item = io::Result<DuplexStream>> + Send>>;
 
-/// A bound socket, or what stands for one.
-pub enum Listener {
+/// A bound socket, or what stands for one. How it was made is its own affair: each kind is made in one way, with the options
+/// that its connections need.
+pub struct Listener(Kind);
+
+enum Kind {
     Tcp(TcpListener),
     /// With the users whom it serves.
     Unix(UnixListener, Peers),
@@ -29,10 +32,10 @@ pub enum Listener {
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(listener) => listener.fmt(f),
-            Self::Unix(listener, _) => listener.fmt(f),
-            Self::Within(_) => f.write_str("Within"),
+        match &self.0 {
+            Kind::Tcp(listener) => listener.fmt(f),
+            Kind::Unix(listener, _) => listener.fmt(f),
+            Kind::Within(_) => f.write_str("Within"),
         }
     }
 }
@@ -40,41 +43,55 @@ impl fmt::Debug for Listener {
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
         end_when_lost(&listener);
-        Self::Tcp(listener)
+        Self(Kind::Tcp(listener))
     }
 }
 
 /// For this user and root.
 impl From<UnixListener> for Listener {
     fn from(listener: UnixListener) -> Self {
-        Self::Unix(listener, Peers::own(""))
+        Self::unix(listener, Peers::own(""))
     }
 }
 
 impl Listener {
+    /// Opens a port, for who has words of its own for a port that cannot be opened; [`crate::Places`] has those of a flag.
+    ///
+    /// # Errors
+    /// The system's.
+    pub async fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
+        TcpListener::bind(address).await.map(Self::from)
+    }
+
+    /// Serves the users that `peers` names, and nobody else.
+    #[must_use]
+    pub fn unix(listener: UnixListener, peers: Peers) -> Self {
+        Self(Kind::Unix(listener, peers))
+    }
+
     /// Accepts what `streams` gives.
     #[must_use]
     pub fn within(streams: impl Stream<Item = io::Result<DuplexStream>> + Send + 'static) -> Self {
-        Self::Within(Mutex::new(Box::pin(streams)))
+        Self(Kind::Within(Mutex::new(Box::pin(streams))))
     }
 
     /// Accepts the next connection. Whom a socket does not serve is told so by `words`.
     pub(super) fn poll_accept(&self, words: Words, context: &mut Context<'_>) -> Poll<io::Result<Socket>> {
-        match self {
-            Self::Tcp(listener) => {
+        match &self.0 {
+            Kind::Tcp(listener) => {
                 let (stream, _) = ready!(listener.poll_accept(context))?;
                 // Small replies must not wait for an acknowledgement of the one before.
                 stream.set_nodelay(true)?;
                 Poll::Ready(Ok(Socket::Tcp(stream)))
             }
-            Self::Unix(listener, peers) => loop {
+            Kind::Unix(listener, peers) => loop {
                 let (stream, _) = ready!(listener.poll_accept(context))?;
                 match peers.admit(&stream) {
                     Ok(()) => return Poll::Ready(Ok(Socket::Unix(stream))),
                     Err(stranger) => Socket::Unix(stream).turn_away(&words(&stranger.to_string())),
                 }
             },
-            Self::Within(streams) => match ready!(streams.lock().as_mut().poll_next(context)) {
+            Kind::Within(streams) => match ready!(streams.lock().as_mut().poll_next(context)) {
                 Some(stream) => Poll::Ready(stream.map(Socket::Duplex)),
                 // A listener has no end.
                 None => Poll::Pending,

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as JobPortList};
-use tripod_port::PortResources;
+use tripod_port::{Listener, PortResources};
 use tripod_proto::code::Code;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
@@ -112,7 +111,7 @@ impl JobPorts {
             return true;
         };
         let address = format!("{}:{port}", self.ports.host);
-        match TcpListener::bind(&address).await {
+        match Listener::open(&address).await {
             Ok(listener) => {
                 let port = self.serve(listener, job);
                 self.open.insert(slot, port);
@@ -148,7 +147,7 @@ impl JobPorts {
         });
     }
 
-    fn serve(&mut self, listener: TcpListener, job: JobId) -> OpenPort {
+    fn serve(&mut self, listener: Listener, job: JobId) -> OpenPort {
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
         let served = self.front_ends.served(PortKind::Job, &JobBinding::Fixed(job));
