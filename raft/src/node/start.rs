@@ -18,6 +18,7 @@ use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
 use crate::base::error::StartError;
 use crate::base::failure::Failure;
+use crate::base::local_identity::LocalIdentity;
 use crate::base::options::Options;
 use crate::base::types::Types;
 use crate::care::divergence::Comparer;
@@ -39,6 +40,7 @@ use crate::node::config;
 use crate::node::storage::Storage;
 use crate::node::world::World;
 use crate::offline::backup::Saves;
+use crate::peers::calls::PeerCalls;
 use crate::peers::channels::Channels;
 use crate::peers::client::PeerClients;
 use crate::peers::gate::Gate;
@@ -53,11 +55,12 @@ impl Node {
         let Storage { log, snapshots, space, marker, pin, skipped } =
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
-        let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), SendGate::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
-        let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
-        let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
+        let calls = PeerCalls::new(LocalIdentity::of(&options), channels.clone());
+        let clients = PeerClients::new(calls.clone(), snapshots.clone(), line.clone());
+        let machine =
+            StateMachine::new(snapshots, options.cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped);
         let machine = with_levels(machine, level_max, pin)?;
         let raft = match Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await {
@@ -71,11 +74,11 @@ impl Node {
         let leadership = LeadershipWatch::start(options.node.0, &raft, sources(&machine, &fitness, &heard));
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
-        let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
+        let votes = HeldVotes::new(calls.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
         let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
-        let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
+        let link = LeaderLink::new(calls, raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
             submitter,

@@ -14,6 +14,7 @@ use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
 use crate::base::clock;
 use crate::base::failure::Failure;
+use crate::base::local_identity::LocalIdentity;
 use crate::care::divergence::Company;
 use crate::care::level::{self, Marks};
 use crate::care::rejoin::Respondent;
@@ -64,7 +65,7 @@ impl Node {
             }
             (supported < level).then(|| level::too_old(node, supported, level))
         };
-        let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(why_end));
+        let guard = Guard::new(LocalIdentity::of(&self.options), Arc::new(why_end));
         let task = port::serve(door, &guard, raft, leader, self.stop.clone());
         *self.server.lock() = Some(task);
     }
