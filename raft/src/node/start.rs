@@ -22,7 +22,7 @@ use crate::base::local_identity::LocalIdentity;
 use crate::base::options::Options;
 use crate::base::types::Types;
 use crate::care::divergence::Comparer;
-use crate::care::level::{self, LevelGate, LevelHandler, Own, Survey};
+use crate::care::level::{LevelGate, LevelHandler, Own, Survey};
 use crate::care::membership::Members;
 use crate::care::rejoin::{Acknowledged, Forming};
 use crate::care::space::{Admission, Gauge, Reports};
@@ -77,7 +77,7 @@ impl Node {
         let votes = HeldVotes::new(calls.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
-        let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
+        let (desk, stop) = (desk(&members, calls.clone(), level_max), CancellationToken::new());
         let link = LeaderLink::new(calls, raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
@@ -142,22 +142,12 @@ async fn open_storage(
 }
 
 /// What changes the feature level.
-fn desk(members: &Members, level_max: FeatureLevel) -> LevelHandler {
-    let own = Own { machine: members.machine.clone(), build_max: level_max, marked: Arc::default() };
-    LevelHandler::new(level::Parts {
-        node: members.node,
-        survey: Survey {
-            node: members.node,
-            cluster_id: members.cluster_id.clone(),
-            raft: members.raft.clone(),
-            channels: members.channels.clone(),
-            own: own.clone(),
-        },
-        door: LevelGate::new(own.machine.clone(), members.leadership.clone(), level_max),
-        own,
-        submitter: members.submitter.clone(),
-        leadership: members.leadership.clone(),
-    })
+fn desk(members: &Members, calls: PeerCalls, level_max: FeatureLevel) -> LevelHandler {
+    let (machine, leadership) = (members.machine.clone(), members.leadership.clone());
+    let own = Own { machine: machine.clone(), build_max: level_max, marked: Arc::default() };
+    let survey = Survey { calls, raft: members.raft.clone(), own };
+    let door = LevelGate::new(machine, leadership.clone(), level_max);
+    LevelHandler::new(survey, door, members.submitter.clone(), leadership)
 }
 
 /// The state machine of a build that supports levels up to this one.

@@ -63,20 +63,9 @@ pub enum LevelError {
     Unavailable(String),
 }
 
-/// What the desk stands on.
-pub(crate) struct Parts {
-    pub(crate) node: u64,
-    pub(crate) own: Own,
-    pub(crate) survey: Survey,
-    pub(crate) door: LevelGate,
-    pub(crate) submitter: Submitter,
-    pub(crate) leadership: LeadershipWatch,
-}
-
 /// Answers, and changes the level on the leader. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct LevelHandler {
-    pub(super) node: u64,
     pub(super) own: Own,
     pub(super) survey: Survey,
     pub(super) door: LevelGate,
@@ -85,9 +74,13 @@ pub(crate) struct LevelHandler {
 }
 
 impl LevelHandler {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { node, own, survey, door, submitter, leadership } = parts;
-        Self { node, own, survey, door, submitter, leadership }
+    pub(crate) fn new(
+        survey: Survey,
+        door: LevelGate,
+        submitter: Submitter,
+        leadership: LeadershipWatch,
+    ) -> Self {
+        Self { own: survey.own.clone(), survey, door, submitter, leadership }
     }
 
     pub(crate) fn door(&self) -> &LevelGate {
@@ -176,13 +169,13 @@ impl LevelHandler {
         if self.door.check_leads().is_ok() {
             return Ok(());
         }
-        let leader = self.leadership.get().leader.filter(|leader| leader.0 != self.node);
+        let leader = self.leadership.get().leader.filter(|leader| leader.0 != self.leadership.node());
         Err(LevelError::NotLeader { leader })
     }
 }
 
 impl fmt::Debug for LevelHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LevelHandler").field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("LevelHandler").field("node", &self.leadership.node()).finish_non_exhaustive()
     }
 }

@@ -6,15 +6,14 @@ use std::time::Duration;
 use futures::future;
 use openraft::async_runtime::WatchReceiver as _;
 use tonic::Code;
-use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::{LevelAnswer, LevelQuestion};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level;
 
 use super::{MemberLevel, Own};
 use crate::apply::engine::Raft;
-use crate::peers::auth::Caller;
-use crate::peers::channels::{Channels, Class};
+use crate::peers::calls::{Destination, PeerCalls};
+use crate::peers::channels::Class;
 
 /// How long one member may take.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
@@ -22,10 +21,8 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 /// Asks the members.
 #[derive(Clone)]
 pub(crate) struct Survey {
-    pub(crate) node: u64,
-    pub(crate) cluster_id: String,
+    pub(crate) calls: PeerCalls,
     pub(crate) raft: Raft,
-    pub(crate) channels: Channels,
     pub(crate) own: Own,
 }
 
@@ -41,8 +38,7 @@ impl Survey {
     /// The level at which another node is pinned, 0: it is not; `None` if it did not say.
     pub(super) async fn pin_of(&self, node: u64) -> Option<u32> {
         let members = self.members();
-        let asked = self.question(node, members.get(&node)?);
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, asked).await.ok()?.ok()??;
+        let answer = self.question(node, members.get(&node)?).await.ok()??;
         Some(answer.pinned)
     }
 
@@ -54,12 +50,10 @@ impl Survey {
     }
 
     async fn ask_one(&self, node: u64, address: &str) -> MemberLevel {
-        if node == self.node {
+        if node == self.calls.own().node {
             return heard(node, &self.own.word());
         }
-        let asked = tokio::time::timeout(ANSWER_DEADLINE, self.question(node, address)).await;
-        let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {ANSWER_DEADLINE:?}")));
-        match asked {
+        match self.question(node, address).await {
             Ok(Some(answer)) => heard(node, &answer),
             Ok(None) => MemberLevel {
                 supports: Some((level::FIRST, level::FIRST)),
@@ -73,10 +67,12 @@ impl Survey {
 
     /// `None`: it is a build that knows no levels.
     async fn question(&self, node: u64, address: &str) -> Result<Option<LevelAnswer>, String> {
-        let channel = self.channels.lazy(node, address, Class::Vote)?;
-        let caller = Caller::new(&self.cluster_id, node)?;
-        match RaftClient::new(channel).level(caller.request(LevelQuestion {})).await {
-            Ok(answer) => Ok(Some(answer.into_inner())),
+        let to = Destination { node, address, class: Class::Vote, deadline: ANSWER_DEADLINE };
+        let asked = self
+            .calls
+            .call(to, LevelQuestion {}, |mut client, request| async move { client.level(request).await });
+        match asked.await {
+            Ok(answer) => Ok(Some(answer)),
             Err(status) if status.code() == Code::Unimplemented => Ok(None),
             Err(status) => Err(status.message().to_owned()),
         }
