@@ -65,7 +65,7 @@ impl HeldVotes {
     /// This node does not lead, or cannot prove that it does.
     pub(crate) async fn confirm(&self) -> Result<LogIndex, ProposeError> {
         let known = self.known().await?;
-        if !known.vote.committed || known.vote.leader_id.node_id != self.calls.own().node {
+        if !known.vote.committed || known.vote.leader_id.node_id != self.calls.node() {
             return Err(ProposeError::NoLeader("this node does not lead".into()));
         }
         let read_index = match known.committed {
@@ -111,7 +111,7 @@ impl HeldVotes {
 
     /// Asks until enough members hold no later vote than this leader's.
     async fn prove(&self, known: &Known) -> Result<(), ProposeError> {
-        let this = self.calls.own().node;
+        let this = self.calls.node();
         let mut agreeing = BTreeSet::from([this]);
         let others = known.quorums_of.iter().flatten().copied().filter(|node| *node != this);
         let others: BTreeSet<u64> = others.collect();

@@ -109,12 +109,10 @@ impl Node {
         tokio::spawn(self.members.clone().stand_back(self.gate.clone(), self.stop.clone()));
         let initial = self.options.initial.iter().map(|member| (member.node.0, member.peer.clone()));
         let farewell = Farewell {
-            node: self.options.node.0,
-            cluster_id: self.options.cluster_id.clone(),
+            calls: self.members.calls.clone(),
             raft: self.raft.clone(),
             machine: self.machine.clone(),
             leadership: self.leadership.clone(),
-            channels: channels.clone(),
             initial: initial.collect(),
             patience: 2 * Duration::from_millis(self.options.timing.election_max.0),
             told: self.removed.clone(),

@@ -76,8 +76,8 @@ impl Node {
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let votes = HeldVotes::new(calls.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
-        let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
-        let (desk, stop) = (desk(&members, calls.clone(), level_max), CancellationToken::new());
+        let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
+        let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
         let link = LeaderLink::new(calls, raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
@@ -142,10 +142,10 @@ async fn open_storage(
 }
 
 /// What changes the feature level.
-fn desk(members: &Members, calls: PeerCalls, level_max: FeatureLevel) -> LevelHandler {
+fn desk(members: &Members, level_max: FeatureLevel) -> LevelHandler {
     let (machine, leadership) = (members.machine.clone(), members.leadership.clone());
     let own = Own { machine: machine.clone(), build_max: level_max, marked: Arc::default() };
-    let survey = Survey { calls, raft: members.raft.clone(), own };
+    let survey = Survey { calls: members.calls.clone(), raft: members.raft.clone(), own };
     let door = LevelGate::new(machine, leadership.clone(), level_max);
     LevelHandler::new(survey, door, members.submitter.clone(), leadership)
 }
@@ -182,18 +182,16 @@ fn members(
     leadership: &LeadershipWatch,
     votes: &HeldVotes,
     submitter: &Submitter,
-    channels: &Channels,
+    calls: &PeerCalls,
 ) -> Members {
     Members {
-        node: options.node.0,
-        cluster_id: options.cluster_id.clone(),
+        calls: calls.clone(),
         raft: raft.clone(),
         machine: machine.clone(),
         leadership: leadership.clone(),
         votes: votes.clone(),
         hand_over: HandOver::new(options, raft.clone(), machine.clone(), leadership.clone(), votes.clone()),
         submitter: submitter.clone(),
-        channels: channels.clone(),
         patience: Duration::from_millis(options.timing.election_max.0),
         turn: Arc::default(),
         #[cfg(test)]

@@ -35,9 +35,14 @@ impl PeerCalls {
         Self { own, channels }
     }
 
-    /// Who calls.
+    /// Who calls, and of which cluster.
     pub(crate) fn own(&self) -> &LocalIdentity {
         &self.own
+    }
+
+    /// The node that calls.
+    pub(crate) fn node(&self) -> u64 {
+        self.own.node
     }
 
     /// Marks calls as meant for `node`.

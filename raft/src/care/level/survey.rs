@@ -50,7 +50,7 @@ impl Survey {
     }
 
     async fn ask_one(&self, node: u64, address: &str) -> MemberLevel {
-        if node == self.calls.own().node {
+        if node == self.calls.node() {
             return heard(node, &self.own.word());
         }
         match self.question(node, address).await {

@@ -137,7 +137,7 @@ impl Members {
         if now.ready_here {
             return Ok(());
         }
-        Err(ChangeError::NotLeader { leader: now.leader.filter(|leader| leader.0 != self.node) })
+        Err(ChangeError::NotLeader { leader: now.leader.filter(|leader| leader.0 != self.calls.node()) })
     }
 
     /// A build that does not support the level in force would stop at the first entry that needs it.
@@ -270,7 +270,9 @@ impl Members {
         self.check_leads()?;
         channels::parse(&peer).map_err(|reason| ChangeError::Unwise(Unwise::Address(reason)))?;
         match self.begin(member::Command::Join { peer, token }).await? {
-            Answer::Node(node) => Ok(MembersAnswer::Join { cluster_id: self.cluster_id.clone(), node }),
+            Answer::Node(node) => {
+                Ok(MembersAnswer::Join { cluster_id: self.calls.own().cluster_id.clone(), node })
+            }
             other => Err(ChangeError::Unknown(format!("the state answered {other:?}"))),
         }
     }

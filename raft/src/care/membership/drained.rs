@@ -20,7 +20,7 @@ const TIMEOUTS: u32 = 3;
 impl Members {
     /// Whether this node is to lead nothing.
     pub(super) fn is_drained(&self) -> bool {
-        self.machine.read(|state| state.is_drained(NodeId(self.node)))
+        self.machine.read(|state| state.is_drained(NodeId(self.calls.node())))
     }
 
     /// The members that are to lead nothing.

@@ -9,18 +9,17 @@ use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tonic::Request;
-use tripod_proto::tripod::peer::v1::Blob;
-use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::NodeId;
 
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
-use crate::base::codec;
+use crate::base::local_identity::LocalIdentity;
 use crate::care::rejoin::Question;
 use crate::lead::leadership::LeadershipWatch;
-use crate::peers::auth::{self, Caller};
-use crate::peers::channels::{Channels, Class};
+use crate::peers::auth;
+use crate::peers::blob;
+use crate::peers::calls::{Destination, PeerCalls};
+use crate::peers::channels::Class;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -32,12 +31,10 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Finds out.
 pub(crate) struct Farewell {
-    pub(crate) node: u64,
-    pub(crate) cluster_id: String,
+    pub(crate) calls: PeerCalls,
     pub(crate) raft: Raft,
     pub(crate) machine: StateMachine,
     pub(crate) leadership: LeadershipWatch,
-    pub(crate) channels: Channels,
     /// All that a node without data knows: the voters of the first start, or the members when it joined.
     pub(crate) initial: BTreeMap<u64, String>,
     /// For so long nothing may come before the others are asked.
@@ -52,7 +49,7 @@ impl Farewell {
         tokio::select! {
             text = self.removed() => {
                 // Whether that is trouble says whoever ends the process: who was removed on purpose has none.
-                tracing::info!(node = self.node, "{text}");
+                tracing::info!(node = self.calls.node(), "{text}");
                 self.told.send_replace(Some(text));
             }
             () = stop.cancelled() => {}
@@ -60,14 +57,15 @@ impl Farewell {
     }
 
     async fn removed(&self) -> String {
+        let LocalIdentity { node, cluster_id } = self.calls.own();
         let mut quiet = (self.machine.applied_index(), Instant::now());
         loop {
-            let leaves = self.machine.read(|state| state.registry().takes_out(NodeId(self.node)));
+            let leaves = self.machine.read(|state| state.registry().takes_out(NodeId(*node)));
             let (look_every, patience) =
                 if leaves { (LEAVING_LOOK_EVERY, LEAVING_PATIENCE) } else { (LOOK_EVERY, self.patience) };
             tokio::time::sleep(look_every).await;
-            if self.machine.read(|state| state.registry().is_removed(NodeId(self.node))) {
-                return auth::removed(&self.cluster_id, self.node);
+            if self.machine.read(|state| state.registry().is_removed(NodeId(*node))) {
+                return auth::removed(cluster_id, *node);
             }
             // Who gets entries is a member. That a leader was known says nothing: one that calls no more is not
             // forgotten.
@@ -86,6 +84,7 @@ impl Farewell {
     /// What the leader says, if it knows that this node was removed; if it says nothing, what the others say; and if
     /// none of those says anything, whoever is where others were.
     async fn ask_others(&self) -> Option<String> {
+        let this = self.calls.node();
         let mut others = self.initial.clone();
         {
             let metrics = self.raft.metrics();
@@ -93,7 +92,7 @@ impl Farewell {
             let members = metrics.membership_config.membership().nodes();
             others.extend(members.map(|(node, peer)| (*node, peer.address.clone())));
         }
-        others.remove(&self.node);
+        others.remove(&this);
         if let Some((leader, address)) =
             self.leadership.get().leader.and_then(|leader| others.remove_entry(&leader.0))
             && let Some(word) = self.ask(leader, &address).await
@@ -105,7 +104,7 @@ impl Farewell {
             return words.into_iter().find_map(Word::told);
         }
         let mut places = self.machine.met().addresses();
-        places.retain(|address, node| *node != self.node && !others.values().any(|other| other == address));
+        places.retain(|address, node| *node != this && !others.values().any(|other| other == address));
         let words = self.ask_all(places.iter().map(|(address, node)| (*node, address.as_str()))).await;
         words.into_iter().find_map(Word::told)
     }
@@ -118,12 +117,12 @@ impl Farewell {
 
     /// One node's word; `None` if it gave none.
     async fn ask(&self, node: u64, address: &str) -> Option<Word> {
-        let channel = self.channels.lazy(node, address, Class::Leader).ok()?;
-        let caller = Caller::new(&self.cluster_id, node).ok()?;
-        let question = Question { node: self.node, lost: false, ready: false };
-        let request: Request<Blob> = caller.request(Blob { data: codec::encode(&question).into() });
-        let mut client = RaftClient::new(channel);
-        match tokio::time::timeout(ANSWER_DEADLINE, client.standing(request)).await.ok()? {
+        let to = Destination { node, address, class: Class::Leader, deadline: ANSWER_DEADLINE };
+        let question = Question { node: self.calls.node(), lost: false, ready: false };
+        let asked = self
+            .calls
+            .call(to, blob(&question), |mut client, request| async move { client.standing(request).await });
+        match asked.await {
             Ok(_) => Some(Word::Member),
             Err(status) if auth::says_end(&status) => Some(Word::Removed(status.message().to_owned())),
             Err(_) => None,
