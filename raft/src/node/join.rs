@@ -13,11 +13,12 @@ use crate::care::membership::{Farewell, follow_addresses};
 use crate::care::rejoin::{Asked, Marker, Newcomer, Returning};
 use crate::disk::Work;
 use crate::offline::backup::RestoredNote;
+use crate::peers::calls::PeerCalls;
 use crate::peers::channels::Channels;
 
 impl Node {
     /// Lets this node take part, at once or when it has asked the others.
-    pub(super) fn join(&self, channels: Channels, marker: Marker) {
+    pub(super) fn join(&self, calls: PeerCalls, marker: Marker) {
         let initial: BTreeMap<u64, Peer> = self
             .options
             .initial
@@ -25,18 +26,14 @@ impl Node {
             .map(|member| (member.node.0, Peer { address: member.peer.clone() }))
             .collect();
         let newcomer = Newcomer {
-            node: self.options.node.0,
+            calls: calls.clone(),
             data: self.options.data.clone(),
             marker,
             initial: initial.clone(),
-            cluster_id: self.options.cluster_id.clone(),
-            channels: channels.clone(),
             raft: self.raft.clone(),
             machine: self.machine.clone(),
             gate: self.gate.clone(),
             forming: self.forming.clone(),
-            failure: self.failure.clone(),
-            stop: self.stop.clone(),
         };
         let restored = RestoredNote::in_directory(&self.options.data);
         let is_restored = !self.work.is_inline() && restored.is_set();
@@ -46,7 +43,7 @@ impl Node {
                 // Before the port is served, so that no message of a peer is refused.
                 self.gate.open();
             } else {
-                tokio::spawn(self.returned(channels));
+                tokio::spawn(self.returned(calls));
             }
             return;
         }
@@ -61,8 +58,14 @@ impl Node {
             Ok(())
         });
         let (gate, work) = (self.gate.clone(), self.work.clone());
+        let (failure, stop) = (self.failure.clone(), self.stop.clone());
         tokio::spawn(async move {
-            joined.await;
+            tokio::select! {
+                joined = joined => if let Err(reason) = joined {
+                    failure.set(&reason);
+                },
+                () = stop.cancelled() => {}
+            }
             if is_restored && gate.check_votes().is_ok() {
                 forget(work, restored).await;
             }
@@ -72,14 +75,9 @@ impl Node {
 
 impl Node {
     /// Opens the gate unless the directory is found to be an older copy.
-    fn returned(&self, channels: Channels) -> impl Future<Output = ()> + Send + use<> {
-        let returning = Returning {
-            node: self.options.node.0,
-            data: self.options.data.clone(),
-            cluster_id: self.options.cluster_id.clone(),
-            channels,
-            raft: self.raft.clone(),
-        };
+    fn returned(&self, calls: PeerCalls) -> impl Future<Output = ()> + Send + use<> {
+        let (data, raft) = (self.options.data.clone(), self.raft.clone());
+        let returning = Returning { calls, data, raft };
         let (gate, failure, stop) = (self.gate.clone(), self.failure.clone(), self.stop.clone());
         async move {
             tokio::select! {

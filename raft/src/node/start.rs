@@ -78,7 +78,7 @@ impl Node {
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
         let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
-        let link = LeaderLink::new(calls, raft.clone(), leadership.clone());
+        let link = LeaderLink::new(calls.clone(), raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
             submitter,
@@ -114,7 +114,7 @@ impl Node {
             forming: Forming::default(),
         };
         node.follow_membership(&channels);
-        node.join(channels, marker);
+        node.join(calls, marker);
         node.serve(door);
         node.watch();
         Ok(node)
