@@ -75,7 +75,7 @@ impl Node {
         let reports =
             Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let votes = HeldVotes::new(calls.clone(), raft.clone());
-        let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
+        let submitter = Submitter::new(raft.clone(), clock, log.stages().clone(), leadership.clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
         let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
         let link = LeaderLink::new(calls.clone(), raft.clone(), leadership.clone());

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
+use tripod_state::Fault;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{Command, Refusal};
-use tripod_state::{Envelope, Fault};
 
 use super::{LevelGate, Own, Survey};
-use crate::base::codec;
 use crate::base::error::ProposeError;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::submit::Submitter;
@@ -151,12 +150,7 @@ impl LevelHandler {
     /// The door must be closed.
     pub(super) async fn submit(&self, command: tripod_state::Command) -> Result<(), LevelError> {
         self.check_leads()?;
-        let payload = codec::encode(&Envelope { stamp: None, command });
-        let applied = tokio::select! {
-            applied = self.submitter.submit(payload.into()) => applied,
-            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
-        };
-        match applied.map(|applied| applied.reply) {
+        match self.submitter.propose(command).await.map(|applied| applied.reply) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(Fault::Level(refusal))) => Err(LevelError::Refused(refusal)),
             Ok(Err(fault)) => Err(LevelError::Unknown(format!("the state answered {fault:?}"))),

@@ -10,7 +10,6 @@ use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
 use super::judge::{MembersView, Unwise};
 use super::votes::Votes;
 use super::{Effective, Members};
-use crate::base::codec;
 use crate::base::error::ProposeError;
 use crate::peers::channels;
 
@@ -293,12 +292,7 @@ impl Members {
     }
 
     pub(super) async fn submit(&self, command: member::Command) -> Result<Answer, ChangeError> {
-        let payload = codec::encode(&Envelope { stamp: None, command: Command::Member(command) });
-        let applied = tokio::select! {
-            applied = self.submitter.submit(payload.into()) => applied,
-            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
-        };
-        match applied {
+        match self.submitter.propose(Command::Member(command)).await {
             Ok(applied) => applied.reply.map_err(ChangeError::Refused),
             Err(ProposeError::Unknown(why)) => Err(ChangeError::Unknown(why)),
             Err(error) => Err(ChangeError::Unavailable(error.to_string())),

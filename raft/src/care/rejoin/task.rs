@@ -8,7 +8,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use openraft::raft::AppendEntriesRequest;
 use tonic::Code;
 use tripod_state::ids::NodeId;
-use tripod_state::{Command, Envelope, job};
+use tripod_state::{Command, job};
 
 use super::survey::{Decision, PeerState, Question, counted, decide, named};
 use super::{Acknowledged, Forming, Marker};
@@ -326,11 +326,10 @@ impl Respondent {
     /// there is a new entry. This one is refused on every replica, since no job has such a name.
     fn append_something(&self) {
         let refused = Command::Job(job::Command::Delete { name: String::new() });
-        let payload = codec::encode(&Envelope { stamp: None, command: refused });
         let submitter = self.submitter.clone();
         tokio::spawn(async move {
             // Should it fail, the node asks again.
-            let _ = submitter.submit(payload.into()).await;
+            let _ = submitter.propose(refused).await;
         });
     }
 }
