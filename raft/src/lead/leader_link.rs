@@ -46,6 +46,11 @@ impl LeaderLink {
         Self { calls, raft, leadership }
     }
 
+    /// By which the leader is found.
+    pub(crate) fn leadership(&self) -> &LeadershipWatch {
+        &self.leadership
+    }
+
     /// Who leads, if it is another node.
     pub(crate) fn target(&self) -> Result<Target, ProposeError> {
         let Leadership { leader, term, .. } = self.leadership.get();

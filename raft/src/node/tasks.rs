@@ -15,7 +15,6 @@ use crate::apply::state_machine::StateMachine;
 use crate::base::clock;
 use crate::base::failure::Failure;
 use crate::base::local_identity::LocalIdentity;
-use crate::care::divergence::Company;
 use crate::care::level::{self, Marks};
 use crate::care::rejoin::Respondent;
 use crate::disk::identity::Identity;
@@ -92,12 +91,8 @@ impl Node {
         tokio::spawn(watcher.run(self.options.clone(), self.stop.clone()));
         tokio::spawn(self.members.clone().drive(self.stop.clone()));
         self.watch_levels();
-        tokio::spawn(self.comparer.clone().run(Company {
-            machine: self.machine.clone(),
-            link: self.link.clone(),
-            leadership: self.leadership.clone(),
-            stop: self.stop.clone(),
-        }));
+        let (machine, link) = (self.machine.clone(), self.link.clone());
+        tokio::spawn(self.comparer.clone().run(machine, link, self.stop.clone()));
         let snapshots = self.machine.snapshots().clone();
         let trimmer = Trimmer::new(&self.options, self.raft.clone(), self.log.clone(), snapshots);
         tokio::spawn(trimmer.run(self.stop.clone()));
