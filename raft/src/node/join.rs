@@ -7,7 +7,7 @@ use std::time::Duration;
 use openraft::errors::{InitializeError, RaftError};
 
 use super::Node;
-use crate::apply::engine::Raft;
+use crate::apply::engine::{Engine as _, Raft};
 use crate::base::types::Peer;
 use crate::care::membership::{Farewell, follow_addresses};
 use crate::care::rejoin::{Asked, Marker, Newcomer, Returning};
@@ -30,7 +30,7 @@ impl Node {
             data: self.options.data.clone(),
             marker,
             initial: initial.clone(),
-            raft: self.raft.clone(),
+            engine: self.raft.clone(),
             machine: self.machine.clone(),
             gate: self.gate.clone(),
             forming: self.forming.clone(),
@@ -43,29 +43,23 @@ impl Node {
                 // Before the port is served, so that no message of a peer is refused.
                 self.gate.open();
             } else {
-                tokio::spawn(self.returned(calls));
+                tokio::spawn(self.or_fail(self.returned(calls)));
             }
             return;
         }
         if asked == Asked::HowToReturn || is_restored {
             // Before an election can be due.
-            self.raft.runtime_config().elect(false);
+            self.raft.stand_for_election(false);
         }
         let raft = self.raft.clone();
-        let joined = newcomer.run(asked, async move || {
+        let joined = self.or_fail(newcomer.run(asked, async move || {
             form(&raft, initial).await?;
-            raft.runtime_config().elect(true);
+            raft.stand_for_election(true);
             Ok(())
-        });
+        }));
         let (gate, work) = (self.gate.clone(), self.work.clone());
-        let (failure, stop) = (self.failure.clone(), self.stop.clone());
         tokio::spawn(async move {
-            tokio::select! {
-                joined = joined => if let Err(reason) = joined {
-                    failure.set(&reason);
-                },
-                () = stop.cancelled() => {}
-            }
+            joined.await;
             if is_restored && gate.check_votes().is_ok() {
                 forget(work, restored).await;
             }
@@ -75,15 +69,26 @@ impl Node {
 
 impl Node {
     /// Opens the gate unless the directory is found to be an older copy.
-    fn returned(&self, calls: PeerCalls) -> impl Future<Output = ()> + Send + use<> {
+    fn returned(&self, calls: PeerCalls) -> impl Future<Output = Result<(), String>> + Send + use<> {
         let (data, raft) = (self.options.data.clone(), self.raft.clone());
-        let returning = Returning { calls, data, raft };
-        let (gate, failure, stop) = (self.gate.clone(), self.failure.clone(), self.stop.clone());
+        let (returning, gate) = (Returning { calls, data, raft }, self.gate.clone());
+        async move {
+            returning.check().await?;
+            gate.open();
+            Ok(())
+        }
+    }
+
+    /// Does what comes before this node takes part, until the node stops. If it does not succeed the node has failed.
+    fn or_fail<F>(&self, joining: F) -> impl Future<Output = ()> + Send + use<F>
+    where
+        F: Future<Output = Result<(), String>> + Send,
+    {
+        let (failure, stop) = (self.failure.clone(), self.stop.clone());
         async move {
             tokio::select! {
-                checked = returning.check() => match checked {
-                    Ok(()) => gate.open(),
-                    Err(reason) => failure.set(&reason),
+                joined = joining => if let Err(reason) = joined {
+                    failure.set(&reason);
                 },
                 () = stop.cancelled() => {}
             }
@@ -108,7 +113,7 @@ impl Node {
         let initial = self.options.initial.iter().map(|member| (member.node.0, member.peer.clone()));
         let farewell = Farewell {
             calls: self.members.calls.clone(),
-            raft: self.raft.clone(),
+            engine: self.raft.clone(),
             machine: self.machine.clone(),
             leadership: self.leadership.clone(),
             initial: initial.collect(),

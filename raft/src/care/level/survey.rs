@@ -1,17 +1,15 @@
 //! What every member says that it supports, asked now.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future;
-use openraft::async_runtime::WatchReceiver as _;
 use tonic::Code;
 use tripod_proto::tripod::peer::v1::{LevelAnswer, LevelQuestion};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level;
 
 use super::{MemberLevel, Own};
-use crate::apply::engine::Raft;
+use crate::apply::engine::{Engine as _, Raft};
 use crate::peers::calls::{Destination, PeerCalls};
 use crate::peers::channels::Class;
 
@@ -27,24 +25,16 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// The members of the membership in force here, and where they are.
-    fn members(&self) -> BTreeMap<u64, String> {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let nodes = metrics.membership_config.membership().nodes();
-        nodes.map(|(node, peer)| (*node, peer.address.clone())).collect()
-    }
-
     /// The level at which another node is pinned, 0: it is not; `None` if it did not say.
     pub(super) async fn pin_of(&self, node: u64) -> Option<u32> {
-        let members = self.members();
+        let members = self.raft.addresses();
         let answer = self.question(node, members.get(&node)?).await.ok()??;
         Some(answer.pinned)
     }
 
     /// What each member of the membership in force here says, this node included, in ascending order of id.
     pub(crate) async fn ask(&self) -> Vec<MemberLevel> {
-        let members = self.members();
+        let members = self.raft.addresses();
         let asked = members.iter().map(|(node, address)| self.ask_one(*node, address));
         future::join_all(asked).await
     }

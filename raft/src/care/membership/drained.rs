@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 
 use super::Members;
+use crate::apply::engine::Engine as _;
 use crate::apply::shape::Shape;
 use crate::peers::gate::Gate;
 
@@ -51,7 +52,7 @@ impl Members {
             let wanted = drained && !self.leadership.leads_here() && led.elapsed() < TIMEOUTS * self.patience;
             // Whoever may not vote was told before not to stand, and not by this.
             if wanted != stands_back && (wanted || gate.check_votes().is_ok()) {
-                self.raft.runtime_config().elect(!wanted);
+                self.raft.stand_for_election(!wanted);
                 stands_back = wanted;
             }
             tokio::select! {

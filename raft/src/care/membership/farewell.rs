@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openraft::async_runtime::WatchReceiver as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tripod_state::ids::NodeId;
 
-use crate::apply::engine::Raft;
+use crate::apply::engine::{Engine, Raft};
 use crate::apply::state_machine::StateMachine;
 use crate::base::local_identity::LocalIdentity;
 use crate::care::rejoin::Question;
@@ -30,9 +29,9 @@ const LEAVING_PATIENCE: Duration = Duration::from_millis(100);
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Finds out.
-pub(crate) struct Farewell {
+pub(crate) struct Farewell<E = Raft> {
     pub(crate) calls: PeerCalls,
-    pub(crate) raft: Raft,
+    pub(crate) engine: E,
     pub(crate) machine: StateMachine,
     pub(crate) leadership: LeadershipWatch,
     /// All that a node without data knows: the voters of the first start, or the members when it joined.
@@ -43,7 +42,7 @@ pub(crate) struct Farewell {
     pub(crate) told: watch::Sender<Option<String>>,
 }
 
-impl Farewell {
+impl<E: Engine> Farewell<E> {
     /// Looks until the node stops, or was removed.
     pub(crate) async fn run(self, stop: CancellationToken) {
         tokio::select! {
@@ -86,12 +85,7 @@ impl Farewell {
     async fn ask_others(&self) -> Option<String> {
         let this = self.calls.node();
         let mut others = self.initial.clone();
-        {
-            let metrics = self.raft.metrics();
-            let metrics = metrics.borrow_watched();
-            let members = metrics.membership_config.membership().nodes();
-            others.extend(members.map(|(node, peer)| (*node, peer.address.clone())));
-        }
+        others.extend(self.engine.addresses());
         others.remove(&this);
         if let Some((leader, address)) =
             self.leadership.get().leader.and_then(|leader| others.remove_entry(&leader.0))
@@ -143,5 +137,76 @@ impl Word {
             Self::Member => None,
             Self::Removed(text) => Some(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::{LogIndex, Term};
+    use tripod_state::member::{self, Change, Listed};
+    use tripod_state::{ApplyContext, Command, Envelope, State};
+
+    use super::*;
+    use crate::care::rejoin::PeerState;
+    use crate::test_care::{IdleEngine, calls_of, machine, serve_peer};
+    use crate::test_cluster::network::Exchange;
+    use crate::test_cluster::once;
+
+    /// Far longer than anything here takes but an election.
+    const PATIENCE: Duration = Duration::from_secs(24);
+    /// The node that was removed.
+    const REMOVED: u64 = 3;
+
+    fn begin(state: &mut State, change: Change) {
+        let command = Command::Member(member::Command::Begin { change, by: "test".to_owned() });
+        let context = ApplyContext { index: LogIndex(1), term: Term(1), now_ms: state.now_ms() };
+        state.apply(&context, Envelope { stamp: None, command }).reply.unwrap();
+    }
+
+    /// What a node hears of which the others say that it was removed, and after how long. Its own log ends with the
+    /// beginning of a change, if there is one.
+    async fn told(change: Option<Change>) -> (String, Duration) {
+        let exchange = Exchange::new();
+        let mut initial = BTreeMap::new();
+        for node in 1..REMOVED {
+            initial.insert(node, serve_peer(&exchange, node, PeerState::of_a_follower(), &[REMOVED]).await);
+        }
+        let machine = machine();
+        machine.corrupt(|state| {
+            let peer = |node: u64| initial.get(&node).cloned().unwrap_or_else(|| exchange.new_address());
+            let listed =
+                (1..=REMOVED).map(|node| Listed { node: NodeId(node), peer: peer(node), voter: true });
+            state.follow_members(&listed.collect::<Vec<_>>());
+            if let Some(change) = change {
+                begin(state, change);
+            }
+        });
+        let told = watch::Sender::new(None);
+        let farewell = Farewell {
+            calls: calls_of(REMOVED, &exchange),
+            engine: IdleEngine::default(),
+            machine,
+            leadership: LeadershipWatch::without_leader(REMOVED),
+            initial,
+            patience: PATIENCE,
+            told: told.clone(),
+        };
+        let began = Instant::now();
+        farewell.run(CancellationToken::new()).await;
+        let text = told.borrow().clone();
+        (text.unwrap(), began.elapsed())
+    }
+
+    /// Calls that it has taken wait for entries that do not come any more. It does not wait for an election to be due
+    /// before it asks why.
+    #[test]
+    fn who_is_taken_out_is_told_long_before_an_election_is_due() {
+        once(async || {
+            let (text, after) = told(Some(Change::Remove { node: NodeId(REMOVED) })).await;
+            assert!(text.starts_with("T4201 node-removed: node 3 "), "{text}");
+            assert!(after < Duration::from_secs(1), "{after:?}");
+            let (_, after) = told(Some(Change::Demote { node: NodeId(REMOVED) })).await;
+            assert!(after >= PATIENCE, "it asked after {after:?}, and has no reason to");
+        });
     }
 }

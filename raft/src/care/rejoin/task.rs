@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use openraft::raft::AppendEntriesRequest;
 use tonic::Code;
 use tripod_state::ids::NodeId;
 use tripod_state::{Command, job};
 
 use super::survey::{Decision, PeerState, Question, counted, decide, named};
 use super::{Acknowledged, Forming, Marker};
-use crate::apply::engine::Raft;
+use crate::apply::engine::{Engine, Raft};
 use crate::apply::state_machine::StateMachine;
 use crate::base::codec;
-use crate::base::types::{Peer, Types, Vote};
+use crate::base::types::{Peer, Vote};
 use crate::disk::identity;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::submit::Submitter;
@@ -47,20 +46,20 @@ pub(crate) enum Asked {
 }
 
 /// A node that may have to ask.
-pub(crate) struct Newcomer {
+pub(crate) struct Newcomer<E = Raft> {
     pub(crate) calls: PeerCalls,
     /// For the texts that an operator reads.
     pub(crate) data: PathBuf,
     pub(crate) marker: Marker,
     /// The voters of the first start.
     pub(crate) initial: BTreeMap<u64, Peer>,
-    pub(crate) raft: Raft,
+    pub(crate) engine: E,
     pub(crate) machine: StateMachine,
     pub(crate) gate: Gate,
     pub(crate) forming: Forming,
 }
 
-impl Newcomer {
+impl<E: Engine> Newcomer<E> {
     /// What this node must ask before it takes part, given whether it has no log at all.
     pub(crate) fn must_ask(&self, pristine: bool) -> Asked {
         if self.marker.is_set() {
@@ -143,13 +142,13 @@ impl Newcomer {
 
     /// Takes everything from the others.
     async fn restore(&self) -> Result<(), String> {
-        self.raft.runtime_config().elect(false);
+        self.engine.stand_for_election(false);
         let (mut rounds, mut in_vain): (u32, u32) = (0, 0);
         loop {
             let (decision, places) = self.survey(true).await;
             match decision {
                 Decision::Learn { vote, target } => {
-                    self.promise(vote).await?;
+                    self.engine.hold_vote(vote).await?;
                     self.gate.let_entries_in();
                     self.say_ready(vote, &places).await;
                     if self.reached(target).await {
@@ -177,20 +176,9 @@ impl Newcomer {
             }
         }
         self.marker.clear().map_err(|error| self.unwritable(&error))?;
-        self.raft.runtime_config().elect(true);
+        self.engine.stand_for_election(true);
         tracing::info!(node = self.calls.node(), "this node holds everything again, and votes");
         Ok(())
-    }
-
-    /// Makes the leader's vote durable here, so that no older leader is listened to.
-    async fn promise(&self, vote: Vote) -> Result<(), String> {
-        let nothing = AppendEntriesRequest::<Types> {
-            vote,
-            prev_log_id: None,
-            entries: Vec::new(),
-            leader_commit: None,
-        };
-        self.raft.append_entries(nothing).await.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Asks the leader to begin. Should it not hear, everything is asked anew.
