@@ -6,7 +6,7 @@ use tripod_state::Fault;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{Command, Refusal};
 
-use super::{LevelGate, Own, Survey};
+use super::{LevelGate, Own, Survey, survey};
 use crate::base::error::ProposeError;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::submit::Submitter;
@@ -108,32 +108,8 @@ impl LevelHandler {
         let said = self.survey.ask().await;
         self.door.note(&said);
         let command = tripod_state::Command::Level(command);
-        let needs = command.needs();
-        for one in &said {
-            let refused = |why: String| Err(LevelError::Unsupported(why));
-            match one.supports {
-                None => {
-                    return refused(format!(
-                        "T4407 level-silent: node {} does not say what it supports ({}); start it, or remove it, first",
-                        one.node, one.silent
-                    ));
-                }
-                Some((_, max)) if max < needs => {
-                    return refused(format!(
-                        "T4406 level-member: node {} runs a build ({}) that supports level {max} at most and does not \
-                         know commands about the level; there is nothing to pin while it runs, as nothing is raised",
-                        one.node, one.build
-                    ));
-                }
-                Some((min, _)) if level < min => {
-                    return refused(format!(
-                        "T4406 level-member: node {} runs a build ({}) that does not support level {level} any more, its \
-                         lowest is {min}",
-                        one.node, one.build
-                    ));
-                }
-                Some(_) => {}
-            }
+        if let Some(why) = survey::objection(&said, level, command.needs()) {
+            return Err(LevelError::Unsupported(why));
         }
         let closed = self.door.close().await;
         // Whoever asked may stop waiting, and what was submitted is appended all the same: until its outcome is known

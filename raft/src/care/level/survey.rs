@@ -99,6 +99,28 @@ pub(super) fn common(said: &[MemberLevel]) -> Option<FeatureLevel> {
     each?.into_iter().map(|(_, max)| max).chain(pins).min()
 }
 
+/// In words, why the level cannot be left at `level` by a command that needs `needs`: who did not say what it supports,
+/// does not know the command, or does not support that level any more.
+pub(super) fn objection(said: &[MemberLevel], level: FeatureLevel, needs: FeatureLevel) -> Option<String> {
+    said.iter().find_map(|one| match one.supports {
+        None => Some(format!(
+            "T4407 level-silent: node {} does not say what it supports ({}); start it, or remove it, first",
+            one.node, one.silent
+        )),
+        Some((_, max)) if max < needs => Some(format!(
+            "T4406 level-member: node {} runs a build ({}) that supports level {max} at most and does not know commands \
+             about the level; there is nothing to pin while it runs, as nothing is raised",
+            one.node, one.build
+        )),
+        Some((min, _)) if level < min => Some(format!(
+            "T4406 level-member: node {} runs a build ({}) that does not support level {level} any more, its lowest is \
+             {min}",
+            one.node, one.build
+        )),
+        Some(_) => None,
+    })
+}
+
 /// In words, why the level is not above `level`: who supports no more, or did not say.
 pub(super) fn why_not_above(said: &[MemberLevel], level: FeatureLevel) -> String {
     let reasons = said.iter().filter_map(|one| match (one.supports, one.pinned) {
@@ -136,6 +158,20 @@ mod tests {
         assert_eq!(common(&[says(1, 3, 0), silent(2, "away".into())]), None);
         assert_eq!(common(&[says(1, 3, 0), says(2, 3, 1)]), Some(level::FIRST));
         assert_eq!(common(&[]), None);
+    }
+
+    #[test]
+    fn a_level_is_pinned_only_where_every_member_says_that_it_supports_that() {
+        let second = FeatureLevel(2);
+        let objection = |said: &[MemberLevel], level| objection(said, level, second);
+        assert_eq!(objection(&[says(1, 3, 0), says(2, 2, 1)], level::FIRST), None);
+        let told = objection(&[says(1, 3, 0), silent(2, "away".into())], second).unwrap();
+        assert!(told.starts_with("T4407 level-silent: node 2 ") && told.contains("(away)"), "{told}");
+        let told = objection(&[says(1, 3, 0), says(2, 1, 0)], level::FIRST).unwrap();
+        assert!(told.starts_with("T4406 level-member: node 2 ") && told.contains("nothing to pin"), "{told}");
+        let newer = MemberLevel { supports: Some((second, FeatureLevel(3))), ..says(2, 3, 0) };
+        let told = objection(&[says(1, 3, 0), newer], level::FIRST).unwrap();
+        assert!(told.contains("does not support level 1 any more, its lowest is 2"), "{told}");
     }
 
     #[test]
