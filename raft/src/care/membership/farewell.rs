@@ -145,6 +145,7 @@ mod tests {
     use tripod_state::ids::{LogIndex, Term};
     use tripod_state::member::{self, Change, Listed};
     use tripod_state::{ApplyContext, Command, Envelope, State};
+    use tripod_wait::within;
 
     use super::*;
     use crate::care::rejoin::PeerState;
@@ -192,7 +193,7 @@ mod tests {
             told: told.clone(),
         };
         let began = Instant::now();
-        farewell.run(CancellationToken::new()).await;
+        within("word of the removal", farewell.run(CancellationToken::new())).await;
         let text = told.borrow().clone();
         (text.unwrap(), began.elapsed())
     }

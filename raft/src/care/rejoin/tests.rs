@@ -82,7 +82,8 @@ fn a_wiped_node_that_cannot_find_a_voter_of_now_ends_and_says_what_to_do() {
         };
         let asked = newcomer.must_ask(true);
         assert_eq!(asked, Asked::HowToReturn);
-        let told = newcomer.run(asked, async || Err("it forms a cluster".to_owned())).await.unwrap_err();
+        let run = newcomer.run(asked, async || Err("it forms a cluster".to_owned()));
+        let told = within("the end of its attempts", run).await.unwrap_err();
         assert!(told.starts_with("T3111 data-lost: ") && told.contains("does not find node 4"), "{told}");
         assert!(told.contains("`tripod member remove 1`") && told.contains("--join"), "{told}");
         assert!(gate.check_entries().is_err() && marker.is_set(), "it takes no part");
