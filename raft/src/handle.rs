@@ -79,11 +79,7 @@ impl Handle {
             let _passage = door.pass(&envelope.command).await?;
             let _admitted = node.admission.admit(&node.machine, &envelope, payload.len())?;
             drop(envelope);
-            tokio::select! {
-                biased;
-                applied = node.submitter.submit(payload) => applied,
-                () = node.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
-            }
+            node.submitter.submit_as_leader(payload).await
         } else {
             drop(envelope);
             node.forwarder.propose(payload, needs).await

@@ -30,7 +30,7 @@
 //! | `snapshot` | files of the whole state | apply, peers |
 //! | `apply` | the state machine, and what is remembered as entries are applied | leaders, peers, who compares or changes members |
 //! | `offline` | [`backup`], [`doctor`] and [`repair`]: files while no node runs on them | a running node, its log's writer |
-//! | `peers` | the peer transport: connections, who may call, appends and snapshots on the wire | apply, leaders, nodes |
+//! | `peers` | the peer transport: connections and calls on them, who may call, appends and snapshots on the wire | apply, leaders, nodes |
 //! | `lead` | who leads; proposals, reads, handing over, and when a leader gives up | who looks after a node |
 //! | `care` | what looks after a running node: members, levels, divergence, space, rejoining | the node, and each other |
 //! | `node` | everything put together: start, stop, the port, status, [`World`] | |
@@ -56,6 +56,8 @@ mod node;
 mod offline;
 mod peers;
 mod snapshot;
+#[cfg(test)]
+mod test_care;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod test_cluster;

@@ -14,10 +14,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use openraft::ReadPolicy;
 use openraft::errors::{LinearizableReadError, RaftError};
 use parking_lot::Mutex;
-use tonic::Request;
-use tonic::transport::Channel;
 use tripod_proto::tripod::peer::v1::Blob;
-use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_state::ids::LogIndex;
 
 use crate::apply::engine::Raft;
@@ -25,8 +22,8 @@ use crate::base::codec;
 use crate::base::error::ProposeError;
 use crate::base::types::{LogId, Vote};
 use crate::lead::read_index::Rounds;
-use crate::peers::auth::Caller;
-use crate::peers::channels::{Channels, Class};
+use crate::peers::calls::{Destination, PeerCalls};
+use crate::peers::channels::Class;
 
 /// How long a quorum may take. Who waits for the read asks again.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
@@ -34,9 +31,7 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 /// Asks the members.
 #[derive(Clone)]
 pub(crate) struct HeldVotes {
-    node: u64,
-    cluster_id: String,
-    channels: Channels,
+    calls: PeerCalls,
     raft: Raft,
     /// One question at a time is under way to each member: a round that has its quorum leaves the others' answers
     /// to themselves, and a member that does not answer keeps one call, not thousands.
@@ -60,8 +55,8 @@ struct Known {
 }
 
 impl HeldVotes {
-    pub(crate) fn new(node: u64, cluster_id: String, channels: Channels, raft: Raft) -> Self {
-        Self { node, cluster_id, channels, raft, members: Arc::default() }
+    pub(crate) fn new(calls: PeerCalls, raft: Raft) -> Self {
+        Self { calls, raft, members: Arc::default() }
     }
 
     /// Runs a round; gives the index that a reader must have applied.
@@ -70,7 +65,7 @@ impl HeldVotes {
     /// This node does not lead, or cannot prove that it does.
     pub(crate) async fn confirm(&self) -> Result<LogIndex, ProposeError> {
         let known = self.known().await?;
-        if !known.vote.committed || known.vote.leader_id.node_id != self.node {
+        if !known.vote.committed || known.vote.leader_id.node_id != self.calls.node() {
             return Err(ProposeError::NoLeader("this node does not lead".into()));
         }
         let read_index = match known.committed {
@@ -116,8 +111,9 @@ impl HeldVotes {
 
     /// Asks until enough members hold no later vote than this leader's.
     async fn prove(&self, known: &Known) -> Result<(), ProposeError> {
-        let mut agreeing = BTreeSet::from([self.node]);
-        let others = known.quorums_of.iter().flatten().copied().filter(|node| *node != self.node);
+        let this = self.calls.node();
+        let mut agreeing = BTreeSet::from([this]);
+        let others = known.quorums_of.iter().flatten().copied().filter(|node| *node != this);
         let others: BTreeSet<u64> = others.collect();
         let mut asked: FuturesUnordered<_> = others.into_iter().map(|node| self.ask(known, node)).collect();
         while !is_quorum(&known.quorums_of, &agreeing) {
@@ -146,35 +142,22 @@ impl HeldVotes {
         if let Some(known) = members.get(&node).filter(|known| known.address == address) {
             return known.votes.clone();
         }
-        let (asker, place) = (Asker { node, cluster_id: self.cluster_id.clone() }, address.to_owned());
-        let channels = self.channels.clone();
+        let (calls, place) = (self.calls.clone(), address.to_owned());
         let votes = Rounds::start({
             let place = place.clone();
-            move || {
-                let channel = channels.lazy(node, &place, Class::Vote);
-                let asker = asker.clone();
-                async move { tokio::time::timeout(ANSWER_DEADLINE, asker.ask(channel.ok()?)).await.ok()? }
-            }
+            move || held_by(calls.clone(), node, place.clone())
         });
         members.insert(node, Member { address: place, votes: votes.clone() });
         votes
     }
 }
 
-/// Asks one member.
-#[derive(Clone)]
-struct Asker {
-    node: u64,
-    cluster_id: String,
-}
-
-impl Asker {
-    async fn ask(&self, channel: Channel) -> Option<Vote> {
-        let caller = Caller::new(&self.cluster_id, self.node).ok()?;
-        let request: Request<Blob> = caller.request(Blob::default());
-        let answer = RaftClient::new(channel).held_vote(request).await.ok()?;
-        codec::decode(&answer.get_ref().data).ok()
-    }
+/// The vote that a member holds; `None`: it did not say.
+async fn held_by(calls: PeerCalls, node: u64, address: String) -> Option<Vote> {
+    let to = Destination { node, address: &address, class: Class::Vote, deadline: ANSWER_DEADLINE };
+    let asked =
+        calls.call(to, Blob::default(), |mut client, request| async move { client.held_vote(request).await });
+    codec::decode(&asked.await.ok()?.data).ok()
 }
 
 /// The vote that this node holds.

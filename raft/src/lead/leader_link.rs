@@ -16,7 +16,8 @@ use crate::base::error::ProposeError;
 use crate::lead::leadership::{Leadership, LeadershipWatch};
 use crate::peers::MESSAGE_BYTES_MAX;
 use crate::peers::auth::Caller;
-use crate::peers::channels::{Channels, Class};
+use crate::peers::calls::PeerCalls;
+use crate::peers::channels::Class;
 
 /// How long the leader may take to confirm its leadership: longer than its lease, after which it
 /// gives up itself.
@@ -27,9 +28,8 @@ const ASK_DEADLINE: Duration = Duration::from_secs(5);
 /// Finds and calls the leader.
 #[derive(Clone)]
 pub(crate) struct LeaderLink {
-    cluster_id: String,
+    calls: PeerCalls,
     raft: Raft,
-    channels: Channels,
     leadership: LeadershipWatch,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Target {
 }
 
 impl LeaderLink {
-    pub(crate) fn new(
-        cluster_id: String,
-        raft: Raft,
-        channels: Channels,
-        leadership: LeadershipWatch,
-    ) -> Self {
-        Self { cluster_id, raft, channels, leadership }
+    pub(crate) fn new(calls: PeerCalls, raft: Raft, leadership: LeadershipWatch) -> Self {
+        Self { calls, raft, leadership }
+    }
+
+    /// By which the leader is found.
+    pub(crate) fn leadership(&self) -> &LeadershipWatch {
+        &self.leadership
     }
 
     /// Who leads, if it is another node.
@@ -70,7 +70,7 @@ impl LeaderLink {
 
     /// Marks calls for `leader`.
     pub(crate) fn caller(&self, leader: u64) -> Caller {
-        Caller::new(&self.cluster_id, leader).expect("the cluster id was checked at start")
+        self.calls.caller(leader)
     }
 
     /// A client on a connection.
@@ -82,7 +82,7 @@ impl LeaderLink {
 
     /// A connection of its own to `target`. A failure proves that nothing was sent.
     pub(crate) async fn connect(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {
-        let channel = self.channels.connect(&target.address).await;
+        let channel = self.calls.connect(&target.address).await;
         channel.map(Self::client).map_err(ProposeError::NoLeader)
     }
 
@@ -118,7 +118,7 @@ impl LeaderLink {
 
     /// A client on the connection that all calls to `target` share.
     pub(crate) fn lazy_client(&self, target: &Target) -> Result<LeaderClient<Channel>, ProposeError> {
-        let channel = self.channels.lazy(target.leader, &target.address, Class::Leader);
+        let channel = self.calls.lazy(target.leader, &target.address, Class::Leader);
         channel.map(Self::client).map_err(ProposeError::NoLeader)
     }
 

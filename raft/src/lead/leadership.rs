@@ -61,6 +61,13 @@ impl LeadershipWatch {
         Self { node, current, elections }
     }
 
+    /// Of a node that never hears of a leader.
+    #[cfg(test)]
+    pub(crate) fn without_leader(node: u64) -> Self {
+        let unknown = Leadership { leader: None, term: Term(0), ready_here: false };
+        Self { node, current: watch::channel(unknown).1, elections: ElectionTally::default() }
+    }
+
     pub(crate) fn node(&self) -> u64 {
         self.node
     }

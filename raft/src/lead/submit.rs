@@ -5,12 +5,15 @@ use futures::StreamExt;
 use openraft::errors::{ClientWriteError, Fatal, ForwardToLeader, RaftError};
 use openraft::raft::ClientWriteResponse;
 use tripod_state::ids::LogIndex;
+use tripod_state::{Command, Envelope};
 
 use crate::apply::engine::Raft;
 use crate::base::clock::WallClock;
+use crate::base::codec;
 use crate::base::error::{Applied, ProposeError};
 use crate::base::stages::Stages;
 use crate::base::types::{LogCommand, Response, Types};
+use crate::lead::leadership::LeadershipWatch;
 
 /// Appends commands to the log of this node, which should be the leader.
 #[derive(Clone)]
@@ -18,11 +21,32 @@ pub(crate) struct Submitter {
     raft: Raft,
     clock: WallClock,
     stages: Stages,
+    leadership: LeadershipWatch,
 }
 
 impl Submitter {
-    pub(crate) fn new(raft: Raft, clock: WallClock, stages: Stages) -> Self {
-        Self { raft, clock, stages }
+    pub(crate) fn new(raft: Raft, clock: WallClock, stages: Stages, leadership: LeadershipWatch) -> Self {
+        Self { raft, clock, stages, leadership }
+    }
+
+    /// Replicates a command of this node's own, and waits for it no longer than this node leads.
+    ///
+    /// # Errors
+    /// [`ProposeError`]; only after [`ProposeError::Unknown`] it may have taken effect.
+    pub(crate) async fn propose(&self, command: Command) -> Result<Applied, ProposeError> {
+        self.submit_as_leader(codec::encode(&Envelope { stamp: None, command }).into()).await
+    }
+
+    /// [`Self::submit`] that waits no longer than this node leads.
+    ///
+    /// # Errors
+    /// As [`Self::propose`].
+    pub(crate) async fn submit_as_leader(&self, payload: Bytes) -> Result<Applied, ProposeError> {
+        tokio::select! {
+            biased;
+            applied = self.submit(payload) => applied,
+            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
+        }
     }
 
     /// Replicates one encoded envelope.

@@ -7,17 +7,18 @@ use std::time::Duration;
 use openraft::errors::{InitializeError, RaftError};
 
 use super::Node;
-use crate::apply::engine::Raft;
+use crate::apply::engine::{Engine as _, Raft};
 use crate::base::types::Peer;
 use crate::care::membership::{Farewell, follow_addresses};
 use crate::care::rejoin::{Asked, Marker, Newcomer, Returning};
 use crate::disk::Work;
 use crate::offline::backup::RestoredNote;
+use crate::peers::calls::PeerCalls;
 use crate::peers::channels::Channels;
 
 impl Node {
     /// Lets this node take part, at once or when it has asked the others.
-    pub(super) fn join(&self, channels: Channels, marker: Marker) {
+    pub(super) fn join(&self, calls: PeerCalls, marker: Marker) {
         let initial: BTreeMap<u64, Peer> = self
             .options
             .initial
@@ -25,18 +26,14 @@ impl Node {
             .map(|member| (member.node.0, Peer { address: member.peer.clone() }))
             .collect();
         let newcomer = Newcomer {
-            node: self.options.node.0,
+            calls: calls.clone(),
             data: self.options.data.clone(),
             marker,
             initial: initial.clone(),
-            cluster_id: self.options.cluster_id.clone(),
-            channels: channels.clone(),
-            raft: self.raft.clone(),
+            engine: self.raft.clone(),
             machine: self.machine.clone(),
             gate: self.gate.clone(),
             forming: self.forming.clone(),
-            failure: self.failure.clone(),
-            stop: self.stop.clone(),
         };
         let restored = RestoredNote::in_directory(&self.options.data);
         let is_restored = !self.work.is_inline() && restored.is_set();
@@ -46,20 +43,20 @@ impl Node {
                 // Before the port is served, so that no message of a peer is refused.
                 self.gate.open();
             } else {
-                tokio::spawn(self.returned(channels));
+                tokio::spawn(self.or_fail(self.returned(calls)));
             }
             return;
         }
         if asked == Asked::HowToReturn || is_restored {
             // Before an election can be due.
-            self.raft.runtime_config().elect(false);
+            self.raft.stand_for_election(false);
         }
         let raft = self.raft.clone();
-        let joined = newcomer.run(asked, async move || {
+        let joined = self.or_fail(newcomer.run(asked, async move || {
             form(&raft, initial).await?;
-            raft.runtime_config().elect(true);
+            raft.stand_for_election(true);
             Ok(())
-        });
+        }));
         let (gate, work) = (self.gate.clone(), self.work.clone());
         tokio::spawn(async move {
             joined.await;
@@ -72,20 +69,26 @@ impl Node {
 
 impl Node {
     /// Opens the gate unless the directory is found to be an older copy.
-    fn returned(&self, channels: Channels) -> impl Future<Output = ()> + Send + use<> {
-        let returning = Returning {
-            node: self.options.node.0,
-            data: self.options.data.clone(),
-            cluster_id: self.options.cluster_id.clone(),
-            channels,
-            raft: self.raft.clone(),
-        };
-        let (gate, failure, stop) = (self.gate.clone(), self.failure.clone(), self.stop.clone());
+    fn returned(&self, calls: PeerCalls) -> impl Future<Output = Result<(), String>> + Send + use<> {
+        let (data, raft) = (self.options.data.clone(), self.raft.clone());
+        let (returning, gate) = (Returning { calls, data, raft }, self.gate.clone());
+        async move {
+            returning.check().await?;
+            gate.open();
+            Ok(())
+        }
+    }
+
+    /// Does what comes before this node takes part, until the node stops. If it does not succeed the node has failed.
+    fn or_fail<F>(&self, joining: F) -> impl Future<Output = ()> + Send + use<F>
+    where
+        F: Future<Output = Result<(), String>> + Send,
+    {
+        let (failure, stop) = (self.failure.clone(), self.stop.clone());
         async move {
             tokio::select! {
-                checked = returning.check() => match checked {
-                    Ok(()) => gate.open(),
-                    Err(reason) => failure.set(&reason),
+                joined = joining => if let Err(reason) = joined {
+                    failure.set(&reason);
                 },
                 () = stop.cancelled() => {}
             }
@@ -109,12 +112,10 @@ impl Node {
         tokio::spawn(self.members.clone().stand_back(self.gate.clone(), self.stop.clone()));
         let initial = self.options.initial.iter().map(|member| (member.node.0, member.peer.clone()));
         let farewell = Farewell {
-            node: self.options.node.0,
-            cluster_id: self.options.cluster_id.clone(),
-            raft: self.raft.clone(),
+            calls: self.members.calls.clone(),
+            engine: self.raft.clone(),
             machine: self.machine.clone(),
             leadership: self.leadership.clone(),
-            channels: channels.clone(),
             initial: initial.collect(),
             patience: 2 * Duration::from_millis(self.options.timing.election_max.0),
             told: self.removed.clone(),

@@ -18,10 +18,11 @@ use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
 use crate::base::error::StartError;
 use crate::base::failure::Failure;
+use crate::base::local_identity::LocalIdentity;
 use crate::base::options::Options;
 use crate::base::types::Types;
 use crate::care::divergence::Comparer;
-use crate::care::level::{self, LevelGate, LevelHandler, Own, Survey};
+use crate::care::level::{LevelGate, LevelHandler, Own, Survey};
 use crate::care::membership::Members;
 use crate::care::rejoin::{Acknowledged, Forming};
 use crate::care::space::{Admission, Gauge, Reports};
@@ -39,6 +40,7 @@ use crate::node::config;
 use crate::node::storage::Storage;
 use crate::node::world::World;
 use crate::offline::backup::Saves;
+use crate::peers::calls::PeerCalls;
 use crate::peers::channels::Channels;
 use crate::peers::client::PeerClients;
 use crate::peers::gate::Gate;
@@ -53,11 +55,12 @@ impl Node {
         let Storage { log, snapshots, space, marker, pin, skipped } =
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
-        let cluster_id = options.cluster_id.clone();
         let (fitness, line, heard) = (Fitness::new(), SendGate::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
-        let clients = PeerClients::new(cluster_id.clone(), channels.clone(), snapshots.clone(), line.clone());
-        let machine = StateMachine::new(snapshots, cluster_id.clone(), hooks.clone(), failure.clone());
+        let calls = PeerCalls::new(LocalIdentity::of(&options), channels.clone());
+        let clients = PeerClients::new(calls.clone(), snapshots.clone(), line.clone());
+        let machine =
+            StateMachine::new(snapshots, options.cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped);
         let machine = with_levels(machine, level_max, pin)?;
         let raft = match Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await {
@@ -69,13 +72,12 @@ impl Node {
             }
         };
         let leadership = LeadershipWatch::start(options.node.0, &raft, sources(&machine, &fitness, &heard));
-        let reports =
-            Reports::new(options.node, gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
-        let votes = HeldVotes::new(options.node.0, cluster_id.clone(), channels.clone(), raft.clone());
-        let submitter = Submitter::new(raft.clone(), clock, log.stages().clone());
-        let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &channels);
+        let reports = Reports::new(gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
+        let votes = HeldVotes::new(calls.clone(), raft.clone());
+        let submitter = Submitter::new(raft.clone(), clock, log.stages().clone(), leadership.clone());
+        let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
         let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
-        let link = LeaderLink::new(cluster_id, raft.clone(), channels.clone(), leadership.clone());
+        let link = LeaderLink::new(calls.clone(), raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
             submitter,
@@ -111,7 +113,7 @@ impl Node {
             forming: Forming::default(),
         };
         node.follow_membership(&channels);
-        node.join(channels, marker);
+        node.join(calls, marker);
         node.serve(door);
         node.watch();
         Ok(node)
@@ -140,21 +142,11 @@ async fn open_storage(
 
 /// What changes the feature level.
 fn desk(members: &Members, level_max: FeatureLevel) -> LevelHandler {
-    let own = Own { machine: members.machine.clone(), build_max: level_max, marked: Arc::default() };
-    LevelHandler::new(level::Parts {
-        node: members.node,
-        survey: Survey {
-            node: members.node,
-            cluster_id: members.cluster_id.clone(),
-            raft: members.raft.clone(),
-            channels: members.channels.clone(),
-            own: own.clone(),
-        },
-        door: LevelGate::new(own.machine.clone(), members.leadership.clone(), level_max),
-        own,
-        submitter: members.submitter.clone(),
-        leadership: members.leadership.clone(),
-    })
+    let (machine, leadership) = (members.machine.clone(), members.leadership.clone());
+    let own = Own { machine: machine.clone(), build_max: level_max, marked: Arc::default() };
+    let survey = Survey { calls: members.calls.clone(), raft: members.raft.clone(), own };
+    let door = LevelGate::new(machine, leadership.clone(), level_max);
+    LevelHandler::new(survey, door, members.submitter.clone(), leadership)
 }
 
 /// The state machine of a build that supports levels up to this one.
@@ -189,18 +181,16 @@ fn members(
     leadership: &LeadershipWatch,
     votes: &HeldVotes,
     submitter: &Submitter,
-    channels: &Channels,
+    calls: &PeerCalls,
 ) -> Members {
     Members {
-        node: options.node.0,
-        cluster_id: options.cluster_id.clone(),
+        calls: calls.clone(),
         raft: raft.clone(),
         machine: machine.clone(),
         leadership: leadership.clone(),
         votes: votes.clone(),
         hand_over: HandOver::new(options, raft.clone(), machine.clone(), leadership.clone(), votes.clone()),
         submitter: submitter.clone(),
-        channels: channels.clone(),
         patience: Duration::from_millis(options.timing.election_max.0),
         turn: Arc::default(),
         #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
 use crate::base::clock;
 use crate::base::failure::Failure;
-use crate::care::divergence::Company;
+use crate::base::local_identity::LocalIdentity;
 use crate::care::level::{self, Marks};
 use crate::care::rejoin::Respondent;
 use crate::disk::identity::Identity;
@@ -64,7 +64,7 @@ impl Node {
             }
             (supported < level).then(|| level::too_old(node, supported, level))
         };
-        let guard = Guard::new(cluster_id, self.options.node.0, Arc::new(why_end));
+        let guard = Guard::new(LocalIdentity::of(&self.options), Arc::new(why_end));
         let task = port::serve(door, &guard, raft, leader, self.stop.clone());
         *self.server.lock() = Some(task);
     }
@@ -91,12 +91,8 @@ impl Node {
         tokio::spawn(watcher.run(self.options.clone(), self.stop.clone()));
         tokio::spawn(self.members.clone().drive(self.stop.clone()));
         self.watch_levels();
-        tokio::spawn(self.comparer.clone().run(Company {
-            machine: self.machine.clone(),
-            link: self.link.clone(),
-            leadership: self.leadership.clone(),
-            stop: self.stop.clone(),
-        }));
+        let (machine, link) = (self.machine.clone(), self.link.clone());
+        tokio::spawn(self.comparer.clone().run(machine, link, self.stop.clone()));
         let snapshots = self.machine.snapshots().clone();
         let trimmer = Trimmer::new(&self.options, self.raft.clone(), self.log.clone(), snapshots);
         tokio::spawn(trimmer.run(self.stop.clone()));

@@ -10,6 +10,8 @@ use tonic::{Request, Status};
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
 
+use crate::base::local_identity::LocalIdentity;
+
 const CLUSTER: &str = "tripod-cluster-id";
 const TARGET: &str = "tripod-target-node";
 /// Where HTTP clients name themselves. It is set once for a connection.
@@ -95,15 +97,14 @@ pub(crate) type WhyEnd = Arc<dyn Fn(u64, FeatureLevel) -> Option<String> + Send 
 /// Refuses calls that are not meant for this node, or that come from one that was removed or is too old.
 #[derive(Clone)]
 pub(crate) struct Guard {
-    cluster_id: String,
-    node: u64,
+    own: LocalIdentity,
     why_end: WhyEnd,
 }
 
 impl Guard {
-    /// Lets calls for `node` of `cluster_id` pass.
-    pub(crate) fn new(cluster_id: &str, node: u64, why_end: WhyEnd) -> Self {
-        Self { cluster_id: cluster_id.to_owned(), node, why_end }
+    /// Lets calls for this node pass.
+    pub(crate) fn new(own: LocalIdentity, why_end: WhyEnd) -> Self {
+        Self { own, why_end }
     }
 }
 
@@ -112,10 +113,10 @@ impl Interceptor for Guard {
         let marked =
             |key| request.metadata().get(key).and_then(|value| value.to_str().ok()).unwrap_or("(none)");
         let (cluster, target) = (marked(CLUSTER), marked(TARGET));
-        if cluster != self.cluster_id {
+        if cluster != self.own.cluster_id {
             return Err(Status::failed_precondition(format!(
                 "call for cluster {cluster} refused: this node belongs to cluster {}",
-                self.cluster_id
+                self.own.cluster_id
             )));
         }
         // Before the target: whoever was away for long may know nobody but nodes in whose places others are now.
@@ -126,10 +127,10 @@ impl Interceptor for Guard {
             refusal.metadata_mut().insert(REMOVED, MetadataValue::from(source));
             return Err(refusal);
         }
-        if target.parse() != Ok(self.node) {
-            let text = format!("call for node {target} refused: this is node {}", self.node);
+        if target.parse() != Ok(self.own.node) {
+            let text = format!("call for node {target} refused: this is node {}", self.own.node);
             let mut refusal = Status::failed_precondition(text);
-            refusal.metadata_mut().insert(NODE, MetadataValue::from(self.node));
+            refusal.metadata_mut().insert(NODE, MetadataValue::from(self.own.node));
             return Err(refusal);
         }
         Ok(request)
@@ -146,7 +147,7 @@ mod tests {
             _ if level < FeatureLevel(2) => Some(format!("node {node} is too old")),
             _ => None,
         };
-        Guard::new("ours", 2, Arc::new(why_end))
+        Guard::new(LocalIdentity { node: 2, cluster_id: "ours".to_owned() }, Arc::new(why_end))
     }
 
     fn check(cluster: &str, target: u64) -> Result<(), Status> {

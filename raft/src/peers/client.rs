@@ -22,7 +22,8 @@ use tripod_proto::tripod::peer::v1::Blob;
 use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use super::auth::Caller;
-use super::channels::{Channels, Class};
+use super::calls::PeerCalls;
+use super::channels::Class;
 use super::send_gate::SendGate;
 use super::window::Window;
 use super::{AppendAnswer, MESSAGE_BYTES_MAX, blob, sanity, transfer};
@@ -43,20 +44,14 @@ type RpcError = RPCError<Types>;
 /// Makes clients for openraft.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerClients {
-    cluster_id: String,
-    channels: Channels,
+    calls: PeerCalls,
     snapshots: SnapshotStore,
     send_gate: SendGate,
 }
 
 impl PeerClients {
-    pub(crate) fn new(
-        cluster_id: String,
-        channels: Channels,
-        snapshots: SnapshotStore,
-        send_gate: SendGate,
-    ) -> Self {
-        Self { cluster_id, channels, snapshots, send_gate }
+    pub(crate) fn new(calls: PeerCalls, snapshots: SnapshotStore, send_gate: SendGate) -> Self {
+        Self { calls, snapshots, send_gate }
     }
 
     fn client(&self, target: u64, peer: &Peer, class: Class) -> PeerClient {
@@ -64,8 +59,8 @@ impl PeerClients {
             target,
             address: peer.address.clone(),
             class,
-            caller: Caller::new(&self.cluster_id, target).expect("the cluster id was checked at start"),
-            channels: self.channels.clone(),
+            caller: self.calls.caller(target),
+            calls: self.calls.clone(),
             snapshots: self.snapshots.clone(),
             send_gate: self.send_gate.clone(),
             term: Arc::default(),
@@ -97,7 +92,7 @@ pub(crate) struct PeerClient {
     /// What [`Self::stream_append`] and snapshots travel on; votes have their own class.
     class: Class,
     caller: Caller,
-    channels: Channels,
+    calls: PeerCalls,
     /// Where the files are that are to be sent.
     snapshots: SnapshotStore,
     send_gate: SendGate,
@@ -107,7 +102,7 @@ pub(crate) struct PeerClient {
 
 impl PeerClient {
     fn connection(&self, class: Class) -> Result<RaftClient<Channel>, Unreachable<Types>> {
-        let channel = self.channels.lazy(self.target, &self.address, class);
+        let channel = self.calls.lazy(self.target, &self.address, class);
         let channel = channel.map_err(Unreachable::from_string)?;
         Ok(RaftClient::new(channel)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)

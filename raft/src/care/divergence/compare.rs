@@ -21,7 +21,6 @@ use crate::base::error::ProposeError;
 use crate::base::failure::Failure;
 use crate::disk::Work;
 use crate::lead::leader_link::LeaderLink;
-use crate::lead::leadership::LeadershipWatch;
 use crate::peers::{blob, unblob};
 
 /// How often a node looks whether its log rests, and asks again about what is still open.
@@ -57,14 +56,6 @@ struct Reported {
     suspected_at: u64,
 }
 
-/// Whom the task talks to.
-pub(crate) struct Company {
-    pub(crate) machine: StateMachine,
-    pub(crate) link: LeaderLink,
-    pub(crate) leadership: LeadershipWatch,
-    pub(crate) stop: CancellationToken,
-}
-
 impl Comparer {
     /// `data` is for the text that an operator reads.
     pub(crate) fn new(node: u64, data: PathBuf, failure: Failure, work: Work) -> Self {
@@ -78,17 +69,16 @@ impl Comparer {
     }
 
     /// Runs until the node stops.
-    pub(crate) async fn run(self, company: Company) {
-        let Some(mut forks) = company.machine.take_forks() else { return };
-        let stop = company.stop.clone();
+    pub(crate) async fn run(self, machine: StateMachine, link: LeaderLink, stop: CancellationToken) {
+        let Some(mut forks) = machine.take_forks() else { return };
         tokio::select! {
-            () = self.work(&company, &mut forks) => {}
+            () = self.work(&machine, &link, &mut forks) => {}
             () = stop.cancelled() => {}
         }
     }
 
-    async fn work(&self, company: &Company, forks: &mut mpsc::Receiver<Fork>) {
-        let mut leadership = company.leadership.subscribe();
+    async fn work(&self, machine: &StateMachine, link: &LeaderLink, forks: &mut mpsc::Receiver<Fork>) {
+        let mut leadership = link.leadership().subscribe();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut resting_at, mut resting_for) = (0, 0);
@@ -99,13 +89,13 @@ impl Comparer {
                     None => return,
                 },
                 _ = ticks.tick() => {
-                    let applied = company.machine.applied_index();
+                    let applied = machine.applied_index();
                     resting_for = if applied == resting_at { resting_for + 1 } else { 0 };
                     resting_at = applied;
                     let newest = self.shared.judge.lock().newest_own();
                     if resting_for >= REST_TICKS
                         && newest.is_none_or(|newest| newest < applied)
-                        && let Some(fork) = company.machine.fork()
+                        && let Some(fork) = machine.fork()
                     {
                         self.take(fork).await;
                     }
@@ -115,7 +105,7 @@ impl Comparer {
                     Err(_) => return,
                 },
             }
-            self.tell(company).await;
+            self.tell(link).await;
         }
     }
 
@@ -131,8 +121,8 @@ impl Comparer {
     }
 
     /// Tells the leader of all states that nobody has judged, and takes in what it says.
-    async fn tell(&self, company: &Company) {
-        let now = company.leadership.get();
+    async fn tell(&self, link: &LeaderLink) {
+        let now = link.leadership().get();
         if now.leader.is_none() || now.leader == Some(NodeId(self.shared.node)) {
             return;
         }
@@ -142,7 +132,7 @@ impl Comparer {
         }
         let (node, digest_version) = (self.shared.node, State::DIGEST_VERSION);
         let report = Report { node, digest_version, points };
-        match ask(&company.link, &report).await {
+        match ask(link, &report).await {
             Ok(answer) => self.take_answer(&report, answer),
             // The leader is gone, or is too old to compare: it is asked again.
             Err(error) => tracing::debug!(%error, "states not compared"),

@@ -22,7 +22,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use tripod_state::ids::LogIndex;
 
-pub(crate) use compare::{Company, Comparer};
+pub(crate) use compare::Comparer;
 
 /// What became of the comparisons of states, as this node knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

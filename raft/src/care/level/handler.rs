@@ -2,12 +2,11 @@
 
 use std::fmt;
 
+use tripod_state::Fault;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level::{Command, Refusal};
-use tripod_state::{Envelope, Fault};
 
-use super::{LevelGate, Own, Survey};
-use crate::base::codec;
+use super::{LevelGate, Own, Survey, survey};
 use crate::base::error::ProposeError;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::submit::Submitter;
@@ -63,20 +62,9 @@ pub enum LevelError {
     Unavailable(String),
 }
 
-/// What the desk stands on.
-pub(crate) struct Parts {
-    pub(crate) node: u64,
-    pub(crate) own: Own,
-    pub(crate) survey: Survey,
-    pub(crate) door: LevelGate,
-    pub(crate) submitter: Submitter,
-    pub(crate) leadership: LeadershipWatch,
-}
-
 /// Answers, and changes the level on the leader. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct LevelHandler {
-    pub(super) node: u64,
     pub(super) own: Own,
     pub(super) survey: Survey,
     pub(super) door: LevelGate,
@@ -85,9 +73,13 @@ pub(crate) struct LevelHandler {
 }
 
 impl LevelHandler {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { node, own, survey, door, submitter, leadership } = parts;
-        Self { node, own, survey, door, submitter, leadership }
+    pub(crate) fn new(
+        survey: Survey,
+        door: LevelGate,
+        submitter: Submitter,
+        leadership: LeadershipWatch,
+    ) -> Self {
+        Self { own: survey.own.clone(), survey, door, submitter, leadership }
     }
 
     pub(crate) fn door(&self) -> &LevelGate {
@@ -116,32 +108,8 @@ impl LevelHandler {
         let said = self.survey.ask().await;
         self.door.note(&said);
         let command = tripod_state::Command::Level(command);
-        let needs = command.needs();
-        for one in &said {
-            let refused = |why: String| Err(LevelError::Unsupported(why));
-            match one.supports {
-                None => {
-                    return refused(format!(
-                        "T4407 level-silent: node {} does not say what it supports ({}); start it, or remove it, first",
-                        one.node, one.silent
-                    ));
-                }
-                Some((_, max)) if max < needs => {
-                    return refused(format!(
-                        "T4406 level-member: node {} runs a build ({}) that supports level {max} at most and does not \
-                         know commands about the level; there is nothing to pin while it runs, as nothing is raised",
-                        one.node, one.build
-                    ));
-                }
-                Some((min, _)) if level < min => {
-                    return refused(format!(
-                        "T4406 level-member: node {} runs a build ({}) that does not support level {level} any more, its \
-                         lowest is {min}",
-                        one.node, one.build
-                    ));
-                }
-                Some(_) => {}
-            }
+        if let Some(why) = survey::objection(&said, level, command.needs()) {
+            return Err(LevelError::Unsupported(why));
         }
         let closed = self.door.close().await;
         // Whoever asked may stop waiting, and what was submitted is appended all the same: until its outcome is known
@@ -158,12 +126,7 @@ impl LevelHandler {
     /// The door must be closed.
     pub(super) async fn submit(&self, command: tripod_state::Command) -> Result<(), LevelError> {
         self.check_leads()?;
-        let payload = codec::encode(&Envelope { stamp: None, command });
-        let applied = tokio::select! {
-            applied = self.submitter.submit(payload.into()) => applied,
-            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
-        };
-        match applied.map(|applied| applied.reply) {
+        match self.submitter.propose(command).await.map(|applied| applied.reply) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(Fault::Level(refusal))) => Err(LevelError::Refused(refusal)),
             Ok(Err(fault)) => Err(LevelError::Unknown(format!("the state answered {fault:?}"))),
@@ -176,13 +139,13 @@ impl LevelHandler {
         if self.door.check_leads().is_ok() {
             return Ok(());
         }
-        let leader = self.leadership.get().leader.filter(|leader| leader.0 != self.node);
+        let leader = self.leadership.get().leader.filter(|leader| leader.0 != self.leadership.node());
         Err(LevelError::NotLeader { leader })
     }
 }
 
 impl fmt::Debug for LevelHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LevelHandler").field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("LevelHandler").field("node", &self.leadership.node()).finish_non_exhaustive()
     }
 }

@@ -13,7 +13,9 @@ impl LevelHandler {
         if !self.own.machine.levels(AppliedLevels::may_lack_pin) {
             return;
         }
-        let Some(NodeId(leader)) = self.leadership.get().leader.filter(|leader| leader.0 != self.node) else {
+        let Some(NodeId(leader)) =
+            self.leadership.get().leader.filter(|leader| leader.0 != self.leadership.node())
+        else {
             return;
         };
         let Some(pinned) = self.survey.pin_of(leader).await else { return };

@@ -22,8 +22,8 @@ mod survey;
 use tripod_state::ids::FeatureLevel;
 
 pub(crate) use gate::LevelGate;
+pub(crate) use handler::LevelHandler;
 pub use handler::{LevelError, LevelRequest, Levels, MemberLevel};
-pub(crate) use handler::{LevelHandler, Parts};
 pub(crate) use marks::Marks;
 pub(crate) use own::Own;
 pub(crate) use survey::Survey;

@@ -1,20 +1,17 @@
 //! What every member says that it supports, asked now.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future;
-use openraft::async_runtime::WatchReceiver as _;
 use tonic::Code;
-use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::{LevelAnswer, LevelQuestion};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::level;
 
 use super::{MemberLevel, Own};
-use crate::apply::engine::Raft;
-use crate::peers::auth::Caller;
-use crate::peers::channels::{Channels, Class};
+use crate::apply::engine::{Engine as _, Raft};
+use crate::peers::calls::{Destination, PeerCalls};
+use crate::peers::channels::Class;
 
 /// How long one member may take.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
@@ -22,44 +19,31 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 /// Asks the members.
 #[derive(Clone)]
 pub(crate) struct Survey {
-    pub(crate) node: u64,
-    pub(crate) cluster_id: String,
+    pub(crate) calls: PeerCalls,
     pub(crate) raft: Raft,
-    pub(crate) channels: Channels,
     pub(crate) own: Own,
 }
 
 impl Survey {
-    /// The members of the membership in force here, and where they are.
-    fn members(&self) -> BTreeMap<u64, String> {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let nodes = metrics.membership_config.membership().nodes();
-        nodes.map(|(node, peer)| (*node, peer.address.clone())).collect()
-    }
-
     /// The level at which another node is pinned, 0: it is not; `None` if it did not say.
     pub(super) async fn pin_of(&self, node: u64) -> Option<u32> {
-        let members = self.members();
-        let asked = self.question(node, members.get(&node)?);
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, asked).await.ok()?.ok()??;
+        let members = self.raft.addresses();
+        let answer = self.question(node, members.get(&node)?).await.ok()??;
         Some(answer.pinned)
     }
 
     /// What each member of the membership in force here says, this node included, in ascending order of id.
     pub(crate) async fn ask(&self) -> Vec<MemberLevel> {
-        let members = self.members();
+        let members = self.raft.addresses();
         let asked = members.iter().map(|(node, address)| self.ask_one(*node, address));
         future::join_all(asked).await
     }
 
     async fn ask_one(&self, node: u64, address: &str) -> MemberLevel {
-        if node == self.node {
+        if node == self.calls.node() {
             return heard(node, &self.own.word());
         }
-        let asked = tokio::time::timeout(ANSWER_DEADLINE, self.question(node, address)).await;
-        let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {ANSWER_DEADLINE:?}")));
-        match asked {
+        match self.question(node, address).await {
             Ok(Some(answer)) => heard(node, &answer),
             Ok(None) => MemberLevel {
                 supports: Some((level::FIRST, level::FIRST)),
@@ -73,10 +57,12 @@ impl Survey {
 
     /// `None`: it is a build that knows no levels.
     async fn question(&self, node: u64, address: &str) -> Result<Option<LevelAnswer>, String> {
-        let channel = self.channels.lazy(node, address, Class::Vote)?;
-        let caller = Caller::new(&self.cluster_id, node)?;
-        match RaftClient::new(channel).level(caller.request(LevelQuestion {})).await {
-            Ok(answer) => Ok(Some(answer.into_inner())),
+        let to = Destination { node, address, class: Class::Vote, deadline: ANSWER_DEADLINE };
+        let asked = self
+            .calls
+            .call(to, LevelQuestion {}, |mut client, request| async move { client.level(request).await });
+        match asked.await {
+            Ok(answer) => Ok(Some(answer)),
             Err(status) if status.code() == Code::Unimplemented => Ok(None),
             Err(status) => Err(status.message().to_owned()),
         }
@@ -111,6 +97,28 @@ pub(super) fn common(said: &[MemberLevel]) -> Option<FeatureLevel> {
     let each: Option<Vec<(FeatureLevel, FeatureLevel)>> = said.iter().map(|one| one.supports).collect();
     let pins = said.iter().filter_map(|one| one.pinned);
     each?.into_iter().map(|(_, max)| max).chain(pins).min()
+}
+
+/// In words, why the level cannot be left at `level` by a command that needs `needs`: who did not say what it supports,
+/// does not know the command, or does not support that level any more.
+pub(super) fn objection(said: &[MemberLevel], level: FeatureLevel, needs: FeatureLevel) -> Option<String> {
+    said.iter().find_map(|one| match one.supports {
+        None => Some(format!(
+            "T4407 level-silent: node {} does not say what it supports ({}); start it, or remove it, first",
+            one.node, one.silent
+        )),
+        Some((_, max)) if max < needs => Some(format!(
+            "T4406 level-member: node {} runs a build ({}) that supports level {max} at most and does not know commands \
+             about the level; there is nothing to pin while it runs, as nothing is raised",
+            one.node, one.build
+        )),
+        Some((min, _)) if level < min => Some(format!(
+            "T4406 level-member: node {} runs a build ({}) that does not support level {level} any more, its lowest is \
+             {min}",
+            one.node, one.build
+        )),
+        Some(_) => None,
+    })
 }
 
 /// In words, why the level is not above `level`: who supports no more, or did not say.
@@ -150,6 +158,20 @@ mod tests {
         assert_eq!(common(&[says(1, 3, 0), silent(2, "away".into())]), None);
         assert_eq!(common(&[says(1, 3, 0), says(2, 3, 1)]), Some(level::FIRST));
         assert_eq!(common(&[]), None);
+    }
+
+    #[test]
+    fn a_level_is_pinned_only_where_every_member_says_that_it_supports_that() {
+        let second = FeatureLevel(2);
+        let objection = |said: &[MemberLevel], level| objection(said, level, second);
+        assert_eq!(objection(&[says(1, 3, 0), says(2, 2, 1)], level::FIRST), None);
+        let told = objection(&[says(1, 3, 0), silent(2, "away".into())], second).unwrap();
+        assert!(told.starts_with("T4407 level-silent: node 2 ") && told.contains("(away)"), "{told}");
+        let told = objection(&[says(1, 3, 0), says(2, 1, 0)], level::FIRST).unwrap();
+        assert!(told.starts_with("T4406 level-member: node 2 ") && told.contains("nothing to pin"), "{told}");
+        let newer = MemberLevel { supports: Some((second, FeatureLevel(3))), ..says(2, 3, 0) };
+        let told = objection(&[says(1, 3, 0), newer], level::FIRST).unwrap();
+        assert!(told.contains("does not support level 1 any more, its lowest is 2"), "{told}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tripod_state::ids::NodeId;
 
 use super::Members;
 use crate::apply::cluster_configuration::ClusterConfiguration;
+use crate::apply::engine::Engine as _;
 use crate::peers::gate::Gate;
 
 /// Between two looks.
@@ -20,7 +21,7 @@ const TIMEOUTS: u32 = 3;
 impl Members {
     /// Whether this node is to lead nothing.
     pub(super) fn is_drained(&self) -> bool {
-        self.machine.read(|state| state.is_drained(NodeId(self.node)))
+        self.machine.read(|state| state.is_drained(NodeId(self.calls.node())))
     }
 
     /// The members that are to lead nothing.
@@ -51,7 +52,7 @@ impl Members {
             let wanted = drained && !self.leadership.leads_here() && led.elapsed() < TIMEOUTS * self.patience;
             // Whoever may not vote was told before not to stand, and not by this.
             if wanted != stands_back && (wanted || gate.check_votes().is_ok()) {
-                self.raft.runtime_config().elect(!wanted);
+                self.raft.stand_for_election(!wanted);
                 stands_back = wanted;
             }
             tokio::select! {

@@ -60,7 +60,7 @@ impl Members {
             // Somebody else may be able to lead later.
             return rest.or_else(|| self.is_drained().then_some(HAND_OVER_PAUSE));
         };
-        match step::next(&open, &shape, self.node) {
+        match step::next(&open, &shape, self.calls.node()) {
             Step::Enter(entry) => self.enter(&open, entry).await,
             Step::EnterWhenCaughtUp(node, entry) => match self.caught_up(node, &shape).await {
                 Ok(()) => self.enter(&open, entry).await,

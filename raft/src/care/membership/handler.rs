@@ -10,7 +10,6 @@ use tripod_state::{Answer, ApplyContext, Command, Envelope, Fault, State};
 use super::judge::{MembersView, Unwise};
 use super::votes::Votes;
 use super::{Effective, Members};
-use crate::base::codec;
 use crate::base::error::ProposeError;
 use crate::peers::channels;
 
@@ -137,7 +136,7 @@ impl Members {
         if now.ready_here {
             return Ok(());
         }
-        Err(ChangeError::NotLeader { leader: now.leader.filter(|leader| leader.0 != self.node) })
+        Err(ChangeError::NotLeader { leader: now.leader.filter(|leader| leader.0 != self.calls.node()) })
     }
 
     /// A build that does not support the level in force would stop at the first entry that needs it.
@@ -270,7 +269,9 @@ impl Members {
         self.check_leads()?;
         channels::parse(&peer).map_err(|reason| ChangeError::Unwise(Unwise::Address(reason)))?;
         match self.begin(member::Command::Join { peer, token }).await? {
-            Answer::Node(node) => Ok(MembersAnswer::Join { cluster_id: self.cluster_id.clone(), node }),
+            Answer::Node(node) => {
+                Ok(MembersAnswer::Join { cluster_id: self.calls.own().cluster_id.clone(), node })
+            }
             other => Err(ChangeError::Unknown(format!("the state answered {other:?}"))),
         }
     }
@@ -291,12 +292,7 @@ impl Members {
     }
 
     pub(super) async fn submit(&self, command: member::Command) -> Result<Answer, ChangeError> {
-        let payload = codec::encode(&Envelope { stamp: None, command: Command::Member(command) });
-        let applied = tokio::select! {
-            applied = self.submitter.submit(payload.into()) => applied,
-            () = self.leadership.deposed() => Err(ProposeError::Unknown("this node ceased to lead".into())),
-        };
-        match applied {
+        match self.submitter.propose(Command::Member(command)).await {
             Ok(applied) => applied.reply.map_err(ChangeError::Refused),
             Err(ProposeError::Unknown(why)) => Err(ChangeError::Unknown(why)),
             Err(error) => Err(ChangeError::Unavailable(error.to_string())),

@@ -45,8 +45,7 @@ use crate::lead::hand_over::HandOver;
 use crate::lead::held_votes::HeldVotes;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::submit::Submitter;
-use crate::peers::auth::Caller;
-use crate::peers::channels::Channels;
+use crate::peers::calls::PeerCalls;
 
 pub(crate) use farewell::Farewell;
 pub use handler::{ChangeError, MemberList, MemberView, MembersAnswer, MembersRequest, Planned};
@@ -57,15 +56,13 @@ pub use votes::Votes;
 /// Judges changes and brings them about. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Members {
-    pub(crate) node: u64,
-    pub(crate) cluster_id: String,
+    pub(crate) calls: PeerCalls,
     pub(crate) raft: Raft,
     pub(crate) machine: StateMachine,
     pub(crate) leadership: LeadershipWatch,
     pub(crate) votes: HeldVotes,
     pub(crate) hand_over: HandOver,
     pub(crate) submitter: Submitter,
-    pub(crate) channels: Channels,
     /// How long a member may take to answer: the longest election timeout.
     pub(crate) patience: Duration,
     /// Held while a change is judged, so that the next one is judged by what this one leaves.
@@ -103,7 +100,7 @@ impl Members {
     }
 
     async fn answers(&self, node: u64, address: &str) -> bool {
-        if node == self.node {
+        if node == self.calls.node() {
             return true;
         }
         let answers = self.votes.answers(node, address);
@@ -113,9 +110,9 @@ impl Members {
     /// Why whoever listens at that address is not `node` of this cluster; `None` if nobody says so.
     async fn stranger(&self, node: u64, address: &str) -> Option<String> {
         let asked = async {
-            let channel = self.channels.connect(address).await.ok()?;
-            let caller = Caller::new(&self.cluster_id, node).ok()?;
-            RaftClient::new(channel).held_vote(caller.request(Blob::default())).await.err()
+            let channel = self.calls.connect(address).await.ok()?;
+            let request = self.calls.caller(node).request(Blob::default());
+            RaftClient::new(channel).held_vote(request).await.err()
         };
         let refusal = tokio::time::timeout(self.patience, asked).await.ok()??;
         (refusal.code() == Code::FailedPrecondition).then(|| refusal.message().to_owned())

@@ -12,13 +12,12 @@ use std::time::Duration;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tripod_proto::code::Code;
 use tripod_proto::tripod::peer::v1::AcknowledgedRequest;
-use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use crate::apply::engine::Raft;
 use crate::base::advice;
 use crate::base::types::Peer;
-use crate::peers::auth::Caller;
-use crate::peers::channels::{Channels, Class};
+use crate::peers::calls::{Destination, PeerCalls};
+use crate::peers::channels::Class;
 
 /// How long an answer may take. Nodes that are not there refuse at once; only one that is silent delays this start,
 /// and by less than the others need to miss it.
@@ -26,11 +25,9 @@ const ANSWER_DEADLINE: Duration = Duration::from_millis(300);
 
 /// A node with data that starts.
 pub(crate) struct Returning {
-    pub(crate) node: u64,
+    pub(crate) calls: PeerCalls,
     /// For the texts that an operator reads.
     pub(crate) data: PathBuf,
-    pub(crate) cluster_id: String,
-    pub(crate) channels: Channels,
     pub(crate) raft: Raft,
 }
 
@@ -47,7 +44,7 @@ impl Returning {
         });
         // An engine that has stopped says why elsewhere.
         let Ok((last, nodes)) = looked.await else { return Ok(()) };
-        let others = nodes.iter().filter(|(node, _)| **node != self.node);
+        let others = nodes.iter().filter(|(node, _)| **node != self.calls.node());
         let mut asked: FuturesUnordered<_> = others.map(|(node, peer)| self.ask(*node, peer)).collect();
         while let Some((witness, acknowledged)) = asked.next().await {
             if let Some(acknowledged) = acknowledged.filter(|index| last.is_none_or(|last| last < *index)) {
@@ -59,13 +56,13 @@ impl Returning {
 
     /// The index that this node has acknowledged to another one, if that one leads or did, and knows.
     async fn ask(&self, node: u64, peer: &Peer) -> (u64, Option<u64>) {
-        let asked = async {
-            let channel = self.channels.lazy(node, &peer.address, Class::Leader).ok()?;
-            let caller = Caller::new(&self.cluster_id, node).ok()?;
-            let request = caller.request(AcknowledgedRequest { node: self.node });
-            RaftClient::new(channel).acknowledged(request).await.ok()?.into_inner().index
-        };
-        (node, tokio::time::timeout(ANSWER_DEADLINE, asked).await.unwrap_or(None))
+        let to =
+            Destination { node, address: &peer.address, class: Class::Leader, deadline: ANSWER_DEADLINE };
+        let question = AcknowledgedRequest { node: self.calls.node() };
+        let asked = self
+            .calls
+            .call(to, question, |mut client, request| async move { client.acknowledged(request).await });
+        (node, asked.await.ok().and_then(|answer| answer.index))
     }
 
     fn older(&self, last: u64, acknowledged: u64, witness: u64) -> String {
@@ -74,7 +71,7 @@ impl Returning {
              node {witness}: the directory is an older copy, and a node must not vote on what it forgot. {}",
             Code::DataOlder,
             self.data.display(),
-            self.node,
+            self.calls.node(),
             advice::rejoin(&self.data)
         )
     }

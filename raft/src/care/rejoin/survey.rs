@@ -30,6 +30,15 @@ pub(crate) struct PeerState {
     pub(crate) had_data: bool,
 }
 
+#[cfg(test)]
+impl PeerState {
+    /// Of one of three voters that follows node 2.
+    pub(crate) fn of_a_follower() -> Self {
+        let voters = BTreeSet::from([1, 2, 3]);
+        Self { vote: Vote::new(3, 2), last_log: Some(43), leads: false, voters, had_data: false }
+    }
+}
+
 /// What the answers amount to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -119,13 +128,7 @@ mod tests {
     use super::*;
 
     fn standing(term: u64, leads: bool) -> PeerState {
-        PeerState {
-            vote: Vote::new(term, 2),
-            last_log: Some(40 + term),
-            leads,
-            voters: BTreeSet::from([1, 2, 3]),
-            had_data: false,
-        }
+        PeerState { vote: Vote::new(term, 2), last_log: Some(40 + term), leads, ..PeerState::of_a_follower() }
     }
 
     fn of_three(lost: bool, answers: &[(u64, PeerState)]) -> Decision {

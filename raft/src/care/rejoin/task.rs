@@ -5,27 +5,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use openraft::raft::AppendEntriesRequest;
-use tokio_util::sync::CancellationToken;
-use tonic::{Code, Request};
-use tripod_proto::tripod::peer::v1::Blob;
-use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
+use tonic::Code;
 use tripod_state::ids::NodeId;
-use tripod_state::{Command, Envelope, job};
+use tripod_state::{Command, job};
 
 use super::survey::{Decision, PeerState, Question, counted, decide, named};
 use super::{Acknowledged, Forming, Marker};
-use crate::apply::engine::Raft;
+use crate::apply::engine::{Engine, Raft};
 use crate::apply::state_machine::StateMachine;
 use crate::base::codec;
-use crate::base::failure::Failure;
-use crate::base::types::{Peer, Types, Vote};
+use crate::base::types::{Peer, Vote};
 use crate::disk::identity;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::submit::Submitter;
-use crate::peers::auth::{self, Caller};
-use crate::peers::channels::{Channels, Class};
+use crate::peers::calls::{Destination, PeerCalls};
+use crate::peers::channels::Class;
 use crate::peers::gate::Gate;
+use crate::peers::{auth, blob};
 
 /// How long one answer may take.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(2);
@@ -50,48 +46,42 @@ pub(crate) enum Asked {
 }
 
 /// A node that may have to ask.
-pub(crate) struct Newcomer {
-    pub(crate) node: u64,
+pub(crate) struct Newcomer<E = Raft> {
+    pub(crate) calls: PeerCalls,
     /// For the texts that an operator reads.
     pub(crate) data: PathBuf,
     pub(crate) marker: Marker,
     /// The voters of the first start.
     pub(crate) initial: BTreeMap<u64, Peer>,
-    pub(crate) cluster_id: String,
-    pub(crate) channels: Channels,
-    pub(crate) raft: Raft,
+    pub(crate) engine: E,
     pub(crate) machine: StateMachine,
     pub(crate) gate: Gate,
     pub(crate) forming: Forming,
-    pub(crate) failure: Failure,
-    pub(crate) stop: CancellationToken,
 }
 
-impl Newcomer {
+impl<E: Engine> Newcomer<E> {
     /// What this node must ask before it takes part, given whether it has no log at all.
     pub(crate) fn must_ask(&self, pristine: bool) -> Asked {
         if self.marker.is_set() {
             return Asked::HowToReturn;
         }
         // A node that is not one of the first is made a voter by a command, when it has caught up.
-        if pristine && self.initial.contains_key(&self.node) { Asked::WhetherLost } else { Asked::Nothing }
-    }
-
-    /// Asks until this node may take part, and opens the gate. `form` is done at a first start.
-    pub(crate) async fn run(self, asked: Asked, form: impl AsyncFnOnce() -> Result<(), String>) {
-        let stop = self.stop.clone();
-        let come = async {
-            if let Err(reason) = self.come(asked, form).await {
-                self.failure.set(&reason);
-            }
-        };
-        tokio::select! {
-            () = come => {}
-            () = stop.cancelled() => {}
+        if pristine && self.initial.contains_key(&self.calls.node()) {
+            Asked::WhetherLost
+        } else {
+            Asked::Nothing
         }
     }
 
-    async fn come(&self, asked: Asked, form: impl AsyncFnOnce() -> Result<(), String>) -> Result<(), String> {
+    /// Asks until this node may take part, and opens the gate. `form` is done at a first start.
+    ///
+    /// # Errors
+    /// This node can never take part, or its disk fails; with what to do.
+    pub(crate) async fn run(
+        self,
+        asked: Asked,
+        form: impl AsyncFnOnce() -> Result<(), String>,
+    ) -> Result<(), String> {
         match asked {
             Asked::Nothing => {}
             Asked::WhetherLost if !self.was_lost().await => {
@@ -101,7 +91,7 @@ impl Newcomer {
             Asked::WhetherLost => {
                 self.marker.set().map_err(|error| self.unwritable(&error))?;
                 tracing::warn!(
-                    node = self.node,
+                    node = self.calls.node(),
                     "T3111 data-lost: the others know this node, but its data is gone; it does not vote before it \
                      holds everything again"
                 );
@@ -126,7 +116,7 @@ impl Newcomer {
                 }
                 Decision::Forming(silent) => {
                     if says {
-                        tracing::info!(node = self.node, "forming: waiting for {}", counted(&silent));
+                        tracing::info!(node = self.calls.node(), "forming: waiting for {}", counted(&silent));
                     }
                     self.forming.waits_for(silent);
                     tokio::time::sleep(ROUND_PAUSE).await;
@@ -152,13 +142,13 @@ impl Newcomer {
 
     /// Takes everything from the others.
     async fn restore(&self) -> Result<(), String> {
-        self.raft.runtime_config().elect(false);
+        self.engine.stand_for_election(false);
         let (mut rounds, mut in_vain): (u32, u32) = (0, 0);
         loop {
             let (decision, places) = self.survey(true).await;
             match decision {
                 Decision::Learn { vote, target } => {
-                    self.promise(vote).await?;
+                    self.engine.hold_vote(vote).await?;
                     self.gate.let_entries_in();
                     self.say_ready(vote, &places).await;
                     if self.reached(target).await {
@@ -186,25 +176,14 @@ impl Newcomer {
             }
         }
         self.marker.clear().map_err(|error| self.unwritable(&error))?;
-        self.raft.runtime_config().elect(true);
-        tracing::info!(node = self.node, "this node holds everything again, and votes");
+        self.engine.stand_for_election(true);
+        tracing::info!(node = self.calls.node(), "this node holds everything again, and votes");
         Ok(())
-    }
-
-    /// Makes the leader's vote durable here, so that no older leader is listened to.
-    async fn promise(&self, vote: Vote) -> Result<(), String> {
-        let nothing = AppendEntriesRequest::<Types> {
-            vote,
-            prev_log_id: None,
-            entries: Vec::new(),
-            leader_commit: None,
-        };
-        self.raft.append_entries(nothing).await.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Asks the leader to begin. Should it not hear, everything is asked anew.
     async fn say_ready(&self, vote: Vote, places: &BTreeMap<u64, Peer>) {
-        let question = Question { node: self.node, lost: true, ready: true };
+        let question = Question { node: self.calls.node(), lost: true, ready: true };
         let leader = vote.leader_id.node_id;
         if let Some(peer) = places.get(&leader) {
             self.ask(leader, peer, &question).await;
@@ -219,8 +198,8 @@ impl Newcomer {
 
     /// One round of questions: what follows from the answers, and where those are who gave them.
     async fn survey(&self, lost: bool) -> (Decision, BTreeMap<u64, Peer>) {
-        let question = Question { node: self.node, lost, ready: false };
-        let others = self.initial.iter().filter(|(node, _)| **node != self.node);
+        let question = Question { node: self.calls.node(), lost, ready: false };
+        let others = self.initial.iter().filter(|(node, _)| **node != self.calls.node());
         let mut asked: FuturesUnordered<_> =
             others.map(|(node, peer)| self.ask_at(*node, peer, &question)).collect();
         let initial: BTreeSet<u64> = self.initial.keys().copied().collect();
@@ -235,13 +214,13 @@ impl Newcomer {
             answers.insert(node, standing);
             places.insert(node, peer.clone());
         }
-        (decide(self.node, &initial, lost, &answers), places)
+        (decide(self.calls.node(), &initial, lost, &answers), places)
     }
 
     /// The answer of `node`, or of whoever has come to its place since, and whose it is.
     async fn ask_at<'a>(&self, node: u64, peer: &'a Peer, question: &Question) -> (u64, &'a Peer, Said) {
         match self.ask(node, peer, question).await {
-            Said::Another(other) if other != self.node => {
+            Said::Another(other) if other != self.calls.node() => {
                 (other, peer, self.ask(other, peer, question).await)
             }
             said => (node, peer, said),
@@ -249,23 +228,21 @@ impl Newcomer {
     }
 
     async fn ask(&self, node: u64, peer: &Peer, question: &Question) -> Said {
-        let asked = async {
-            let channel = self.channels.lazy(node, &peer.address, Class::Leader).ok()?;
-            let caller = Caller::new(&self.cluster_id, node).ok()?;
-            let request: Request<Blob> = caller.request(Blob { data: codec::encode(question).into() });
-            match RaftClient::new(channel).standing(request).await {
-                Ok(answer) => codec::decode(&answer.get_ref().data).ok().map(Said::Standing),
-                Err(status) if status.code() == Code::Unimplemented => Some(Said::TooOld),
-                Err(status) => auth::refused_by(&status).map(Said::Another),
-            }
-        };
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, asked).await;
-        answer.ok().flatten().unwrap_or(Said::Nothing)
+        let to =
+            Destination { node, address: &peer.address, class: Class::Leader, deadline: ANSWER_DEADLINE };
+        let asked = self
+            .calls
+            .call(to, blob(question), |mut client, request| async move { client.standing(request).await });
+        match asked.await {
+            Ok(answer) => codec::decode(&answer.data).map_or(Said::Nothing, Said::Standing),
+            Err(status) if status.code() == Code::Unimplemented => Said::TooOld,
+            Err(status) => auth::refused_by(&status).map_or(Said::Nothing, Said::Another),
+        }
     }
 
     /// What an operator is told of a node that lost its data and can never ask all others.
     fn replaced(&self, voters: &BTreeSet<u64>) -> String {
-        let (node, data) = (self.node, self.data.display());
+        let (node, data) = (self.calls.node(), self.data.display());
         format!(
             "T3111 data-lost: node {node} has lost its data, and before it votes again it must ask all other voters, \
              but it does not find {}: --initial names the nodes of the first start, and members were replaced \
@@ -337,11 +314,10 @@ impl Respondent {
     /// there is a new entry. This one is refused on every replica, since no job has such a name.
     fn append_something(&self) {
         let refused = Command::Job(job::Command::Delete { name: String::new() });
-        let payload = codec::encode(&Envelope { stamp: None, command: refused });
         let submitter = self.submitter.clone();
         tokio::spawn(async move {
             // Should it fail, the node asks again.
-            let _ = submitter.submit(payload.into()).await;
+            let _ = submitter.propose(refused).await;
         });
     }
 }

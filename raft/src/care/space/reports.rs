@@ -31,7 +31,6 @@ const SNAPSHOT_EVERY: Duration = Duration::from_mins(1);
 /// What this node knows of all disks. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Reports {
-    own: NodeId,
     gauge: Gauge,
     admission: Admission,
     leadership: LeadershipWatch,
@@ -40,14 +39,13 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    pub(crate) fn new(
-        own: NodeId,
-        gauge: Gauge,
-        admission: Admission,
-        leadership: LeadershipWatch,
-        raft: Raft,
-    ) -> Self {
-        Self { own, gauge, admission, leadership, raft, known: Arc::default() }
+    pub(crate) fn new(gauge: Gauge, admission: Admission, leadership: LeadershipWatch, raft: Raft) -> Self {
+        Self { gauge, admission, leadership, raft, known: Arc::default() }
+    }
+
+    /// This node.
+    fn own(&self) -> NodeId {
+        NodeId(self.leadership.node())
     }
 
     /// Notes what a follower tells; gives the leader's word on growth.
@@ -80,7 +78,7 @@ impl Reports {
     /// Decides for the cluster if this node leads. Gives since when it does.
     fn decide(&self, disk: DiskStatus, reign: Option<(Term, Instant)>) -> Option<(Term, Instant)> {
         let leadership = self.leadership.get();
-        if leadership.leader != Some(self.own) {
+        if leadership.leader != Some(self.own()) {
             return None;
         }
         let now = Instant::now();
@@ -91,8 +89,8 @@ impl Reports {
             metrics.membership_config.membership().voter_ids().map(NodeId).collect()
         };
         let mut known = self.known.lock();
-        known.insert(self.own, (now, disk));
-        let refusal = verdict::refusal(self.own, &voters, &known, reign.1, now);
+        known.insert(self.own(), (now, disk));
+        let refusal = verdict::refusal(self.own(), &voters, &known, reign.1, now);
         drop(known);
         self.admission.decide(refusal);
         Some(reign)
@@ -121,12 +119,12 @@ async fn tell(reports: Reports, link: LeaderLink, stop: CancellationToken) {
         tokio::time::sleep(LOOK_EVERY).await;
         let disk = reports.gauge.last();
         let leader = reports.leadership.get().leader;
-        let another = leader.is_some_and(|leader| leader != reports.own);
+        let another = leader.is_some_and(|leader| leader != reports.own());
         if !another || (disk.full == told && Instant::now() < due) {
             continue;
         }
         let full = disk.full;
-        match report(&link, reports.own, disk).await {
+        match report(&link, reports.own(), disk).await {
             Ok(refusal) => {
                 // This node may have begun to lead meanwhile, and knows better then.
                 if !reports.leadership.leads_here() {
