@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use tripod_client::Client;
 use tripod_processes::cluster::Cluster;
 use tripod_tests::wait;
