@@ -9,7 +9,7 @@ use clap::Parser;
 
 use crate::table;
 
-/// Real JAX and TensorFlow clients against real clusters.
+/// Real JAX, TensorFlow and MindSpore clients against real clusters.
 ///
 /// Exit status: 0 everything passed, if need be at a later attempt; 1 something failed, or nothing was run; 2 the
 /// arguments are wrong; 4 everything that ran passed, and something was missing.
@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// The same with TensorFlow.
     #[arg(long, value_name = "VERSION=PATH")]
     tensorflow: Vec<String>,
+    /// The same with MindSpore.
+    #[arg(long, value_name = "VERSION=PATH")]
+    mindspore: Vec<String>,
     /// The release of jaxlib whose turn it is, if it is among those given.
     #[arg(long, value_name = "VERSION")]
     rotated: Option<String>,
@@ -56,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) releases: Vec<&'static str>,
     /// Interpreters by release of TensorFlow.
     pub(crate) tensorflow: BTreeMap<&'static str, PathBuf>,
+    /// The same of MindSpore.
+    pub(crate) mindspore: BTreeMap<&'static str, PathBuf>,
     /// The release of jaxlib whose turn it is.
     pub(crate) rotated: Option<&'static str>,
     pub(crate) missing: Vec<Missing>,
@@ -83,6 +88,7 @@ impl Settings {
     pub(crate) fn new(arguments: Arguments) -> Result<Self> {
         let pythons = interpreters(&arguments.python, table::jaxlib, "jaxlib")?;
         let tensorflow = interpreters(&arguments.tensorflow, table::tensorflow, "TensorFlow")?;
+        let mindspore = interpreters(&arguments.mindspore, table::mindspore, "MindSpore")?;
         let mut releases: Vec<_> = pythons.keys().copied().collect();
         releases.sort_by_key(|release| table::age(release));
         let rotated = match &arguments.rotated {
@@ -100,6 +106,7 @@ impl Settings {
         Ok(Self {
             releases,
             tensorflow,
+            mindspore,
             rotated,
             missing,
             all_clients: arguments.all_clients,
@@ -136,6 +143,15 @@ impl Settings {
         self.tensorflow
             .get(release)
             .with_context(|| format!("no interpreter was given for TensorFlow {release}"))
+    }
+
+    /// The interpreter with that release of MindSpore.
+    ///
+    /// # Errors
+    /// None was given.
+    pub(crate) fn mindspore_python(&self, release: &str) -> Result<&PathBuf> {
+        let python = self.mindspore.get(release);
+        python.with_context(|| format!("no interpreter was given for MindSpore {release}"))
     }
 
     /// Whether a filter names this release: then somebody wants to see it, whosever turn it is.

@@ -9,7 +9,7 @@ use crate::cases::directed::Target;
 use crate::cases::fault_tolerant;
 use crate::cases::program::Fault;
 use crate::cases::raw::Dialect;
-use crate::cases::{Case, tensorflow};
+use crate::cases::{Case, mindspore, tensorflow};
 use crate::settings::Settings;
 
 /// In which runs tests of a release take part.
@@ -96,6 +96,20 @@ const OF_TENSORFLOW: [Row<tensorflow::Part, 2>; 2] = {
     ]
 };
 
+/// The newest release, and the newest one that can be had of those that speak the first dialect.
+const MINDSPORES: [&str; 2] = ["2.10.0", "2.0.0"];
+
+/// Each environment takes almost three gigabytes, so the older one is for those who ask for it.
+#[rustfmt::skip] // A table is read by its columns.
+const OF_MINDSPORE: [Row<mindspore::Part, 2>; 2] = {
+    use mindspore::Part::{AttachedKilled, Away, LeaderKilled, Recovery, Rounds, Undisturbed};
+    [
+        // 2.10.0 2.0.0
+        Row([Every, All], &[LeaderKilled]),
+        Row([All,   All], &[Undisturbed, AttachedKilled, Away, Rounds, Recovery]),
+    ]
+};
+
 /// A release of jaxlib that the table knows.
 pub(crate) fn jaxlib(name: &str) -> Option<&'static str> {
     JAXLIBS.into_iter().find(|known| *known == name)
@@ -104,6 +118,11 @@ pub(crate) fn jaxlib(name: &str) -> Option<&'static str> {
 /// A release of TensorFlow that the table knows.
 pub(crate) fn tensorflow(name: &str) -> Option<&'static str> {
     TENSORFLOWS.into_iter().find(|known| *known == name)
+}
+
+/// A release of MindSpore that the table knows.
+pub(crate) fn mindspore(name: &str) -> Option<&'static str> {
+    MINDSPORES.into_iter().find(|known| *known == name)
 }
 
 /// Whether releases take turns and this is one of them.
@@ -141,6 +160,15 @@ fn of_now(settings: &Settings) -> Vec<Case> {
         });
         for (release, _) in run {
             cases.extend(parts.iter().map(|part| Case::TensorFlow { release, part: *part }));
+        }
+    }
+    for Row(when, parts) in &OF_MINDSPORE {
+        let releases = MINDSPORES.into_iter().zip(when);
+        let run = releases.filter(|(release, when)| {
+            settings.mindspore.contains_key(release) && when.is_now(settings, release)
+        });
+        for (release, _) in run {
+            cases.extend(parts.iter().map(|part| Case::MindSpore { release, part: *part }));
         }
     }
     cases
@@ -209,17 +237,23 @@ mod tests {
     /// The arguments of a run with every release.
     fn everything() -> Vec<String> {
         let given = JAXLIBS.map(|release| format!("--python={release}=p")).into_iter();
-        given.chain(TENSORFLOWS.map(|release| format!("--tensorflow={release}=p"))).collect()
+        given
+            .chain(TENSORFLOWS.map(|release| format!("--tensorflow={release}=p")))
+            .chain(MINDSPORES.map(|release| format!("--mindspore={release}=p")))
+            .collect()
     }
 
     #[test]
     fn the_readme_shows_these_tables() {
         let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
         let readme = std::fs::read_to_string(readme).unwrap();
-        let part = |part: &tensorflow::Part| format!("`tensorflow {part}`");
-        for table in
-            [shown(&JAXLIBS, &OF_JAXLIB, Jaxlib::to_string), shown(&TENSORFLOWS, &OF_TENSORFLOW, part)]
-        {
+        let of_tensorflow = |part: &tensorflow::Part| format!("`tensorflow {part}`");
+        let of_mindspore = |part: &mindspore::Part| format!("`mindspore {part}`");
+        for table in [
+            shown(&JAXLIBS, &OF_JAXLIB, Jaxlib::to_string),
+            shown(&TENSORFLOWS, &OF_TENSORFLOW, of_tensorflow),
+            shown(&MINDSPORES, &OF_MINDSPORE, of_mindspore),
+        ] {
             assert!(readme.contains(&table), "tests/README.md shall have this table:\n{table}");
         }
     }
@@ -280,6 +314,8 @@ mod tests {
             of("2.12.0"),
             ["tensorflow 2.12.0 agent training", "tensorflow 2.12.0 scenarios leader killed"]
         );
+        assert_eq!(of("2.10.0"), ["mindspore 2.10.0 leader killed"]);
+        assert_eq!(of("2.0.0"), [""; 0]);
         assert!(
             names.contains("raw calls n") && names.contains("raw calls t") && names.contains("raw calls l")
         );
@@ -314,6 +350,7 @@ mod tests {
             "fault tolerant rounds 0.12.0.1",
             "xds program 0.9.2",
             "tensorflow 2.12.0 scenarios",
+            "mindspore 2.0.0 recovery",
         ] {
             assert!(all.contains(name) && !default.contains(name), "{name}");
         }

@@ -80,6 +80,22 @@ const TENSORFLOWS: &[TensorFlow] = &[
     TensorFlow { version: "2.12.0", minors: &[11, 10] },
 ];
 
+/// A release of MindSpore that the tests drive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MindSpore {
+    pub(crate) version: &'static str,
+    minors: &'static [u8],
+    /// Whether it is driven without `--all-clients`, or a filter that names it.
+    is_always: bool,
+}
+
+/// The newest release, and the newest one that can be had of those that speak the first dialect. Each takes almost three
+/// gigabytes.
+const MINDSPORES: &[MindSpore] = &[
+    MindSpore { version: "2.10.0", minors: &[11, 10], is_always: true },
+    MindSpore { version: "2.0.0", minors: &[9, 8], is_always: false },
+];
+
 /// Set to `1` where there is no way to get jaxlib: the real clients are then left out, loudly.
 pub(crate) const SKIP_VARIABLE: &str = "TRIPOD_SKIP_CLIENTS";
 /// How many environments are made at the same time. Each needs a processor to unpack what it was sent.
@@ -112,11 +128,25 @@ impl TensorFlow {
     }
 }
 
+impl MindSpore {
+    fn recipe(self) -> Recipe {
+        Recipe {
+            name: format!("venv-mindspore-{}", self.version),
+            pins: Vec::new(),
+            from_source: None,
+            requirements: format!("tests/clients/mindspore/requirements-{}.txt", self.version),
+            probe: "import mindspore",
+            minors: self.minors,
+        }
+    }
+}
+
 /// Which releases a run drives.
 #[derive(Debug, Clone)]
 pub(crate) struct Picked {
     jaxlibs: Vec<Release>,
     tensorflows: Vec<TensorFlow>,
+    mindspores: Vec<MindSpore>,
     /// The release whose turn it is.
     pub(crate) rotated: &'static str,
 }
@@ -128,6 +158,8 @@ pub(crate) struct Environments {
     pub(crate) jaxlibs: Vec<(&'static str, PathBuf)>,
     /// The same of TensorFlow.
     pub(crate) tensorflows: Vec<(&'static str, PathBuf)>,
+    /// The same of MindSpore.
+    pub(crate) mindspores: Vec<(&'static str, PathBuf)>,
     /// `RELEASE: why there is no environment`.
     pub(crate) missing: Vec<String>,
 }
@@ -155,21 +187,31 @@ impl Picked {
         };
         let jaxlibs = RELEASES.iter().filter(has_turn).filter(|release| can_pick(filters, release.jaxlib));
         let tensorflows = TENSORFLOWS.iter().filter(|release| can_pick(filters, release.version));
-        Ok(Self { jaxlibs: jaxlibs.copied().collect(), tensorflows: tensorflows.copied().collect(), rotated })
+        let is_wanted = |release: &&MindSpore| all || release.is_always || is_named(filters, release.version);
+        let mindspores = MINDSPORES.iter().filter(is_wanted);
+        let mindspores = mindspores.filter(|release| can_pick(filters, release.version));
+        Ok(Self {
+            jaxlibs: jaxlibs.copied().collect(),
+            tensorflows: tensorflows.copied().collect(),
+            mindspores: mindspores.copied().collect(),
+            rotated,
+        })
     }
 
     /// Makes the environments that are missing or stale, below `folder`. What cannot be made is missing, and says why.
     pub(crate) fn prepare(&self, folder: &Path) -> Environments {
-        let jaxlibs = self.jaxlibs.iter().map(|release| (release.jaxlib, false, release.recipe()));
-        let tensorflows = self.tensorflows.iter().map(|release| (release.version, true, release.recipe()));
-        let wanted: Vec<_> = jaxlibs.chain(tensorflows).collect();
+        let jaxlibs = self.jaxlibs.iter().map(|release| (release.jaxlib, Client::Jaxlib, release.recipe()));
+        let tensorflows = self.tensorflows.iter();
+        let tensorflows = tensorflows.map(|release| (release.version, Client::TensorFlow, release.recipe()));
+        let mindspores =
+            self.mindspores.iter().map(|release| (release.version, Client::MindSpore, release.recipe()));
+        let wanted: Vec<_> = jaxlibs.chain(tensorflows).chain(mindspores).collect();
         let recipes: Vec<&Recipe> = wanted.iter().map(|(_, _, recipe)| recipe).collect();
         let outcomes = make(folder, &recipes);
         let mut environments = Environments::default();
-        for ((version, is_tensorflow, recipe), outcome) in wanted.iter().zip(outcomes) {
+        for ((version, client, recipe), outcome) in wanted.iter().zip(outcomes) {
             match outcome {
-                Ok(python) if *is_tensorflow => environments.tensorflows.push((version, python)),
-                Ok(python) => environments.jaxlibs.push((version, python)),
+                Ok(python) => environments.of(*client).push((version, python)),
                 Err(error) => environments.missing.push(format!(
                     "{version}: no environment {} (it needs one of Python {} and a package index): {error:#}",
                     recipe.name,
@@ -181,9 +223,33 @@ impl Picked {
     }
 }
 
+/// Whose release it is.
+#[derive(Debug, Clone, Copy)]
+enum Client {
+    Jaxlib,
+    TensorFlow,
+    MindSpore,
+}
+
+impl Environments {
+    /// Whether there is none at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jaxlibs.is_empty() && self.tensorflows.is_empty() && self.mindspores.is_empty()
+    }
+
+    fn of(&mut self, client: Client) -> &mut Vec<(&'static str, PathBuf)> {
+        match client {
+            Client::Jaxlib => &mut self.jaxlibs,
+            Client::TensorFlow => &mut self.tensorflows,
+            Client::MindSpore => &mut self.mindspores,
+        }
+    }
+}
+
 fn versions() -> impl Iterator<Item = &'static str> {
     let jaxlibs = RELEASES.iter().map(|release| release.jaxlib);
-    jaxlibs.chain(TENSORFLOWS.iter().map(|release| release.version))
+    let tensorflows = TENSORFLOWS.iter().map(|release| release.version);
+    jaxlibs.chain(tensorflows).chain(MINDSPORES.iter().map(|release| release.version))
 }
 
 fn is_named(filters: &[String], version: &str) -> bool {
@@ -224,7 +290,8 @@ mod tests {
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
         let picked = Picked::new(all, &filters, rotated, turn).unwrap();
         let jaxlibs = picked.jaxlibs.iter().map(|release| release.jaxlib);
-        jaxlibs.chain(picked.tensorflows.iter().map(|release| release.version)).collect()
+        let tensorflows = picked.tensorflows.iter().map(|release| release.version);
+        jaxlibs.chain(tensorflows).chain(picked.mindspores.iter().map(|release| release.version)).collect()
     }
 
     #[test]
@@ -239,12 +306,15 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for turn in 0..10 {
             let picked = picked(false, &[], None, turn);
-            for always in ["0.12.0.1", "0.9.2", "0.4.13", "2.21.0", "2.12.0"] {
+            for always in ["0.12.0.1", "0.9.2", "0.4.13", "2.21.0", "2.12.0", "2.10.0"] {
                 assert!(picked.contains(&always), "{picked:?}");
             }
-            assert!(picked.len() <= 6, "{picked:?}");
+            assert!(picked.len() <= 7, "{picked:?}");
             seen.extend(picked);
         }
+        let on_request =
+            MINDSPORES.iter().filter(|release| !release.is_always).map(|release| release.version);
+        seen.extend(on_request);
         assert_eq!(seen, versions().collect());
         assert_eq!(picked(true, &[], None, 0).len(), versions().count());
     }
@@ -259,6 +329,7 @@ mod tests {
     fn a_filter_that_names_a_release_picks_that_one_and_no_other() {
         assert_eq!(picked(false, &["program 0.4.20"], None, 0), ["0.4.20"]);
         assert_eq!(picked(false, &["program 0.4.20", "tensorflow 2.21.0"], None, 0), ["0.4.20", "2.21.0"]);
+        assert_eq!(picked(false, &["mindspore 2.0.0 rounds"], None, 0), ["2.0.0"]);
         assert_eq!(picked(true, &["agent program"], None, 0).len(), versions().count());
     }
 
@@ -280,11 +351,24 @@ mod tests {
     }
 
     #[test]
+    fn every_release_of_mindspore_pins_itself() {
+        for release in MINDSPORES {
+            let wanted = release.recipe().wanted().unwrap();
+            assert!(wanted.contains(&format!("\nmindspore=={}\n", release.version)), "{wanted}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_made_is_missing_and_the_rest_goes_on() {
         let impossible = Release { minors: &[1], ..RELEASES[0] };
-        let picked = Picked { jaxlibs: vec![impossible], tensorflows: Vec::new(), rotated: "0.10.2" };
+        let picked = Picked {
+            jaxlibs: vec![impossible],
+            tensorflows: Vec::new(),
+            mindspores: Vec::new(),
+            rotated: "0.10.2",
+        };
         let environments = picked.prepare(Path::new("/dev/null/nowhere"));
-        assert!(environments.jaxlibs.is_empty());
+        assert!(environments.is_empty());
         assert!(environments.missing[0].contains("needs one of Python 3.1 "), "{:?}", environments.missing);
     }
 }

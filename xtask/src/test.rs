@@ -167,16 +167,19 @@ fn client_tests(options: &Options, picked: &Picked) -> Result<()> {
     let built = target_dir()?;
     // Those that the stage before made are only looked up.
     let environments = picked.prepare(&built.join("clients"));
-    if environments.jaxlibs.is_empty() && environments.tensorflows.is_empty() {
+    if environments.is_empty() {
         return Err(Missing(environments.missing.join("; ")).into());
     }
     eprintln!("  the release of jaxlib whose turn it is: {} (--rotated picks another)", picked.rotated);
     let mut command = Command::new(program(&built.join("debug"), "tripod-clients")?);
     command.current_dir(root()).arg("--results").arg(built.join("clients/results"));
     command.arg("--report").arg(clients_report(&built)).args(["--rotated", picked.rotated]);
-    for (flag, interpreters) in
-        [("--python", environments.jaxlibs), ("--tensorflow", environments.tensorflows)]
-    {
+    let flags = [
+        ("--python", environments.jaxlibs),
+        ("--tensorflow", environments.tensorflows),
+        ("--mindspore", environments.mindspores),
+    ];
+    for (flag, interpreters) in flags {
         for (release, python) in interpreters {
             command.arg(flag).arg(format!("{release}={}", python.display()));
         }

@@ -6,6 +6,8 @@ pub(crate) mod directed;
 pub(crate) mod fault_tolerant;
 mod heartbeats;
 mod killed_task;
+mod leader;
+pub(crate) mod mindspore;
 pub(crate) mod program;
 mod python_cluster;
 pub(crate) mod raw;
@@ -63,6 +65,8 @@ pub(crate) enum Case {
     Agent { release: &'static str, part: agent::Part },
     /// Processes of TensorFlow instead of jaxlib.
     TensorFlow { release: &'static str, part: tensorflow::Part },
+    /// Processes of MindSpore.
+    MindSpore { release: &'static str, part: mindspore::Part },
 }
 
 impl fmt::Display for Case {
@@ -87,6 +91,7 @@ impl fmt::Display for Case {
             Self::Directed { release, target } => write!(f, "{target} program {release}"),
             Self::Agent { release, part } => write!(f, "agent {part} {release}"),
             Self::TensorFlow { release, part } => write!(f, "tensorflow {release} {part}"),
+            Self::MindSpore { release, part } => write!(f, "mindspore {release} {part}"),
         }
     }
 }
@@ -129,7 +134,11 @@ impl Case {
             | Self::Heartbeats { .. }
             | Self::UnixSocket { .. }
             | Self::DevEnds => true,
-            Self::PythonCluster | Self::Program { .. } | Self::Directed { .. } | Self::Agent { .. } => false,
+            Self::PythonCluster
+            | Self::Program { .. }
+            | Self::Directed { .. }
+            | Self::Agent { .. }
+            | Self::MindSpore { .. } => false,
             Self::FaultTolerant { part, .. } => *part != fault_tolerant::Part::Rounds,
             Self::TensorFlow { part, .. } => !part.disturbs(),
         }
@@ -152,6 +161,7 @@ impl Case {
             Self::Directed { .. } => 35,
             Self::Agent { part, .. } => part.usual_s(),
             Self::TensorFlow { part, .. } => part.usual_s(),
+            Self::MindSpore { part, .. } => part.usual_s(),
         }
     }
 
@@ -192,6 +202,7 @@ impl Case {
             Self::Directed { .. } => directed::Target::LIMIT,
             Self::Agent { part, .. } => part.limit(),
             Self::TensorFlow { .. } => Duration::from_secs(3000),
+            Self::MindSpore { part, .. } => part.limit(),
         }
     }
 
@@ -216,6 +227,7 @@ impl Case {
             Self::TensorFlow { release, part } => {
                 tensorflow::run(settings, release, part, folder, endpoints).await
             }
+            Self::MindSpore { release, part } => mindspore::run(settings, release, part, folder).await,
         }
     }
 }

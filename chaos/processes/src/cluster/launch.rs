@@ -50,6 +50,7 @@ impl Layout<'_> {
             .args(["--peer", &loopback(ports.peer)])
             .args(["--http", &loopback(ports.http)])
             .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)])
+            .args(["--mindspore-ports", &format!("{}-{}", ports.mindspore.0, ports.mindspore.1)])
             .arg("--exit-with-parent");
         if !joins {
             let initial = self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?;

@@ -11,7 +11,10 @@ const HTTP_OFFSET: u16 = 16;
 const JOB_OFFSET: u16 = 24;
 /// Job ports of a node.
 const JOB_PORTS: u16 = 16;
-const PEER_PROXY_OFFSET: u16 = JOB_OFFSET + NODES_MAX * JOB_PORTS;
+const MINDSPORE_OFFSET: u16 = JOB_OFFSET + NODES_MAX * JOB_PORTS;
+/// Ports of a node on which nodes of MindSpore find the first jobs.
+const MINDSPORE_PORTS: u16 = 4;
+const PEER_PROXY_OFFSET: u16 = MINDSPORE_OFFSET + NODES_MAX * MINDSPORE_PORTS;
 const CLIENT_PROXY_OFFSET: u16 = PEER_PROXY_OFFSET + 8;
 /// Ports of one block.
 const BLOCK: u16 = CLIENT_PROXY_OFFSET + 8;
@@ -30,6 +33,8 @@ pub struct NodePorts {
     pub http: u16,
     /// First and last of the job ports.
     pub jobs: (u16, u16),
+    /// First and last of those for nodes of MindSpore.
+    pub mindspore: (u16, u16),
     /// Where the network's proxy accepts what is meant for `peer`, if there is a proxy.
     pub peer_proxy: u16,
     /// The same for `client`.
@@ -56,11 +61,13 @@ impl PortBlock {
             .with_context(|| format!("node {id} is not among 1 to {NODES_MAX}"))?;
         let first = self.ports.first();
         let first_job = first + JOB_OFFSET + position * JOB_PORTS;
+        let first_mindspore = first + MINDSPORE_OFFSET + position * MINDSPORE_PORTS;
         Ok(NodePorts {
             client: first + position,
             peer: first + PEER_OFFSET + position,
             http: first + HTTP_OFFSET + position,
             jobs: (first_job, first_job + JOB_PORTS - 1),
+            mindspore: (first_mindspore, first_mindspore + MINDSPORE_PORTS - 1),
             peer_proxy: first + PEER_PROXY_OFFSET + position,
             client_proxy: first + CLIENT_PROXY_OFFSET + position,
         })
@@ -80,7 +87,8 @@ mod tests {
         for id in 1..=u64::from(NODES_MAX) {
             let ports = block.node(id).unwrap();
             let single = [ports.client, ports.peer, ports.http, ports.peer_proxy, ports.client_proxy];
-            for port in single.into_iter().chain(ports.jobs.0..=ports.jobs.1) {
+            let ranges = (ports.jobs.0..=ports.jobs.1).chain(ports.mindspore.0..=ports.mindspore.1);
+            for port in single.into_iter().chain(ranges) {
                 assert!(seen.insert(port), "port {port} of node {id} is used twice");
                 assert!(block.ports.range().contains(&port), "port {port} of node {id} is not reserved");
             }

@@ -4,35 +4,16 @@
 //! does not answer. So nobody relies on who led or was attached to whom when a scenario began.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use tripod_client::Client;
+use anyhow::{Context as _, Result};
 use tripod_processes::cluster::Cluster;
 use tripod_processes::cluster::connections::connections_to;
 use tripod_tests::jobs::port_of;
 use tripod_tests::wait;
 
-/// Until somebody else leads, or every agent is attached to a node.
+/// Until every agent is attached to a node.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
-const TRANSFER_LIMIT: Duration = Duration::from_secs(5);
-
-/// Kills the leader, but not the node that workers without agents are attached to, whose death would end
-/// them: if that one leads, it hands over first. Gives the node that is dead now.
-pub(super) async fn kill_leader_but(cluster: &mut Cluster, spared: u64) -> Result<u64> {
-    let begin = Instant::now();
-    loop {
-        let leader = cluster.wait_for_leader().await?;
-        if leader != spared {
-            cluster.kill(leader)?;
-            return Ok(leader);
-        }
-        ensure!(begin.elapsed() < wait::scaled(SETTLE_LIMIT), "node {spared} leads again and again");
-        let heir = cluster.ids().find(|node| *node != spared);
-        // Whether it worked is seen by who leads then.
-        let _ = Client::transfer_leader(&cluster.endpoint(spared), heir, TRANSFER_LIMIT).await;
-    }
-}
 
 /// Kills the leader and every node that one of these agents is attached to, mostly one and the same. All but
 /// the last one run again before the next one dies; the last one stays dead and is the answer. An agent is

@@ -10,7 +10,7 @@ use tripod_processes::cluster::Cluster;
 use tripod_tests::python::{Ending, Script, scripts};
 
 use super::{faults, job};
-use crate::cases::nodes_in;
+use crate::cases::{leader, nodes_in};
 
 /// In the order in which they are played.
 const SCENARIOS: [&str; 9] =
@@ -56,7 +56,7 @@ pub(super) async fn leader_killed(python: &Path, release: &str, folder: &Path) -
         let folder = folder.join(scenario);
         let mut play = start(python, &folder, &cluster.endpoints(), scenario, Way::Node(attached))?;
         play.wait_for_step(CONNECT_LIMIT, |step| step["step"] == "under way").await?;
-        let dead = faults::kill_leader_but(&mut cluster, attached).await?;
+        let dead = leader::kill_leader_but(&mut cluster, attached).await?;
         play.succeed(SCENARIO_LIMIT).await?;
         compare(python, release, &folder).await.with_context(|| format!("scenario {scenario}"))?;
         cluster.restart(dead)?;

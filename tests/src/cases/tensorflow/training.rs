@@ -13,7 +13,7 @@ use tripod_tests::jobs::{self, port_of};
 use tripod_tests::python::Script;
 
 use super::{faults, job};
-use crate::cases::nodes_in;
+use crate::cases::{leader, nodes_in};
 
 const JOB: &str = "train";
 /// The job's groups, with one process each.
@@ -45,7 +45,7 @@ pub(super) async fn leader_killed(python: &Path, folder: &Path) -> Result<String
         let count = connections_to(worker.pid(), port_of(attached)?)?;
         ensure!(count > 0, "a worker has no connection to its coordinator");
     }
-    let dead = faults::kill_leader_but(&mut training.cluster, node).await?;
+    let dead = leader::kill_leader_but(&mut training.cluster, node).await?;
     training.survive(dead).await?;
     training.finish().await
 }

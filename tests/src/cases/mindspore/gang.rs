@@ -1,0 +1,157 @@
+//! Two workers, their cluster, and what is asked of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use tripod_processes::cluster::{Cluster, find_tripod};
+use tripod_tests::python::Script;
+use tripod_tests::wait;
+
+use crate::cases::nodes_in;
+
+const JOB: &str = "reduce";
+pub(super) const WORKERS: usize = 2;
+/// The step at which something happens: the program is well under way.
+const FAULT_AT: u64 = 5;
+/// Two interpreters that import MindSpore, meet and compile, on two cores.
+const FIRST_STEPS_LIMIT: Duration = Duration::from_secs(240);
+/// Some steps: nothing in them needs the scheduler.
+const STEPS_LIMIT: Duration = Duration::from_secs(60);
+/// Workers say goodbye to the scheduler and to each other.
+const END_LIMIT: Duration = Duration::from_secs(120);
+/// Until every node has opened the port of a new job.
+const OPEN_LIMIT: Duration = Duration::from_secs(30);
+
+/// What workers are told besides the scheduler: that it may be away for a while. Each release reads its own of these.
+const PATIENT: [(&str, &str); 2] = [("MS_ENABLE_RECOVERY", "1"), ("MS_HEARTBEAT_RETRY_TIMEOUT", "60")];
+
+/// The workers and their cluster.
+pub(super) struct Gang {
+    // Fields drop in this order: clients go first.
+    workers: Vec<Script>,
+    pub(super) cluster: Cluster,
+    /// The address of the job at each node, in the order of their ids.
+    addresses: Vec<String>,
+    python: PathBuf,
+    folder: PathBuf,
+    /// The file that ends the program.
+    until: PathBuf,
+}
+
+impl Gang {
+    /// A cluster with the job, and no worker yet.
+    pub(super) async fn new(python: &Path, folder: &Path) -> Result<Self> {
+        let mut cluster = Cluster::start(nodes_in(folder)?).await?;
+        cluster.wait_for_leader().await?;
+        let endpoints = cluster.endpoints().join(",");
+        tripod(&["--endpoints", &endpoints, "job", "create", JOB, "--tasks", &WORKERS.to_string()])?;
+        let nodes = cluster.ids().count();
+        let addresses = wait::until("the job's ports for MindSpore", OPEN_LIMIT, || {
+            let shown = tripod(&["--endpoints", &endpoints, "job", "show", JOB, "-o", "json"])?;
+            let job: Value =
+                serde_json::from_str(&shown).with_context(|| format!("job show said: {shown}"))?;
+            let found = job["mindspore_addresses"].as_array().into_iter().flatten();
+            let found: Vec<String> = found.filter_map(|address| Some(address.as_str()?.to_owned())).collect();
+            Ok((found.len() == nodes).then_some(found))
+        })
+        .await?;
+        let until = folder.join("finish");
+        if until.exists() {
+            fs::remove_file(&until).with_context(|| format!("cannot remove {}", until.display()))?;
+        }
+        let (python, folder) = (python.to_owned(), folder.to_owned());
+        Ok(Self { workers: Vec::new(), cluster, addresses, python, folder, until })
+    }
+
+    /// Starts both workers, which know that node and no other, and waits until they are well under way.
+    pub(super) async fn begin(&mut self, node: u64) -> Result<()> {
+        for id in 0..WORKERS {
+            let worker = self.start(id, node, &format!("worker-{id}"))?;
+            self.workers.push(worker);
+        }
+        self.reach(FAULT_AT, FIRST_STEPS_LIMIT).await
+    }
+
+    /// Starts worker `id` with its output under that name.
+    fn start(&self, id: usize, node: u64, name: &str) -> Result<Script> {
+        let place = self.cluster.ids().position(|known| known == node).context("no such node")?;
+        let (host, port) = self.addresses[place].rsplit_once(':').context("an address without a port")?;
+        let (count, id) = (WORKERS.to_string(), id.to_string());
+        let mut variables = vec![
+            ("MS_ROLE", "MS_WORKER"),
+            ("MS_SCHED_HOST", host),
+            ("MS_SCHED_PORT", port),
+            ("MS_WORKER_NUM", &count),
+            ("MS_SERVER_NUM", "0"),
+            ("MS_NODE_ID", &id),
+        ];
+        variables.extend(PATIENT);
+        let arguments =
+            ["--exit-with-parent", "--until", self.until.to_str().context("the folder is no text")?];
+        Script::start(&self.python, "mindspore/train.py", &arguments, &variables, &self.folder, name)
+    }
+
+    /// Kills a worker without a word to anybody.
+    pub(super) fn kill_worker(&mut self, id: usize) {
+        self.workers.remove(id);
+    }
+
+    /// Starts it again at that node.
+    pub(super) fn start_again(&mut self, id: usize, node: u64) -> Result<()> {
+        let worker = self.start(id, node, &format!("worker-{id}-again"))?;
+        self.workers.insert(id, worker);
+        Ok(())
+    }
+
+    /// The worker.
+    pub(super) fn worker(&mut self, id: usize) -> &mut Script {
+        &mut self.workers[id]
+    }
+
+    /// Waits until every worker has done step `number`.
+    async fn reach(&mut self, number: u64, limit: Duration) -> Result<()> {
+        for worker in &mut self.workers {
+            let fits = |step: &Value| step["number"].as_u64().is_some_and(|at| at >= number);
+            worker.wait_for_step(limit, fits).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for three more steps of every worker: two of them began after this call.
+    pub(super) async fn go_on(&mut self) -> Result<()> {
+        let furthest = self.workers.iter().filter_map(last_number).max().unwrap_or_default();
+        self.reach(furthest + 3, STEPS_LIMIT).await
+    }
+
+    /// Lets the program end. Every worker says how many steps it did, and all did as many. What MindSpore does after that,
+    /// when the interpreter is taken down, is not judged: it sometimes crashes there at its own scheduler, too.
+    pub(super) async fn finish(mut self) -> Result<String> {
+        fs::write(&self.until, "").with_context(|| format!("cannot write {}", self.until.display()))?;
+        let mut steps = Vec::new();
+        for worker in &mut self.workers {
+            worker.finish(END_LIMIT).await?;
+            let end = worker.steps().into_iter().find(|step| step["step"] == "end");
+            let end =
+                end.with_context(|| format!("a worker ended before its last step:\n{}", worker.output()))?;
+            steps.push(end["steps"].as_u64().context("an end without its steps")?);
+        }
+        ensure!(steps.iter().all(|count| *count == steps[0]), "the workers did {steps:?} steps");
+        Ok(format!("{} steps were right", steps[0]))
+    }
+}
+
+fn last_number(worker: &Script) -> Option<u64> {
+    worker.steps().iter().filter_map(|step| step["number"].as_u64()).max()
+}
+
+/// Runs the command line to its end; what it printed.
+pub(super) fn tripod(arguments: &[&str]) -> Result<String> {
+    let output = Command::new(find_tripod()?).args(arguments).output().context("cannot start tripod")?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "tripod {arguments:?} ended with {}: {complaint}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

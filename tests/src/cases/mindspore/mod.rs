@@ -1,0 +1,74 @@
+//! Real MindSpore processes of the dynamic cluster, whose scheduler is a cluster.
+
+mod faults;
+mod gang;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::settings::Settings;
+
+/// One test of a release of MindSpore. Two workers call AllReduce and check each result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Nothing happens to the nodes.
+    Undisturbed,
+    /// The leader is killed while both workers are connected to another node.
+    LeaderKilled,
+    /// The node that both workers are connected to is killed and comes back.
+    AttachedKilled,
+    /// All nodes are killed, and come back ten seconds later.
+    Away,
+    /// Five rounds of the node's death, the leader's and everybody's.
+    Rounds,
+    /// A worker is killed and started again with the node id that it had.
+    Recovery,
+}
+
+impl Part {
+    /// Roughly what it takes on two cores, in seconds.
+    pub(super) fn usual_s(self) -> u32 {
+        match self {
+            Self::Undisturbed | Self::LeaderKilled | Self::AttachedKilled => 60,
+            Self::Away | Self::Recovery => 90,
+            Self::Rounds => 240,
+        }
+    }
+
+    /// Longer than every limit inside.
+    pub(super) fn limit(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Rounds => 1500,
+            _ => 900,
+        })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Undisturbed => "undisturbed",
+            Self::LeaderKilled => "leader killed",
+            Self::AttachedKilled => "attached node killed",
+            Self::Away => "all nodes away",
+            Self::Rounds => "rounds",
+            Self::Recovery => "recovery",
+        })
+    }
+}
+
+/// Runs it.
+pub(super) async fn run(settings: &Settings, release: &str, part: Part, folder: &Path) -> Result<String> {
+    let python = settings.mindspore_python(release)?;
+    match part {
+        Part::Undisturbed => faults::undisturbed(python, folder).await,
+        Part::LeaderKilled => faults::leader_killed(python, folder).await,
+        Part::AttachedKilled => faults::attached_killed(python, folder).await,
+        Part::Away => faults::away(python, folder).await,
+        Part::Rounds => faults::rounds(python, folder).await,
+        Part::Recovery => faults::recovery(python, folder).await,
+    }
+}
