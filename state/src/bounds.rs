@@ -9,6 +9,7 @@ use crate::command::Command;
 use crate::fault::Fault;
 use crate::ids::JobId;
 use crate::limits::{DEVICES_MAX, GROUPS_MAX, JOB_TASKS_MAX, LISTED_ANYWAY, NODES_MAX, within};
+use crate::mindspore;
 use crate::ray::limits::{
     ARGUMENTS_MAX, BATCH_IDS_MAX, BATCH_MAX, CONTAINED_MAX, HELD_MAX, OBJECTS_MAX, PEERS_MAX, QUEUE_MAX,
     REFERENCES_MAX,
@@ -65,6 +66,7 @@ impl Command {
             }
             Self::Ray(ray::Command::Ask { request, .. }) => check_request(request),
             Self::Ray(ray::Command::Lead { decision, .. }) => check_decision(decision),
+            Self::Mindspore(mindspore::Command::Lead { decision, .. }) => check_found_out(decision),
             Self::Retried(command) => command.check_lists(tasks_of),
             Self::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Self::Kv(_)
@@ -72,8 +74,19 @@ impl Command {
             | Self::Session(_)
             | Self::Member(_)
             | Self::Runtime(_)
+            | Self::Mindspore(mindspore::Command::Topology { .. })
             | Self::Level(level::Command::Pin { .. } | level::Command::Unpin { .. }) => Ok(()),
         }
+    }
+}
+
+fn check_found_out(decision: &mindspore::Decision) -> Result<(), Fault> {
+    use mindspore::Decision as D;
+    match decision {
+        D::TopologySilent { nodes } | D::TopologyHeard { nodes } => {
+            at_most("nodes of a cluster", nodes.len(), mindspore::limits::NODES_MAX)
+        }
+        D::TopologyTimedOut { .. } => Ok(()),
     }
 }
 
