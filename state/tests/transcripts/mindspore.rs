@@ -2,7 +2,7 @@
 //! them, too.
 
 use bytes::Bytes;
-use tripod_state::mindspore::topology::{Request, Role};
+use tripod_state::mindspore::topology::{Dialect, Request, Role};
 use tripod_state::mindspore::{Command, Decision, Member};
 use tripod_state::{Scope, State};
 
@@ -70,6 +70,7 @@ fn topology_request(line: &Line<'_>) -> Request {
             host_ip: line.option("ip").unwrap_or("").to_owned(),
             role: Role::named(line.word(2)).expect("a role"),
             wanted_rank: line.get("wanted"),
+            dialect: if line.option("ip").is_some() { Dialect::V2_10 } else { Dialect::V2_0 },
         },
         "topo-leave" => Request::Unregister { node: line.text(1) },
         "topo-write" => Request::Write { name: line.text(1), value: Bytes::from(long(line.text(2))) },

@@ -64,6 +64,15 @@ impl Role {
     }
 }
 
+/// Which numbers a node's release gives to messages: from 2.10 on those behind `kGetHostNames` are one higher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Dialect {
+    /// 1.8 to 2.2.
+    V2_0,
+    /// 2.10.
+    V2_10,
+}
+
 /// What a node asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
@@ -76,6 +85,7 @@ pub enum Request {
         role: Role,
         /// The rank that something else has given to it.
         wanted_rank: Option<u32>,
+        dialect: Dialect,
     },
     /// To leave. Asked again, it has left: [`mindspore::Answer::Unregistered`].
     Unregister { node: String },

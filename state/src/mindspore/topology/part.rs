@@ -9,8 +9,8 @@ use crate::ids::{FeatureLevel, JobId, MetadataName, NodeName, TimeMs};
 use crate::job::domains::{Domain, Place};
 use crate::level::Kind;
 use crate::mindspore::limits::{METADATA_BYTES_MAX, METADATA_ENTRIES_MAX, NODES_MAX};
-use crate::mindspore::topology::TopoState;
 use crate::mindspore::topology::record::{Node, Topology};
+use crate::mindspore::topology::{Dialect, TopoState};
 use crate::snapshot::Malformed;
 use crate::snapshot::read::Reader;
 use crate::snapshot::record::{Piece, Record};
@@ -22,6 +22,7 @@ pub(crate) struct Head {
     generation: u64,
     phase: TopoState,
     deadline: Option<TimeMs>,
+    dialect: Option<Dialect>,
     /// How many pieces of each kind follow.
     nodes: u64,
     entries: u64,
@@ -62,6 +63,7 @@ impl Domain for Option<Box<Topology>> {
                 generation: topology.generation,
                 phase: topology.phase,
                 deadline: topology.deadline,
+                dialect: topology.dialect,
                 nodes: topology.nodes().len() as u64,
                 entries: topology.metadata().len() as u64,
             };
@@ -85,10 +87,10 @@ impl Domain for Option<Box<Topology>> {
         reader: &mut Reader<I>,
     ) -> Result<(), Malformed> {
         let Piece::Topology { head, .. } = record else { return reader.refuse("not a dynamic cluster") };
-        let Head { generation, phase, deadline, nodes, entries } = *head;
+        let Head { generation, phase, deadline, dialect, nodes, entries } = *head;
         reader.check(self.is_none() && nodes <= NODES_MAX && entries <= METADATA_ENTRIES_MAX)?;
         let mut topology = Topology::new(generation);
-        (topology.phase, topology.deadline) = (phase, deadline);
+        (topology.phase, topology.deadline, topology.dialect) = (phase, deadline, dialect);
         for _ in 0..nodes {
             let Piece::TopologyPart(part) = reader.next()? else { return reader.refuse("not a node") };
             let Part::Node(name, node) = *part else { return reader.refuse("not a node") };

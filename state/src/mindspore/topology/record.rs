@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{MetadataName, NodeName, TimeMs};
 use crate::memory::{Weigh, Weighed, of_map, of_text};
-use crate::mindspore::topology::{PortRange, Role, TopoState};
+use crate::mindspore::topology::{Dialect, PortRange, Role, TopoState};
 use crate::mindspore::{self, Member};
 
 /// The cluster, from the first registration on, or the first entry.
@@ -19,6 +19,8 @@ pub(crate) struct Topology {
     pub(crate) phase: TopoState,
     /// Until when all nodes must be there: while the first of them wait for the others.
     pub(crate) deadline: Option<TimeMs>,
+    /// Of the last registration.
+    pub(crate) dialect: Option<Dialect>,
     nodes: Weighed<NodeName, Node>,
     metadata: Weighed<MetadataName, Bytes>,
     // Derived from the nodes and the metadata.
@@ -53,6 +55,7 @@ impl Topology {
             generation,
             phase: TopoState::Initializing,
             deadline: None,
+            dialect: None,
             nodes: Weighed::default(),
             metadata: Weighed::default(),
             members: OrdMap::new(),

@@ -8,7 +8,7 @@ use crate::mindspore::limits::{
     HOST_IP_BYTES_MAX, HOST_NAME_BYTES_MAX, NODES_MAX, TOPOLOGY_TIMEOUT_MS, check_node_id,
 };
 use crate::mindspore::topology::record::{Node, Topology};
-use crate::mindspore::topology::{Request, Role, TopoState, rank};
+use crate::mindspore::topology::{Dialect, Request, Role, TopoState, rank};
 use crate::mindspore::{Answer, Expected, Member, Refusal};
 
 /// What a node says of itself.
@@ -18,17 +18,18 @@ struct Candidate {
     host_ip: String,
     role: Role,
     wanted_rank: Option<u32>,
+    dialect: Dialect,
 }
 
 impl Turn<'_> {
     pub(in crate::mindspore) fn topology(&mut self, request: Request) -> Answered {
         match request {
-            Request::Register { node, host_name, host_ip, role, wanted_rank } => {
+            Request::Register { node, host_name, host_ip, role, wanted_rank, dialect } => {
                 check_node_id(&node)?;
                 within("bytes of a host's name", host_name.len() as u64, HOST_NAME_BYTES_MAX as u64)?;
                 within("bytes of a host's address", host_ip.len() as u64, HOST_IP_BYTES_MAX as u64)?;
                 let name = NodeName::from(node.as_str());
-                self.register_in_topology(Candidate { name, host_name, host_ip, role, wanted_rank })
+                self.register_in_topology(Candidate { name, host_name, host_ip, role, wanted_rank, dialect })
             }
             Request::Unregister { node } => self.unregister_from_topology(&node),
             Request::Write { name, value } => self.write_metadata(&name, value),
@@ -53,6 +54,7 @@ impl Turn<'_> {
         let deadline = self.context.now_ms.plus(self.topology_timeout());
         let topology = self.topology_under_way();
         topology.deadline.get_or_insert(deadline);
+        topology.dialect = Some(candidate.dialect);
         let node = Node {
             member,
             role: candidate.role,
@@ -96,7 +98,9 @@ impl Turn<'_> {
             silent: false,
             ..node
         };
-        self.topology_under_way().put(candidate.name, node);
+        let topology = self.topology_under_way();
+        topology.dialect = Some(candidate.dialect);
+        topology.put(candidate.name, node);
         self.mindspore_changed();
         Ok(Answer::Registered { rank, nodes: expected.total() })
     }

@@ -6,7 +6,7 @@ use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::{JobId, NodeName, TimeMs};
 use crate::mindspore::topology::record::{Node, Topology};
-use crate::mindspore::topology::{PortRange, Role, TopoState, metadata};
+use crate::mindspore::topology::{Dialect, PortRange, Role, TopoState, metadata};
 use crate::mindspore::{Expected, Member};
 use crate::state::State;
 
@@ -24,6 +24,8 @@ pub struct View {
     pub generation: u64,
     /// Until when all nodes must be there, while some are waited for.
     pub deadline_ms: Option<TimeMs>,
+    /// In which the node speaks that registered last; all nodes of a cluster are of one release.
+    pub dialect: Option<Dialect>,
 }
 
 /// A node that belongs to the cluster.
@@ -57,6 +59,7 @@ impl State {
                 silent: 0,
                 generation: 0,
                 deadline_ms: None,
+                dialect: None,
             },
             |topology| View {
                 state: topology.phase,
@@ -65,6 +68,7 @@ impl State {
                 silent: topology.silent(),
                 generation: topology.generation,
                 deadline_ms: topology.deadline,
+                dialect: topology.dialect,
             },
         ))
     }
