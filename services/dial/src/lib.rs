@@ -1,5 +1,6 @@
 //! Whom one connects to: how an address becomes an endpoint, and which of those that others name (workers, object stores,
-//! tasks that listen) are connected to at all.
+//! tasks that listen) are connected to at all. Where workers and object stores listen is here, too: what protects a
+//! connection is the same at both of its ends.
 //!
 //! Whoever names an address makes a node or a store connect to it, from within the cluster's network. So an address is
 //! resolved here, judged by a [`Rule`], and what was judged is what is connected to: a name is not looked up again in
@@ -8,6 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `endpoint` | from any address to an endpoint: the one place that will know what protects a connection |
+//! | `listen` | from an address to a worker's or a store's port: the same at the other end |
 //! | `place` | a host and a port, as they are written |
 //! | `network` | addresses that begin alike |
 //! | `allow` | which addresses may be named by anybody: a flag |
@@ -20,6 +22,7 @@
 mod allow;
 mod dialler;
 mod endpoint;
+mod listen;
 mod names;
 mod network;
 mod place;
@@ -30,6 +33,7 @@ mod turns;
 pub use allow::Allow;
 pub use dialler::Dialler;
 pub use endpoint::{Callee, endpoint};
+pub use listen::{Incoming, listen};
 pub use names::LookUp;
 pub use network::{Illegal, Network};
 pub use refused::Refused;

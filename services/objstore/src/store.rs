@@ -4,11 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
+use tripod_dial::Incoming;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
 
@@ -62,7 +61,7 @@ impl Store {
         let directory = directory.map(|path| Directory::open(path, config.spill_bytes_max)).transpose()?;
         let socket = local.path().to_owned();
         let failed = |cause| Error::Listen { address: config.listen.to_string(), cause };
-        let tcp = TcpListener::bind(config.listen).await.map_err(failed)?;
+        let tcp = tripod_dial::listen(config.listen).await.map_err(failed)?;
         let listening = tcp.local_addr().map_err(failed)?;
         let address: Arc<str> = config.advertise.clone().unwrap_or_else(|| listening.to_string()).into();
         let (registered, told) = watch::channel(None);
@@ -176,7 +175,7 @@ impl Drop for Running {
 impl Running {
     async fn run(
         self,
-        tcp: TcpListener,
+        tcp: Incoming,
         local: Listener,
         socket: PathBuf,
         stopped: oneshot::Receiver<()>,
@@ -233,19 +232,7 @@ impl Running {
     }
 }
 
-async fn serve(
-    tcp: TcpListener,
-    service: Service,
-    orders: OrdersServer,
-) -> Result<(), tonic::transport::Error> {
-    let accepted = tokio_stream::StreamExt::map(TcpListenerStream::new(tcp), |stream| {
-        // Chunks are written whole, so waiting for more to write only costs time. A connection that is gone
-        // already is found out when it is read.
-        if let Ok(stream) = &stream {
-            _ = stream.set_nodelay(true);
-        }
-        stream
-    });
+async fn serve(tcp: Incoming, service: Service, orders: OrdersServer) -> Result<(), tonic::transport::Error> {
     Server::builder()
         .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(peers::STREAM_WINDOW_BYTES)
@@ -254,6 +241,6 @@ async fn serve(
         .add_service(ObjStoreServer::new(service.clone()))
         .add_service(RayPeerServer::new(service))
         .add_service(orders)
-        .serve_with_incoming(accepted)
+        .serve_with_incoming(tcp)
         .await
 }

@@ -1,5 +1,7 @@
 //! Serving protocols that frame their bytes themselves.
 
+mod timeouts;
+
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -19,19 +21,21 @@ use crate::caller_address::CallerAddress;
 use crate::caller_connection::CallerConnection;
 use crate::connection::{Arrivals, Socket};
 use crate::stop::Stopping;
+use crate::throttle::Throttle;
 
-/// Something of a connection has come by then: whoever connects and says nothing is left, as with gRPC.
-const BEGIN_TIME: Duration = Duration::from_secs(5);
+pub use self::timeouts::{Deadlines, Timeouts};
 
 /// A client's connection, for a front end that frames its bytes itself. It is counted for as long as this lives.
 #[derive(Debug)]
 pub struct Accepted {
-    /// Its bytes in both directions. Reading fails if nothing comes soon after the begin.
+    /// Its bytes in both directions. Reading fails if nothing comes in the time to begin.
     pub stream: Bytestream,
     /// Where it comes from.
     pub peer: CallerAddress,
     /// Where the bytes are to be counted that are held for it.
     pub account: Account,
+    /// How long its client may take over each message.
+    pub deadlines: Deadlines,
 }
 
 /// What comes and goes on an accepted connection.
@@ -48,9 +52,14 @@ pub type Handling = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How a front end serves the connections of a protocol that frames its bytes itself. When the stop of the port begins
 /// ([`Stopping::begun`]), it answers what must be answered, begins nothing, and ends; when it is late with that
-/// ([`Stopping::overdue`]), it says that the outcome is unknown. What is left after that is closed.
+/// ([`Stopping::overdue`]), it says that the outcome is unknown. What is left after that is closed. It reads each message
+/// within the [`Deadlines`] of its connection, as a port cannot see where messages begin and end.
 #[derive(Clone)]
-pub struct Framed(Arc<dyn Fn(Accepted, Stopping) -> Handling + Send + Sync>);
+pub struct Framed {
+    handle: Arc<dyn Fn(Accepted, Stopping) -> Handling + Send + Sync>,
+    timeouts: Timeouts,
+    unfinished: Arc<Throttle>,
+}
 
 impl fmt::Debug for Framed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,15 +68,22 @@ impl fmt::Debug for Framed {
 }
 
 impl Framed {
-    /// Each connection is handled so.
+    /// Each connection is handled so, within the usual [`Timeouts`].
     #[must_use]
     pub fn new<H>(handle: impl Fn(Accepted, Stopping) -> H + Send + Sync + 'static) -> Self
     where
         H: Future<Output = ()> + Send + 'static,
     {
-        Self(Arc::new(move |accepted: Accepted, stopping: Stopping| -> Handling {
+        let handle = move |accepted: Accepted, stopping: Stopping| -> Handling {
             Box::pin(handle(accepted, stopping))
-        }))
+        };
+        Self { handle: Arc::new(handle), timeouts: Timeouts::default(), unfinished: Arc::default() }
+    }
+
+    /// The same, and clients may take so long.
+    #[must_use]
+    pub fn within(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
     }
 
     /// Serves connections until their stop begins, and then until the last of them has ended. Those that are left when this
@@ -80,9 +96,10 @@ impl Framed {
                 () = stopping.begun() => break,
                 Some((socket, place)) = arrivals.next() => {
                     let peer = socket.address();
-                    let stream = Bytestream::new(socket, place);
-                    let accepted = Accepted { stream, peer, account: memory.account() };
-                    let handling = (self.0)(accepted, stopping.clone());
+                    let stream = Bytestream::new(socket, place, self.timeouts.begin);
+                    let deadlines = Deadlines::new(self.timeouts, peer, Arc::clone(&self.unfinished));
+                    let accepted = Accepted { stream, peer, account: memory.account(), deadlines };
+                    let handling = (self.handle)(accepted, stopping.clone());
                     open.spawn(CallerConnection::from(peer).scope(handling));
                 }
                 Some(_) = open.join_next() => {}
@@ -98,8 +115,8 @@ pub(crate) fn no_words(_: &str) -> Vec<u8> {
 }
 
 impl Bytestream {
-    fn new(inner: Socket, place: Place) -> Self {
-        Self { inner, opening: Some(Box::pin(tokio::time::sleep(BEGIN_TIME))), _place: place }
+    fn new(inner: Socket, place: Place, begin: Duration) -> Self {
+        Self { inner, opening: Some(Box::pin(tokio::time::sleep(begin))), _place: place }
     }
 }
 

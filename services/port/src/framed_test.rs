@@ -1,6 +1,6 @@
 //! A protocol of a length and as many bytes, which are said back.
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -9,7 +9,7 @@ use tripod_local::{ConnectionLimits, Connections};
 use tripod_wait::until;
 
 use super::*;
-use crate::bytes_held::MemoryLimits;
+use crate::bytes_held::{Charge, MemoryLimits};
 use crate::connection::{Listener, PortResources};
 use crate::contact::{Contact, ContactSwitch};
 use crate::serve::{Served, serve_through};
@@ -30,6 +30,10 @@ struct Port {
 impl Port {
     /// Echoes; what is longer than a byte only when `may` says so.
     fn start(limits: ConnectionLimits, may: &Arc<Notify>) -> Self {
+        Self::start_within(Timeouts::default(), limits, may)
+    }
+
+    fn start_within(timeouts: Timeouts, limits: ConnectionLimits, may: &Arc<Notify>) -> Self {
         let (arriving, arrivals) = mpsc::channel(8);
         let (at_port, contact) = Contact::by_hand();
         let (connections, memory) = (Connections::new(limits), Budget::new(MemoryLimits::none()));
@@ -38,7 +42,8 @@ impl Port {
         let framed = Framed::new(move |accepted, stopping| {
             let may = Arc::clone(&may);
             async move { drop(echo(accepted, &stopping, &may).await) }
-        });
+        })
+        .within(timeouts);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let listener = Listener::within(ReceiverStream::new(arrivals));
@@ -57,24 +62,35 @@ impl Port {
 
 /// Says back what comes until the client ends, or the port stops between two messages.
 async fn echo(accepted: Accepted, stopping: &Stopping, may: &Notify) -> io::Result<()> {
-    let Accepted { mut stream, account, .. } = accepted;
+    let Accepted { stream, account, deadlines, .. } = accepted;
+    let mut stream = BufReader::new(stream);
     loop {
-        let length = tokio::select! {
-            length = stream.read_u8() => length?,
+        let begun = tokio::select! {
+            begun = deadlines.begun(&mut stream) => begun?,
             () = stopping.begun() => return Ok(()),
         };
-        let _held = account.call(length.into()).expect("room");
-        let mut bytes = vec![0; length.into()];
-        stream.read_exact(&mut bytes).await?;
-        if length > 1 {
+        if !begun {
+            return Ok(());
+        }
+        let (mut bytes, _held) = deadlines.whole(read(&mut stream, &account)).await?;
+        if bytes.len() > 1 {
             tokio::select! {
                 () = may.notified() => {}
                 () = stopping.overdue() => bytes.fill(b'?'),
             }
         }
-        stream.write_u8(length).await?;
+        stream.write_u8(u8::try_from(bytes.len()).expect("short")).await?;
         stream.write_all(&bytes).await?;
     }
+}
+
+/// One message, whose bytes are counted as soon as it says how many there are.
+async fn read(stream: &mut BufReader<Bytestream>, account: &Account) -> io::Result<(Vec<u8>, Charge)> {
+    let length = stream.read_u8().await?;
+    let held = account.call(length.into()).expect("room");
+    let mut bytes = vec![0; length.into()];
+    stream.read_exact(&mut bytes).await?;
+    Ok((bytes, held))
 }
 
 async fn say(client: &mut DuplexStream, bytes: &[u8]) {
@@ -102,7 +118,10 @@ async fn a_framed_protocol_has_places_a_time_to_begin_and_counted_bytes() {
     assert!(is_closed(&mut port.connect().await).await, "there is no third place");
     assert_eq!(port.connections.refused(), 1);
     let began = Instant::now();
-    assert!(is_closed(&mut silent).await && began.elapsed() < BEGIN_TIME * 2, "it began nothing");
+    assert!(
+        is_closed(&mut silent).await && began.elapsed() < Timeouts::default().begin * 2,
+        "it began nothing"
+    );
     assert_eq!(port.connections.count(), 1, "who has begun stays");
     say(&mut first, b"held").await;
     until("it is counted", || (port.memory.held() == 4).then_some(())).await;
@@ -146,4 +165,45 @@ async fn a_framed_port_that_lost_contact_sends_its_clients_away_and_stays_open()
     let mut after = port.connect().await;
     say(&mut after, b"b").await;
     assert_eq!(timeout(LONG, hear(&mut after)).await.expect("after a moment").expect("an echo"), b"b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_framed_client_that_stops_within_a_message_is_left_and_a_slow_or_idle_one_is_not() {
+    let may = Arc::default();
+    let port = Port::start(ConnectionLimits::none(), &may);
+    let limit = Timeouts::default().message;
+    let (mut stuck, mut slow, mut idle) = (port.connect().await, port.connect().await, port.connect().await);
+    say(&mut idle, b"a").await;
+    assert_eq!(hear(&mut idle).await.expect("an echo"), b"a");
+    let began = Instant::now();
+    // A whole message, and the half of another with it.
+    stuck.write_all(b"\x01a\x02x").await.expect("a connection");
+    assert_eq!(hear(&mut stuck).await.expect("an echo"), b"a");
+    may.notify_one();
+    for byte in *b"\x03abc" {
+        slow.write_u8(byte).await.expect("a connection");
+        tokio::time::sleep(limit / 5).await;
+    }
+    assert_eq!(hear(&mut slow).await.expect("whole within the limit"), b"abc");
+    assert!(is_closed(&mut stuck).await, "its message never came whole");
+    assert!((limit..limit * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+    tokio::time::sleep(limit * 20).await;
+    for other in [&mut slow, &mut idle] {
+        say(other, b"b").await;
+        assert_eq!(hear(other).await.expect("it may rest between two messages"), b"b");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_framed_protocol_says_how_long_its_clients_may_be_silent() {
+    let may = Arc::default();
+    let (begin, idle) = (Duration::from_secs(1), Duration::from_secs(10));
+    let timeouts = Timeouts { begin, idle: Some(idle), ..Timeouts::default() };
+    let port = Port::start_within(timeouts, ConnectionLimits::none(), &may);
+    let (mut silent, mut resting) = (port.connect().await, port.connect().await);
+    say(&mut resting, b"a").await;
+    assert_eq!(hear(&mut resting).await.expect("an echo"), b"a");
+    let began = Instant::now();
+    assert!(is_closed(&mut silent).await && (begin..begin * 2).contains(&began.elapsed()));
+    assert!(is_closed(&mut resting).await && (idle..idle * 2).contains(&began.elapsed()));
 }

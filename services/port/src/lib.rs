@@ -32,11 +32,12 @@
 //! | `contact` | whether the node is in contact with the cluster |
 //! | `stop` | the phases of a planned stop |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
-//! | `framed` | protocols that frame their bytes themselves |
+//! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
 //! | `holding` | around all services: how many bytes each call holds |
 //! | [`refusal`] | what a call is told that this node cannot serve for a reason of its own |
 //! | `lost` | connections of lost machines |
+//! | `throttle` | what happens often is told seldom |
 //! | [`label`] | middleware: the first label of the host that was dialled |
 //! | [`overlong`] | middleware: the answer to messages beyond the decode limit |
 //! | [`deadline`] | middleware: the answer to calls whose time is over |
@@ -58,6 +59,7 @@ pub mod overlong;
 pub mod refusal;
 mod serve;
 mod stop;
+mod throttle;
 mod under_way;
 
 pub use bytes_held::{
@@ -72,7 +74,7 @@ pub use connection::{
 };
 pub use contact::{Contact, ContactSwitch};
 pub use followed::{Followed, REFUSAL_BYTES};
-pub use framed::{Accepted, Bytestream, Framed, Handling};
+pub use framed::{Accepted, Bytestream, Deadlines, Framed, Handling, Timeouts};
 pub use holding::{Content, Received, enter as enter_call};
 pub use listen::{NotOpened, Places};
 pub use lost::end_when_lost;

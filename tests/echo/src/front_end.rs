@@ -1,11 +1,17 @@
 //! The protocol as it is composed, and one connection of it.
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tripod_gateway::{Consistency, FrontEnd, Gateway, JobBinding, PortKind};
-use tripod_port::{Accepted, Framed, Manner, Stopping};
+use tripod_port::{Accepted, Deadlines, Framed, Manner, Stopping, Timeouts};
 use tripod_state::{Command, Scope, State, kv};
 
 use crate::line::{LINE_BYTES_MAX, Line};
+
+/// From the first byte of a line until its end.
+pub const LINE_TIME: Duration = Duration::from_secs(10);
 
 /// The ports that speak it.
 pub const PORT: PortKind = PortKind::Own("echo");
@@ -33,10 +39,11 @@ impl FrontEnd for Echo {
 
     fn framed(&self, binding: &JobBinding) -> Option<Framed> {
         let (gateway, binding) = (self.gateway.clone(), binding.clone());
-        Some(Framed::new(move |accepted, stopping| {
+        let framed = Framed::new(move |accepted, stopping| {
             let call = Call { gateway: gateway.clone(), binding: binding.clone() };
             async move { call.serve(accepted, stopping).await }
-        }))
+        });
+        Some(framed.within(Timeouts { message: LINE_TIME, ..Timeouts::default() }))
     }
 
     fn manners(&self) -> &'static [Manner] {
@@ -53,23 +60,22 @@ struct Call {
 impl Call {
     /// Answers one line after the other, until the client ends or the port stops between two of them.
     async fn serve(self, accepted: Accepted, stopping: Stopping) {
-        let (reader, mut writer) = tokio::io::split(accepted.stream);
+        let Accepted { stream, account, deadlines, .. } = accepted;
+        let (reader, mut writer) = tokio::io::split(stream);
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
         loop {
             line.clear();
-            // One byte more than a line may have tells one that is too long.
-            let mut bounded = (&mut reader).take(LINE_BYTES_MAX + 1);
             let read = tokio::select! {
                 biased;
                 () = stopping.begun() => return,
-                read = bounded.read_until(b'\n', &mut line) => read,
+                read = read(&mut reader, &deadlines, &mut line) => read,
             };
-            // A client that has gone, or that never ends its line, has nothing to be told.
-            if read.is_err() || line.pop() != Some(b'\n') {
+            // A client that has gone, or that does not end its line, has nothing to be told.
+            if !matches!(read, Ok(true)) {
                 return;
             }
-            let Ok(_held) = accepted.account.call(line.len() as u64) else { return };
+            let Ok(_held) = account.call(line.len() as u64) else { return };
             let answer = match Line::of(&line) {
                 Ok(line) => self.answer(line).await.unwrap_or_else(|why| format!("error {why}\n")),
                 Err(why) => format!("error {why}\n"),
@@ -101,4 +107,22 @@ impl Call {
             }
         }
     }
+}
+
+/// Reads the next line, without its end. `false`: there is none.
+///
+/// # Errors
+/// The connection's, and that of a client that is late.
+async fn read(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    deadlines: &Deadlines,
+    line: &mut Vec<u8>,
+) -> io::Result<bool> {
+    if !deadlines.begun(reader).await? {
+        return Ok(false);
+    }
+    // One byte more than a line may have tells one that is too long.
+    let mut bounded = reader.take(LINE_BYTES_MAX + 1);
+    deadlines.whole(bounded.read_until(b'\n', line)).await?;
+    Ok(line.pop() == Some(b'\n'))
 }

@@ -6,7 +6,8 @@
 //! | `put KEY VALUE` | `ok`, when it is durable on a quorum |
 //! | `get KEY` | `ok VALUE`, as everybody sees it |
 //!
-//! Anything else is answered `error WHY`, and the connection goes on; a line that is too long ends it.
+//! Anything else is answered `error WHY`, and the connection goes on; a line that is too long, or has begun and does not end
+//! within [`LINE_TIME`], ends it.
 //!
 //! # What this crate does not know
 //! How connections are accepted, counted and left (`tripod-port`), how a command is replicated (`tripod-gateway`), and what a
@@ -15,5 +16,5 @@
 mod front_end;
 mod line;
 
-pub use front_end::{Echo, PORT};
+pub use front_end::{Echo, LINE_TIME, PORT};
 pub use line::LINE_BYTES_MAX;

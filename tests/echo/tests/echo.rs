@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::oneshot;
-use tripod_echo::{Echo, LINE_BYTES_MAX, PORT};
+use tokio::time::timeout;
+use tripod_echo::{Echo, LINE_BYTES_MAX, LINE_TIME, PORT};
 use tripod_gateway::{FrontEnds, Gateway, JobBinding};
 use tripod_lines::Lines;
 use tripod_port::{Listener, serve};
@@ -54,6 +55,11 @@ async fn a_sixth_protocol_is_a_value_in_the_list_of_front_ends() {
     assert_eq!(other.say("get greeting").await, "ok hello there", "a bad line harms nobody");
     let long = "x".repeat(usize::try_from(LINE_BYTES_MAX).unwrap() + 1);
     assert_eq!(other.say(&long).await, "", "a line without an end is not waited for");
+    let mut stuck = lines.dial(PLACE).unwrap();
+    stuck.write_all(b"put greeting").await.unwrap();
+    let left = timeout(LINE_TIME * 2, stuck.read_u8()).await;
+    assert!(matches!(left, Ok(Err(_))), "nor is one that stops in its middle: {left:?}");
+    assert_eq!(one.say("get greeting").await, "ok hello there", "who rests between two lines stays");
 
     stop.send(()).unwrap();
     serving.await.unwrap().unwrap();

@@ -5,12 +5,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::Stream;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
+use tripod_dial::Incoming;
 use tripod_proto::ray::obj_store_server::{ObjStore, ObjStoreServer};
 use tripod_proto::ray::worker_service_server::{WorkerService, WorkerServiceServer};
 use tripod_proto::ray::{
@@ -52,15 +51,13 @@ struct Worker {
 }
 
 /// Answers for the store until the run is over.
-pub(super) fn serve_store(listener: TcpListener, id: u64, held: Arc<StoreObjects>, parts: &mut JoinSet<()>) {
+pub(super) fn serve_store(incoming: Incoming, id: u64, held: Arc<StoreObjects>, parts: &mut JoinSet<()>) {
     let store = Store { id, held };
     let router = Server::builder()
         .add_service(ObjStoreServer::new(store.clone()))
         .add_service(RayPeerServer::new(store));
     parts.spawn(async move {
-        if let Err(error) =
-            router.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))).await
-        {
+        if let Err(error) = router.serve_with_incoming(incoming).await {
             eprintln!("error: the store's port failed: {error}");
         }
     });
@@ -68,7 +65,7 @@ pub(super) fn serve_store(listener: TcpListener, id: u64, held: Arc<StoreObjects
 
 /// Passes a worker's tasks on until the run is over.
 pub(super) fn serve_worker(
-    listener: TcpListener,
+    incoming: Incoming,
     tasks: mpsc::UnboundedSender<ExecuteTaskRequest>,
     parts: &mut JoinSet<()>,
 ) {
@@ -77,9 +74,7 @@ pub(super) fn serve_worker(
         .add_service(WorkerServiceServer::new(worker.clone()))
         .add_service(RayPeerServer::new(worker));
     parts.spawn(async move {
-        if let Err(error) =
-            router.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))).await
-        {
+        if let Err(error) = router.serve_with_incoming(incoming).await {
             eprintln!("error: a worker's port failed: {error}");
         }
     });

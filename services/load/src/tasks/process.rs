@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tripod_client::wire::heartbeat_request::Kind;
 use tripod_client::wire::{HeartbeatRequest, RayBatchRequest, RayCall, RayResult};
@@ -31,11 +30,11 @@ pub(super) async fn store(
     held: &Arc<StoreObjects>,
     parts: &mut JoinSet<()>,
 ) -> anyhow::Result<(u64, String)> {
-    let listener = TcpListener::bind((HOST, 0)).await?;
-    let address = listener.local_addr()?.to_string();
+    let incoming = tripod_dial::listen((HOST, 0)).await.context("an object store cannot listen")?;
+    let address = incoming.local_addr()?.to_string();
     let scheduler = scheduler(endpoints, job)?;
     let id = scheduler.register_store(&address).await.context("cannot register an object store")?.objstoreid;
-    peer::serve_store(listener, id, Arc::clone(held), parts);
+    peer::serve_store(incoming, id, Arc::clone(held), parts);
     parts.spawn(beat(scheduler, Kind::Store, id));
     Ok((id, address))
 }

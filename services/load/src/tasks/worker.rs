@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tripod_client::wire::ray_call::Call;
@@ -32,10 +31,10 @@ pub(super) async fn start(
     done: &Arc<Board>,
     parts: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.with_context(|| format!("a worker cannot listen at {address}"))?;
+    let incoming = tripod_dial::listen(address).await;
+    let incoming = incoming.with_context(|| format!("a worker cannot listen at {address}"))?;
     let (sender, tasks) = mpsc::unbounded_channel();
-    peer::serve_worker(listener, sender, parts);
+    peer::serve_worker(incoming, sender, parts);
     let function = RegisterFunctionRequest {
         workerid: process.id,
         fnname: FUNCTION.as_bytes().into(),

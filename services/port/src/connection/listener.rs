@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use parking_lot::Mutex;
 use tokio::io::DuplexStream;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, ToSocketAddrs, UnixListener};
 use tokio_stream::Stream;
 use tripod_local::Peers;
 
@@ -52,6 +52,14 @@ impl From<UnixListener> for Listener {
 }
 
 impl Listener {
+    /// Opens a port, for who has words of its own for a port that cannot be opened; [`crate::Places`] has those of a flag.
+    ///
+    /// # Errors
+    /// The system's.
+    pub async fn open(address: impl ToSocketAddrs) -> io::Result<Self> {
+        TcpListener::bind(address).await.map(Self::from)
+    }
+
     /// Accepts what `lines` gives.
     #[must_use]
     pub fn within(lines: impl Stream<Item = io::Result<DuplexStream>> + Send + 'static) -> Self {

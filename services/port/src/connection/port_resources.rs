@@ -1,15 +1,13 @@
 //! What new connections of a port depend on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::time::Instant;
 use tripod_local::{ConnectionLimits, Connections, Full};
 use tripod_proto::code::Code;
 
 use crate::bytes_held::{Budget, MemoryLimits};
 use crate::contact::Contact;
+use crate::throttle::Throttle;
 
 /// What the ports of a process share.
 #[derive(Debug, Clone)]
@@ -20,12 +18,9 @@ pub struct PortResources {
     pub connections: Connections,
     /// Counts the bytes that are held for clients, on all ports together.
     pub memory: Budget,
-    /// When it was last said that there is no place.
-    told: Arc<Mutex<Option<Instant>>>,
+    /// When it is said that there is no place.
+    told: Arc<Throttle>,
 }
-
-/// Between two words to the operator that there is no place.
-const WORD_EVERY: Duration = Duration::from_secs(10);
 
 impl PortResources {
     /// One that lets everybody in.
@@ -48,9 +43,7 @@ impl PortResources {
 
     /// Says that there was no place, unless it was said a moment ago.
     pub(super) fn tell(&self, full: Full) {
-        let mut told = self.told.lock();
-        if told.is_none_or(|told| told.elapsed() >= WORD_EVERY) {
-            *told = Some(Instant::now());
+        if self.told.note().is_some() {
             let refused = self.connections.refused();
             tracing::warn!(refused, "{}: {full}; a new connection was closed", Code::ConnectionsFull);
         }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as JobPortList};
-use tripod_port::PortResources;
+use tripod_port::{Listener, PortResources};
 use tripod_proto::code::Code;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
@@ -109,7 +108,7 @@ impl JobPorts {
             return true;
         };
         let address = format!("{}:{port}", self.place.host);
-        match TcpListener::bind(&address).await {
+        match Listener::open(&address).await {
             Ok(listener) => {
                 let port = self.serve(listener, job);
                 self.open.insert(slot, port);
@@ -145,7 +144,7 @@ impl JobPorts {
         });
     }
 
-    fn serve(&self, listener: TcpListener, job: JobId) -> OpenPort {
+    fn serve(&self, listener: Listener, job: JobId) -> OpenPort {
         let (stop, stopped) = oneshot::channel::<()>();
         let served = self.front_ends.served(PortKind::Job, &JobBinding::Fixed(job));
         let resources = self.resources.clone();

@@ -12,14 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, sleep};
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tripod_client::wire::ray_call::Call;
+use tripod_dial::Incoming;
 use tripod_proto::ray::worker_service_server::WorkerServiceServer;
 use tripod_proto::ray::{ReadyForNewTaskRequest, RegisterFunctionRequest};
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
@@ -162,7 +161,7 @@ impl Worker {
     async fn live(
         &self,
         functions: &Arc<Vec<Registered>>,
-        (process, listener): (Process, TcpListener),
+        (process, incoming): (Process, Incoming),
     ) -> Result<End, WorkerError> {
         let inbox = Arc::new(Inbox::new(process.id, process.outbox.clone()));
         let _closed = Closed(Arc::clone(&inbox));
@@ -173,8 +172,6 @@ impl Worker {
             .add_service(WorkerServiceServer::new(service.clone()))
             .add_service(RayPeerServer::new(service));
         parts.spawn(async move {
-            // Without that an answer waits 40 ms for the kernel to find something to send it along with.
-            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
             if let Err(error) = server.serve_with_incoming(incoming).await {
                 tracing::error!(%error, "the worker's port failed");
             }
@@ -213,16 +210,16 @@ impl Worker {
     }
 
     /// Registers, and listens where the scheduler says.
-    async fn begin(&self) -> Result<(Process, TcpListener), WorkerError> {
+    async fn begin(&self) -> Result<(Process, Incoming), WorkerError> {
         let mut tried = 0;
         loop {
             let (process, reply) = Process::begin(&self.config, Some(self.slots)).await?;
             let address = reply.worker_address;
             tried += 1;
             let error = match listen(&address).await {
-                Ok(listener) => {
+                Ok(incoming) => {
                     tracing::info!(worker = process.id, address, store = reply.objstoreid, "worker is up");
-                    return Ok((process, listener));
+                    return Ok((process, incoming));
                 }
                 Err(error) => error,
             };
@@ -263,9 +260,9 @@ async fn over(known: &mut watch::Receiver<Liveness>) -> End {
     }
 }
 
-async fn listen(address: &str) -> std::io::Result<TcpListener> {
+async fn listen(address: &str) -> std::io::Result<Incoming> {
     let wanted: SocketAddr = address.parse().map_err(std::io::Error::other)?;
-    TcpListener::bind(wanted).await
+    tripod_dial::listen(wanted).await
 }
 
 /// Gives back what waits for too long, as long as it is polled.
