@@ -23,7 +23,7 @@ use bytes::BytesMut;
 
 pub use broken::Broken;
 pub use command::Command;
-pub use name::{Dialect, Name};
+pub use name::Name;
 pub use opening::{OPENING_BYTES, Opening};
 
 /// A frame of either protocol.

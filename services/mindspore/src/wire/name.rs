@@ -1,14 +1,7 @@
 //! What messages of dynamic clusters are called: a number as text. In 2.10 the numbers from 10 on are one higher than in
 //! releases before, so that one answer cannot be right for both.
 
-/// Which numbers a worker understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dialect {
-    /// MindSpore 1.8 to 2.2.
-    V2_0,
-    /// MindSpore 2.10.
-    V2_10,
-}
+use tripod_state::mindspore::topology::Dialect;
 
 /// A message between a worker and its scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
