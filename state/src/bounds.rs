@@ -66,6 +66,12 @@ impl Command {
             }
             Self::Ray(ray::Command::Ask { request, .. }) => check_request(request),
             Self::Ray(ray::Command::Lead { decision, .. }) => check_decision(decision),
+            Self::Mindspore(mindspore::Command::Cluster { request, .. }) => match request {
+                mindspore::cluster::Request::ScaleIn { nodes } => {
+                    at_most("nodes that are to leave", nodes.len(), mindspore::limits::NODES_MAX)
+                }
+                _ => Ok(()),
+            },
             Self::Mindspore(mindspore::Command::Lead { decision, .. }) => check_found_out(decision),
             Self::Retried(command) => command.check_lists(tasks_of),
             Self::Job(job::Command::Delete { .. } | job::Command::Note { .. })
@@ -86,7 +92,13 @@ fn check_found_out(decision: &mindspore::Decision) -> Result<(), Fault> {
         D::TopologySilent { nodes } | D::TopologyHeard { nodes } => {
             at_most("nodes of a cluster", nodes.len(), mindspore::limits::NODES_MAX)
         }
-        D::TopologyTimedOut { .. } => Ok(()),
+        D::ClusterSilent { nodes } | D::ClusterHeard { nodes } | D::ClusterGaveUp { nodes } => {
+            at_most("nodes of a cluster", nodes.len(), mindspore::limits::WITH_LEAVING_MAX)
+        }
+        D::Echoed { echoes } => {
+            at_most("answers of nodes", echoes.len(), mindspore::limits::WITH_LEAVING_MAX)
+        }
+        D::TopologyTimedOut { .. } | D::ClusterTimedOut { .. } | D::ClusterSwitchEnded { .. } => Ok(()),
     }
 }
 

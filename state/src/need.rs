@@ -9,7 +9,7 @@ use crate::command::{Command, Envelope};
 use crate::fault::CITED_TEXT_BYTES_MAX;
 use crate::ids::{BarrierName, JobId};
 use crate::job::record::Job;
-use crate::mindspore::topology;
+use crate::mindspore::{cluster, topology};
 use crate::ray::Request;
 use crate::state::State;
 use crate::{barrier, job, kv, mindspore, ray, runtime, task};
@@ -86,6 +86,9 @@ impl State {
             }
             Command::Mindspore(mindspore::Command::Topology { scope, request }) => {
                 of_job(scope.job, &|job| of_topology(job, request, encoded))
+            }
+            Command::Mindspore(mindspore::Command::Cluster { scope, request }) => {
+                of_job(scope.job, &|_| of_cluster(request, encoded))
             }
             // Notes are as many as jobs, and sessions and nodes have bounds of their own, in bytes.
             Command::Job(job::Command::Delete { .. } | job::Command::Note { .. })
@@ -181,6 +184,18 @@ fn of_topology(job: &Job, request: &topology::Request, encoded: u64) -> (Purpose
             if fits { Purpose::Nothing } else { Purpose::Begin }
         }
         topology::Request::Unregister { .. } | topology::Request::Delete { .. } => Purpose::Nothing,
+    };
+    (purpose, encoded.saturating_add(ELEMENT_BYTES))
+}
+
+fn of_cluster(request: &cluster::Request, encoded: u64) -> (Purpose, u64) {
+    let purpose = match request {
+        cluster::Request::Register { .. } | cluster::Request::Event { .. } => Purpose::GoOn,
+        cluster::Request::ScaleOut { .. } | cluster::Request::Switch { .. } => Purpose::Begin,
+        cluster::Request::Finish { .. }
+        | cluster::Request::Done { .. }
+        | cluster::Request::ScaleIn { .. }
+        | cluster::Request::Abort => Purpose::Nothing,
     };
     (purpose, encoded.saturating_add(ELEMENT_BYTES))
 }

@@ -168,7 +168,16 @@ impl mindspore::Refusal {
             Self::NodeUnknown { .. } => Class::NotFound,
             Self::OtherRole { .. } => Class::AlreadyExists,
             Self::Full { .. } => Class::Exhausted,
-            Self::NodeLeft { .. } | Self::NotInitialized => Class::FailedPrecondition,
+            Self::Replaced { .. } => Class::Aborted,
+            Self::Ending => Class::Unavailable,
+            Self::WorkersFixed | Self::NothingToScale | Self::NoServer { .. } | Self::FirstServer { .. } => {
+                Class::InvalidArgument
+            }
+            Self::NodeLeft { .. }
+            | Self::NotInitialized
+            | Self::NotFormed
+            | Self::NotReady { .. }
+            | Self::NotAbortable => Class::FailedPrecondition,
         }
     }
 }

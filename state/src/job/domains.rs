@@ -9,6 +9,7 @@ use crate::ids::{FeatureLevel, JobId};
 use crate::job::record::Job;
 use crate::job::table::Table;
 use crate::level;
+use crate::mindspore::cluster::record::Cluster;
 use crate::mindspore::topology::record::Topology;
 use crate::ray::Ray;
 use crate::snapshot::Malformed;
@@ -138,6 +139,8 @@ domains! {
     ray: Option<Box<Ray>>,
     /// Begins with the first node that registers, or the first entry.
     topology: Option<Box<Topology>>,
+    /// Begins with the first node that registers.
+    cluster: Option<Box<Cluster>>,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

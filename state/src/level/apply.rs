@@ -47,9 +47,11 @@ impl State {
             }
         }
         // With which every cluster begins, but for entries that came before it.
-        let needs = Kind::TOPOLOGY_REGISTER.needs;
+        let needs = Kind::TOPOLOGY_REGISTER.needs.max(Kind::CLUSTER_REGISTER.needs);
         if level < needs {
-            let with = self.jobs.iter().filter(|job| job.domains.topology.is_some());
+            let domains = self.jobs.iter().map(|job| (&job.domains, job));
+            let with = domains.filter(|(held, _)| held.topology.is_some() || held.cluster.is_some());
+            let with = with.map(|(_, job)| job);
             let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
             if !names.is_empty() {
                 let count = names.len() as u64;

@@ -131,6 +131,7 @@ kinds! {
         Self::Ray(ray::Command::Ask { request, .. }) => request.row(),
         Self::Ray(ray::Command::Lead { decision, .. }) => decision.row(),
         Self::Mindspore(mindspore::Command::Topology { request, .. }) => request.row(),
+        Self::Mindspore(mindspore::Command::Cluster { request, .. }) => request.row(),
         Self::Mindspore(mindspore::Command::Lead { decision, .. }) => decision.row(),
         Self::Retried(command) => command.row(),
     }
@@ -175,10 +176,27 @@ kinds! {
         "topology/write"           level 9  grows  Self::Write { value, .. } => unless_without_value(value),
         "topology/delete"          level 9  -      Self::Delete { .. },
     }
+    match mindspore::cluster::Request {
+        #[constant CLUSTER_REGISTER]
+        "cluster/register"         level 9  -      Self::Register { .. },
+        "cluster/finish"           level 9  -      Self::Finish { .. },
+        "cluster/done"             level 9  -      Self::Done { .. },
+        "cluster/event"            level 9  -      Self::Event { .. },
+        "cluster/scale-out"        level 9  -      Self::ScaleOut { .. },
+        "cluster/scale-in"         level 9  -      Self::ScaleIn { .. },
+        "cluster/abort"            level 9  -      Self::Abort,
+        "cluster/switch"           level 9  grows  Self::Switch { .. },
+    }
     match mindspore::Decision {
         "topology/silent"          level 9  -      Self::TopologySilent { .. },
         "topology/heard"           level 9  -      Self::TopologyHeard { .. },
         "topology/timed-out"       level 9  -      Self::TopologyTimedOut { .. },
+        "cluster/silent"           level 9  -      Self::ClusterSilent { .. },
+        "cluster/heard"            level 9  -      Self::ClusterHeard { .. },
+        "cluster/gave-up"          level 9  -      Self::ClusterGaveUp { .. },
+        "cluster/timed-out"        level 9  -      Self::ClusterTimedOut { .. },
+        "cluster/switch-ended"     level 9  -      Self::ClusterSwitchEnded { .. },
+        "cluster/echoed"           level 9  -      Self::Echoed { .. },
     }
 }
 

@@ -9,6 +9,7 @@ impl Turn<'_> {
     pub(crate) fn mindspore(&mut self, command: Command) -> Reply {
         match command {
             Command::Topology { scope: _, request } => self.topology(request).map(AnyAnswer::Mindspore),
+            Command::Cluster { scope: _, request } => self.cluster(request).map(AnyAnswer::Mindspore),
             Command::Lead { scope: _, decision } => {
                 self.found_out(decision);
                 Ok(AnyAnswer::Done)
@@ -21,6 +22,12 @@ impl Turn<'_> {
             Decision::TopologySilent { nodes } => self.mark_in_topology(&nodes, true),
             Decision::TopologyHeard { nodes } => self.mark_in_topology(&nodes, false),
             Decision::TopologyTimedOut { generation } => self.time_out_topology(generation),
+            Decision::ClusterSilent { nodes } => self.nodes_silent(&nodes),
+            Decision::ClusterHeard { nodes } => self.nodes_heard(&nodes),
+            Decision::ClusterGaveUp { nodes } => self.nodes_gave_up(&nodes),
+            Decision::ClusterTimedOut { generation } => self.cluster_timed_out(generation),
+            Decision::ClusterSwitchEnded { switch } => self.switch_ended(switch),
+            Decision::Echoed { echoes } => self.echoed(&echoes),
         }
     }
 

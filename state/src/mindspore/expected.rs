@@ -31,8 +31,8 @@ impl Role {
     }
 }
 
-/// How many nodes of each role there are to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How many nodes of each role there are, or are to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Expected {
     pub workers: u32,
     pub servers: u32,
@@ -59,6 +59,13 @@ impl Expected {
         match role {
             Role::Worker => self.workers,
             Role::Server => self.servers,
+        }
+    }
+
+    pub(crate) fn count_mut(&mut self, role: Role) -> &mut u32 {
+        match role {
+            Role::Worker => &mut self.workers,
+            Role::Server => &mut self.servers,
         }
     }
 

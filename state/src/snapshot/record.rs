@@ -14,7 +14,7 @@ use crate::ids::{
 use crate::job::record::Latched;
 use crate::kv::increments::Increment;
 use crate::kv::store::Entry;
-use crate::mindspore::topology;
+use crate::mindspore::{cluster, topology};
 use crate::runtime::BarrierId;
 use crate::runtime::record::Member;
 use crate::task::Protocol;
@@ -150,6 +150,12 @@ pub(crate) enum Piece {
         head: Box<topology::Head>,
     },
     TopologyPart(Box<topology::Part>),
+    /// Behind those, one for each job that has a cluster, by job. Its parts follow.
+    Cluster {
+        job: JobId,
+        head: Box<cluster::Head>,
+    },
+    ClusterPart(Box<cluster::Part>),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use tripod_state::ids::{
     BarrierCounter, BarrierName, ChangeId, FeatureLevel, Incarnation, JobName, Key, NodeId, NodeName,
     ServiceIncarnation, TaskId, TaskVersion, TimeMs,
 };
+use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::runtime::Call;
 use tripod_state::{Asked, BarrierFault, Fault, Leaving, level, member, mindspore, ray, runtime};
@@ -351,6 +352,18 @@ samples! {
             mindspore::Refusal::Full { role: mindspore::Role::Worker, places: 2 },
         ],
         mindspore::Refusal::NotInitialized => [mindspore::Refusal::NotInitialized],
+        mindspore::Refusal::Replaced { .. } => [mindspore::Refusal::Replaced { node: node() }],
+        mindspore::Refusal::NotFormed => [mindspore::Refusal::NotFormed],
+        mindspore::Refusal::Ending => [mindspore::Refusal::Ending],
+        mindspore::Refusal::NotReady { .. } => [
+            mindspore::Refusal::NotReady { state: ClusterState::ScaleOut, nodes: 0 },
+            mindspore::Refusal::NotReady { state: ClusterState::Ready, nodes: 2 },
+        ],
+        mindspore::Refusal::WorkersFixed => [mindspore::Refusal::WorkersFixed],
+        mindspore::Refusal::NothingToScale => [mindspore::Refusal::NothingToScale],
+        mindspore::Refusal::NoServer { .. } => [mindspore::Refusal::NoServer { node: node() }],
+        mindspore::Refusal::FirstServer { .. } => [mindspore::Refusal::FirstServer { node: node() }],
+        mindspore::Refusal::NotAbortable => [mindspore::Refusal::NotAbortable],
     }
 }
 

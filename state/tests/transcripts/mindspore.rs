@@ -7,10 +7,13 @@ use tripod_state::mindspore::{Command, Decision, Member};
 use tripod_state::{Scope, State};
 
 use crate::script::Line;
-use crate::show;
+use crate::{cluster, show};
 
 /// The command of a line.
 pub(crate) fn command(scope: Scope, state: &State, line: &Line<'_>) -> Command {
+    if line.word(0).starts_with("ps-") {
+        return cluster::command(scope, state, line);
+    }
     match topology_decision(scope, state, line) {
         Some(decision) => Command::Lead { scope, decision },
         None => Command::Topology { scope, request: topology_request(line) },
@@ -19,6 +22,9 @@ pub(crate) fn command(scope: Scope, state: &State, line: &Line<'_>) -> Command {
 
 /// What a line that only looks is told.
 pub(crate) fn look(scope: Scope, state: &State, line: &Line<'_>) -> Option<String> {
+    if line.word(0).starts_with("ps") {
+        return cluster::look(scope, state, line);
+    }
     Some(match line.word(0) {
         "topo" => show::plain(&state.topology(scope)),
         "topo-node" => show::plain(&state.topology_node(scope, line.word(1))),

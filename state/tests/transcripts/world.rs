@@ -77,7 +77,7 @@ impl World {
             "announce" => Command::Member(announce(line)),
             "level" => Command::Level(self.level(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
-            verb if verb.starts_with("topo-") => return self.mindspore(line),
+            verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
             verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
             _ => Command::Task(self.task(line)),
         };
@@ -202,7 +202,9 @@ impl World {
             verb if verb.starts_with("ray-") => {
                 return ray::look(self.state.ray(self.job)?, self.state.now_ms(), line);
             }
-            verb if verb.starts_with("topo") => return mindspore::look(scope, &self.state, line),
+            verb if verb.starts_with("topo") || verb.starts_with("ps") => {
+                return mindspore::look(scope, &self.state, line);
+            }
             "timers" => {
                 let connected = self.state.connected_tasks();
                 show::plain(&(connected, self.state.open_barriers()))

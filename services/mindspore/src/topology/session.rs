@@ -115,7 +115,17 @@ impl Session {
                 let value = existed.then(Default::default);
                 Some(answer::metadata(frame, self.dialect().await?, name, value))
             }
-            (Answer::Written | Answer::Deleted { .. }, _) => None,
+            // Nothing is said to a write; the rest is answered to other requests.
+            (
+                Answer::Written
+                | Answer::Deleted { .. }
+                | Answer::Joined { .. }
+                | Answer::Accepted { .. }
+                | Answer::Scaling { .. }
+                | Answer::Switching { .. }
+                | Answer::Noted,
+                _,
+            ) => None,
         })
     }
 

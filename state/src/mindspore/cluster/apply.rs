@@ -4,9 +4,9 @@ use crate::fault::Fault;
 use crate::ids::NodeName;
 use crate::job::turn::Turn;
 use crate::mindspore::apply::Answered;
-use crate::mindspore::cluster::node::Node;
-use crate::mindspore::cluster::record::Cluster;
-use crate::mindspore::cluster::{Incarnation, Request, register::Candidate};
+use crate::mindspore::cluster::record::{Cluster, Phase};
+use crate::mindspore::cluster::register::Candidate;
+use crate::mindspore::cluster::{ClusterState, Incarnation, Request};
 use crate::mindspore::limits::check_node_id;
 use crate::mindspore::{Member, Refusal};
 
@@ -28,9 +28,41 @@ impl Turn<'_> {
         }
     }
 
-    /// The cluster, for something that only one that is there can be asked.
-    pub(super) fn asked_cluster(&mut self) -> Result<&mut Cluster, Fault> {
-        self.job.domains.cluster.as_deref_mut().ok_or_else(|| Refusal::NotFormed.into())
+    /// The cluster, and the node that asks, if it is this process of it.
+    pub(super) fn asking_node(
+        &mut self,
+        name: &str,
+        process: Option<Incarnation>,
+    ) -> Result<(&mut Cluster, Member), Fault> {
+        check_node_id(name)?;
+        let cluster = self.job.domains.cluster.as_deref_mut();
+        let found = cluster.and_then(|cluster| {
+            let (member, incarnation) =
+                cluster.named(name).map(|(member, node)| (member, node.incarnation))?;
+            Some((cluster, member, incarnation))
+        });
+        let Some((cluster, member, incarnation)) = found else {
+            return Err(Refusal::NodeUnknown { node: NodeName::from(name) }.into());
+        };
+        if process.is_some_and(|process| process != incarnation) {
+            return Err(Refusal::Replaced { node: NodeName::from(name) }.into());
+        }
+        Ok((cluster, member))
+    }
+
+    /// The cluster, for what is asked of one whose nodes all live and know of each other.
+    pub(super) fn ready_cluster(&mut self) -> Result<&mut Cluster, Fault> {
+        let cluster = self.job.domains.cluster.as_deref_mut();
+        let Some(cluster) = cluster else {
+            return Err(Refusal::NotReady { state: ClusterState::Starting, nodes: 0 }.into());
+        };
+        let untold = cluster.nodes().values().filter(|node| !node.is_leaving());
+        let untold = untold.filter(|node| !node.is_alive() || cluster.is_behind(node)).count();
+        if cluster.head.phase != Phase::Ready || !cluster.is_complete() || untold > 0 {
+            let nodes = u32::try_from(untold).unwrap_or(u32::MAX);
+            return Err(Refusal::NotReady { state: cluster.announced(), nodes }.into());
+        }
+        Ok(cluster)
     }
 
     /// What follows from a change, and who is told.
@@ -40,19 +72,5 @@ impl Turn<'_> {
             cluster.trim_events();
         }
         self.mindspore_changed();
-    }
-}
-
-impl Cluster {
-    /// The node of that id, if it is this process of it.
-    pub(super) fn asking(&self, name: &str, process: Option<Incarnation>) -> Result<(Member, &Node), Fault> {
-        check_node_id(name)?;
-        let Some((member, node)) = self.named(name) else {
-            return Err(Refusal::NodeUnknown { node: NodeName::from(name) }.into());
-        };
-        if process.is_some_and(|process| process != node.incarnation) {
-            return Err(Refusal::Replaced { node: NodeName::from(name) }.into());
-        }
-        Ok((member, node))
     }
 }

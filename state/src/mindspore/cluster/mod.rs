@@ -30,7 +30,6 @@ mod orders;
 mod part;
 pub(crate) mod record;
 mod register;
-mod replace;
 mod scale;
 mod settle;
 mod switch;
@@ -108,7 +107,28 @@ pub enum ClusterState {
     NewInstance,
     EnableFls,
     DisableFls,
+    /// Scaling out is taken back. Nodes before 1.8 do not know it: they are told [`Self::ScaleOut`], with the numbers of
+    /// before.
     ScaleOutRollback,
+}
+
+impl ClusterState {
+    /// In words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Exit => "exit",
+            Self::NodeTimeout => "node-timeout",
+            Self::ScaleOut => "scale-out",
+            Self::ScaleIn => "scale-in",
+            Self::NewInstance => "new-instance",
+            Self::EnableFls => "enable-fls",
+            Self::DisableFls => "disable-fls",
+            Self::ScaleOutRollback => "scale-out-rollback",
+        }
+    }
 }
 
 /// Something that a node is to be told by a call to its address. All but [`Self::Scale`] may be told twice.

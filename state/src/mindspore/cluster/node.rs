@@ -25,10 +25,18 @@ pub(crate) struct Node {
     pub(crate) entered: bool,
     /// It came for a place that scaling out has made.
     pub(crate) newcomer: bool,
-    /// It has done what scaling asks of it, or nothing scales.
-    pub(crate) done: bool,
+    pub(crate) work: Work,
     pub(crate) finished: bool,
     pub(crate) told: Told,
+}
+
+/// What scaling asks of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Work {
+    Nothing,
+    /// To do what its program does when the cluster has another size.
+    Asked,
+    Done,
 }
 
 /// Whether a node lives, as far as the leader has seen.
@@ -36,7 +44,9 @@ pub(crate) struct Node {
 pub(crate) enum Life {
     Alive,
     /// Its place waits for it, or for another, until then.
-    Dead { until: TimeMs },
+    Dead {
+        until: TimeMs,
+    },
     /// Its place can still be taken, but the others have been told that it is lost.
     GivenUp,
 }
@@ -76,6 +86,16 @@ impl Node {
     /// Whether it counts for the cluster being complete.
     pub(crate) fn is_present(&self) -> bool {
         self.is_alive() && self.registered && !self.is_leaving()
+    }
+
+    /// Whether this process can be told of the others when they are all there.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.is_present() && !self.entered
+    }
+
+    /// Whether it is one of those that are told of switches.
+    pub(crate) fn is_told_of_switches(&self) -> bool {
+        self.role == Role::Server && self.entered && self.is_alive() && !self.is_leaving()
     }
 
     /// Whether it must have the events that are kept.

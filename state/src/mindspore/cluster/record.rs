@@ -1,13 +1,14 @@
 //! The cluster of one job.
 
 use bytes::Bytes;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{NodeName, TimeMs};
-use crate::memory::{Weigh, Weighed, of_map, of_text};
-use crate::mindspore::cluster::node::{Life, Node};
+use crate::memory::{Weighed, all_inside, of_map, of_set, of_text};
+use crate::mindspore::cluster::node::{Life, Node, Work};
 use crate::mindspore::cluster::{Scaling, Switch};
+use crate::mindspore::ranks::Ranks;
 use crate::mindspore::{Expected, Member, Role};
 
 /// From the first registration on; another one begins when it is over.
@@ -19,7 +20,9 @@ pub(crate) struct Cluster {
     events: Weighed<u64, Event>,
     // Derived from the nodes.
     names: OrdMap<NodeName, Member>,
-    ranks: OrdMap<(Role, u32), Member>,
+    ranks: Ranks,
+    /// Those that live and are not told of the others yet.
+    outside: OrdSet<Member>,
     tally: Tally,
     /// How many nodes that must have the kept events wait for each.
     waiting: OrdMap<u64, u32>,
@@ -46,10 +49,16 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Nodes are waited for until then.
-    Starting { deadline: TimeMs },
+    Starting {
+        deadline: TimeMs,
+    },
     Ready,
     Scaling(Scale),
-    Switching { number: u64, switch: Switch, body: Bytes },
+    Switching {
+        number: u64,
+        switch: Switch,
+        body: Bytes,
+    },
     /// A node was lost for good, or did not come in time.
     TimedOut,
     Exit,
@@ -107,7 +116,7 @@ impl Tally {
             (&mut self.present, node.is_present()),
             (&mut self.finished, staying && node.finished),
             (&mut self.unreleased, staying && !node.told.finish),
-            (&mut self.undone, alive && !node.done && !node.finished),
+            (&mut self.undone, alive && node.work == Work::Asked && !node.finished),
             (&mut self.dead, matches!(node.life, Life::Dead { .. })),
             (&mut self.given_up, node.life == Life::GivenUp),
         ];
@@ -124,7 +133,8 @@ impl Cluster {
             nodes: Weighed::default(),
             events: Weighed::default(),
             names: OrdMap::new(),
-            ranks: OrdMap::new(),
+            ranks: Ranks::default(),
+            outside: OrdSet::new(),
             tally: Tally::default(),
             waiting: OrdMap::new(),
         }
@@ -147,18 +157,20 @@ impl Cluster {
         Some((member, self.nodes.get(&member)?))
     }
 
+    pub(crate) fn outside(&self) -> &OrdSet<Member> {
+        &self.outside
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.tally.present == self.head.expected.total()
     }
 
-    /// The nodes of a role that stay, by rank.
-    pub(crate) fn of_role(&self, role: Role) -> impl Iterator<Item = (u32, Member)> {
-        let ranks = self.ranks.range((role, 0)..=(role, u32::MAX));
-        ranks.map(|((_, rank), member)| (*rank, *member))
+    pub(crate) fn ranks(&self) -> &Ranks {
+        &self.ranks
     }
 
     pub(crate) fn with_rank(&self, role: Role, rank: u32) -> Option<&Node> {
-        self.nodes.get(self.ranks.get(&(role, rank))?)
+        self.nodes.get(&self.ranks.get(role, rank)?)
     }
 
     /// Adds a node, or changes one.
@@ -167,7 +179,10 @@ impl Cluster {
         self.tally.count(&node, true);
         self.names.insert(node.name.clone(), member);
         if let Some(rank) = node.rank {
-            self.ranks.insert((node.role, rank), member);
+            self.ranks.insert(node.role, rank, member);
+        }
+        if node.is_outside() {
+            self.outside.insert(member);
         }
         if node.holds_events() {
             *self.waiting.entry(node.told.event).or_default() += 1;
@@ -179,10 +194,9 @@ impl Cluster {
         let node = self.nodes.remove(&member)?;
         self.tally.count(&node, false);
         self.names.remove(&node.name);
-        if let Some(rank) = node.rank
-            && self.ranks.get(&(node.role, rank)) == Some(&member)
-        {
-            self.ranks.remove(&(node.role, rank));
+        self.outside.remove(&member);
+        if let Some(rank) = node.rank {
+            self.ranks.remove(node.role, rank, member);
         }
         if node.holds_events()
             && let Some(waiting) = self.waiting.get_mut(&node.told.event)
@@ -227,7 +241,9 @@ impl Cluster {
     /// Forgets the events that everybody has who is to have them.
     pub(crate) fn trim_events(&mut self) {
         let needed = self.waiting.get_min().map_or(self.head.next_event, |(number, _)| *number);
-        while let Some(number) = self.events.get_min().map(|(number, _)| *number).filter(|first| *first < needed) {
+        while let Some(number) =
+            self.events.get_min().map(|(number, _)| *number).filter(|first| *first < needed)
+        {
             self.events.remove(&number);
         }
     }
@@ -248,14 +264,11 @@ impl Cluster {
             _ => 0,
         };
         of_map::<NodeName, Member>(self.names.len())
-            .saturating_add(of_map::<(Role, u32), Member>(self.ranks.len()))
+            .saturating_add(self.ranks.bytes())
+            .saturating_add(of_set::<Member>(self.outside.len()))
             .saturating_add(of_map::<u64, u32>(self.waiting.len()))
             .saturating_add(body)
     }
 }
 
-impl Weigh for Event {
-    fn outside(&self) -> u64 {
-        0
-    }
-}
+all_inside!(u64, Event);

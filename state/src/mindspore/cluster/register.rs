@@ -4,9 +4,9 @@ use crate::ids::NodeName;
 use crate::job::turn::Turn;
 use crate::limits::within;
 use crate::mindspore::apply::Answered;
-use crate::mindspore::cluster::Incarnation;
-use crate::mindspore::cluster::node::{Life, Node, Told};
+use crate::mindspore::cluster::node::{Life, Node, Told, Work};
 use crate::mindspore::cluster::record::{Cluster, Head, Phase};
+use crate::mindspore::cluster::{Incarnation, Scaling};
 use crate::mindspore::limits::{HOST_IP_BYTES_MAX, NODES_MAX, PORT_MAX};
 use crate::mindspore::{Answer, Expected, Member, Refusal, Role};
 use crate::planted::{Bug, is_planted};
@@ -26,10 +26,12 @@ impl Turn<'_> {
         within("bytes of a node's address", candidate.ip.len() as u64, HOST_IP_BYTES_MAX as u64)?;
         within("port of a node", u64::from(candidate.port), u64::from(PORT_MAX))?;
         let current = self.job.domains.cluster.as_deref();
-        if current.is_some_and(Cluster::is_ending) {
+        if current.is_some_and(|cluster| cluster.is_ending_without(&candidate)) {
             return Err(Refusal::Ending.into());
         }
-        let known = current.filter(|cluster| !cluster.is_over()).and_then(|cluster| cluster.named(candidate.name.as_str()));
+        let known = current
+            .filter(|cluster| !cluster.is_over())
+            .and_then(|cluster| cluster.named(candidate.name.as_str()));
         match known {
             Some((_, node)) if node.is_leaving() => Err(Refusal::NodeLeft { node: candidate.name }.into()),
             Some((_, node)) if node.role != candidate.role => {
@@ -43,11 +45,11 @@ impl Turn<'_> {
     /// A known id: the same rank, with the address that it has now.
     fn register_again(&mut self, member: Member, candidate: &Candidate) -> Answer {
         let process = Incarnation(self.context.index.0);
-        let deadline = self.context.now_ms.plus(self.available_timeout());
         let cluster = self.job.domains.cluster.as_deref_mut().expect("the node belongs to it");
-        let takes_back = candidate.recovering && cluster.nodes().get(&member).is_some_and(|node| !node.newcomer);
+        let takes_back =
+            candidate.recovering && cluster.nodes().get(&member).is_some_and(|node| !node.newcomer);
         if takes_back && cluster.can_be_taken_back() {
-            cluster.take_back(deadline);
+            cluster.take_back();
         }
         cluster.come_again(member, candidate, process);
         self.joined(member)
@@ -57,7 +59,8 @@ impl Turn<'_> {
         let (member, now) = (Member(self.context.index.0), self.context.now_ms);
         let current = self.job.domains.cluster.as_deref();
         let under_way = current.filter(|cluster| !cluster.is_over());
-        let expected = under_way.map_or_else(|| Expected::of(&self.job.spec), |cluster| cluster.head.expected);
+        let expected =
+            under_way.map_or_else(|| Expected::of(&self.job.spec), |cluster| cluster.head.expected);
         within("nodes of a MindSpore cluster", u64::from(expected.total()), NODES_MAX)?;
         let (role, places) = (candidate.role, expected.count(candidate.role));
         let place = match under_way {
@@ -111,9 +114,14 @@ impl Place {
 }
 
 impl Cluster {
-    /// All nodes have finished, but not all have been told.
-    fn is_ending(&self) -> bool {
-        self.head.phase == Phase::Exit && self.tally().unreleased > 0
+    /// All nodes have finished, and others than this one are still to be told. Of a node that begins as another process
+    /// there is nobody left to be told.
+    fn is_ending_without(&self, candidate: &Candidate) -> bool {
+        let known = self.named(candidate.name.as_str()).filter(|(_, node)| {
+            let is_another = *node.ip != *candidate.ip || node.port != candidate.port;
+            is_another && node.is_alive() && !node.is_leaving() && !node.told.finish
+        });
+        self.head.phase == Phase::Exit && self.tally().unreleased > u32::from(known.is_some())
     }
 
     /// Whether the next registration begins another cluster.
@@ -131,21 +139,17 @@ impl Cluster {
         let places = self.head.expected.count(role);
         if self.tally().dead + self.tally().given_up > 0 {
             let is_dead = |member: &Member| self.nodes().get(member).is_some_and(|node| !node.is_alive());
-            if let Some((rank, member)) = self.of_role(role).find(|(_, member)| is_dead(member)) {
+            if let Some((rank, member)) = self.ranks().of(role).find(|(_, member)| is_dead(member)) {
                 return Some(Place { rank, of: Some(member) });
             }
         }
         if is_planted(Bug::RankTwice)
-            && let Some((rank, _)) = self.of_role(role).last()
+            && let Some((rank, _)) = self.ranks().of(role).next_back()
         {
             return Some(Place { rank, of: None });
         }
         let offered = offered.filter(|rank| *rank < places && self.with_rank(role, *rank).is_none());
-        let free = || {
-            let taken = self.of_role(role).zip(0..).find(|((rank, _), free)| rank != free);
-            taken.map_or_else(|| self.of_role(role).map(|(rank, _)| rank + 1).last().unwrap_or(0), |(_, free)| free)
-        };
-        let rank = offered.unwrap_or_else(free);
+        let rank = offered.unwrap_or_else(|| self.ranks().free(role));
         (rank < places).then_some(Place { rank, of: None })
     }
 
@@ -162,7 +166,7 @@ impl Cluster {
             registered: true,
             entered: false,
             newcomer: replaced.map_or_else(|| self.can_be_taken_back(), |dead| dead.newcomer),
-            done: !self.awaits_registrations(),
+            work: self.work_of_arrivals(),
             finished: false,
             told: Told::nothing(self.head.next_event),
         };
@@ -170,9 +174,18 @@ impl Cluster {
         self.put(member, node);
     }
 
+    /// A process that begins while the cluster scales out does what those do that were there; one that begins while it
+    /// scales in has nothing to undo.
+    fn work_of_arrivals(&self) -> Work {
+        match &self.head.phase {
+            Phase::Scaling(scale) if scale.scaling == Scaling::Out && scale.published == 0 => Work::Asked,
+            _ => Work::Nothing,
+        }
+    }
+
     /// What a process that lives already says again changes nothing, but that it registered.
     fn come_again(&mut self, member: Member, candidate: &Candidate, process: Incarnation) {
-        let (next_event, awaited) = (self.head.next_event, self.awaits_registrations());
+        let (next_event, work) = (self.head.next_event, self.work_of_arrivals());
         let (scaling, begun) = match &self.head.phase {
             Phase::Scaling(scale) => (true, scale.begun),
             _ => (false, 0),
@@ -185,7 +198,7 @@ impl Cluster {
                 node.port = candidate.port;
                 node.incarnation = process;
                 node.entered = false;
-                node.done = !awaited;
+                node.work = work;
                 node.finished = false;
                 node.told = Told::nothing(next_event);
             } else if node.life == Life::GivenUp {

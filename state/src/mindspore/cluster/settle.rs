@@ -1,6 +1,7 @@
 //! What follows from a change: that the cluster is complete, that scaling is over, that all have finished.
 
 use crate::mindspore::cluster::Scaling;
+use crate::mindspore::cluster::node::Work;
 use crate::mindspore::cluster::record::{Cluster, Phase};
 
 impl Cluster {
@@ -41,7 +42,10 @@ impl Cluster {
             Phase::Scaling(scale) if scale.published == 0 => scale.published = generation,
             _ => {}
         }
-        self.edit_all(|node| node.entered |= node.is_present());
+        let outside: Vec<_> = self.outside().iter().copied().collect();
+        for member in outside {
+            self.edit(member, |node| node.entered = true);
+        }
     }
 
     /// Dead nodes are not waited for.
@@ -59,27 +63,25 @@ impl Cluster {
         let scaling = scale.scaling;
         self.head.phase = Phase::Ready;
         self.edit_all(|node| {
-            // A process that came meanwhile was not asked to do anything.
-            let took_part = node.told.scale > 0 || node.newcomer;
-            if took_part && node.entered && !node.is_leaving() {
+            if node.work == Work::Done && !node.is_leaving() {
                 node.told.done = Some(scaling);
             }
             node.newcomer = false;
-            node.done = true;
+            node.work = Work::Nothing;
         });
     }
 
     fn end_switching(&mut self) {
         let Phase::Switching { number, .. } = self.head.phase else { return };
-        let is_untold = |cluster: &Self| {
-            cluster.nodes().values().any(|node| node.is_told_to_switch() && node.told.switch < number)
-        };
-        if !is_untold(self) {
+        let untold =
+            self.nodes().values().find(|node| node.is_told_of_switches() && node.told.switch < number);
+        if untold.is_none() {
             self.head.phase = Phase::Ready;
         }
     }
 
-    /// Something ends in that the nodes are told that one is lost.
+    /// The nodes are told that one is lost. Scaling that not all have taken part in is forgotten; who had not registered for
+    /// it must still do so before the cluster is complete.
     pub(super) fn time_out(&mut self) {
         if let Phase::Scaling(scale) = &self.head.phase
             && scale.published == 0
@@ -88,10 +90,11 @@ impl Cluster {
                 self.head.expected = scale.before;
                 self.remove_newcomers();
             }
-            self.edit_all(|node| node.registered |= !node.is_leaving());
+            self.head.generation += 1;
+            self.head.dirty = true;
         }
         self.edit_all(|node| {
-            node.done = true;
+            node.work = Work::Nothing;
             node.newcomer = false;
         });
         self.head.phase = Phase::TimedOut;

@@ -96,7 +96,7 @@ impl Domain for Option<Box<Topology>> {
             let Part::Node(name, node) = *part else { return reader.refuse("not a node") };
             let ascending = topology.nodes().get_max().is_none_or(|(last, _)| *last < name);
             let is_new = !topology.members().contains_key(&node.member);
-            let free = !topology.has_rank(node.role.base(), node.rank);
+            let free = topology.ranks().get(node.role.base(), node.rank).is_none();
             reader.check(ascending && is_new && free)?;
             topology.put(name, node);
         }

@@ -20,8 +20,8 @@ pub(super) fn on_arrival(
     places: u32,
 ) -> u32 {
     let likely = if is_final(host_ip) { None } else { wanted.or_else(|| number(name)) };
-    let free = likely.filter(|rank| *rank < places && !topology.has_rank(role, *rank));
-    free.unwrap_or_else(|| topology.free_rank(role))
+    let free = likely.filter(|rank| *rank < places && topology.ranks().get(role, *rank).is_none());
+    free.unwrap_or_else(|| topology.ranks().free(role))
 }
 
 /// The ranks that all nodes of one role have for good, in their order; `None`: as they are.

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{MetadataName, NodeName, TimeMs};
 use crate::memory::{Weigh, Weighed, of_map, of_text};
+use crate::mindspore::Member;
+use crate::mindspore::ranks::Ranks;
 use crate::mindspore::topology::{Dialect, PortRange, Role, TopoState};
-use crate::mindspore::{self, Member};
 
 /// The cluster, from the first registration on, or the first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ pub(crate) struct Topology {
     metadata: Weighed<MetadataName, Bytes>,
     // Derived from the nodes and the metadata.
     members: OrdMap<Member, NodeName>,
-    ranks: OrdMap<(mindspore::Role, u32), Member>,
+    ranks: Ranks,
     silent: u32,
     left: u32,
     metadata_bytes: u64,
@@ -59,7 +60,7 @@ impl Topology {
             nodes: Weighed::default(),
             metadata: Weighed::default(),
             members: OrdMap::new(),
-            ranks: OrdMap::new(),
+            ranks: Ranks::default(),
             silent: 0,
             left: 0,
             metadata_bytes: 0,
@@ -93,20 +94,8 @@ impl Topology {
         count(self.nodes.len())
     }
 
-    /// How many places of a role are taken.
-    pub(crate) fn taken(&self, role: mindspore::Role) -> u32 {
-        count(self.ranks.range((role, 0)..=(role, u32::MAX)).count())
-    }
-
-    pub(crate) fn has_rank(&self, role: mindspore::Role, rank: u32) -> bool {
-        self.ranks.contains_key(&(role, rank))
-    }
-
-    /// The lowest rank that no node of the role has.
-    pub(crate) fn free_rank(&self, role: mindspore::Role) -> u32 {
-        let taken = self.ranks.range((role, 0)..=(role, u32::MAX));
-        let gap = (0..).zip(taken).find(|(free, ((_, rank), _))| free != rank);
-        gap.map_or_else(|| self.taken(role), |(free, _)| free)
+    pub(crate) fn ranks(&self) -> &Ranks {
+        &self.ranks
     }
 
     /// Nodes that are silent and have not left.
@@ -121,11 +110,11 @@ impl Topology {
     /// Adds a node, or changes one.
     pub(crate) fn put(&mut self, name: NodeName, node: Node) {
         if let Some(before) = self.nodes.get(&name) {
-            self.ranks.remove(&(before.role.base(), before.rank));
+            self.ranks.remove(before.role.base(), before.rank, before.member);
             self.silent -= u32::from(before.is_silent());
             self.left -= u32::from(before.left);
         }
-        self.ranks.insert((node.role.base(), node.rank), node.member);
+        self.ranks.insert(node.role.base(), node.rank, node.member);
         self.silent += u32::from(node.is_silent());
         self.left += u32::from(node.left);
         self.members.insert(node.member, name.clone());
@@ -137,11 +126,11 @@ impl Topology {
         for (_, node) in &nodes {
             let before = self.members.get(&node.member).and_then(|name| self.nodes.get(name));
             if let Some(rank) = before.map(|before| before.rank) {
-                self.ranks.remove(&(node.role.base(), rank));
+                self.ranks.remove(node.role.base(), rank, node.member);
             }
         }
         for (name, node) in nodes {
-            self.ranks.insert((node.role.base(), node.rank), node.member);
+            self.ranks.insert(node.role.base(), node.rank, node.member);
             self.nodes.insert(name, node);
         }
     }
@@ -181,8 +170,7 @@ impl Topology {
 
     /// Of what is derived.
     fn around(&self) -> u64 {
-        of_map::<Member, NodeName>(self.members.len())
-            .saturating_add(of_map::<(mindspore::Role, u32), Member>(self.ranks.len()))
+        of_map::<Member, NodeName>(self.members.len()).saturating_add(self.ranks.bytes())
     }
 }
 
@@ -210,7 +198,7 @@ impl Weigh for MetadataName {
     }
 }
 
-/// Of nodes, of which there are at most [`mindspore::limits::NODES_MAX`].
+/// Of nodes, of which there are at most [`crate::mindspore::limits::NODES_MAX`].
 fn count(nodes: usize) -> u32 {
     u32::try_from(nodes).unwrap_or(u32::MAX)
 }

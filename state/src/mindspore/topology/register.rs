@@ -48,7 +48,7 @@ impl Turn<'_> {
         }
         let (role, member) = (candidate.role.base(), Member(self.context.index.0));
         let places = expected.count(role);
-        if under_way.map_or(0, |topology| topology.taken(role)) >= places {
+        if under_way.map_or(0, |topology| topology.ranks().taken(role)) >= places {
             return Err(Refusal::Full { role, places }.into());
         }
         let deadline = self.context.now_ms.plus(self.topology_timeout());
