@@ -134,6 +134,9 @@ impl Laws {
             Decision::Echoed { echoes } => {
                 for echo in echoes {
                     let Order::Event { sequence, .. } = echo.order else { continue };
+                    if self.given_up.contains(&(echo.member, echo.incarnation)) {
+                        continue;
+                    }
                     let owed = self.owed.entry((echo.member, echo.incarnation)).or_default();
                     if owed.first() != Some(&sequence) {
                         return Err(format!("event {sequence} was told, not the first of {owed:?}"));
