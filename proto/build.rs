@@ -4,6 +4,8 @@ use prost::Message as _;
 
 const FILES: &[&str] = &[
     "etcd/kv.proto",
+    "mindspore/ps_core.proto",
+    "mindspore/topology.proto",
     "peer/peer.proto",
     "ray/graph.proto",
     "ray/ray.proto",

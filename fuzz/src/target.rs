@@ -34,6 +34,8 @@ pub const ALL: &[Target] = &[
     targets::connection::HTTP2,
     targets::xds::REQUESTS,
     targets::web::REQUESTS,
+    targets::mindspore::PS,
+    targets::mindspore::TOPOLOGY,
     targets::agent::CALLS,
     targets::store::FRAMES,
     targets::store::REPLIES,

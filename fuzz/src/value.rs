@@ -335,8 +335,9 @@ mod tests {
                 Command::Retried(_) => "retried",
                 Command::Level(_) => "level",
                 Command::Ray(_) => "ray",
+                Command::Mindspore(_) => "mindspore",
             })
             .collect();
-        assert_eq!(kinds.len(), 10, "{kinds:?}");
+        assert_eq!(kinds.len(), 11, "{kinds:?}");
     }
 }

@@ -76,6 +76,12 @@ pub(crate) fn text(source: &mut Source, name: &str) -> Option<&'static str> {
             "/xla.DistributedRuntimeService/Heartbeat",
             "/xla.coordination.CoordinationService/Barrier",
         ]
+    } else if name == "role" {
+        &["MS_WORKER", "MS_WORKER", "MS_PSERVER", "MS_SERVER", "MS_SCHED"]
+    } else if name == "node_id" {
+        &["0", "1", "2", "node-a", ""]
+    } else if name.contains("host_") {
+        &["10.0.0.1", "10.0.0.2", "::1", ""]
     } else if name == "name" || name == "names" || name.contains("resource") || name.contains("funcname") {
         &["default", "f", "g", "worker", "default:1", "v"]
     } else {

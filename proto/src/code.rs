@@ -185,6 +185,9 @@ catalogue! {
     WorkerFailed = 6303, "worker-failed", "a worker cannot execute tasks";
     StoreFailed = 6304, "objstore-failed", "an object store cannot serve";
     DialRefused = 6305, "dial-refused", "an address is not connected to, or its orders are not taken";
+    FrameBroken = 6401, "frame-broken", "a client sent bytes that are no frame of its protocol";
+    MessageUnknown = 6402, "message-unknown", "a client sent a message that nobody handles";
+    MessageRefused = 6403, "message-refused", "a client's message was refused and changed nothing";
 }
 
 impl Code {

@@ -69,6 +69,19 @@ pub mod ray {
     tonic::include_proto!("_");
 }
 
+/// The two protocols of MindSpore's schedulers. Neither has services: both frame their messages themselves.
+pub mod mindspore {
+    /// The parameter server of MindSpore 1.2 to 2.2.
+    pub mod ps_core {
+        tonic::include_proto!("mindspore.ps.core");
+    }
+
+    /// The dynamic cluster of MindSpore 1.8 and later.
+    pub mod topology {
+        tonic::include_proto!("mindspore.distributed.cluster.topology");
+    }
+}
+
 /// The part of etcd's API that the benchmarks drive it with.
 pub mod etcdserverpb {
     tonic::include_proto!("etcdserverpb");

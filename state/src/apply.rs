@@ -57,6 +57,9 @@ impl State {
             Command::Ray(command) => {
                 self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.ray(command))
             }
+            Command::Mindspore(command) => {
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.mindspore(command))
+            }
             Command::Session(command) => self.sessions.apply(level, context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
             Command::Level(command) => self.apply_level(&command, effects),

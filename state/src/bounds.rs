@@ -9,6 +9,7 @@ use crate::command::Command;
 use crate::fault::Fault;
 use crate::ids::JobId;
 use crate::limits::{DEVICES_MAX, GROUPS_MAX, JOB_TASKS_MAX, LISTED_ANYWAY, NODES_MAX, within};
+use crate::mindspore;
 use crate::ray::limits::{
     ARGUMENTS_MAX, BATCH_IDS_MAX, BATCH_MAX, CONTAINED_MAX, HELD_MAX, OBJECTS_MAX, PEERS_MAX, QUEUE_MAX,
     REFERENCES_MAX,
@@ -65,6 +66,13 @@ impl Command {
             }
             Self::Ray(ray::Command::Ask { request, .. }) => check_request(request),
             Self::Ray(ray::Command::Lead { decision, .. }) => check_decision(decision),
+            Self::Mindspore(mindspore::Command::Cluster { request, .. }) => match request {
+                mindspore::cluster::Request::ScaleIn { nodes } => {
+                    at_most("nodes that are to leave", nodes.len(), mindspore::limits::NODES_MAX)
+                }
+                _ => Ok(()),
+            },
+            Self::Mindspore(mindspore::Command::Lead { decision, .. }) => check_found_out(decision),
             Self::Retried(command) => command.check_lists(tasks_of),
             Self::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Self::Kv(_)
@@ -72,8 +80,25 @@ impl Command {
             | Self::Session(_)
             | Self::Member(_)
             | Self::Runtime(_)
+            | Self::Mindspore(mindspore::Command::Topology { .. })
             | Self::Level(level::Command::Pin { .. } | level::Command::Unpin { .. }) => Ok(()),
         }
+    }
+}
+
+fn check_found_out(decision: &mindspore::Decision) -> Result<(), Fault> {
+    use mindspore::Decision as D;
+    match decision {
+        D::TopologySilent { nodes } | D::TopologyHeard { nodes } => {
+            at_most("nodes of a cluster", nodes.len(), mindspore::limits::NODES_MAX)
+        }
+        D::ClusterSilent { nodes } | D::ClusterHeard { nodes } | D::ClusterGaveUp { nodes } => {
+            at_most("nodes of a cluster", nodes.len(), mindspore::limits::WITH_LEAVING_MAX)
+        }
+        D::Echoed { echoes } => {
+            at_most("answers of nodes", echoes.len(), mindspore::limits::WITH_LEAVING_MAX)
+        }
+        D::TopologyTimedOut { .. } | D::ClusterTimedOut { .. } | D::ClusterSwitchEnded { .. } => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ids::{
     TaskId,
 };
 use crate::wait::{DomainId, Ticket};
-use crate::{barrier, job, kv, level, member, ray, runtime, session, task};
+use crate::{barrier, job, kv, level, member, mindspore, ray, runtime, session, task};
 
 /// A command as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,7 @@ pub enum Command {
     Retried(#[serde(deserialize_with = "crate::nesting::deserialize")] Box<Command>),
     Level(level::Command),
     Ray(ray::Command),
+    Mindspore(mindspore::Command),
 }
 
 impl Command {
@@ -99,6 +100,8 @@ pub enum Answer {
     Node(NodeId),
     /// What a scheduler answers.
     Ray(ray::Answer),
+    /// What a scheduler of MindSpore answers.
+    Mindspore(mindspore::Answer),
 }
 
 /// Something that happened, in order, for whoever runs the state machine: wake waiters, arm timers,

@@ -139,6 +139,15 @@ text! {
     Key
 }
 
+text! {
+    /// The id of a node of a MindSpore cluster, as its environment gives it.
+    NodeName
+}
+text! {
+    /// The name of an entry that nodes of a MindSpore cluster leave for each other.
+    MetadataName
+}
+
 /// A session. Below feature level 5: the log index of the command that opened it. From there on: random bits, of which the
 /// highest is set in nodes' own sessions. Whoever decodes an id of a client clears it ([`Self::of_client`]), so no wire can
 /// name a node's session.

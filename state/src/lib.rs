@@ -40,6 +40,7 @@
 //! * [`barrier`]: instances with counters, their members, their ends, and who waits for whom.
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`ray`]: the scheduler of tasks and objects.
+//! * [`mindspore`]: the schedulers of MindSpore's clusters.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
 //! * [`level`]: which commands all members understand: one row for each.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
@@ -59,6 +60,7 @@ pub mod level;
 pub mod limits;
 pub mod member;
 mod memory;
+pub mod mindspore;
 pub mod need;
 mod nesting;
 pub mod planted;

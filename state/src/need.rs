@@ -9,9 +9,10 @@ use crate::command::{Command, Envelope};
 use crate::fault::CITED_TEXT_BYTES_MAX;
 use crate::ids::{BarrierName, JobId};
 use crate::job::record::Job;
+use crate::mindspore::{cluster, topology};
 use crate::ray::Request;
 use crate::state::State;
-use crate::{barrier, job, kv, ray, runtime, task};
+use crate::{barrier, job, kv, mindspore, ray, runtime, task};
 
 /// What is taken for something new besides what its caller says: its place in tables and indexes.
 const ELEMENT_BYTES: u64 = 1 << 10;
@@ -83,9 +84,16 @@ impl State {
                     if again { (Purpose::Nothing, 0) } else { (purpose, bytes) }
                 })
             }
+            Command::Mindspore(mindspore::Command::Topology { scope, request }) => {
+                of_job(scope.job, &|job| of_topology(job, request, encoded))
+            }
+            Command::Mindspore(mindspore::Command::Cluster { scope, request }) => {
+                of_job(scope.job, &|_| of_cluster(request, encoded))
+            }
             // Notes are as many as jobs, and sessions and nodes have bounds of their own, in bytes.
             Command::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Command::Ray(ray::Command::Lead { .. })
+            | Command::Mindspore(mindspore::Command::Lead { .. })
             | Command::Session(_)
             | Command::Member(_)
             | Command::Level(_) => Need { job: None, purpose: Purpose::Nothing, bytes: 0 },
@@ -164,6 +172,32 @@ fn of_runtime(job: &Job, command: &runtime::Command, encoded: u64) -> (Purpose, 
         | runtime::Command::Shutdown { .. }
         | runtime::Command::GiveUpShutdown { .. } => (Purpose::Nothing, 0),
     }
+}
+
+fn of_topology(job: &Job, request: &topology::Request, encoded: u64) -> (Purpose, u64) {
+    let topology = job.domains.topology.as_deref();
+    let purpose = match request {
+        topology::Request::Register { .. } => Purpose::GoOn,
+        topology::Request::Write { name, value } => {
+            let known = topology.and_then(|topology| topology.metadata().get(name.as_str()));
+            let fits = known.map_or(value.is_empty(), |before| value.len() <= before.len());
+            if fits { Purpose::Nothing } else { Purpose::Begin }
+        }
+        topology::Request::Unregister { .. } | topology::Request::Delete { .. } => Purpose::Nothing,
+    };
+    (purpose, encoded.saturating_add(ELEMENT_BYTES))
+}
+
+fn of_cluster(request: &cluster::Request, encoded: u64) -> (Purpose, u64) {
+    let purpose = match request {
+        cluster::Request::Register { .. } | cluster::Request::Event { .. } => Purpose::GoOn,
+        cluster::Request::ScaleOut { .. } | cluster::Request::Switch { .. } => Purpose::Begin,
+        cluster::Request::Finish { .. }
+        | cluster::Request::Done { .. }
+        | cluster::Request::ScaleIn { .. }
+        | cluster::Request::Abort => Purpose::Nothing,
+    };
+    (purpose, encoded.saturating_add(ELEMENT_BYTES))
 }
 
 fn listed_bytes(elements: usize) -> u64 {

@@ -21,16 +21,22 @@ pub enum Bug {
     DroppedArrival,
     /// A command that is repeated takes effect again.
     DoubleApply,
+    /// A node is given a rank that another one has.
+    RankTwice,
+    /// Of events that are to be told, some are skipped.
+    EventLost,
 }
 
 impl Bug {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::StaleReads,
         Self::EarlyAcknowledgement,
         Self::ForgottenVote,
         Self::SkippedIncarnation,
         Self::DroppedArrival,
         Self::DoubleApply,
+        Self::RankTwice,
+        Self::EventLost,
     ];
 
     /// As it is written on command lines.
@@ -43,6 +49,8 @@ impl Bug {
             Self::SkippedIncarnation => "skipped-incarnation",
             Self::DroppedArrival => "dropped-arrival",
             Self::DoubleApply => "double-apply",
+            Self::RankTwice => "rank-twice",
+            Self::EventLost => "event-lost",
         }
     }
 

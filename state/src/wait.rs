@@ -51,6 +51,8 @@ pub enum DomainId {
     Runtime,
     /// The scheduler of tasks and objects.
     Ray,
+    /// The schedulers of MindSpore's clusters.
+    Mindspore,
 }
 
 impl Ticket {

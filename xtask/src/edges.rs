@@ -41,6 +41,7 @@ const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
 const FRONT_ENDS: &[FrontEnd] = &[
     FrontEnd { package: "tripod-coordination", dev: &[] },
     FrontEnd { package: "tripod-echo", dev: &[] },
+    FrontEnd { package: "tripod-mindspore", dev: &[] },
     FrontEnd { package: "tripod-native", dev: &["tripod-client"] },
     FrontEnd { package: "tripod-ray", dev: &[] },
     FrontEnd { package: "tripod-web", dev: &[] },

@@ -6,6 +6,7 @@
 //! | `connection` | the same below gRPC: frames of HTTP/2 |
 //! | `xds`, `web` | clients that ask where nodes are; probes |
 //! | `log`, `peer` | other nodes |
+//! | `mindspore` | nodes of MindSpore's clusters |
 //! | `disk` | files |
 //! | `agent` | an agent's clients and its nodes |
 //! | `store`, `worker` | processes of a machine and their store; other workers |
@@ -14,6 +15,7 @@ pub(crate) mod agent;
 pub(crate) mod connection;
 pub(crate) mod disk;
 pub(crate) mod log;
+pub(crate) mod mindspore;
 pub(crate) mod peer;
 pub(crate) mod services;
 pub(crate) mod store;

@@ -342,6 +342,8 @@ mod tests {
         check_golden("level7/identity.json", 7, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(8)) };
         check_golden("level8/identity.json", 8, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(9)) };
+        check_golden("level9/identity.json", 9, &expected);
     }
 
     #[test]

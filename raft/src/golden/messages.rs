@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tripod_state::ids::{FeatureLevel, JobName, ServiceIncarnation, TaskId};
 use tripod_state::{Answer, Fault, level};
 
-use super::{check_lines, commands, schedulers};
+use super::{check_lines, clusters, commands, schedulers};
 use crate::base::codec;
 use crate::base::test_entries::id;
 use crate::base::types::{Entry, LogCommand, Peer, Types, Vote};
@@ -134,6 +134,24 @@ fn messages_of_level_3_stay_as_they_are() {
     let held = applied("refused level held by schedulers", Err(Fault::Level(held)));
     let samples: Vec<Sample> = answers.chain(refusals).chain([held]).collect();
     check("level3/messages.txt", &samples);
+}
+
+/// The same for MindSpore's clusters.
+#[test]
+fn messages_of_level_9_stay_as_they_are() {
+    let applied =
+        |name: &str, reply| sample(format!("propose newer answer {name}"), &Outcome::Applied(9, reply));
+    let answers = clusters::answers();
+    let answers = answers.into_iter().map(|(name, answer)| applied(name, Ok(Answer::Mindspore(answer))));
+    let refusals = clusters::refusals();
+    let refusals = refusals
+        .into_iter()
+        .map(|(name, refusal)| applied(&format!("refused {name}"), Err(Fault::Mindspore(refusal))));
+    let jobs = vec![JobName::from("train")];
+    let held = level::Refusal::Clusters { needs: FeatureLevel(9), count: 300, jobs };
+    let held = applied("refused level held by clusters", Err(Fault::Level(held)));
+    let samples: Vec<Sample> = answers.chain(refusals).chain([held]).collect();
+    check("level9/messages.txt", &samples);
 }
 
 fn check(name: &str, samples: &[Sample]) {

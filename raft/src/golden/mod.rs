@@ -5,6 +5,7 @@
 //! two builds then do not understand each other, so such a change needs a new level that gates it
 //! (docs/decisions/018-feature-levels.md), samples of it here, and a file of its own in that level's folder.
 
+pub(crate) mod clusters;
 pub(crate) mod commands;
 mod messages;
 mod scheduler_state;
@@ -124,6 +125,11 @@ mod tests {
         check_commands("level8/commands.txt", &commands::level_8());
     }
 
+    #[test]
+    fn commands_of_level_9_stay_as_they_are() {
+        check_commands("level9/commands.txt", &clusters::commands());
+    }
+
     /// The table of levels and the samples agree, and no kind is without a frozen sample.
     #[test]
     fn every_kind_of_command_is_frozen_at_its_level() {
@@ -134,7 +140,7 @@ mod tests {
         let (first, second) = (of_level(commands::level_1(), 1), of_level(commands::level_2(), 2));
         let (third, fifth) = (of_level(schedulers::commands(), 3), of_level(commands::level_5(), 5));
         let later = of_level(commands::level_6(), 6).chain(of_level(commands::level_7(), 7));
-        let later = later.chain(of_level(commands::level_8(), 8));
+        let later = later.chain(of_level(commands::level_8(), 8)).chain(of_level(clusters::commands(), 9));
         for (name, command, level) in first.chain(second).chain(third).chain(fifth).chain(later) {
             let kind = command.kind();
             assert_eq!(kind.needs, level, "{name} is frozen at another level than it needs");

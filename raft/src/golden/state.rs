@@ -11,13 +11,14 @@ use tripod_state::ids::{
     ServiceIncarnation, SessionId, TaskId, Term, TimeMs,
 };
 use tripod_state::member::{Addresses, Change, Command as Member, Listed};
+use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::runtime::{BarrierId, Command as Runtime};
 use tripod_state::session::Owner;
 use tripod_state::task::Protocol;
 use tripod_state::{ApplyContext, Command, Envelope, Reply, Scope, Stamp, State};
 use tripod_state::{barrier, job, kv, level, session, task};
 
-use super::{check_file, scheduler_state, schedulers};
+use super::{check_file, clusters, scheduler_state, schedulers};
 use crate::base::test_entries::id;
 use crate::base::types::{Membership, Peer};
 use crate::offline::backup::{Pace, ReadOnlyFile};
@@ -335,6 +336,24 @@ fn a_snapshot_of_level_8_stays_as_it_is() {
     check("level8/state.snap", &header(&log), &log);
 }
 
+/// What the commands of level 9 make of it: MindSpore clusters of both kinds.
+fn level_9() -> Log {
+    let mut log = level_8();
+    log.apply(schedulers::raise(9, 4));
+    clusters::fill(&mut log, TRAIN);
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_9_stays_as_it_is() {
+    let log = level_9();
+    assert_eq!(log.state.level(), FeatureLevel(9));
+    let found = log.state.cluster(TRAIN).map(|view| (view.state, view.events));
+    assert_eq!(found, Ok((ClusterState::ScaleOut, 1)), "the history goes through");
+    assert!(log.state.topology_hosts(TRAIN, "MS_WORKER").unwrap().is_some());
+    check("level9/state.snap", &header(&log), &log);
+}
+
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
@@ -361,9 +380,19 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 7"), "{told}");
     let told = refusal(&level_8(), 7).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 8"), "{told}");
+    let told = refusal(&level_9(), 8).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 9"), "{told}");
     let (earlier, later) = (
         [(level_2(), 2), (level_2(), 3), (level_3(), 3), (level_3(), 4)],
-        [(level_4(), 4), (level_5(), 5), (level_5(), 6), (level_6(), 6), (level_7(), 7), (level_8(), 8)],
+        [
+            (level_4(), 4),
+            (level_5(), 5),
+            (level_5(), 6),
+            (level_6(), 6),
+            (level_7(), 7),
+            (level_8(), 8),
+            (level_9(), 9),
+        ],
     );
     let read = earlier.into_iter().chain(later);
     for (log, level_max) in read {
@@ -376,7 +405,7 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
 fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
     let mut log = level_2();
     let heard = (1..=4).map(NodeId).collect();
-    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(9), heard }));
+    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(10), heard }));
     let bytes = write_to(Vec::new(), &header(&log), &log.state).unwrap();
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("later.snap");
@@ -385,5 +414,5 @@ fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
         .err()
         .unwrap()
         .to_string();
-    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 9"), "{refusal}");
+    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 10"), "{refusal}");
 }

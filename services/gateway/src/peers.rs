@@ -17,6 +17,8 @@ impl Channel {
     /// The scheduler of the Ray of 2016. Every build with feature level 3 knows it; a new channel needs a new level, as a
     /// leader of an earlier build takes its questions for a broken batch of heartbeats.
     pub const RAY: Self = Self(0);
+    /// The clusters of MindSpore, of which there is nothing before feature level 9: whoever leads at that level knows it.
+    pub const MINDSPORE: Self = Self(1);
     /// Of tests and examples.
     pub const EXAMPLE: Self = Self(7);
 }

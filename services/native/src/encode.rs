@@ -46,6 +46,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         waiting_calls: 0,
         open_job_ports: Vec::new(),
         closed_job_ports: Vec::new(),
+        own_job_ports: Vec::new(),
         disk: Some(disk(&status.disk)),
         growth_refused: status.growth_refused.clone().unwrap_or_default(),
         given_up_disk_stalled: status.given_up.disk_stalled,
@@ -93,6 +94,15 @@ pub(crate) fn job_ports(response: &mut wire::StatusResponse, ports: &JobPorts, j
             });
         }
     }
+    let known = ports.own.iter().filter(|port| jobs.iter().any(|job| job.id == port.job));
+    response.own_job_ports = known
+        .map(|port| wire::OwnJobPort {
+            job_id: port.job.0,
+            protocol: port.protocol.to_owned(),
+            address: port.address.clone(),
+            reason: port.reason.clone().unwrap_or_default(),
+        })
+        .collect();
 }
 
 fn role(role: Role) -> &'static str {
@@ -266,7 +276,7 @@ mod tests {
     use tripod_state::ids::{JobId, JobName, JobSlot, Key, LogIndex, ServiceIncarnation};
 
     use super::*;
-    use crate::ClosedPort;
+    use crate::{ClosedPort, OwnPort};
 
     fn summary(slot: Option<u16>) -> Summary {
         Summary {
@@ -330,8 +340,13 @@ mod tests {
         assert_eq!(told(&none, None), (vec![4], vec![]), "the client port is open");
         let open = JobPorts { open: [JobId(4), JobId(9)].into(), ..none.clone() };
         assert_eq!(told(&open, Some(0)), (vec![4], vec![]), "job 9 is gone");
-        let closed = JobPorts { closed: [(JobId(4), closed)].into(), ..none };
+        let closed = JobPorts { closed: [(JobId(4), closed)].into(), ..none.clone() };
         assert_eq!(told(&closed, Some(0)), (vec![], vec![("train".into(), "127.0.0.1:8000".into())]));
+        let own = |job| OwnPort { job: JobId(job), protocol: "lines", address: "a:1".into(), reason: None };
+        let mut response = wire::StatusResponse::default();
+        job_ports(&mut response, &JobPorts { own: vec![own(4), own(9)], ..none }, &[summary(Some(0))]);
+        let told = response.own_job_ports.iter().map(|port| (port.job_id, port.address.as_str()));
+        assert_eq!(told.collect::<Vec<_>>(), [(4, "a:1")], "job 9 is gone");
     }
 
     fn entries(count: usize, value_bytes: usize) -> Vec<Entry> {

@@ -11,6 +11,20 @@ pub struct JobPorts {
     pub open: BTreeSet<JobId>,
     /// Jobs whose port cannot be opened at the moment.
     pub closed: BTreeMap<JobId, ClosedPort>,
+    /// Ports that one protocol has for each job.
+    pub own: Vec<OwnPort>,
+}
+
+/// A port of a protocol that frames its bytes itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnPort {
+    pub job: JobId,
+    /// As its front end is named.
+    pub protocol: &'static str,
+    /// `HOST:PORT` as clients reach it; empty when the node has no port for the job.
+    pub address: String,
+    /// Why it is not open, for people; `None`: it is.
+    pub reason: Option<String>,
 }
 
 /// A port that cannot be opened.

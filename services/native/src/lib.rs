@@ -41,5 +41,5 @@ mod text;
 
 pub use backups::{Backups, Newest};
 pub use front_end::Native;
-pub use job_ports::{ClosedPort, JobPorts};
+pub use job_ports::{ClosedPort, JobPorts, OwnPort};
 pub use manners::MANNERS;

@@ -149,6 +149,7 @@ pub(crate) fn reason(fault: &Fault) -> &'static str {
         Fault::Member(refusal) => member::reason(refusal),
         Fault::Level(refusal) => level::reason(refusal),
         Fault::Ray(_) => "scheduler",
+        Fault::Mindspore(_) => "mindspore",
         #[allow(unreachable_patterns, reason = "a fault that is new needs no word here")]
         other => other.class().word(),
     }

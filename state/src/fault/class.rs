@@ -1,7 +1,7 @@
 //! What kind of refusal a fault is, for protocols that have no code of their own for it.
 
 use crate::fault::{BarrierFault, Fault};
-use crate::{level, member, ray, runtime};
+use crate::{level, member, mindspore, ray, runtime};
 
 /// A kind of refusal, by what the caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +97,7 @@ impl Fault {
             Self::Member(refusal) => refusal.class(),
             Self::Level(refusal) => refusal.class(),
             Self::Ray(refusal) => refusal.class(),
+            Self::Mindspore(refusal) => refusal.class(),
         }
     }
 }
@@ -155,7 +156,28 @@ impl level::Refusal {
             | Self::NotHeard { .. }
             | Self::Notes { .. }
             | Self::Drained { .. }
-            | Self::Schedulers { .. } => Class::FailedPrecondition,
+            | Self::Schedulers { .. }
+            | Self::Clusters { .. } => Class::FailedPrecondition,
+        }
+    }
+}
+
+impl mindspore::Refusal {
+    fn class(&self) -> Class {
+        match self {
+            Self::NodeUnknown { .. } => Class::NotFound,
+            Self::OtherRole { .. } => Class::AlreadyExists,
+            Self::Full { .. } => Class::Exhausted,
+            Self::Replaced { .. } => Class::Aborted,
+            Self::Ending => Class::Unavailable,
+            Self::WorkersFixed | Self::NothingToScale | Self::NoServer { .. } | Self::FirstServer { .. } => {
+                Class::InvalidArgument
+            }
+            Self::NodeLeft { .. }
+            | Self::NotInitialized
+            | Self::NotFormed
+            | Self::NotReady { .. }
+            | Self::NotAbortable => Class::FailedPrecondition,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
 use crate::runtime::Refusal;
-use crate::{level, member, ray};
+use crate::{level, member, mindspore, ray};
 
 pub use class::Class;
 
@@ -142,6 +142,9 @@ pub enum Fault {
 
     /// A scheduler refused.
     Ray(ray::Refusal),
+
+    /// A scheduler of MindSpore refused.
+    Mindspore(mindspore::Refusal),
 
     /// The sequence number was used for another command; this one was not executed.
     StampReused,

@@ -108,6 +108,7 @@ impl Fault {
             Self::Member(_) => "a change of the members was refused".to_owned(),
             Self::Level(_) => "the feature level of the cluster does not allow it".to_owned(),
             Self::Ray(_) => "the job's scheduler refused".to_owned(),
+            Self::Mindspore(refusal) => refusal.text(),
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::ids::{FeatureLevel, JobId};
 use crate::job::record::Job;
 use crate::job::table::Table;
 use crate::level;
+use crate::mindspore::cluster::record::Cluster;
+use crate::mindspore::topology::record::Topology;
 use crate::ray::Ray;
 use crate::snapshot::Malformed;
 use crate::snapshot::read::Reader;
@@ -135,6 +137,10 @@ domains! {
     processes: Processes,
     /// Begins with the first worker, driver or store that registers.
     ray: Option<Box<Ray>>,
+    /// Begins with the first node that registers, or the first entry.
+    topology: Option<Box<Topology>>,
+    /// Begins with the first node that registers.
+    cluster: Option<Box<Cluster>>,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

@@ -46,6 +46,22 @@ impl State {
                 });
             }
         }
+        // With which every cluster begins, but for entries that came before it.
+        let needs = Kind::TOPOLOGY_REGISTER.needs.max(Kind::CLUSTER_REGISTER.needs);
+        if level < needs {
+            let domains = self.jobs.iter().map(|job| (&job.domains, job));
+            let with = domains.filter(|(held, _)| held.topology.is_some() || held.cluster.is_some());
+            let with = with.map(|(_, job)| job);
+            let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
+            if !names.is_empty() {
+                let count = names.len() as u64;
+                return Err(Refusal::Clusters {
+                    needs,
+                    count,
+                    jobs: names.into_iter().take(NAMED_MAX).collect(),
+                });
+            }
+        }
         let needs = Kind::MEMBER_DRAIN.needs;
         if level < needs && !self.drained.is_empty() {
             return Err(Refusal::Drained { needs, nodes: self.drained.iter().copied().collect() });

@@ -26,4 +26,6 @@ pub enum Refusal {
     Drained { needs: FeatureLevel, nodes: Vec<NodeId> },
     /// The level was to be lowered, but schedulers of jobs need a higher one. `jobs`: the first of them by id.
     Schedulers { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
+    /// The level was to be lowered, but MindSpore clusters of jobs need a higher one. `jobs`: the first of them by id.
+    Clusters { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
 }

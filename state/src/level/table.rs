@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::ids::FeatureLevel;
-use crate::{barrier, job, kv, level, member, ray, runtime, session, task};
+use crate::{barrier, job, kv, level, member, mindspore, ray, runtime, session, task};
 
 /// A kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,6 +130,9 @@ kinds! {
         // Of a kind of what is in them.
         Self::Ray(ray::Command::Ask { request, .. }) => request.row(),
         Self::Ray(ray::Command::Lead { decision, .. }) => decision.row(),
+        Self::Mindspore(mindspore::Command::Topology { request, .. }) => request.row(),
+        Self::Mindspore(mindspore::Command::Cluster { request, .. }) => request.row(),
+        Self::Mindspore(mindspore::Command::Lead { decision, .. }) => decision.row(),
         Self::Retried(command) => command.row(),
     }
     match ray::Request {
@@ -166,11 +169,45 @@ kinds! {
         "ray/set-algorithm"        level 3  -      Self::SetAlgorithm(_),
         "ray/unreported"           level 3  -      Self::Unreported { .. },
     }
+    match mindspore::topology::Request {
+        #[constant TOPOLOGY_REGISTER]
+        "topology/register"        level 9  -      Self::Register { .. },
+        "topology/unregister"      level 9  -      Self::Unregister { .. },
+        "topology/write"           level 9  grows  Self::Write { value, .. } => unless_without_value(value),
+        "topology/delete"          level 9  -      Self::Delete { .. },
+    }
+    match mindspore::cluster::Request {
+        #[constant CLUSTER_REGISTER]
+        "cluster/register"         level 9  -      Self::Register { .. },
+        "cluster/finish"           level 9  -      Self::Finish { .. },
+        "cluster/done"             level 9  -      Self::Done { .. },
+        "cluster/event"            level 9  -      Self::Event { .. },
+        "cluster/scale-out"        level 9  -      Self::ScaleOut { .. },
+        "cluster/scale-in"         level 9  -      Self::ScaleIn { .. },
+        "cluster/abort"            level 9  -      Self::Abort,
+        "cluster/switch"           level 9  grows  Self::Switch { .. },
+    }
+    match mindspore::Decision {
+        "topology/silent"          level 9  -      Self::TopologySilent { .. },
+        "topology/heard"           level 9  -      Self::TopologyHeard { .. },
+        "topology/timed-out"       level 9  -      Self::TopologyTimedOut { .. },
+        "cluster/silent"           level 9  -      Self::ClusterSilent { .. },
+        "cluster/heard"            level 9  -      Self::ClusterHeard { .. },
+        "cluster/gave-up"          level 9  -      Self::ClusterGaveUp { .. },
+        "cluster/timed-out"        level 9  -      Self::ClusterTimedOut { .. },
+        "cluster/switch-ended"     level 9  -      Self::ClusterSwitchEnded { .. },
+        "cluster/echoed"           level 9  -      Self::Echoed { .. },
+    }
 }
 
 /// A note that is empty takes one away.
 fn unless_empty(row: Row, note: &str) -> Row {
     Row { grows: !note.is_empty(), ..row }
+}
+
+/// An entry that is empty takes one away.
+fn unless_without_value(row: Row, value: &[u8]) -> Row {
+    Row { grows: !value.is_empty(), ..row }
 }
 
 /// A batch is of the kind that needs most of what is in it, and grows if anything in it does.

@@ -14,6 +14,7 @@ use crate::ids::{
 use crate::job::record::Latched;
 use crate::kv::increments::Increment;
 use crate::kv::store::Entry;
+use crate::mindspore::{cluster, topology};
 use crate::runtime::BarrierId;
 use crate::runtime::record::Member;
 use crate::task::Protocol;
@@ -29,7 +30,8 @@ pub struct Record(pub(crate) Piece);
 ///
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
 /// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
-/// drained nodes; schedulers with their parts; whose sessions are; the end. Every head tells how many records follow it.
+/// drained nodes; schedulers with their parts; whose sessions are; intervals, tasks that came back and processes; MindSpore clusters
+/// with their parts; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -142,6 +144,18 @@ pub(crate) enum Piece {
         host: String,
         ended: bool,
     },
+    /// Behind those, one for each job that has a dynamic cluster, by job. Its parts follow.
+    Topology {
+        job: JobId,
+        head: Box<topology::Head>,
+    },
+    TopologyPart(Box<topology::Part>),
+    /// Behind those, one for each job that has a cluster, by job. Its parts follow.
+    Cluster {
+        job: JobId,
+        head: Box<cluster::Head>,
+    },
+    ClusterPart(Box<cluster::Part>),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, ChangeId, FeatureLevel, Incarnation, JobName, Key, NodeId,
+    BarrierCounter, BarrierName, ChangeId, FeatureLevel, Incarnation, JobName, Key, NodeId, NodeName,
     ServiceIncarnation, TaskId, TaskVersion, TimeMs,
 };
+use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::runtime::Call;
-use tripod_state::{Asked, BarrierFault, Fault, Leaving, level, member, ray, runtime};
+use tripod_state::{Asked, BarrierFault, Fault, Leaving, level, member, mindspore, ray, runtime};
 
 /// Samples by pattern. The match has no wildcard: what has no sample does not compile.
 macro_rules! samples {
@@ -49,6 +50,7 @@ fn all() -> Vec<Fault> {
     all.extend(of_members().into_iter().map(Fault::Member));
     all.extend(of_level().into_iter().map(Fault::Level));
     all.extend(of_schedulers().into_iter().map(Fault::Ray));
+    all.extend(of_clusters().into_iter().map(Fault::Mindspore));
     all
 }
 
@@ -162,6 +164,7 @@ samples! {
         Fault::Member(_) => [Fault::Member(member::Refusal::NodeUnknown { node: NodeId(3) })],
         Fault::Level(_) => [Fault::Level(level::Refusal::NotHeard { node: NodeId(3) })],
         Fault::Ray(_) => [Fault::Ray(ray::Refusal::SessionExpired)],
+        Fault::Mindspore(_) => [Fault::Mindspore(mindspore::Refusal::NotInitialized)],
         Fault::StampReused => [Fault::StampReused],
     }
 }
@@ -275,6 +278,9 @@ samples! {
         level::Refusal::Schedulers { .. } => [
             level::Refusal::Schedulers { needs: FeatureLevel(3), count: 2, jobs: jobs() },
         ],
+        level::Refusal::Clusters { .. } => [
+            level::Refusal::Clusters { needs: FeatureLevel(9), count: 2, jobs: jobs() },
+        ],
     }
 }
 
@@ -333,4 +339,34 @@ samples! {
         ray::Refusal::SessionWindow { .. } => [ray::Refusal::SessionWindow { limit: 64 }],
         ray::Refusal::Full { .. } => [ray::Refusal::Full { what: "workers".to_owned(), limit: 10 }],
     }
+}
+
+samples! {
+    of_clusters() -> mindspore::Refusal {
+        mindspore::Refusal::NodeUnknown { .. } => [mindspore::Refusal::NodeUnknown { node: node() }],
+        mindspore::Refusal::NodeLeft { .. } => [mindspore::Refusal::NodeLeft { node: node() }],
+        mindspore::Refusal::OtherRole { .. } => [
+            mindspore::Refusal::OtherRole { node: node(), role: mindspore::Role::Server },
+        ],
+        mindspore::Refusal::Full { .. } => [
+            mindspore::Refusal::Full { role: mindspore::Role::Worker, places: 2 },
+        ],
+        mindspore::Refusal::NotInitialized => [mindspore::Refusal::NotInitialized],
+        mindspore::Refusal::Replaced { .. } => [mindspore::Refusal::Replaced { node: node() }],
+        mindspore::Refusal::NotFormed => [mindspore::Refusal::NotFormed],
+        mindspore::Refusal::Ending => [mindspore::Refusal::Ending],
+        mindspore::Refusal::NotReady { .. } => [
+            mindspore::Refusal::NotReady { state: ClusterState::ScaleOut, nodes: 0 },
+            mindspore::Refusal::NotReady { state: ClusterState::Ready, nodes: 2 },
+        ],
+        mindspore::Refusal::WorkersFixed => [mindspore::Refusal::WorkersFixed],
+        mindspore::Refusal::NothingToScale => [mindspore::Refusal::NothingToScale],
+        mindspore::Refusal::NoServer { .. } => [mindspore::Refusal::NoServer { node: node() }],
+        mindspore::Refusal::FirstServer { .. } => [mindspore::Refusal::FirstServer { node: node() }],
+        mindspore::Refusal::NotAbortable => [mindspore::Refusal::NotAbortable],
+    }
+}
+
+fn node() -> NodeName {
+    NodeName::from("srv-a")
 }

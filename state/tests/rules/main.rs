@@ -1,6 +1,7 @@
 //! Rules that transcripts cannot show well: late looks, bounds, damaged snapshots.
 
 mod bounds;
+mod clusters;
 mod level_4;
 mod level_5;
 mod levels;

@@ -1,6 +1,8 @@
 //! Runs the transcripts beside this file: blocks of commands, a line of dashes, and what the state
 //! machine said. `UPDATE_EXPECT=1` writes what it says now; review the difference.
 
+mod cluster;
+mod mindspore;
 mod ray;
 mod script;
 mod show;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use tripod_state::{Answer, Reply};
 
 /// The newtypes whose names would only hide the number or text inside.
-const TRANSPARENT: [&str; 26] = [
+const TRANSPARENT: [&str; 29] = [
     "NodeId",
     "LogIndex",
     "JobId",
@@ -32,6 +32,9 @@ const TRANSPARENT: [&str; 26] = [
     "ExportId",
     "OrderId",
     "Attempt",
+    "Member",
+    "NodeName",
+    "MetadataName",
 ];
 
 pub(crate) fn reply(reply: &Reply) -> String {

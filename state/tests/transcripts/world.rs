@@ -8,7 +8,7 @@ use tripod_state::ids::{
     BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
     NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
 };
-use tripod_state::job::{Listener, Poll, Spec};
+use tripod_state::job::{Group, Listener, Poll, Spec};
 use tripod_state::ray::ids::OrderId;
 use tripod_state::task::Beat;
 use tripod_state::{
@@ -17,7 +17,7 @@ use tripod_state::{
 };
 
 use crate::script::Line;
-use crate::{ray, show};
+use crate::{mindspore, ray, show};
 
 /// The service incarnation of a transcript's jobs.
 const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
@@ -77,6 +77,7 @@ impl World {
             "announce" => Command::Member(announce(line)),
             "level" => Command::Level(self.level(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
+            verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
             verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
             _ => Command::Task(self.task(line)),
         };
@@ -111,6 +112,22 @@ impl World {
             self.orders = self.orders.max(OrderId(last.0 + 1));
         }
         told
+    }
+
+    /// A command to a scheduler of MindSpore. Whatever it changes, somebody is told.
+    fn mindspore(&mut self, line: &Line<'_>) -> String {
+        if self.state.level() == level::FIRST {
+            let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+            self.apply(Command::Level(raise), line);
+        }
+        // All but the first record, which tells the time.
+        let before: Vec<_> = self.state.records().skip(1).collect();
+        let command = mindspore::command(self.scope(line), &self.state, line);
+        let said = self.apply(Command::Mindspore(command), line);
+        let changed = format!("  DomainChanged {{ domain: Mindspore, job: {} }}\n", self.job);
+        let is_told = said.contains(&changed);
+        assert!(is_told || before.into_iter().eq(self.state.records().skip(1)), "{}: unheard", line.place());
+        said.replace(&changed, "")
     }
 
     fn apply(&mut self, command: Command, line: &Line<'_>) -> String {
@@ -184,6 +201,9 @@ impl World {
             "untold" => show::plain(&self.state.untold()),
             verb if verb.starts_with("ray-") => {
                 return ray::look(self.state.ray(self.job)?, self.state.now_ms(), line);
+            }
+            verb if verb.starts_with("topo") || verb.starts_with("ps") => {
+                return mindspore::look(scope, &self.state, line);
             }
             "timers" => {
                 let connected = self.state.connected_tasks();
@@ -262,6 +282,12 @@ impl World {
         if line.word(0) == "delete" {
             return job::Command::Delete { name };
         }
+        let group = |name: &str| {
+            let tasks = line.get(name)?;
+            Some(Group { name: name.trim_end_matches('s').to_owned(), tasks })
+        };
+        let groups: Vec<Group> = [group("workers"), group("servers")].into_iter().flatten().collect();
+        let tasks = groups.iter().map(|group| group.tasks).reduce(|one, other| one + other);
         let spec = Spec {
             reconnect: line.flag("reconnect"),
             listeners: line.tasks("listeners").into_iter().map(listener).collect(),
@@ -271,7 +297,8 @@ impl World {
             recoverable: line.flag("recoverable"),
             shutdown_barrier: !line.flag("alone"),
             poll: if line.flag("release") { Poll::Release } else { Poll::Hold },
-            ..Spec::of_tasks(line.or("tasks", 2))
+            groups,
+            ..Spec::of_tasks(tasks.unwrap_or_else(|| line.or("tasks", 2)))
         };
         job::Command::Create { name, spec, service: SERVICE }
     }

@@ -12,7 +12,10 @@ pub(crate) fn reason(refusal: &Refusal) -> &'static str {
         Refusal::TooLow { .. } => "level-too-low",
         Refusal::NotAbove { .. } | Refusal::NotHeard { .. } => "level-not-raised",
         Refusal::NoPin { .. } => "level-not-pinned",
-        Refusal::Notes { .. } | Refusal::Drained { .. } | Refusal::Schedulers { .. } => "level-data",
+        Refusal::Notes { .. }
+        | Refusal::Drained { .. }
+        | Refusal::Schedulers { .. }
+        | Refusal::Clusters { .. } => "level-data",
     }
 }
 

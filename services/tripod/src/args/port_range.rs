@@ -16,6 +16,11 @@ impl PortRange {
         self.last - self.first + 1
     }
 
+    /// Whether a port is in both.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
     /// The port of a slot, if the range reaches that far.
     pub(crate) fn port(self, slot: u16) -> Option<u16> {
         self.first.checked_add(slot).filter(|port| *port <= self.last)
@@ -55,6 +60,11 @@ mod tests {
         assert_eq!(range.to_string(), "8000-8099");
         let top: PortRange = "65535-65535".parse().expect("legal");
         assert_eq!((top.port(0), top.port(1)), (Some(65535), None));
+        let other = |text: &str| text.parse::<PortRange>().expect("legal");
+        assert!(
+            range.overlaps(other("8099-8100")) && range.overlaps(other("7000-8000")) && range.overlaps(range)
+        );
+        assert!(!range.overlaps(other("8100-8199")) && !range.overlaps(top));
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Node i (from 0) uses client port PORT+i, peer port PORT+100+i, http port PORT+200+i, and the job ports
-PORT+300+100*i to PORT+399+100*i, all on 127.0.0.1.
+PORT+300+100*i to PORT+399+100*i, all on 127.0.0.1. Nodes of MindSpore find the first ten jobs at PORT+10+10*i to
+PORT+19+10*i.
 
 Examples:
   tripod dev --tasks 3                     three nodes, for a JAX program of three processes

@@ -22,6 +22,8 @@ use crate::view::time;
 /// How long a created job's ports may take to open before it is printed without those that are closed.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
+/// As its front end is named.
+const MINDSPORE: &str = "mindspore";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -142,7 +144,11 @@ async fn created_after_all(client: &Client, args: &CreateArgs) -> Result<wire::J
 /// Waits until every node that is up says that it has opened the job's port: whoever reads the addresses
 /// connects at once, and not every client tries twice. Where a node cannot, somebody else may listen, so
 /// that address is left out with a warning.
-async fn leave_out_closed(job: &mut wire::Job, patience: Duration, global: &Global) -> Result<(), Failure> {
+async fn leave_out_closed(
+    job: &mut wire::Job,
+    patience: Duration,
+    global: &Global,
+) -> Result<JobPortsView, Failure> {
     let deadline = Instant::now() + patience;
     let ports = loop {
         let ports = JobPortsView::of(job.id, &ask_all(&global.endpoints, false).await?);
@@ -155,7 +161,7 @@ async fn leave_out_closed(job: &mut wire::Job, patience: Duration, global: &Glob
         output::note(&format!("warning: {warning}"));
     }
     ports.leave_out_closed(job);
-    Ok(())
+    Ok(ports)
 }
 
 async fn list(client: &Client, format: Format) -> Result<(), Failure> {
@@ -169,8 +175,8 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
 
 async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
     let mut job = existing(client, name).await?;
-    leave_out_closed(&mut job, Duration::ZERO, global).await?;
-    print(&JobView::full(&job), global.format())
+    let ports = leave_out_closed(&mut job, Duration::ZERO, global).await?;
+    print(&JobView::full(&job).with_mindspore(ports.own(MINDSPORE)), global.format())
 }
 
 async fn existing(client: &Client, name: &str) -> Result<wire::Job, Failure> {

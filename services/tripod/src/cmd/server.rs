@@ -101,6 +101,11 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "FIRST-LAST")]
     job_ports: Option<PortRange>,
 
+    /// Ports on which nodes of MindSpore find their jobs, each job's as far from the first as its job port is from the first
+    /// of those; the same range on every production node [default: none, and MindSpore is not served]
+    #[arg(long, value_name = "FIRST-LAST")]
+    mindspore_ports: Option<PortRange>,
+
     /// Also serve clients on this unix socket
     #[arg(long, value_name = "PATH")]
     client_socket: Option<PathBuf>,
@@ -306,6 +311,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         election_max: args.election_max_ms.map_or(pace.election_max, DurationMs),
     };
     check_timing(timing)?;
+    check_ranges(job_ports, args.mindspore_ports)?;
     check_uids(&args)?;
     let backups = backups(&args)?;
     Ok(node::Config {
@@ -318,6 +324,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         initial,
         advertise: args.advertise,
         job_ports,
+        mindspore_ports: args.mindspore_ports,
         client_socket: args.client_socket,
         socket_uids: args.socket_uids,
         default_job: args.job.to_spec(args.job.tasks(args.tasks)?.unwrap_or(1))?,
@@ -330,6 +337,17 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),
     })
+}
+
+/// No port can serve both.
+fn check_ranges(jobs: PortRange, mindspore: Option<PortRange>) -> Result<(), Failure> {
+    let Some(mindspore) = mindspore.filter(|range| range.overlaps(jobs)) else { return Ok(()) };
+    Err(Failure::new(
+        Code::FlagsConflict,
+        format!(
+            "--mindspore-ports {mindspore} and --job-ports {jobs} have ports in common; choose ranges that do not"
+        ),
+    ))
 }
 
 /// The backups that the node makes by itself.

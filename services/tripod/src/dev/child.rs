@@ -33,6 +33,7 @@ fn arguments(config: &Config, data: &Data, node: &NodePlan) -> Vec<String> {
         format!("--initial={}", config.plan.initial().to_flag()),
         format!("--cluster-id={}", data.cluster_id()),
         format!("--job-ports={}", node.job_ports),
+        format!("--mindspore-ports={}", node.mindspore_ports),
         format!("--timing={}", config.timing),
     ];
     arguments.extend(config.tasks.map(|tasks| format!("--tasks={tasks}")));

@@ -17,6 +17,9 @@ const HTTP_OFFSET: u32 = 200;
 const JOB_OFFSET: u32 = 300;
 /// Job ports of one node.
 const JOB_PORTS: u32 = 100;
+/// To the first port for nodes of MindSpore, and how many of these a node has: between the client and the peer ports.
+const MINDSPORE_OFFSET: u32 = 10;
+const MINDSPORE_PORTS: u32 = 10;
 /// More processes than this only slow each other down.
 const NODES_MAX: u16 = 9;
 
@@ -35,6 +38,8 @@ pub(crate) struct NodePlan {
     pub(crate) peer: String,
     pub(crate) http: String,
     pub(crate) job_ports: PortRange,
+    /// Where nodes of MindSpore find the first jobs.
+    pub(crate) mindspore_ports: PortRange,
 }
 
 impl Plan {
@@ -91,16 +96,19 @@ impl NodePlan {
     fn at(port: u32, place: u32) -> Option<Self> {
         let number = |offset: u32| u16::try_from(port + offset + place).ok();
         let address = |offset: u32| Some(format!("{HOST}:{}", number(offset)?));
-        let first = port + JOB_OFFSET + JOB_PORTS * place;
+        let range = |first: u32, count: u32| {
+            Some(PortRange {
+                first: u16::try_from(first).ok()?,
+                last: u16::try_from(first + count - 1).ok()?,
+            })
+        };
         Some(Self {
             id: u64::from(place) + 1,
             client: address(0)?,
             peer: address(PEER_OFFSET)?,
             http: address(HTTP_OFFSET)?,
-            job_ports: PortRange {
-                first: u16::try_from(first).ok()?,
-                last: u16::try_from(first + JOB_PORTS - 1).ok()?,
-            },
+            job_ports: range(port + JOB_OFFSET + JOB_PORTS * place, JOB_PORTS)?,
+            mindspore_ports: range(port + MINDSPORE_OFFSET + MINDSPORE_PORTS * place, MINDSPORE_PORTS)?,
         })
     }
 }
@@ -120,6 +128,9 @@ mod tests {
         );
         assert_eq!(plan.nodes[0].job_ports.to_string(), "8000-8099");
         assert_eq!(last.job_ports.to_string(), "8200-8299");
+        assert_eq!(plan.nodes[0].mindspore_ports.to_string(), "7710-7719");
+        let nine = Plan::new(NODES_MAX, 7700).expect("legal");
+        assert_eq!(nine.nodes[8].mindspore_ports.to_string(), "7790-7799", "below the peer ports");
         assert_eq!(plan.initial().to_flag(), "1=127.0.0.1:7800,2=127.0.0.1:7801,3=127.0.0.1:7802");
     }
 

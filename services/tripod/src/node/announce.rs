@@ -35,6 +35,10 @@ impl Addresses {
         &self.0.client
     }
 
+    pub(crate) fn job_host(&self) -> &str {
+        &self.0.job_host
+    }
+
     pub(crate) fn http(&self) -> &str {
         &self.0.http
     }

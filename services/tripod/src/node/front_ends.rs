@@ -4,6 +4,7 @@ use tokio::sync::watch;
 use tripod_coordination::Coordination;
 use tripod_dial::Dialler;
 use tripod_gateway::{FrontEnds, Gateway};
+use tripod_mindspore::Mindspore;
 use tripod_native::{Backups, JobPorts, Native};
 use tripod_ray::Scheduler;
 use tripod_xds::Xds;
@@ -24,5 +25,6 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: Dialler, told: No
         Box::new(Native::new(gateway.clone(), told.job_ports, told.backups)),
         Box::new(Xds::new(gateway.clone())),
         Box::new(Scheduler::new(gateway, dialler)),
+        Box::new(Mindspore::new(gateway)),
     ])
 }

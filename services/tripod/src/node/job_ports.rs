@@ -1,4 +1,5 @@
-//! A listener for every job that has a port: opened when the job appears, closed when it goes.
+//! A listener for every job that has a port, and one for each protocol that has a port of its own for every job: opened
+//! when the job appears, closed when it goes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
-use tripod_native::{ClosedPort, JobPorts as JobPortList};
+use tripod_native::{ClosedPort, JobPorts as JobPortList, OwnPort};
 use tripod_port::{Listener, PortResources};
 use tripod_proto::code::Code;
 use tripod_state::ids::{JobId, JobSlot};
@@ -20,23 +21,31 @@ use crate::logging::number;
 /// deleted may still hold it.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Where job ports are opened.
+/// Where ports of one kind are opened, one for each job.
 pub(crate) struct JobPortRange {
+    pub(crate) kind: PortKind,
+    /// By which the range was given.
+    pub(crate) flag: &'static str,
     pub(crate) host: String,
+    /// The host that clients are told.
+    pub(crate) advertised: String,
     pub(crate) range: PortRange,
 }
+
+/// One of several ranges, by its place.
+type RangeIndex = usize;
 
 /// The open job ports of this node.
 struct JobPorts {
     gateway: Gateway,
     front_ends: FrontEnds,
     resources: PortResources,
-    ports: JobPortRange,
-    open: BTreeMap<JobSlot, OpenPort>,
+    ranges: Vec<JobPortRange>,
+    open: BTreeMap<(RangeIndex, JobSlot), OpenPort>,
     /// Those that are open, and those that are being closed.
     serving: JoinSet<()>,
     /// Ports that could not be opened. Each was logged once, not five times a second.
-    closed: BTreeMap<JobId, ClosedPort>,
+    closed: BTreeMap<(RangeIndex, JobId), ClosedPort>,
     /// Where others read which ports are open.
     told: watch::Sender<JobPortList>,
 }
@@ -44,6 +53,7 @@ struct JobPorts {
 /// A served port. Dropping it closes the port, soon.
 struct OpenPort {
     job: JobId,
+    number: u16,
     _stop: DropGuard,
 }
 
@@ -53,7 +63,7 @@ pub(crate) async fn run(
     gateway: Gateway,
     front_ends: FrontEnds,
     resources: PortResources,
-    ports: JobPortRange,
+    ranges: Vec<JobPortRange>,
     told: watch::Sender<JobPortList>,
     stopping: CancellationToken,
 ) {
@@ -62,7 +72,7 @@ pub(crate) async fn run(
         gateway,
         front_ends,
         resources,
-        ports,
+        ranges,
         open: BTreeMap::new(),
         serving: JoinSet::new(),
         closed: BTreeMap::new(),
@@ -88,58 +98,89 @@ impl JobPorts {
             return false;
         };
         let wanted: BTreeMap<_, _> = slots.into_iter().map(|(slot, job, _)| (slot, job)).collect();
-        self.open.retain(|slot, port| wanted.get(slot) == Some(&port.job));
-        self.closed.retain(|job, _| wanted.values().any(|wanted| wanted == job));
+        self.open.retain(|(_, slot), port| wanted.get(slot) == Some(&port.job));
+        self.closed.retain(|(_, job), _| wanted.values().any(|wanted| wanted == job));
         while self.serving.try_join_next().is_some() {}
         let mut complete = true;
-        for (slot, job) in wanted {
-            if !self.open.contains_key(&slot) {
-                complete &= self.open(slot, job).await;
+        for range in 0..self.ranges.len() {
+            for (slot, job) in &wanted {
+                if !self.open.contains_key(&(range, *slot)) {
+                    complete &= self.open(range, *slot, *job).await;
+                }
             }
         }
         complete
     }
 
-    async fn open(&mut self, slot: JobSlot, job: JobId) -> bool {
-        let Some(port) = self.ports.range.port(slot.0) else {
+    async fn open(&mut self, range: RangeIndex, slot: JobSlot, job: JobId) -> bool {
+        let ports = &self.ranges[range];
+        let (kind, flag) = (ports.kind, ports.flag);
+        let Some(number) = ports.range.port(slot.0) else {
             let reason = format!(
-                "its slot {} lies beyond --job-ports {}; start the node with a longer range",
-                slot.0, self.ports.range
+                "its slot {} lies beyond {flag} {}; start the node with a longer range",
+                slot.0, ports.range
             );
-            self.note(job, String::new(), reason);
+            self.note(range, job, String::new(), reason);
             // Waiting does not make the range longer.
             return true;
         };
-        let address = format!("{}:{port}", self.ports.host);
+        let address = format!("{}:{number}", ports.host);
         match Listener::open(&address).await {
             Ok(listener) => {
-                let port = self.serve(listener, job);
-                self.open.insert(slot, port);
-                self.closed.remove(&job);
-                tracing::info!(job = job.0, address, "job port is open");
+                let port = self.serve(listener, kind, number, job);
+                self.open.insert((range, slot), port);
+                self.closed.remove(&(range, job));
+                tracing::info!(job = job.0, address, flag, "job port is open");
                 true
             }
             Err(error) => {
-                self.note(job, address, error.to_string());
+                self.note(range, job, address, error.to_string());
                 false
             }
         }
     }
 
-    fn note(&mut self, job: JobId, address: String, reason: String) {
+    fn note(&mut self, range: RangeIndex, job: JobId, address: String, reason: String) {
         let closed = ClosedPort { address, reason };
-        if self.closed.get(&job) != Some(&closed) {
+        if self.closed.get(&(range, job)) != Some(&closed) {
             let ClosedPort { address, reason } = &closed;
             // A slot beyond the range has no address, and the reason says what to do.
             let code = (!address.is_empty()).then(|| number(Code::ListenFailed));
-            tracing::warn!(code, job = job.0, address, reason, "job port could not be opened");
-            self.closed.insert(job, closed);
+            if code.is_none() && matches!(self.ranges[range].kind, PortKind::Own(_)) {
+                // Most jobs are none of that protocol, and need no port of it.
+                tracing::debug!(job = job.0, reason, "a job has no port of one protocol");
+            } else {
+                tracing::warn!(code, job = job.0, address, reason, "job port could not be opened");
+            }
+            self.closed.insert((range, job), closed);
         }
     }
 
     fn tell(&self) {
-        let open = self.open.values().map(|port| port.job).collect();
-        let now = JobPortList { open, closed: self.closed.clone() };
+        let mut now = JobPortList::default();
+        for ((range, _), port) in &self.open {
+            let JobPortRange { kind, advertised, .. } = &self.ranges[*range];
+            match *kind {
+                PortKind::Own(protocol) => {
+                    let address = format!("{advertised}:{}", port.number);
+                    now.own.push(OwnPort { job: port.job, protocol, address, reason: None });
+                }
+                PortKind::Job | PortKind::Client => {
+                    now.open.insert(port.job);
+                }
+            }
+        }
+        for ((range, job), port) in &self.closed {
+            match self.ranges[*range].kind {
+                PortKind::Own(protocol) => {
+                    let ClosedPort { address, reason } = port.clone();
+                    now.own.push(OwnPort { job: *job, protocol, address, reason: Some(reason) });
+                }
+                PortKind::Job | PortKind::Client => {
+                    now.closed.insert(*job, port.clone());
+                }
+            }
+        }
         self.told.send_if_modified(|told| {
             let changed = *told != now;
             *told = now;
@@ -147,17 +188,17 @@ impl JobPorts {
         });
     }
 
-    fn serve(&mut self, listener: Listener, job: JobId) -> OpenPort {
+    fn serve(&mut self, listener: Listener, kind: PortKind, number: u16, job: JobId) -> OpenPort {
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
-        let served = self.front_ends.served(PortKind::Job, &JobBinding::Fixed(job));
+        let served = self.front_ends.served(kind, &JobBinding::Fixed(job));
         let resources = self.resources.clone();
         self.serving.spawn(async move {
             if let Err(error) = tripod_port::serve_through(listener, served, resources, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
             }
         });
-        OpenPort { job, _stop: stop.drop_guard() }
+        OpenPort { job, number, _stop: stop.drop_guard() }
     }
 
     /// Closes all ports and waits until the last connection has ended.
@@ -201,7 +242,13 @@ mod tests {
             gateway.clone(),
             FrontEnds::of(Vec::new()),
             resources,
-            JobPortRange { host: "127.0.0.1".into(), range },
+            vec![JobPortRange {
+                kind: PortKind::Job,
+                flag: "--job-ports",
+                host: "127.0.0.1".into(),
+                advertised: "127.0.0.1".into(),
+                range,
+            }],
             told,
             stopping.clone(),
         ));

@@ -70,6 +70,8 @@ pub(crate) struct Config {
     /// The host that clients are told; absent: that of the client address.
     pub(crate) advertise: Option<String>,
     pub(crate) job_ports: PortRange,
+    /// Where nodes of MindSpore find their jobs; absent: nowhere.
+    pub(crate) mindspore_ports: Option<PortRange>,
     pub(crate) client_socket: Option<PathBuf>,
     /// Users whose processes that socket serves, besides this one and root.
     pub(crate) socket_uids: Vec<u32>,
@@ -133,8 +135,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
-    let ports = job_ports::JobPortRange { host: host_of(&config.client).to_owned(), range: config.job_ports };
-    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, ports, job_ports, stopping));
+    let ranges = job_ranges(config.job_ports, config.mindspore_ports, &config.client, addresses.job_host());
+    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, ranges, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -157,6 +159,29 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
             Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
     }
+}
+
+/// Where each job has its ports: one for all protocols over gRPC, and one for each that frames its bytes itself.
+fn job_ranges(
+    jobs: PortRange,
+    mindspore: Option<PortRange>,
+    client: &str,
+    advertised: &str,
+) -> Vec<job_ports::JobPortRange> {
+    let all = [
+        (PortKind::Job, "--job-ports", Some(jobs)),
+        (tripod_mindspore::PORT, "--mindspore-ports", mindspore),
+    ];
+    let given = all.into_iter().filter_map(|(kind, flag, range)| Some((kind, flag, range?)));
+    let (host, advertised) = (host_of(client), advertised.to_owned());
+    let range = |(kind, flag, range)| job_ports::JobPortRange {
+        kind,
+        flag,
+        host: host.to_owned(),
+        advertised: advertised.clone(),
+        range,
+    };
+    given.map(range).collect()
 }
 
 /// What a process ends with that its cluster wants no more. To be removed is what somebody asked for, and no failure:
@@ -188,7 +213,9 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
     let count = |asked: u32| usize::try_from(asked).unwrap_or(usize::MAX);
     let files = open_files::raise();
     // Each job port is an open file as long as its job lives.
-    let possible = ConnectionLimits::of_files(files.saturating_sub(config.job_ports.count().into()));
+    let ports =
+        u64::from(config.job_ports.count()) + config.mindspore_ports.map_or(0, |range| range.count().into());
+    let possible = ConnectionLimits::of_files(files.saturating_sub(ports));
     let limits = all.map_or(possible, |all| ConnectionLimits::of(count(all)));
     if limits.all > possible.all {
         tracing::warn!(

@@ -20,6 +20,9 @@ pub(crate) struct JobView {
     addresses: Vec<String>,
     /// What a gRPC client is given to reach the job through every node.
     target: String,
+    /// Where nodes of MindSpore find it, one for each node that serves them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mindspore_addresses: Vec<String>,
     #[serde(flatten)]
     state: Option<JobState>,
 }
@@ -101,7 +104,13 @@ impl JobView {
         addresses.sort_by_key(|address| address.node_id);
         let addresses: Vec<_> = addresses.into_iter().map(|address| address.address).collect();
         let port = addresses.first().and_then(|first| first.rsplit_once(':')?.1.parse().ok());
-        Self { job: job.name.clone(), port, target: target(&addresses), addresses, state: None }
+        let (job, target) = (job.name.clone(), target(&addresses));
+        Self { job, port, target, addresses, mindspore_addresses: Vec::new(), state: None }
+    }
+
+    /// The same, and where nodes of MindSpore find it.
+    pub(crate) fn with_mindspore(self, mindspore_addresses: Vec<String>) -> Self {
+        Self { mindspore_addresses, ..self }
     }
 
     /// Where the job is and how it is.
@@ -112,6 +121,10 @@ impl JobView {
     pub(crate) fn render(&self, now_ms: u64) -> String {
         let (job, target) = (output::text(&self.job), output::text(&self.target));
         let mut text = format!("job {job}\n{}target {target}", self.ports());
+        if !self.mindspore_addresses.is_empty() {
+            let at = self.mindspore_addresses.join(",");
+            text.push_str(&format!("\nmindspore {}", output::text(&at)));
+        }
         match &self.state {
             Some(state) => text.push_str(&state.render(now_ms)),
             None if self.target.is_empty() => {}

@@ -12,17 +12,22 @@ pub(crate) struct JobPortsView {
     closed: BTreeMap<u64, wire::ClosedJobPort>,
     /// Nodes that have not heard of the job yet.
     behind: BTreeSet<u64>,
+    /// Ports that one protocol has for the job, by protocol and node.
+    own: BTreeMap<(String, u64), wire::OwnJobPort>,
 }
 
 impl JobPortsView {
     /// Of the job with this id.
     pub(crate) fn of(job: u64, answers: &[NodeAnswer]) -> Self {
-        let mut view = Self { closed: BTreeMap::new(), behind: BTreeSet::new() };
+        let mut view = Self { closed: BTreeMap::new(), behind: BTreeSet::new(), own: BTreeMap::new() };
         for status in answers.iter().filter_map(|answer| answer.status.as_ref().ok()) {
             if let Some(closed) = status.closed_job_ports.iter().find(|port| port.job_id == job) {
                 view.closed.insert(status.node_id, closed.clone());
             } else if !status.open_job_ports.contains(&job) {
                 view.behind.insert(status.node_id);
+            }
+            for port in status.own_job_ports.iter().filter(|port| port.job_id == job) {
+                view.own.insert((port.protocol.clone(), status.node_id), port.clone());
             }
         }
         view
@@ -31,6 +36,12 @@ impl JobPortsView {
     /// Whether every node that is up has opened the port.
     pub(crate) fn all_open(&self) -> bool {
         self.closed.is_empty() && self.behind.is_empty()
+    }
+
+    /// Where clients of one protocol find the job, in order of node id.
+    pub(crate) fn own(&self, protocol: &str) -> Vec<String> {
+        let open = self.own.iter().filter(|((name, _), port)| name == protocol && port.reason.is_empty());
+        open.map(|(_, port)| port.address.clone()).collect()
     }
 
     /// Takes the addresses out of `job` at which a client would meet somebody else, or nobody.
@@ -49,7 +60,13 @@ impl JobPortsView {
                 "node {node} has not opened its port for job `{job}` yet; see whether it is behind with `tripod status`"
             )
         });
-        closed.chain(behind).collect()
+        // A range that ends before the job's slot says nothing: most jobs are none of that protocol.
+        let unopened =
+            self.own.iter().filter(|(_, port)| !port.reason.is_empty() && !port.address.is_empty());
+        let own = unopened.map(|((protocol, node), port)| {
+            format!("node {node} cannot open {} for {protocol}: {}; it tries on", port.address, port.reason)
+        });
+        closed.chain(behind).chain(own).collect()
     }
 }
 
@@ -115,5 +132,26 @@ mod tests {
     fn a_node_whose_range_is_too_short_is_told_without_an_address() {
         let view = JobPortsView::of(4, &[answer(1, &[], &[(4, "")])]);
         assert_eq!(view.warnings("train"), ["node 1 has no port for job `train`: taken"]);
+    }
+
+    #[test]
+    fn ports_of_one_protocol_are_told_where_they_are_open_and_where_somebody_else_has_them() {
+        let own = |node, address: &str, reason: &str| {
+            let port = wire::OwnJobPort {
+                job_id: 4,
+                protocol: "lines".into(),
+                address: address.into(),
+                reason: reason.into(),
+            };
+            let mut answer = answer(node, &[4], &[]);
+            let status = answer.status.as_mut().expect("told");
+            status.own_job_ports = vec![wire::OwnJobPort { job_id: 3, ..port.clone() }, port];
+            answer
+        };
+        let answers = [own(2, "b:9", ""), own(1, "a:9", ""), own(3, "c:9", "taken"), own(4, "", "too short")];
+        let view = JobPortsView::of(4, &answers);
+        assert!(view.all_open(), "whoever speaks another protocol does not wait for them");
+        assert_eq!((view.own("lines"), view.own("words")), (vec!["a:9".into(), "b:9".into()], vec![]));
+        assert_eq!(view.warnings("train"), ["node 3 cannot open c:9 for lines: taken; it tries on"]);
     }
 }

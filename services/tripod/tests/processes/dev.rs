@@ -32,6 +32,10 @@ fn a_cluster_starts_serves_every_command_and_ends() {
     }
     let shown = dev.json(&["job", "show", "train", "--json"]);
     assert_eq!((&shown["tasks"], &shown["heartbeat_timeout_ms"]), (&json!(4), &json!(2500)));
+    let for_mindspore = json!([port(10), port(20), port(30)]);
+    until_blocking("ports for nodes of MindSpore", || {
+        (dev.json(&["job", "show", "train", "--json"])["mindspore_addresses"] == for_mindspore).then_some(())
+    });
     assert_eq!(dev.json(&["job", "show", "default", "--json"])["tasks"], 2);
     dev.text(&[
         "job",

@@ -1,0 +1,39 @@
+//! The schedulers of MindSpore's clusters: what its nodes of all releases dial, in front of the replicated state.
+//!
+//! A job has one port for all of it on each node, and any node takes any message. What a node of MindSpore asks is decoded
+//! to a request of the domain, given to the gateway, and answered when it is committed; while nobody leads it is held. On the
+//! node that leads, the engine notices who is silent. `README.md` beside this crate has a table of all messages.
+//!
+//! # What this crate does not know
+//! * Rules: who gets which rank, when a cluster is complete, what a silence means. They are in `tripod_state::mindspore`.
+//! * Replication: who leads, what is in a log. It sees a [`tripod_gateway::Gateway`] and nothing below.
+//! * Ports, signals, files: the binary has [`Mindspore`] in its list of front ends.
+//!
+//! # Invariants
+//! * What a node sends is answered, has no answer in the protocol, or ends its connection and is told to the log with a code;
+//!   nothing else comes of it, and a refusal changes nothing.
+//! * The messages of a connection are answered in their order, each before the next is read.
+//! * Every length is compared with a bound before what it announces is waited for, and every byte is counted.
+//! * Signs of life stay out of the log. After an election everybody has time anew, and a pause of this process counts for
+//!   nobody.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `front_end` | what the binary mounts and runs |
+//! | [`wire`] | frames of both protocols as bytes |
+//! | `connection` | which protocol a connection speaks, its frames, its end |
+//! | `topology` | messages of dynamic clusters: to the domain's requests, and back |
+//! | `pulse` | signs of life, from any node to the leader |
+//! | `engine` | what the leader does; see its page |
+
+mod connection;
+mod engine;
+mod front_end;
+mod pulse;
+mod topology;
+pub mod wire;
+
+pub use engine::Patience;
+pub use front_end::{Mindspore, PORT};

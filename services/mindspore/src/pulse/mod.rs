@@ -1,0 +1,50 @@
+//! Signs of life: every node tells the leader whom it has heard, in batches. They never touch the log.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `conversation`, `wire` | how it is told |
+//! | `heard` | the leader's memory |
+
+mod conversation;
+mod heard;
+mod wire;
+
+use std::time::Duration;
+
+use tripod_gateway::{Batches, Gateway};
+use tripod_state::ids::JobId;
+use tripod_state::mindspore::Member;
+
+use self::conversation::Beats;
+
+pub(crate) use self::heard::PeerMemory;
+
+/// How long a heartbeat waits for the leader. Its node waits for an answer for 10 s, and sends the next one anyway.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One sign of life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Beat {
+    pub(crate) job: JobId,
+    pub(crate) member: Member,
+}
+
+/// The telling side, on every node. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Pulse(Batches<Beats>);
+
+impl Pulse {
+    /// Must be called within a tokio runtime.
+    pub(crate) fn start(gateway: Gateway) -> Self {
+        Self(Batches::start(Beats::new(gateway)))
+    }
+
+    /// Tells the leader of one sign of life. If there is none, nobody counts what it did not hear.
+    pub(crate) async fn beat(&self, beat: Beat) {
+        match tokio::time::timeout(PATIENCE, self.0.ask(beat)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(outage)) => tracing::debug!(%outage, "a heartbeat of a MindSpore node is not told"),
+            Err(_) => tracing::debug!("a heartbeat of a MindSpore node is not told in time"),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Frames of the parameter server.
+//!
+//! | offset | bytes | little-endian |
+//! |---|---|---|
+//! | 0 | 4 | format: 0 raw, 1 protobuf, 2 flatbuffers; it says nothing that a reader needs |
+//! | 4 | 4 | bytes of the meta |
+//! | 8 | 8 | bytes of meta and payload |
+//! | 16 | | meta, payload |
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use prost::Message as _;
+use tripod_proto::mindspore::ps_core::MessageMeta;
+
+use super::{Broken, Command};
+
+/// Bytes of the part that every frame has.
+pub const HEADER_BYTES: usize = 16;
+/// Bytes of a meta. Those of control messages have tens; the name of a weight may stand in one.
+pub const META_BYTES_MAX: u32 = 64 << 10;
+/// Bytes of a meta and its payload. A list of all nodes of a cluster of 8,192 has less than one MiB, and what is longer
+/// goes between nodes.
+pub const MESSAGE_BYTES_MAX: u64 = 16 << 20;
+
+/// How a payload says that it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Raw = 0,
+    Protobuf = 1,
+    Flatbuffers = 2,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    pub format: Format,
+    pub meta: MessageMeta,
+    pub payload: Bytes,
+}
+
+struct Header {
+    format: Format,
+    meta_bytes: usize,
+    message_bytes: usize,
+}
+
+impl Header {
+    /// What stands in front of a frame, if all of it is there.
+    fn read(front: &[u8]) -> Result<Option<Self>, Broken> {
+        let Some(mut header) = front.get(..HEADER_BYTES) else { return Ok(None) };
+        let (format, meta, message) = (header.get_u32_le(), header.get_u32_le(), header.get_u64_le());
+        let format = match format {
+            0 => Format::Raw,
+            1 => Format::Protobuf,
+            2 => Format::Flatbuffers,
+            other => return Err(Broken::Beginning { found: other.to_le_bytes() }),
+        };
+        within("meta", meta.into(), META_BYTES_MAX.into())?;
+        within("message", message, MESSAGE_BYTES_MAX)?;
+        if u64::from(meta) > message {
+            return Err(Broken::MetaTooLong { meta, message });
+        }
+        let small = |bytes: u64| usize::try_from(bytes).expect("a bound of 16 MiB");
+        Ok(Some(Self { format, meta_bytes: small(meta.into()), message_bytes: small(message) }))
+    }
+}
+
+impl Frame {
+    /// What it is about.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        self.meta.cmd.into()
+    }
+
+    /// Its bytes on the wire.
+    ///
+    /// # Panics
+    /// It is larger than a header can say.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let meta = self.meta.encode_to_vec();
+        let message = meta.len() + self.payload.len();
+        let mut bytes = BytesMut::with_capacity(HEADER_BYTES + message);
+        bytes.put_u32_le(self.format as u32);
+        bytes.put_u32_le(u32::try_from(meta.len()).expect("a meta is short"));
+        bytes.put_u64_le(message as u64);
+        bytes.extend_from_slice(&meta);
+        bytes.extend_from_slice(&self.payload);
+        bytes.freeze()
+    }
+}
+
+impl super::Frame for Frame {
+    fn bytes_of(front: &[u8]) -> Result<usize, Broken> {
+        Ok(Header::read(front)?.map_or(HEADER_BYTES, |header| HEADER_BYTES + header.message_bytes))
+    }
+
+    fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Broken> {
+        let Some(header) = Header::read(buffer)? else { return Ok(None) };
+        if buffer.len() < HEADER_BYTES + header.message_bytes {
+            return Ok(None);
+        }
+        buffer.advance(HEADER_BYTES);
+        let mut message = buffer.split_to(header.message_bytes).freeze();
+        let meta = MessageMeta::decode(message.split_to(header.meta_bytes))?;
+        Ok(Some(Self { format: header.format, meta, payload: message }))
+    }
+}
+
+fn within(what: &'static str, bytes: u64, limit: u64) -> Result<(), Broken> {
+    if bytes > limit { Err(Broken::TooLong { what, bytes, limit }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Frame as _;
+    use super::*;
+
+    fn header(format: u32, meta: u32, message: u64) -> Vec<u8> {
+        [&format.to_le_bytes()[..], &meta.to_le_bytes(), &message.to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn a_header_that_claims_too_much_is_refused_before_anything_of_it_is_waited_for() {
+        let four_gib = u64::from(u32::MAX) + 1;
+        for message in [MESSAGE_BYTES_MAX + 1, four_gib, u64::MAX] {
+            let refused = Frame::bytes_of(&header(1, 4, message));
+            let limit = MESSAGE_BYTES_MAX;
+            assert_eq!(refused, Err(Broken::TooLong { what: "message", bytes: message, limit }));
+        }
+        let largest = Frame::bytes_of(&header(1, 4, MESSAGE_BYTES_MAX)).unwrap() as u64;
+        assert_eq!(largest, HEADER_BYTES as u64 + MESSAGE_BYTES_MAX);
+        let (bytes, limit) = (u64::from(META_BYTES_MAX) + 1, META_BYTES_MAX.into());
+        let refused = Frame::bytes_of(&header(1, META_BYTES_MAX + 1, 1 << 20));
+        assert_eq!(refused, Err(Broken::TooLong { what: "meta", bytes, limit }));
+    }
+
+    #[test]
+    fn a_header_of_no_known_format_or_whose_meta_is_longer_than_all_is_refused() {
+        assert_eq!(Frame::bytes_of(&header(3, 2, 2)), Err(Broken::Beginning { found: [3, 0, 0, 0] }));
+        assert_eq!(Frame::bytes_of(&header(1, 3, 2)), Err(Broken::MetaTooLong { meta: 3, message: 2 }));
+        assert_eq!(Frame::bytes_of(&header(1, 3, 2)[..15]), Ok(HEADER_BYTES), "it may still be one");
+    }
+
+    #[test]
+    fn a_meta_that_cannot_be_read_breaks_the_connection_and_an_empty_frame_does_not() {
+        let broken = [header(0, 1, 1), vec![0x80]].concat();
+        let taken = Frame::take(&mut BytesMut::from(&broken[..]));
+        assert!(matches!(taken, Err(Broken::Meta(_))), "{taken:?}");
+        let empty = Frame::take(&mut BytesMut::from(&header(0, 0, 0)[..])).unwrap().unwrap();
+        assert_eq!((empty.meta, empty.payload), (MessageMeta::default(), Bytes::new()));
+    }
+
+    #[test]
+    fn what_a_meta_does_not_say_is_server_0_and_an_unknown_command_stays() {
+        let meta = MessageMeta { cmd: 77, request_id: 9, ..MessageMeta::default() };
+        let frame = Frame { format: Format::Raw, meta, payload: Bytes::from_static(b"x") };
+        let read = Frame::take(&mut BytesMut::from(&frame.encode()[..])).unwrap().unwrap();
+        assert_eq!((&read, read.command()), (&frame, Command::Unknown(77)));
+        assert_eq!((read.meta.role, read.meta.rank_id), (0, 0));
+    }
+}

@@ -1,0 +1,37 @@
+//! Messages that come while nobody leads, and while the port stops.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::support::{Cluster, of_2_0};
+
+/// Beyond the patience of one call of the gateway.
+const LONG: Duration = Duration::from_secs(300);
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_held_while_nobody_leads_and_answered_when_somebody_does() {
+    let cluster = Cluster::of(1).await;
+    let (mut one, mut metadata) = (cluster.connect(), cluster.connect());
+    cluster.backend.depose();
+    assert!(timeout(LONG, one.register(&of_2_0("0"))).await.is_err(), "it waits");
+    metadata.write("a", "1").await;
+    cluster.backend.elect();
+    let answer = one.hear().await.expect("an answer");
+    assert_eq!((&answer.name[..], &answer.body[..]), (&b"3"[..], &[8, 1, 24, 1][..]));
+    let (valid, value) = metadata.read("a").await;
+    assert_eq!((valid.as_str(), &value[..]), ("10", &b"1"[..]), "in their order");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_stops_answers_what_it_can_and_ends_connections_between_messages() {
+    let cluster = Cluster::of(2).await;
+    let (mut idle, mut waiting) = (cluster.connect(), cluster.connect());
+    assert!(idle.register(&of_2_0("0")).await.success);
+    cluster.backend.depose();
+    assert!(timeout(LONG, waiting.register(&of_2_0("1"))).await.is_err());
+    let mut tasks = cluster.stop();
+    assert_eq!(idle.hear().await, None);
+    assert_eq!(waiting.hear().await, None, "nobody knows what becomes of it");
+    tasks.join_next().await.unwrap().unwrap();
+}

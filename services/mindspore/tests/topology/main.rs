@@ -1,0 +1,10 @@
+//! Workers of dynamic clusters as they speak: bytes in, bytes out, over a state in memory.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
+
+mod bad_input;
+mod captured;
+mod cluster;
+mod held;
+mod silence;
+mod support;
