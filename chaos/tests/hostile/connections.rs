@@ -130,7 +130,9 @@ async fn f6_a_thousand_clients_are_served_by_nodes_with_1024_files() {
         by_node[node] += 1;
         channels.push(channel);
     }
-    assert!(by_node[0] > 400 && by_node.iter().sum::<usize>() == 1_000, "{by_node:?}");
+    // Which node that is depends on the machine: one that loses contact for a moment sends its clients on.
+    let most = by_node.iter().max().is_some_and(|most| *most > 400);
+    assert!(most && by_node.iter().sum::<usize>() == 1_000, "one node serves hundreds: {by_node:?}");
     for channel in channels {
         get(channel).await.expect("all are served once more");
     }
