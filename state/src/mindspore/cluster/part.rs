@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{FeatureLevel, JobId};
-use crate::job::domains::{Domain, Place};
+use crate::job::domains::{Domain, SnapshotSection};
 use crate::level::Kind;
 use crate::mindspore::Member;
 use crate::mindspore::cluster::node::Node;
@@ -33,7 +33,7 @@ pub(crate) enum Part {
 }
 
 impl Domain for Option<Box<Cluster>> {
-    const PLACE: Place = Place::BehindSessionOwners;
+    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
     const KEPT_SINCE: FeatureLevel = Kind::CLUSTER_REGISTER.needs;
 
     fn is_empty(&self) -> bool {

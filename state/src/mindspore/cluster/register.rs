@@ -65,7 +65,7 @@ impl Turn<'_> {
         let (role, places) = (candidate.role, expected.count(candidate.role));
         let place = match under_way {
             Some(cluster) => cluster.place_for(role, candidate.offered_rank),
-            None => Place::first(candidate.offered_rank, places),
+            None => Vacancy::first(candidate.offered_rank, places),
         };
         let Some(place) = place else { return Err(Refusal::Full { role, places }.into()) };
         if under_way.is_none() {
@@ -99,13 +99,13 @@ impl Turn<'_> {
 }
 
 /// Where an unknown node belongs.
-pub(super) struct Place {
+pub(super) struct Vacancy {
     rank: u32,
     /// The dead node whose place it is.
     of: Option<Member>,
 }
 
-impl Place {
+impl Vacancy {
     /// In a cluster without nodes.
     fn first(offered: Option<u32>, places: u32) -> Option<Self> {
         let rank = offered.filter(|rank| *rank < places).unwrap_or(0);
@@ -135,25 +135,25 @@ impl Cluster {
 
     /// The place of the dead node of the lowest rank, or the rank that is offered if nobody has it, or the lowest free
     /// one.
-    fn place_for(&self, role: Role, offered: Option<u32>) -> Option<Place> {
+    fn place_for(&self, role: Role, offered: Option<u32>) -> Option<Vacancy> {
         let places = self.head.expected.count(role);
         if self.tally().dead + self.tally().given_up > 0 {
             let is_dead = |member: &Member| self.nodes().get(member).is_some_and(|node| !node.is_alive());
             if let Some((rank, member)) = self.ranks().of(role).find(|(_, member)| is_dead(member)) {
-                return Some(Place { rank, of: Some(member) });
+                return Some(Vacancy { rank, of: Some(member) });
             }
         }
         if is_planted(Bug::RankTwice)
             && let Some((rank, _)) = self.ranks().of(role).next_back()
         {
-            return Some(Place { rank, of: None });
+            return Some(Vacancy { rank, of: None });
         }
         let offered = offered.filter(|rank| *rank < places && self.with_rank(role, *rank).is_none());
         let rank = offered.unwrap_or_else(|| self.ranks().free(role));
-        (rank < places).then_some(Place { rank, of: None })
+        (rank < places).then_some(Vacancy { rank, of: None })
     }
 
-    fn come(&mut self, member: Member, candidate: Candidate, place: &Place) {
+    fn come(&mut self, member: Member, candidate: Candidate, place: &Vacancy) {
         let replaced = place.of.and_then(|dead| self.remove(dead));
         let node = Node {
             name: candidate.name,

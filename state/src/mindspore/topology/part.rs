@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{FeatureLevel, JobId, MetadataName, NodeName, TimeMs};
-use crate::job::domains::{Domain, Place};
+use crate::job::domains::{Domain, SnapshotSection};
 use crate::level::Kind;
 use crate::mindspore::limits::{METADATA_BYTES_MAX, METADATA_ENTRIES_MAX, NODES_MAX};
 use crate::mindspore::topology::record::{Node, Topology};
@@ -36,7 +36,7 @@ pub(crate) enum Part {
 }
 
 impl Domain for Option<Box<Topology>> {
-    const PLACE: Place = Place::BehindSessionOwners;
+    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
     const KEPT_SINCE: FeatureLevel = Kind::TOPOLOGY_REGISTER.needs;
 
     fn is_empty(&self) -> bool {
