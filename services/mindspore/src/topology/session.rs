@@ -73,8 +73,9 @@ impl Session {
     }
 
     async fn change(&mut self, frame: &Frame, request: Request) -> Result<Option<Frame>, Ended> {
-        if let Request::Register { dialect, .. } = &request {
+        if let Request::Register { node, dialect, .. } = &request {
             self.dialect = Some(*dialect);
+            self.lives(node).await;
         }
         let reply = match self.submit(&request).await {
             Ok(reply) => reply,
@@ -127,6 +128,15 @@ impl Session {
                 _,
             ) => None,
         })
+    }
+
+    /// A node that registers again lives. Whoever leads hears of it before the state does, or would find it silent once more.
+    async fn lives(&self, node: &str) {
+        let look = |state: &State| state.topology_node(self.scope, node).ok().flatten();
+        let known = self.gateway.read(Consistency::Local, look).await.ok().flatten();
+        if let Some(known) = known {
+            self.pulse.beat(Beat { job: self.scope.job, member: known.member }).await;
+        }
     }
 
     async fn beat(&mut self, frame: &Frame, node: String) -> Result<Option<Frame>, Ended> {

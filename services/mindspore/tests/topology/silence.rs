@@ -30,6 +30,16 @@ async fn a_worker_that_is_silent_for_30_s_counts_as_abnormal_until_it_is_heard()
     two.beat("1").await;
     sleep(BEAT).await;
     assert_eq!(one.beat("0").await.abnormal_nodes_num, 0, "it is back");
+    for _ in 0..12 {
+        one.beat("0").await;
+        sleep(BEAT).await;
+    }
+    assert_eq!(one.beat("0").await.abnormal_nodes_num, 1, "another process begins for it");
+    assert!(two.register(&of_2_10("1")).await.success);
+    for _ in 0..9 {
+        assert_eq!(one.beat("0").await.abnormal_nodes_num, 0, "and has as much time as every other");
+        sleep(BEAT).await;
+    }
     assert_eq!(cluster.view().registered, 2, "and has its place");
 }
 
