@@ -74,9 +74,9 @@ impl Handle {
         }
         if node.leadership.leads_here() {
             // Nothing takes room while it waits.
-            let door = node.desk.door();
-            door.wait_for_first_look().await?;
-            let _passage = door.pass(&envelope.command).await?;
+            let gate = node.level_handler.gate();
+            gate.wait_for_first_look().await?;
+            let _passage = gate.pass(&envelope.command).await?;
             let _admitted = node.admission.admit(&node.machine, &envelope, payload.len())?;
             drop(envelope);
             node.submitter.submit_as_leader(payload).await
@@ -222,7 +222,7 @@ impl Handle {
     /// [`LevelError`]; only after [`LevelError::Unknown`] something may have been done.
     pub async fn levels(&self, request: LevelRequest) -> Result<Levels, LevelError> {
         self.check_running().map_err(|error| LevelError::Unavailable(error.to_string()))?;
-        self.node.desk.ask(request).await
+        self.node.level_handler.ask(request).await
     }
 
     /// Resolves when this node is no member any more, with the reason and what to do. The process should end.

@@ -69,7 +69,7 @@ pub(crate) struct Node {
     pub(crate) failure: Failure,
     pub(crate) leadership: LeadershipWatch,
     fitness: Fitness,
-    line: SendGate,
+    send_gate: SendGate,
     heard: LeaderSigns,
     space: Space,
     gauge: Gauge,
@@ -81,7 +81,7 @@ pub(crate) struct Node {
     comparer: Comparer,
     pub(crate) hand_over: HandOver,
     pub(crate) members: Members,
-    pub(crate) desk: LevelHandler,
+    pub(crate) level_handler: LevelHandler,
     /// Snapshots that clients are being sent.
     pub(crate) saves: Saves,
     /// What to tell the operator once this node was removed.

@@ -51,14 +51,14 @@ impl Node {
     pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         let config = config::raft_config(&options)?;
         let World { wires, work, clock, observer, level_max } = world;
-        let (door, failure) = (port::bind(&wires, &options.peer_listen).await?, Failure::new());
+        let (listener, failure) = (port::bind(&wires, &options.peer_listen).await?, Failure::new());
         let Storage { log, snapshots, space, marker, pin, skipped } =
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
-        let (fitness, line, heard) = (Fitness::new(), SendGate::new(), heard(&options));
+        let (fitness, send_gate, heard) = (Fitness::new(), SendGate::new(), heard(&options));
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let calls = PeerCalls::new(LocalIdentity::of(&options), channels.clone());
-        let clients = PeerClients::new(calls.clone(), snapshots.clone(), line.clone());
+        let clients = PeerClients::new(calls.clone(), snapshots.clone(), send_gate.clone());
         let machine =
             StateMachine::new(snapshots, options.cluster_id.clone(), hooks.clone(), failure.clone());
         let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped);
@@ -76,7 +76,7 @@ impl Node {
         let votes = HeldVotes::new(calls.clone(), raft.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone(), leadership.clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
-        let (desk, stop) = (desk(&members, level_max), CancellationToken::new());
+        let (level_handler, stop) = (level_handler(&members, level_max), CancellationToken::new());
         let link = LeaderLink::new(calls.clone(), raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
@@ -96,7 +96,7 @@ impl Node {
             failure,
             leadership,
             fitness,
-            line,
+            send_gate,
             heard,
             space,
             gauge,
@@ -105,7 +105,7 @@ impl Node {
             link,
             hand_over: members.hand_over.clone(),
             members,
-            desk,
+            level_handler,
             saves: Saves::default(),
             removed: watch::Sender::new(None),
             work,
@@ -114,7 +114,7 @@ impl Node {
         };
         node.follow_membership(&channels);
         node.join(calls, marker);
-        node.serve(door);
+        node.serve(listener);
         node.watch();
         Ok(node)
     }
@@ -141,12 +141,12 @@ async fn open_storage(
 }
 
 /// What changes the feature level.
-fn desk(members: &Members, level_max: FeatureLevel) -> LevelHandler {
+fn level_handler(members: &Members, level_max: FeatureLevel) -> LevelHandler {
     let (machine, leadership) = (members.machine.clone(), members.leadership.clone());
     let own = Own { machine: machine.clone(), build_max: level_max, marked: Arc::default() };
     let survey = Survey { calls: members.calls.clone(), raft: members.raft.clone(), own };
-    let door = LevelGate::new(machine, leadership.clone(), level_max);
-    LevelHandler::new(survey, door, members.submitter.clone(), leadership)
+    let gate = LevelGate::new(machine, leadership.clone(), level_max);
+    LevelHandler::new(survey, gate, members.submitter.clone(), leadership)
 }
 
 /// The state machine of a build that supports levels up to this one.

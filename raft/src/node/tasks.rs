@@ -25,7 +25,7 @@ use crate::peers::wiring::PeerListener;
 
 impl Node {
     /// Opens the port to the peers.
-    pub(super) fn serve(&self, door: PeerListener) {
+    pub(super) fn serve(&self, listener: PeerListener) {
         let cluster_id = &self.options.cluster_id;
         let raft = RaftService {
             raft: self.raft.clone(),
@@ -35,7 +35,7 @@ impl Node {
             sanity: Sanity::new(self.raft.clone()),
             stop: self.stop.clone(),
             gate: self.gate.clone(),
-            own: self.desk.own().clone(),
+            own: self.level_handler.own().clone(),
             respondent: Respondent {
                 raft: self.raft.clone(),
                 machine: self.machine.clone(),
@@ -52,8 +52,8 @@ impl Node {
             inspector: Inspector::new(self.machine.clone(), self.admission.clone()),
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
-            door: self.desk.door().clone(),
-            takes_newer: self.desk.own().takes_newer(),
+            level_gate: self.level_handler.gate().clone(),
+            takes_newer: self.level_handler.own().takes_newer(),
         };
         let (machine, cluster) = (self.machine.clone(), cluster_id.clone());
         let why_end = move |node, supported| {
@@ -65,7 +65,7 @@ impl Node {
             (supported < level).then(|| level::too_old(node, supported, level))
         };
         let guard = Guard::new(LocalIdentity::of(&self.options), Arc::new(why_end));
-        let task = port::serve(door, &guard, raft, leader, self.stop.clone());
+        let task = port::serve(listener, &guard, raft, leader, self.stop.clone());
         *self.server.lock() = Some(task);
     }
 
@@ -84,7 +84,7 @@ impl Node {
             node: self.options.node,
             raft: self.raft.clone(),
             flushes: self.log.flushes().clone(),
-            line: self.line.clone(),
+            send_gate: self.send_gate.clone(),
             hand_over: self.hand_over.clone(),
             fitness: self.fitness.clone(),
         };
@@ -117,12 +117,12 @@ impl Node {
 impl Node {
     /// Starts the tasks that look after the feature level.
     fn watch_levels(&self) {
-        let own = self.desk.own().clone();
+        let own = self.level_handler.own().clone();
         if own.build_max == tripod_state::level::FIRST {
             // To be a build that does not do such things.
             return;
         }
-        tokio::spawn(self.desk.clone().keep(self.stop.clone()));
+        tokio::spawn(self.level_handler.clone().keep(self.stop.clone()));
         let marks = Marks {
             data: self.options.data.clone(),
             identity: Identity::of(&self.options),
@@ -138,9 +138,9 @@ impl Node {
 async fn keep_time(leadership: LeadershipWatch, machine: StateMachine, stop: CancellationToken) {
     let keeping = async {
         let mut leadership = leadership.subscribe();
-        let mut reign: Option<Term> = None;
-        while let Ok(now) = leadership.wait_for(|now| now.ready_here && Some(now.term) != reign).await {
-            reign = Some(now.term);
+        let mut led_term: Option<Term> = None;
+        while let Ok(now) = leadership.wait_for(|now| now.ready_here && Some(now.term) != led_term).await {
+            led_term = Some(now.term);
             drop(now);
             clock::catch_up(machine.read(State::now_ms));
         }

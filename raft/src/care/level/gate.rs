@@ -27,7 +27,7 @@ pub(crate) struct Passage {
     _unchanged: Option<OwnedRwLockReadGuard<()>>,
 }
 
-/// The door of one node. Clones are the same door.
+/// The gate of one node. Clones are the same gate.
 #[derive(Clone)]
 pub(crate) struct LevelGate {
     machine: StateMachine,
@@ -42,7 +42,7 @@ pub(crate) struct LevelGate {
 }
 
 impl LevelGate {
-    /// The door of a build that supports levels up to this one. One of the first level never looks.
+    /// The gate of a build that supports levels up to this one. One of the first level never looks.
     pub(crate) fn new(machine: StateMachine, leadership: LeadershipWatch, build_max: FeatureLevel) -> Self {
         Self {
             machine,
@@ -121,7 +121,7 @@ impl LevelGate {
     /// [`ProposeError::Level`]: it does not.
     pub(crate) fn check(&self, passage: &Passage, command: &Command) -> Result<(), ProposeError> {
         let (kind, level) = (command.kind(), passage.level);
-        // The commands about the level come from this leader's own keeper and desk.
+        // The commands about the level come from this leader's own keeper and handler.
         if kind.needs <= level && !command.is_about_level() {
             return Ok(());
         }
@@ -201,12 +201,12 @@ mod tests {
             propose(&follower, &note("mine")).await.reply.unwrap();
             propose(&follower, &note("")).await.reply.unwrap();
 
-            let desk = cluster.node(leader).node().desk.clone();
-            let closed = desk.door().close().await;
+            let level_handler = cluster.node(leader).node().level_handler.clone();
+            let closed = level_handler.gate().close().await;
             let mut asked = std::pin::pin!(follower.propose(Envelope { stamp: None, command: note("late") }));
             assert!(timeout(LONG, &mut asked).await.is_err(), "it was let pass");
             let pin = LevelCommand::Pin { level: level::FIRST, by: "test".into() };
-            desk.submit(Command::Level(pin)).await.unwrap();
+            level_handler.submit(Command::Level(pin)).await.unwrap();
             drop(closed);
             let refused = asked.await.unwrap_err();
             let ProposeError::Level(text) = &refused else { panic!("{refused:?}") };
@@ -224,7 +224,7 @@ mod tests {
             level_raised(&cluster).await;
             let node = cluster.node(leader).clone();
 
-            let passage = node.node().desk.door().enter(level::NEWEST).await.unwrap();
+            let passage = node.node().level_handler.gate().enter(level::NEWEST).await.unwrap();
             let mut asked =
                 Box::pin(node.levels(LevelRequest::Pin { level: level::FIRST, by: "test".into() }));
             assert!(timeout(LONG, &mut asked).await.is_err(), "a command is under way");

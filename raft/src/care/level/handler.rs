@@ -67,7 +67,7 @@ pub enum LevelError {
 pub(crate) struct LevelHandler {
     pub(super) own: Own,
     pub(super) survey: Survey,
-    pub(super) door: LevelGate,
+    pub(super) gate: LevelGate,
     submitter: Submitter,
     pub(super) leadership: LeadershipWatch,
 }
@@ -75,15 +75,15 @@ pub(crate) struct LevelHandler {
 impl LevelHandler {
     pub(crate) fn new(
         survey: Survey,
-        door: LevelGate,
+        gate: LevelGate,
         submitter: Submitter,
         leadership: LeadershipWatch,
     ) -> Self {
-        Self { own: survey.own.clone(), survey, door, submitter, leadership }
+        Self { own: survey.own.clone(), survey, gate, submitter, leadership }
     }
 
-    pub(crate) fn door(&self) -> &LevelGate {
-        &self.door
+    pub(crate) fn gate(&self) -> &LevelGate {
+        &self.gate
     }
 
     pub(crate) fn own(&self) -> &Own {
@@ -97,7 +97,7 @@ impl LevelHandler {
             LevelRequest::Unpin { by } => self.change(self.own.level(), Command::Unpin { by }).await?,
         }
         let members = self.survey.ask().await;
-        self.door.note(&members);
+        self.gate.note(&members);
         Ok(Levels { level: self.own.level(), members })
     }
 
@@ -106,24 +106,24 @@ impl LevelHandler {
     async fn change(&self, level: FeatureLevel, command: Command) -> Result<(), LevelError> {
         self.check_leads()?;
         let said = self.survey.ask().await;
-        self.door.note(&said);
+        self.gate.note(&said);
         let command = tripod_state::Command::Level(command);
         if let Some(why) = survey::objection(&said, level, command.needs()) {
             return Err(LevelError::Unsupported(why));
         }
-        let closed = self.door.close().await;
+        let closed = self.gate.close().await;
         // Whoever asked may stop waiting, and what was submitted is appended all the same: until its outcome is known
         // nothing may pass that could come behind it.
-        let desk = self.clone();
+        let level_handler = self.clone();
         let changing = tokio::spawn(async move {
-            let done = desk.submit(command).await;
+            let done = level_handler.submit(command).await;
             drop(closed);
             done
         });
         changing.await.unwrap_or_else(|_| Err(LevelError::Unknown("this node stopped".to_owned())))
     }
 
-    /// The door must be closed.
+    /// The gate must be closed.
     pub(super) async fn submit(&self, command: tripod_state::Command) -> Result<(), LevelError> {
         self.check_leads()?;
         match self.submitter.propose(command).await.map(|applied| applied.reply) {
@@ -136,7 +136,7 @@ impl LevelHandler {
     }
 
     fn check_leads(&self) -> Result<(), LevelError> {
-        if self.door.check_leads().is_ok() {
+        if self.gate.check_leads().is_ok() {
             return Ok(());
         }
         let leader = self.leadership.get().leader.filter(|leader| leader.0 != self.leadership.node());

@@ -60,9 +60,9 @@ impl LevelHandler {
         let is_known = self.look().await;
         let led = tenure.since.elapsed();
         if is_known || led >= FIRST_LOOKS {
-            self.door.open_for(tenure.term);
+            self.gate.open_for(tenure.term);
         }
-        let may_rise = self.door.level() < self.own.build_max;
+        let may_rise = self.gate.level() < self.own.build_max;
         if may_rise && led < YOUNG_FOR { LOOK_SOON } else { LOOK_EVERY }
     }
 
@@ -70,16 +70,16 @@ impl LevelHandler {
     async fn look(&self) -> bool {
         // At its highest level a leader has nothing to raise, and refuses nothing. One that is pinned asks all the
         // same, for the texts of its refusals.
-        if self.door.level() >= self.own.build_max {
+        if self.gate.level() >= self.own.build_max {
             return true;
         }
-        if self.door.check_leads().is_err() {
+        if self.gate.check_leads().is_err() {
             return false;
         }
         let said = self.survey.ask().await;
-        self.door.note(&said);
+        self.gate.note(&said);
         let Some(to) = survey::common(&said) else { return false };
-        if to <= self.door.level() {
+        if to <= self.gate.level() {
             return true;
         }
         // Whoever is being added has not been asked.
@@ -88,7 +88,7 @@ impl LevelHandler {
         }
         let heard: Vec<NodeId> = said.iter().map(|one| one.node).collect();
         match self.raise(to, heard).await {
-            Ok(()) => self.door.level() >= to,
+            Ok(()) => self.gate.level() >= to,
             Err(error) => {
                 tracing::debug!(?error, to = to.0, "the feature level was not raised");
                 false
@@ -97,9 +97,9 @@ impl LevelHandler {
     }
 
     async fn raise(&self, to: FeatureLevel, heard: Vec<NodeId>) -> Result<(), super::LevelError> {
-        let closed = self.door.close().await;
+        let closed = self.gate.close().await;
         // It may have been pinned while this waited.
-        if to <= self.door.level() || to > self.own.max() {
+        if to <= self.gate.level() || to > self.own.max() {
             return Ok(());
         }
         self.submit(tripod_state::Command::Level(Command::Raise { to, heard })).await?;

@@ -25,15 +25,15 @@ impl Members {
     }
 
     /// The members that are to lead nothing.
-    pub(super) fn drained(&self, shape: &ClusterConfiguration) -> BTreeSet<u64> {
-        let nodes = shape.nodes.keys().copied();
+    pub(super) fn drained(&self, configuration: &ClusterConfiguration) -> BTreeSet<u64> {
+        let nodes = configuration.nodes.keys().copied();
         self.machine.read(|state| nodes.filter(|node| state.is_drained(NodeId(*node))).collect())
     }
 
     async fn leader_answers(&self) -> bool {
         let Some(leader) = self.leadership.get().leader else { return false };
         let Ok(effective) = self.effective().await else { return false };
-        match effective.shape.nodes.get(&leader.0) {
+        match effective.configuration.nodes.get(&leader.0) {
             Some(address) => self.answers(leader.0, address).await,
             None => false,
         }

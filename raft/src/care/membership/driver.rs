@@ -22,12 +22,12 @@ impl Members {
     /// Does what is to be done whenever this node leads, until it stops.
     pub(crate) async fn drive(self, stop: CancellationToken) {
         tokio::select! {
-            () = self.reign() => {}
+            () = self.while_leading() => {}
             () = stop.cancelled() => {}
         }
     }
 
-    async fn reign(&self) {
+    async fn while_leading(&self) {
         let mut leadership = self.leadership.subscribe();
         // A leader that is ready has all of earlier terms in its state: it finds what the last one left.
         while leadership.wait_for(|now| now.ready_here).await.is_ok() {
@@ -48,7 +48,7 @@ impl Members {
         if self.idle.load(std::sync::atomic::Ordering::Relaxed) {
             return None;
         }
-        let Ok(Effective { shape, settled }) = self.effective().await else { return Some(PAUSE) };
+        let Ok(Effective { configuration, settled }) = self.effective().await else { return Some(PAUSE) };
         if !settled {
             return Some(PAUSE);
         }
@@ -56,13 +56,13 @@ impl Members {
             return Some(PAUSE);
         }
         let Some(open) = self.machine.read(|state| state.registry().open().cloned()) else {
-            let rest = self.settle(&shape).await;
+            let rest = self.settle(&configuration).await;
             // Somebody else may be able to lead later.
             return rest.or_else(|| self.is_drained().then_some(HAND_OVER_PAUSE));
         };
-        match step::next(&open, &shape, self.calls.node()) {
+        match step::next(&open, &configuration, self.calls.node()) {
             Step::Enter(entry) => self.enter(&open, entry).await,
-            Step::EnterWhenCaughtUp(node, entry) => match self.caught_up(node, &shape).await {
+            Step::EnterWhenCaughtUp(node, entry) => match self.caught_up(node, &configuration).await {
                 Ok(()) => self.enter(&open, entry).await,
                 Err(why) => {
                     tracing::debug!(node, ?why, "a learner has not caught up yet");
@@ -75,11 +75,11 @@ impl Members {
     }
 
     /// Two sets of voters that nobody's change explains: of a program without changes in the log.
-    async fn settle(&self, shape: &ClusterConfiguration) -> Option<Duration> {
-        if !shape.is_joint() {
+    async fn settle(&self, configuration: &ClusterConfiguration) -> Option<Duration> {
+        if !configuration.is_joint() {
             return None;
         }
-        let Entry { change, retain } = Entry::settle(shape, true);
+        let Entry { change, retain } = Entry::settle(configuration, true);
         if let Err(error) = self.raft.change_membership(change, retain).await {
             tracing::debug!(%error, "the voters could not be settled yet");
         }
@@ -107,15 +107,15 @@ impl Members {
         Some(PAUSE)
     }
 
-    async fn caught_up(&self, node: u64, shape: &ClusterConfiguration) -> Result<(), Unwise> {
+    async fn caught_up(&self, node: u64, configuration: &ClusterConfiguration) -> Result<(), Unwise> {
         let lags = self.lags();
         let mut answering = std::collections::BTreeSet::new();
-        if let Some(address) = shape.nodes.get(&node)
+        if let Some(address) = configuration.nodes.get(&node)
             && self.answers(node, address).await
         {
             answering.insert(node);
         }
-        MembersView { shape, answering: &answering, lags: &lags }.caught_up(NodeId(node))
+        MembersView { configuration, answering: &answering, lags: &lags }.caught_up(NodeId(node))
     }
 
     async fn make_way(&self, open: &Open) -> Option<Duration> {

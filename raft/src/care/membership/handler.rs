@@ -151,11 +151,11 @@ impl Members {
 
     async fn list(&self) -> Result<MemberList, ChangeError> {
         let by_leader = self.leadership.leads_here();
-        let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
-        let answering = self.answering(&shape).await;
+        let Effective { configuration, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
+        let answering = self.answering(&configuration).await;
         let lags = if by_leader { self.lags() } else { Default::default() };
-        let voters = shape.voters();
-        let drained = self.drained(&shape);
+        let voters = configuration.voters();
+        let drained = self.drained(&configuration);
         let one = |(node, peer): (&u64, &String)| MemberView {
             node: NodeId(*node),
             peer: peer.clone(),
@@ -168,8 +168,8 @@ impl Members {
             let registry = state.registry();
             (registry.open().cloned(), registry.last().cloned())
         });
-        let members = shape.nodes.iter().map(one).collect();
-        Ok(MemberList { members, votes: Votes::of(&shape, &answering), by_leader, open, last })
+        let members = configuration.nodes.iter().map(one).collect();
+        Ok(MemberList { members, votes: Votes::of(&configuration, &answering), by_leader, open, last })
     }
 
     /// Waits for nodes that are arriving: an operator who starts a node and changes the members next is not
@@ -227,11 +227,11 @@ impl Members {
         let rehearsed = open_of(self.rehearse(&begin)?)?;
         // One that goes on was judged when it began, and may be half done.
         let goes_on = self.machine.read(|state| state.registry().open() == Some(&rehearsed));
-        let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
-        let (answering, lags) = (self.answering(&shape).await, self.lags());
-        let sight = MembersView { shape: &shape, answering: &answering, lags: &lags };
-        let before = Votes::of(&shape, &answering);
-        let after = match sight.judge(&change, rehearsed.node, force) {
+        let Effective { configuration, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
+        let (answering, lags) = (self.answering(&configuration).await, self.lags());
+        let view = MembersView { configuration: &configuration, answering: &answering, lags: &lags };
+        let before = Votes::of(&configuration, &answering);
+        let after = match view.judge(&change, rehearsed.node, force) {
             Ok(after) => after,
             Err(_) if goes_on => before.clone(),
             Err(unwise) => return Err(ChangeError::Unwise(unwise)),
@@ -255,10 +255,10 @@ impl Members {
         let command = member::Command::Drain { node, drained };
         self.rehearse(&command)?;
         if drained {
-            let Effective { shape, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
-            let (answering, out) = (self.answering(&shape).await, self.drained(&shape));
+            let Effective { configuration, .. } = self.effective().await.map_err(ChangeError::Unavailable)?;
+            let (answering, out) = (self.answering(&configuration).await, self.drained(&configuration));
             let leads = |other: &u64| *other != node.0 && answering.contains(other) && !out.contains(other);
-            if !shape.voters().iter().any(leads) {
+            if !configuration.voters().iter().any(leads) {
                 return Err(ChangeError::Unwise(Unwise::NobodyElse { node }));
             }
         }

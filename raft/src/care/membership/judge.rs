@@ -44,7 +44,7 @@ pub enum Unwise {
 
 /// What the leader sees.
 pub(super) struct MembersView<'a> {
-    pub(super) shape: &'a ClusterConfiguration,
+    pub(super) configuration: &'a ClusterConfiguration,
     pub(super) answering: &'a BTreeSet<u64>,
     /// Committed entries that members are not known to hold.
     pub(super) lags: &'a BTreeMap<u64, u64>,
@@ -57,11 +57,11 @@ impl MembersView<'_> {
     /// # Errors
     /// [`Unwise`].
     pub(super) fn judge(&self, change: &Change, node: NodeId, force: bool) -> Result<Votes, Unwise> {
-        let mut voters = self.shape.voters();
-        let mut all: BTreeSet<u64> = self.shape.nodes.keys().copied().collect();
+        let mut voters = self.configuration.voters();
+        let mut all: BTreeSet<u64> = self.configuration.nodes.keys().copied().collect();
         let mut answering = self.answering.clone();
         if let Some(named) = change.member()
-            && !self.shape.contains(named.0)
+            && !self.configuration.contains(named.0)
         {
             return Err(Unwise::NoMember { node: named });
         }
@@ -85,7 +85,7 @@ impl MembersView<'_> {
                 all.remove(&node.0);
             }
             Change::Move { node, peer } => {
-                if self.shape.nodes.get(&node.0) == Some(peer) {
+                if self.configuration.nodes.get(&node.0) == Some(peer) {
                     return Err(Unwise::SameAddress { node: *node });
                 }
             }
@@ -103,7 +103,7 @@ impl MembersView<'_> {
             return Err(Unwise::LastVoter { node });
         }
         let after = Votes::new(&voters, &all, &answering);
-        if voters != self.shape.voters() && !after.has_quorum() && !force {
+        if voters != self.configuration.voters() && !after.has_quorum() && !force {
             return Err(Unwise::QuorumLost { after });
         }
         Ok(after)
@@ -130,16 +130,16 @@ mod tests {
     use super::*;
 
     /// Voters 1, 2, 3 and learner 4.
-    fn shape() -> ClusterConfiguration {
+    fn configuration() -> ClusterConfiguration {
         let nodes = (1..=4).map(|node| (node, format!("h:{node}"))).collect();
         ClusterConfiguration { sets: vec![BTreeSet::from([1, 2, 3])], nodes }
     }
 
     fn judged(change: &Change, node: u64, answering: &[u64], lag: u64, force: bool) -> Result<Votes, Unwise> {
-        let (shape, lags) = (shape(), BTreeMap::from([(4, lag)]));
+        let (configuration, lags) = (configuration(), BTreeMap::from([(4, lag)]));
         let answering = answering.iter().copied().collect();
-        let sight = MembersView { shape: &shape, answering: &answering, lags: &lags };
-        sight.judge(change, NodeId(node), force)
+        let view = MembersView { configuration: &configuration, answering: &answering, lags: &lags };
+        view.judge(change, NodeId(node), force)
     }
 
     fn ids(nodes: &[u64]) -> Vec<NodeId> {
@@ -198,8 +198,8 @@ mod tests {
             nodes: BTreeMap::from([(1, "h:1".to_owned())]),
         };
         let (answering, lags) = (BTreeSet::from([1]), BTreeMap::new());
-        let sight = MembersView { shape: &alone, answering: &answering, lags: &lags };
-        let refused = sight.judge(&Change::Remove { node: NodeId(1) }, NodeId(1), true);
+        let view = MembersView { configuration: &alone, answering: &answering, lags: &lags };
+        let refused = view.judge(&Change::Remove { node: NodeId(1) }, NodeId(1), true);
         assert_eq!(refused, Err(Unwise::LastVoter { node: NodeId(1) }));
     }
 }

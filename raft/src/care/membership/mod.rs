@@ -75,7 +75,7 @@ pub(crate) struct Members {
 /// The members as this node's engine counts them now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Effective {
-    shape: ClusterConfiguration,
+    configuration: ClusterConfiguration,
     /// The entry that lists them is committed.
     settled: bool,
 }
@@ -85,14 +85,14 @@ impl Members {
         let looked = self.raft.with_raft_state(|state| {
             let effective = state.membership_state.effective();
             let settled = state.membership_state.committed().log_id() == effective.log_id();
-            Effective { shape: ClusterConfiguration::of(effective.membership()), settled }
+            Effective { configuration: ClusterConfiguration::of(effective.membership()), settled }
         });
         looked.await.map_err(|fatal| fatal.to_string())
     }
 
     /// Which of the members answer this node now, itself included.
-    async fn answering(&self, shape: &ClusterConfiguration) -> BTreeSet<u64> {
-        let asked = shape.nodes.iter().map(|(node, address)| async move {
+    async fn answering(&self, configuration: &ClusterConfiguration) -> BTreeSet<u64> {
+        let asked = configuration.nodes.iter().map(|(node, address)| async move {
             let answers = self.answers(*node, address).await;
             answers.then_some(*node)
         });

@@ -36,31 +36,31 @@ impl Entry {
     }
 
     /// From two sets of voters to the last of them.
-    pub(super) fn settle(shape: &ClusterConfiguration, retain: bool) -> Self {
-        Self::new(ChangeMembers::ReplaceAllVoters(shape.voters()), retain)
+    pub(super) fn settle(configuration: &ClusterConfiguration, retain: bool) -> Self {
+        Self::new(ChangeMembers::ReplaceAllVoters(configuration.voters()), retain)
     }
 }
 
 /// The next step of `open` on the leader `this`.
-pub(super) fn next(open: &Open, shape: &ClusterConfiguration, this: u64) -> Step {
-    let voters = shape.voters();
-    if shape.is_joint() {
+pub(super) fn next(open: &Open, configuration: &ClusterConfiguration, this: u64) -> Step {
+    let voters = configuration.voters();
+    if configuration.is_joint() {
         // A leader is gone between the two entries of its change. Whose was it? There is one at a time.
         let leaves = matches!(open.change, Change::Remove { .. } | Change::Replace { .. });
-        return Step::Enter(Entry::settle(shape, !leaves));
+        return Step::Enter(Entry::settle(configuration, !leaves));
     }
     let node = open.node.0;
     let step = match &open.change {
-        Change::Add { peer } => add(shape, node, peer),
-        Change::Promote { .. } => promote(shape, &voters, node),
+        Change::Add { peer } => add(configuration, node, peer),
+        Change::Promote { .. } => promote(configuration, &voters, node),
         Change::Demote { .. } if !voters.contains(&node) => Step::End(Ending::Done),
         Change::Demote { .. } => take_out(&voters, node, this, true),
-        Change::Remove { .. } => remove(shape, &voters, node, this),
-        Change::Move { peer, .. } if shape.nodes.get(&node) == Some(peer) => Step::End(Ending::Done),
+        Change::Remove { .. } => remove(configuration, &voters, node, this),
+        Change::Move { peer, .. } if configuration.nodes.get(&node) == Some(peer) => Step::End(Ending::Done),
         Change::Move { peer, .. } => {
             Step::Enter(Entry::new(ChangeMembers::SetNodes(BTreeMap::from([(node, at(peer))])), true))
         }
-        Change::Replace { old, peer } => replace(shape, &voters, (old.0, node, peer), this),
+        Change::Replace { old, peer } => replace(configuration, &voters, (old.0, node, peer), this),
     };
     match step {
         Step::End(ending) => Step::End(ending),
@@ -73,18 +73,18 @@ fn at(peer: &str) -> Peer {
     Peer { address: peer.to_owned() }
 }
 
-fn add(shape: &ClusterConfiguration, node: u64, peer: &str) -> Step {
-    if shape.contains(node) {
+fn add(configuration: &ClusterConfiguration, node: u64, peer: &str) -> Step {
+    if configuration.contains(node) {
         return Step::End(Ending::Done);
     }
     Step::Enter(Entry::new(ChangeMembers::AddNodes(BTreeMap::from([(node, at(peer))])), true))
 }
 
-fn promote(shape: &ClusterConfiguration, voters: &BTreeSet<u64>, node: u64) -> Step {
+fn promote(configuration: &ClusterConfiguration, voters: &BTreeSet<u64>, node: u64) -> Step {
     if voters.contains(&node) {
         return Step::End(Ending::Done);
     }
-    if !shape.contains(node) {
+    if !configuration.contains(node) {
         return Step::End(Ending::Failed(format!("node {node} is no member any more")));
     }
     Step::EnterWhenCaughtUp(node, Entry::new(ChangeMembers::AddVoterIds(BTreeSet::from([node])), true))
@@ -100,31 +100,31 @@ fn take_out(voters: &BTreeSet<u64>, node: u64, this: u64, retain: bool) -> Step 
     Step::Enter(Entry::new(ChangeMembers::RemoveVoters(BTreeSet::from([node])), retain))
 }
 
-fn remove(shape: &ClusterConfiguration, voters: &BTreeSet<u64>, node: u64, this: u64) -> Step {
+fn remove(configuration: &ClusterConfiguration, voters: &BTreeSet<u64>, node: u64, this: u64) -> Step {
     if voters.contains(&node) {
         return take_out(voters, node, this, false);
     }
-    if !shape.contains(node) {
+    if !configuration.contains(node) {
         return Step::End(Ending::Done);
     }
     Step::Enter(Entry::new(ChangeMembers::RemoveNodes(BTreeSet::from([node])), false))
 }
 
 fn replace(
-    shape: &ClusterConfiguration,
+    configuration: &ClusterConfiguration,
     voters: &BTreeSet<u64>,
     (old, new, peer): (u64, u64, &str),
     this: u64,
 ) -> Step {
-    if !shape.contains(old) {
+    if !configuration.contains(old) {
         return Step::End(Ending::Done);
     }
-    if !shape.contains(new) {
-        return add(shape, new, peer);
+    if !configuration.contains(new) {
+        return add(configuration, new, peer);
     }
     if !voters.contains(&old) {
         // A learner, whose place is that of a learner.
-        return remove(shape, voters, old, this);
+        return remove(configuration, voters, old, this);
     }
     if old == this && voters.len() == 1 {
         // Nobody else could take over: the new one votes beside it first.
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn shape(sets: &[&[u64]], nodes: &[u64]) -> ClusterConfiguration {
+    fn configuration(sets: &[&[u64]], nodes: &[u64]) -> ClusterConfiguration {
         ClusterConfiguration {
             sets: sets.iter().map(|set| set.iter().copied().collect()).collect(),
             nodes: nodes.iter().map(|node| (*node, format!("h:{node}"))).collect(),
@@ -172,40 +172,40 @@ mod tests {
     #[test]
     fn a_replacement_adds_waits_and_swaps_in_one_change() {
         let open = replace_2_by_4();
-        let added = next(&open, &shape(&[&[1, 2, 3]], &[1, 2, 3]), 1);
+        let added = next(&open, &configuration(&[&[1, 2, 3]], &[1, 2, 3]), 1);
         let Step::Enter(Entry { change: ChangeMembers::AddNodes(nodes), .. }) = added else {
             panic!("{added:?}")
         };
         assert_eq!(nodes[&4].address, "h:4");
-        let swapped = next(&open, &shape(&[&[1, 2, 3]], &[1, 2, 3, 4]), 1);
+        let swapped = next(&open, &configuration(&[&[1, 2, 3]], &[1, 2, 3, 4]), 1);
         let Step::EnterWhenCaughtUp(4, Entry { change: ChangeMembers::Batch(parts), retain: false }) =
             swapped
         else {
             panic!("{swapped:?}")
         };
         assert_eq!(parts.len(), 2);
-        let between = next(&open, &shape(&[&[1, 2, 3], &[1, 3, 4]], &[1, 2, 3, 4]), 3);
+        let between = next(&open, &configuration(&[&[1, 2, 3], &[1, 3, 4]], &[1, 2, 3, 4]), 3);
         let settle = ChangeMembers::ReplaceAllVoters(BTreeSet::from([1, 3, 4]));
         assert_eq!(between, Step::Enter(Entry::new(settle, false)));
-        assert_eq!(next(&open, &shape(&[&[1, 3, 4]], &[1, 3, 4]), 3), Step::End(Ending::Done));
+        assert_eq!(next(&open, &configuration(&[&[1, 3, 4]], &[1, 3, 4]), 3), Step::End(Ending::Done));
     }
 
     /// Seed 194 of the simulation has seen it wait for ever for somebody to hand over to.
     #[test]
     fn the_only_voter_is_replaced_by_one_that_votes_beside_it_first() {
         let open = replace_2_by_4();
-        let beside = next(&open, &shape(&[&[2]], &[2, 4]), 2);
+        let beside = next(&open, &configuration(&[&[2]], &[2, 4]), 2);
         let add = ChangeMembers::AddVoterIds(BTreeSet::from([4]));
         assert_eq!(beside, Step::EnterWhenCaughtUp(4, Entry::new(add, true)));
-        let both = shape(&[&[2, 4]], &[2, 4]);
+        let both = configuration(&[&[2, 4]], &[2, 4]);
         assert_eq!(next(&open, &both, 2), Step::HandOver);
         assert!(matches!(next(&open, &both, 4), Step::EnterWhenCaughtUp(4, _)));
-        assert_eq!(next(&open, &shape(&[&[4]], &[4]), 4), Step::End(Ending::Done));
+        assert_eq!(next(&open, &configuration(&[&[4]], &[4]), 4), Step::End(Ending::Done));
     }
 
     #[test]
     fn a_leader_does_not_take_itself_out() {
-        let members = shape(&[&[1, 2, 3]], &[1, 2, 3, 4]);
+        let members = configuration(&[&[1, 2, 3]], &[1, 2, 3, 4]);
         for change in [Change::Remove { node: NodeId(2) }, Change::Demote { node: NodeId(2) }] {
             assert_eq!(next(&open(change.clone(), 2), &members, 2), Step::HandOver);
             assert!(matches!(next(&open(change, 2), &members, 1), Step::Enter(_)));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_change_that_was_left_between_two_sets_is_settled_as_it_was_meant() {
-        let between = shape(&[&[1, 2, 3], &[1, 2]], &[1, 2, 3]);
+        let between = configuration(&[&[1, 2, 3], &[1, 2]], &[1, 2, 3]);
         let retained = |change: Change| match next(&open(change, 3), &between, 1) {
             Step::Enter(Entry { change: ChangeMembers::ReplaceAllVoters(voters), retain }) => {
                 assert_eq!(voters, BTreeSet::from([1, 2]));
@@ -230,11 +230,11 @@ mod tests {
     #[test]
     fn what_was_given_up_ends_where_the_voters_agree() {
         let cancelled = Open { cancelled: true, ..replace_2_by_4() };
-        let members = shape(&[&[1, 2, 3]], &[1, 2, 3, 4]);
+        let members = configuration(&[&[1, 2, 3]], &[1, 2, 3, 4]);
         assert_eq!(next(&cancelled, &members, 1), Step::End(Ending::Cancelled));
-        let between = shape(&[&[1, 2, 3], &[1, 3, 4]], &[1, 2, 3, 4]);
+        let between = configuration(&[&[1, 2, 3], &[1, 3, 4]], &[1, 2, 3, 4]);
         assert!(matches!(next(&cancelled, &between, 1), Step::Enter(_)));
-        let done = shape(&[&[1, 3, 4]], &[1, 3, 4]);
+        let done = configuration(&[&[1, 3, 4]], &[1, 3, 4]);
         assert_eq!(next(&cancelled, &done, 1), Step::End(Ending::Done), "it was too late");
     }
 }

@@ -16,14 +16,14 @@ use crate::base::types::Peer;
 use crate::handle::Handle;
 use crate::test_cluster::{Cluster, each_seed};
 
-fn shape(node: &Handle) -> ClusterConfiguration {
+fn configuration(node: &Handle) -> ClusterConfiguration {
     let metrics = node.node().raft().metrics();
     let metrics = metrics.borrow_watched();
     ClusterConfiguration::of(metrics.membership_config.membership())
 }
 
 /// Begins a change as if whoever asked for it was not there any more when it was applied.
-async fn begin_past_the_desk(leader: &Handle, change: Change) {
+async fn begin_past_the_handler(leader: &Handle, change: Change) {
     let begin = member::Command::Begin { change, by: "test".to_owned() };
     let envelope = Envelope { stamp: None, command: Command::Member(begin) };
     leader.propose(envelope).await.unwrap().reply.unwrap();
@@ -37,14 +37,14 @@ async fn ending(node: &Handle) -> Ending {
 
 /// Makes the first entry of a change that takes `leaving` out, and not the second.
 async fn enter_both_sets(leader: &Handle, leaving: u64) {
-    let before = shape(leader);
+    let before = configuration(leader);
     let old = before.voters();
     let new: BTreeSet<u64> = old.iter().copied().filter(|node| *node != leaving).collect();
     let nodes: BTreeMap<u64, Peer> =
         before.nodes.into_iter().map(|(node, address)| (node, Peer { address })).collect();
     let both = openraft::Membership::new(vec![old, new], nodes).unwrap();
     leader.node().raft().append_membership(both, EntryPayload::Blank, []).await.unwrap();
-    assert!(shape(leader).is_joint());
+    assert!(configuration(leader).is_joint());
 }
 
 /// Gives the members that all nodes but `leaving` agree on when another leader has gone on.
@@ -54,9 +54,12 @@ async fn left_by_the_next_leader(cluster: &mut Cluster, leaving: u64) -> Cluster
     cluster.start_node(leader).await.unwrap();
     until("one set of voters", || {
         let others = (1..=3).filter(|node| *node != leaving);
-        let shapes: Vec<ClusterConfiguration> = others.map(|node| shape(cluster.node(node))).collect();
-        (!shapes[0].is_joint() && shapes[0] == shapes[1] && !shapes[0].sets.is_empty())
-            .then(|| shapes[0].clone())
+        let configurations: Vec<ClusterConfiguration> =
+            others.map(|node| configuration(cluster.node(node))).collect();
+        (!configurations[0].is_joint()
+            && configurations[0] == configurations[1]
+            && !configurations[0].sets.is_empty())
+        .then(|| configurations[0].clone())
     })
     .await
 }
@@ -71,7 +74,7 @@ fn the_next_leader_finishes_what_was_begun_and_knows_what_it_was() {
             cluster.node(leader).node().idle_members();
             let node = NodeId(leaving);
             let change = if stays { Change::Demote { node } } else { Change::Remove { node } };
-            begin_past_the_desk(cluster.node(leader), change).await;
+            begin_past_the_handler(cluster.node(leader), change).await;
             enter_both_sets(cluster.node(leader), leaving).await;
 
             let left = left_by_the_next_leader(&mut cluster, leaving).await;
@@ -92,9 +95,9 @@ fn a_change_that_nobody_waits_for_is_brought_about() {
         let cluster = Cluster::start(3).await;
         let leader = cluster.leader().await;
         let leaving = cluster.follower().await;
-        begin_past_the_desk(cluster.node(leader), Change::Remove { node: NodeId(leaving) }).await;
+        begin_past_the_handler(cluster.node(leader), Change::Remove { node: NodeId(leaving) }).await;
         assert_eq!(ending(cluster.node(leader)).await, Ending::Done);
-        assert!(!shape(cluster.node(leader)).contains(leaving));
+        assert!(!configuration(cluster.node(leader)).contains(leaving));
         cluster.stop().await;
     });
 }

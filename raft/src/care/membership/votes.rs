@@ -25,8 +25,8 @@ impl Votes {
         }
     }
 
-    pub(super) fn of(shape: &ClusterConfiguration, answering: &BTreeSet<u64>) -> Self {
-        Self::new(&shape.voters(), &shape.nodes.keys().copied().collect(), answering)
+    pub(super) fn of(configuration: &ClusterConfiguration, answering: &BTreeSet<u64>) -> Self {
+        Self::new(&configuration.voters(), &configuration.nodes.keys().copied().collect(), answering)
     }
 
     /// How many voters must agree.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tripod_state::{Command, Envelope};
 
-use super::room::{Admitted, AdmittedBytes};
+use super::admitted_bytes::{Admitted, AdmittedBytes};
 use crate::apply::state_machine::StateMachine;
 use crate::base::error::ProposeError;
 use crate::base::options::StateLimits;

@@ -6,12 +6,12 @@
 //! while its own disk, or those of so many others that no quorum has room, are down to the reserve
 //! ([`verdict`]). One full follower alone refuses nothing: it only falls behind.
 //!
-//! Memory is another matter ([`room`]): every node has the whole state, so the leader knows what all of them hold.
+//! Memory is another matter ([`admitted_bytes`]): every node has the whole state, so the leader knows what all of them hold.
 
 mod admission;
+mod admitted_bytes;
 mod gauge;
 mod reports;
-mod room;
 mod verdict;
 
 pub(crate) use admission::Admission;

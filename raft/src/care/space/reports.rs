@@ -59,7 +59,7 @@ impl Reports {
         let reporting = tokio::spawn(tell(self.clone(), link, stop.clone()));
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut reign: Option<(Term, Instant)> = None;
+        let mut led_since: Option<(Term, Instant)> = None;
         let mut saved: Option<(Instant, u64)> = None;
         loop {
             tokio::select! {
@@ -70,19 +70,20 @@ impl Reports {
             // A file system that does not answer must not hold up anything else.
             let Ok(disk) = tokio::task::spawn_blocking(move || gauge.measure(unsaved)).await else { break };
             self.save(&disk, machine.applied_index(), &mut saved).await;
-            reign = self.decide(disk, reign);
+            led_since = self.decide(disk, led_since);
         }
         reporting.abort();
     }
 
     /// Decides for the cluster if this node leads. Gives since when it does.
-    fn decide(&self, disk: DiskStatus, reign: Option<(Term, Instant)>) -> Option<(Term, Instant)> {
+    fn decide(&self, disk: DiskStatus, led_since: Option<(Term, Instant)>) -> Option<(Term, Instant)> {
         let leadership = self.leadership.get();
         if leadership.leader != Some(self.own()) {
             return None;
         }
         let now = Instant::now();
-        let reign = reign.filter(|(term, _)| *term == leadership.term).unwrap_or((leadership.term, now));
+        let led_since =
+            led_since.filter(|(term, _)| *term == leadership.term).unwrap_or((leadership.term, now));
         let voters: Vec<NodeId> = {
             let metrics = self.raft.metrics();
             let metrics = metrics.borrow_watched();
@@ -90,10 +91,10 @@ impl Reports {
         };
         let mut known = self.known.lock();
         known.insert(self.own(), (now, disk));
-        let refusal = verdict::refusal(self.own(), &voters, &known, reign.1, now);
+        let refusal = verdict::refusal(self.own(), &voters, &known, led_since.1, now);
         drop(known);
         self.admission.decide(refusal);
-        Some(reign)
+        Some(led_since)
     }
 
     /// Asks for a snapshot when the disk is full, and again after a while if anything was applied since.

@@ -85,7 +85,7 @@ pub(crate) struct Watcher {
     pub(crate) node: NodeId,
     pub(crate) raft: Raft,
     pub(crate) flushes: Flushes,
-    pub(crate) line: SendGate,
+    pub(crate) send_gate: SendGate,
     pub(crate) hand_over: HandOver,
     pub(crate) fitness: Fitness,
 }
@@ -129,11 +129,11 @@ impl Watcher {
         let patience_ms = patience.as_millis();
         match unfit {
             None => {
-                self.line.set(Flow::Open);
+                self.send_gate.set(Flow::Open);
                 tracing::info!(node, "nothing keeps this node from leading any more");
             }
             Some(Unfit::DiskStalled) => {
-                self.line.set(Flow::Shut);
+                self.send_gate.set(Flow::Shut);
                 self.counts().disk_stalled.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(
                     node,
@@ -143,7 +143,7 @@ impl Watcher {
                 );
             }
             Some(Unfit::NoQuorum) => {
-                self.line.set(Flow::Heartbeats);
+                self.send_gate.set(Flow::Heartbeats);
                 self.counts().no_quorum.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(
                     node,

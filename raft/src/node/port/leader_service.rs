@@ -29,7 +29,7 @@ pub(crate) struct LeaderService {
     pub(crate) inspector: Inspector,
     pub(crate) reports: Reports,
     pub(crate) comparer: Comparer,
-    pub(crate) door: LevelGate,
+    pub(crate) level_gate: LevelGate,
     /// Whether this build takes commands of every level in a batch.
     pub(crate) takes_newer: bool,
 }
@@ -40,7 +40,10 @@ impl LeaderService {
     }
 
     async fn wait_for_first_look(&self) -> Result<(), Status> {
-        self.door.wait_for_first_look().await.map_err(|error| Status::failed_precondition(error.to_string()))
+        self.level_gate
+            .wait_for_first_look()
+            .await
+            .map_err(|error| Status::failed_precondition(error.to_string()))
     }
 }
 
@@ -53,9 +56,9 @@ impl LeaderApi for LeaderService {
         self.wait_for_first_look().await?;
         let ProposeRequest { commands, needs_max } = request.into_inner();
         let needs_max = needs_max.filter(|_| self.takes_newer).map_or(level::FIRST, FeatureLevel);
-        let passage = self.door.enter(needs_max).await;
+        let passage = self.level_gate.enter(needs_max).await;
         let has_leave = |command: &Command| match &passage {
-            Ok(passage) => self.door.check(passage, command),
+            Ok(passage) => self.level_gate.check(passage, command),
             Err(error) => Err(error.clone()),
         };
         let mut held = Vec::new();
@@ -84,10 +87,10 @@ impl LeaderApi for LeaderService {
         }
         self.wait_for_first_look().await?;
         let command = request.into_inner().data;
-        let outcome: Outcome = match self.door.enter(level::NEWEST).await {
+        let outcome: Outcome = match self.level_gate.enter(level::NEWEST).await {
             Err(error) => Err(error).into(),
             Ok(passage) => {
-                let has_leave = |command: &Command| self.door.check(&passage, command);
+                let has_leave = |command: &Command| self.level_gate.check(&passage, command);
                 match self.inspector.inspect(&command, level::NEWEST, has_leave) {
                     Ok(_admitted) => self.submitter.submit(command).await.into(),
                     Err(refusal) => refusal,

@@ -60,7 +60,7 @@ pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<PeerListener, S
 
 /// Serves peers until it is told to stop.
 pub(crate) fn serve(
-    door: PeerListener,
+    listener: PeerListener,
     guard: &Guard,
     raft: RaftService,
     leader: LeaderService,
@@ -81,7 +81,7 @@ pub(crate) fn serve(
         .add_service(InterceptedService::new(raft, guard.clone()))
         .add_service(InterceptedService::new(leader, guard.clone()));
     tokio::spawn(async move {
-        let served = match door {
+        let served = match listener {
             PeerListener::Tcp(listener) => {
                 router.serve_with_incoming_shutdown(arrivals(listener), stop.cancelled_owned()).await
             }

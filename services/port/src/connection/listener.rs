@@ -55,7 +55,7 @@ impl From<UnixListener> for Listener {
 }
 
 impl Listener {
-    /// Opens a port, for who has words of its own for a port that cannot be opened; [`crate::Places`] has those of a flag.
+    /// Opens a port, for who has words of its own for a port that cannot be opened; [`crate::Binder`] has those of a flag.
     ///
     /// # Errors
     /// The system's.
