@@ -15,9 +15,9 @@ mod reports;
 mod verdict;
 
 pub(crate) use admission::Admission;
+pub(crate) use admitted_bytes::Admitted;
 pub(crate) use gauge::Gauge;
 pub(crate) use reports::Reports;
-pub(crate) use room::Admitted;
 
 use serde::{Deserialize, Serialize};
 
