@@ -63,7 +63,7 @@ impl Refusal {
                 format!("node `{node}` belongs to the cluster as a {}; use another id", role.word())
             }
             Self::Full { role, places } => format!(
-                "the cluster has {places} places for nodes that are a {}, and all of them are taken",
+                "the cluster has {places} places for the role {}, and all of them are taken",
                 role.word()
             ),
             Self::NotInitialized => "not all nodes of the cluster have registered".to_owned(),

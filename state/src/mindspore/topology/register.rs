@@ -44,7 +44,7 @@ impl Turn<'_> {
         let under_way = current.filter(|topology| !topology.is_over());
         if let Some(node) = under_way.and_then(|topology| topology.node(candidate.name.as_str())) {
             let node = node.clone();
-            return self.recover_in_topology(candidate, node, expected);
+            return self.recover_in_topology(candidate, &node, expected);
         }
         let (role, member) = (candidate.role.base(), Member(self.context.index.0));
         let places = expected.count(role);
@@ -83,7 +83,7 @@ impl Turn<'_> {
     }
 
     /// A node that is known registers again: as another process, or because it heard no answer.
-    fn recover_in_topology(&mut self, candidate: Candidate, node: Node, expected: Expected) -> Answered {
+    fn recover_in_topology(&mut self, candidate: Candidate, node: &Node, expected: Expected) -> Answered {
         if node.left {
             return Err(Refusal::NodeLeft { node: candidate.name }.into());
         }
@@ -96,7 +96,7 @@ impl Turn<'_> {
             host_ip: candidate.host_ip.into(),
             recovered: true,
             silent: false,
-            ..node
+            ..node.clone()
         };
         let topology = self.topology_under_way();
         topology.dialect = Some(candidate.dialect);

@@ -107,11 +107,14 @@ impl Laws {
             self.check_decision(decision, after)?;
         }
         // Who is no member any more, begins anew, or leaves, is owed nothing.
-        let stay: BTreeSet<Process> = nodes(after).filter(|node| node.rank.is_some()).map(process).collect();
+        let stay: BTreeSet<Process> =
+            nodes(after).filter(|node| node.rank.is_some()).map(|node| process(&node)).collect();
         self.owed.retain(|process, _| stay.contains(process));
-        self.given_up.extend(nodes(after).filter(|node| node.is_finished && !node.is_alive).map(process));
+        self.given_up.extend(
+            nodes(after).filter(|node| node.is_finished && !node.is_alive).map(|node| process(&node)),
+        );
         for node in nodes(after).filter(|node| node.rank.is_some() && node.is_alive) {
-            if self.given_up.contains(&process(node.clone())) {
+            if self.given_up.contains(&process(&node)) {
                 continue;
             }
             let told = after.cluster_orders_of(SCOPE.job, node.member);
@@ -119,7 +122,7 @@ impl Laws {
                 Order::Event { sequence, .. } => Some(sequence),
                 _ => None,
             });
-            let owed = self.owed.get(&process(node.clone())).and_then(|owed| owed.first());
+            let owed = self.owed.get(&process(&node)).and_then(|owed| owed.first());
             // One that does not know of the others is told of them first.
             let next = owed.filter(|_| node.is_entered);
             if order != next {
@@ -146,7 +149,7 @@ impl Laws {
             }
             Decision::ClusterGaveUp { nodes: lost } => {
                 let alive: BTreeSet<Process> =
-                    nodes(after).filter(|node| node.is_alive).map(process).collect();
+                    nodes(after).filter(|node| node.is_alive).map(|node| process(&node)).collect();
                 self.given_up.extend(lost.iter().filter(|process| !alive.contains(process)));
             }
             _ => {}
@@ -171,7 +174,7 @@ fn all_are_released(before: &State, command: &Command, after: &State) -> Result<
     Ok(())
 }
 
-fn process(node: NodeView) -> Process {
+fn process(node: &NodeView) -> Process {
     (node.member, node.incarnation)
 }
 
