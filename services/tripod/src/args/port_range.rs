@@ -3,6 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tripod_proto::code::Code;
+
+use crate::failure::Failure;
+
 /// A range of ports, never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortRange {
@@ -16,8 +20,17 @@ impl PortRange {
         self.last - self.first + 1
     }
 
+    /// That of jobs and another one: no port can serve both.
+    pub(crate) fn check_apart(self, mindspore: Option<Self>) -> Result<(), Failure> {
+        let Some(mindspore) = mindspore.filter(|other| self.overlaps(*other)) else { return Ok(()) };
+        let text = format!(
+            "--mindspore-ports {mindspore} and --job-ports {self} have ports in common; choose ranges that do not"
+        );
+        Err(Failure::new(Code::FlagsConflict, text))
+    }
+
     /// Whether a port is in both.
-    pub(crate) fn overlaps(self, other: Self) -> bool {
+    fn overlaps(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 

@@ -311,7 +311,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         election_max: args.election_max_ms.map_or(pace.election_max, DurationMs),
     };
     check_timing(timing)?;
-    check_ranges(job_ports, args.mindspore_ports)?;
+    job_ports.check_apart(args.mindspore_ports)?;
     check_uids(&args)?;
     let backups = backups(&args)?;
     Ok(node::Config {
@@ -337,17 +337,6 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),
     })
-}
-
-/// No port can serve both.
-fn check_ranges(jobs: PortRange, mindspore: Option<PortRange>) -> Result<(), Failure> {
-    let Some(mindspore) = mindspore.filter(|range| range.overlaps(jobs)) else { return Ok(()) };
-    Err(Failure::new(
-        Code::FlagsConflict,
-        format!(
-            "--mindspore-ports {mindspore} and --job-ports {jobs} have ports in common; choose ranges that do not"
-        ),
-    ))
 }
 
 /// The backups that the node makes by itself.
