@@ -229,7 +229,7 @@ impl Cluster {
     pub(crate) fn keep(&mut self, event: Event) -> u64 {
         let number = self.head.next_event;
         self.events.insert(number, event);
-        self.head.next_event += 1;
+        self.head.next_event = number.saturating_add(1);
         number
     }
 

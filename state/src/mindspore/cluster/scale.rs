@@ -87,7 +87,7 @@ impl Cluster {
 
     /// From now on everybody who stays must register. Those who left earlier have nothing to do with it.
     fn begin_scaling(&mut self, scaling: Scaling, expected: Expected, deadline: TimeMs) -> u64 {
-        self.head.generation += 1;
+        self.head.generation = self.head.generation.saturating_add(1);
         let begun = self.head.generation;
         let before = self.head.expected;
         self.head.expected = expected;
@@ -108,7 +108,7 @@ impl Cluster {
         let Phase::Scaling(scale) = &mut self.head.phase else { return };
         scale.rolled_back = true;
         self.head.expected = scale.before;
-        self.head.generation += 1;
+        self.head.generation = self.head.generation.saturating_add(1);
         self.remove_newcomers();
     }
 

@@ -30,7 +30,7 @@ impl Cluster {
 
     /// Everybody is there: all are told of each other.
     fn publish(&mut self) {
-        self.head.generation += 1;
+        self.head.generation = self.head.generation.saturating_add(1);
         let generation = self.head.generation;
         self.head.published = generation;
         self.head.dirty = false;
@@ -90,7 +90,7 @@ impl Cluster {
                 self.head.expected = scale.before;
                 self.remove_newcomers();
             }
-            self.head.generation += 1;
+            self.head.generation = self.head.generation.saturating_add(1);
             self.head.dirty = true;
         }
         self.edit_all(|node| {

@@ -4,7 +4,7 @@
 //! before finished, failed, or has only silent nodes. It forgets the nodes and the metadata of the one before, so a job can
 //! be used again. Within a generation a node keeps its place, whether it is silent or has left.
 //!
-//! A rank may change once, when the last node registers ([`rank`]); until then no entry tells it, so nobody reads a
+//! A rank may change once, when the last node registers (`rank`); until then no entry tells it, so nobody reads a
 //! rank that changes. The entry `<role><node id>` is derived from the node, and so is which ports it may use.
 
 mod complete;
