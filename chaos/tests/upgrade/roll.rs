@@ -8,6 +8,7 @@ use tonic::Code;
 use tripod_client::{Client, Config, Error, Scheduler};
 use tripod_processes::cluster::{Cluster, complaint, find_tripod};
 use tripod_proto::ray::{ExportReusableVariableRequest, Function, ReusableVar};
+use tripod_state::level::NEWEST;
 use tripod_wait::{deadline, until_async};
 
 use crate::assert_equal_digests;
@@ -91,7 +92,7 @@ async fn three_nodes_go_up_a_level_and_back_under_writes() {
             counting.go_on(BETWEEN).await;
         }
     }
-    wait_for_level(&all, 8).await;
+    wait_for_level(&all, u64::from(NEWEST.0)).await;
     done(&all, &note).await;
     assert_eq!(done(&all, &["job", "show", "default"]).await["note"], "team blue");
     counting.go_on(BETWEEN).await;
@@ -147,7 +148,7 @@ async fn a_cluster_of_level_2_gets_schedulers_with_its_last_node_and_goes_back_w
     }
     // It waits for the level, which rises by itself.
     register(&all, deadline()).await.unwrap();
-    wait_for_level(&all, 8).await;
+    wait_for_level(&all, u64::from(NEWEST.0)).await;
     counting.go_on(BETWEEN).await;
     nobody_diverged(&cluster);
 
@@ -206,7 +207,7 @@ async fn a_scheduler_of_level_3_goes_on_by_the_rules_of_level_4_with_the_last_no
             export_some().await;
         }
     }
-    wait_for_level(&all, 8).await;
+    wait_for_level(&all, u64::from(NEWEST.0)).await;
     export_some().await;
     assert_eq!(exports(&all).await, 1, "of fifteen the last");
     nobody_diverged(&cluster);
