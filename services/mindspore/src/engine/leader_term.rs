@@ -34,10 +34,10 @@ impl LeaderTerm {
         match self.gateway.submit(Command::Mindspore(command)).await {
             Ok(Ok(_)) => {}
             Ok(Err(fault)) => {
-                tracing::info!(job = self.job.0, ?fault, "a decision of the leader was refused")
+                tracing::info!(job = self.job.0, ?fault, "a decision of the leader was refused");
             }
             Err(outage) => {
-                tracing::info!(job = self.job.0, %outage, "a decision of the leader is not in the log")
+                tracing::info!(job = self.job.0, %outage, "a decision of the leader is not in the log");
             }
         }
     }
