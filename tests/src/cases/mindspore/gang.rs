@@ -90,6 +90,10 @@ impl Gang {
             ("MS_NODE_ID", &id),
         ];
         variables.extend(PATIENT);
+        // Releases up to 2.2 want a place of their own for that.
+        let recovery = self.folder.join(format!("recovery-{id}"));
+        fs::create_dir_all(&recovery).with_context(|| format!("cannot make {}", recovery.display()))?;
+        variables.push(("MS_RECOVERY_PATH", recovery.to_str().context("the folder is no text")?));
         let arguments =
             ["--exit-with-parent", "--until", self.until.to_str().context("the folder is no text")?];
         Script::start(&self.python, "mindspore/train.py", &arguments, &variables, &self.folder, name)
