@@ -275,8 +275,8 @@ class OfItsOwn(unittest.TestCase):
                 link = ray.runtime.process().link
                 square = ray.remote(lambda x: x * x)
                 self.assertEqual(ray.get(square.remote(3)), 9)
-                self.assertIsNotNone(link._line, "batches go over a stream")
-                node = node_of(ray.api._local, link._line_at)
+                self.assertIsNotNone(link._stream, "batches go over a stream")
+                node = node_of(ray.api._local, link._stream_at)
                 refs = [square.remote(i) for i in range(500)]
                 os.kill(node, number)
                 refs += [square.remote(i) for i in range(500, 1000)]
