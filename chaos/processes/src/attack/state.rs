@@ -43,6 +43,25 @@ pub async fn barriers(aim: &Aim, bounds: Bounds, name_bytes: usize) -> Tally {
     .await
 }
 
+/// Comes to a barrier after the other at which so many tasks are to arrive, the same one again and again.
+pub async fn wide_barriers(aim: &Aim, bounds: Bounds, members: usize) -> Tally {
+    let channels = aim.channels(aim.nodes().len());
+    let task_ids: Vec<_> =
+        (0..members / 2).cycle().take(members).filter_map(|id| i32::try_from(id).ok()).collect();
+    repeat(bounds, AT_ONCE, |turn| {
+        let mut client = DialectN::new(channels[turn % channels.len()].clone());
+        let request = n::BarrierRequest {
+            incarnations: Some(aim.life()),
+            barrier_id: format!("attack/wide/{turn}"),
+            barrier_timeout_in_ms: 1,
+            task_ids: task_ids.clone(),
+            ..n::BarrierRequest::default()
+        };
+        async move { ended(&client.barrier(request).await) }
+    })
+    .await
+}
+
 /// Makes so many jobs, and deletes them: whoever has none could not make one otherwise.
 pub async fn jobs(aim: &Aim, bounds: Bounds) -> Tally {
     let channels = aim.channels(aim.nodes().len());

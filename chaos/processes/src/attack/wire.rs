@@ -22,6 +22,8 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What it says first, its settings, and headers of a call without an end.
 pub const OPEN_HEADERS: &[u8] =
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x02\x01\0\0\0\0\x01\x83\x86";
+/// The beginning of a request as browsers make it, without an end.
+pub const HALF_HEAD: &[u8] = b"GET /status HTTP/1.1\r\nhost: ";
 /// Bytes that are written at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// How long a connection may take to be there.

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::setting::Setting;
 use crate::attack::calls::{self, List};
-use crate::attack::wire::{self, Half, OPEN_HEADERS, PREFACE};
+use crate::attack::wire::{self, HALF_HEAD, Half, OPEN_HEADERS, PREFACE};
 use crate::attack::{Aim, Bounds, Tally, flood, peers, sessions, state};
 
 const ATTACKERS: usize = 2;
@@ -24,12 +24,15 @@ const DIRECTORY_KEYS: usize = 64;
 const VALUE_BYTES: usize = 64 << 10;
 /// Elements of an absurd list.
 const ELEMENTS: usize = 2_000_000;
+/// Members of a wide barrier: fewer than a message may have, and more than the job has tasks.
+const MEMBERS: usize = 4_096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attack {
     Silent,
     HalfPrefaces,
     OpenHeaders,
+    HalfHeads,
     Resets,
     HalfMessages,
     Announcements,
@@ -44,6 +47,7 @@ enum Attack {
     GuessSessions,
     Keys,
     Barriers,
+    WideBarriers,
     Jobs,
     Flood,
     Votes,
@@ -73,10 +77,11 @@ async fn run(mut setting: Setting, aim: Aim, mut random: StdRng) {
 }
 
 impl Attack {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 23] = [
         Self::Silent,
         Self::HalfPrefaces,
         Self::OpenHeaders,
+        Self::HalfHeads,
         Self::Resets,
         Self::HalfMessages,
         Self::Announcements,
@@ -91,6 +96,7 @@ impl Attack {
         Self::GuessSessions,
         Self::Keys,
         Self::Barriers,
+        Self::WideBarriers,
         Self::Jobs,
         Self::Flood,
         Self::Votes,
@@ -102,6 +108,7 @@ impl Attack {
             Self::Silent => "silent connections",
             Self::HalfPrefaces => "half prefaces",
             Self::OpenHeaders => "headers without an end",
+            Self::HalfHeads => "half heads of HTTP/1",
             Self::Resets => "calls that are taken back",
             Self::HalfMessages => "half messages",
             Self::Announcements => "messages that are only announced",
@@ -116,6 +123,7 @@ impl Attack {
             Self::GuessSessions => "sessions of others",
             Self::Keys => "large keys",
             Self::Barriers => "barriers without end",
+            Self::WideBarriers => "barriers of everybody",
             Self::Jobs => "jobs without end",
             Self::Flood => "cheap writes without end",
             Self::Votes => "votes of the last term",
@@ -130,6 +138,7 @@ impl Attack {
             Self::Silent => wire::silent(aim, upto(200), b"").await,
             Self::HalfPrefaces => wire::silent(aim, upto(200), &PREFACE[..PREFACE.len() / 2]).await,
             Self::OpenHeaders => wire::silent(aim, upto(200), OPEN_HEADERS).await,
+            Self::HalfHeads => wire::silent(aim, upto(200), HALF_HEAD).await,
             Self::Resets => wire::resets(aim, upto(20_000), 2).await,
             Self::HalfMessages => wire::half_messages(aim, upto(8), 2, half(16 << 20)).await,
             Self::Announcements => wire::half_messages(aim, upto(1_000), 2, half(0)).await,
@@ -153,6 +162,7 @@ impl Attack {
                 state::keys(aim, upto(DIRECTORY_KEYS), &prefix, VALUE_BYTES).await
             }
             Self::Barriers => state::barriers(aim, upto(500), 1_000).await,
+            Self::WideBarriers => state::wide_barriers(aim, upto(200), MEMBERS).await,
             Self::Jobs => state::jobs(aim, upto(40)).await,
             Self::Flood => flood::writes(aim, 16, 32, TIME).await,
             Self::Votes => peers::votes_of_the_last_term(aim).await,
