@@ -38,7 +38,7 @@ fn from_nowhere(
     };
     let (hear, event) = heard.iter().find(|(hear, event)| is_unknown(hear, event))?;
     let text = format!("node {} heard {event}, which nobody in its cluster had told", node.name);
-    Some(Violation::new("event-from-nowhere", subject, text, &[hear]))
+    Some(Violation::new("event-from-nowhere", subject, text, &[*hear]))
 }
 
 /// Heard behind one that began when this one was answered already.
@@ -50,13 +50,13 @@ fn before_its_time(
 ) -> Option<Violation> {
     let mut newest: Option<(u32, &Operation)> = None;
     for (hear, event) in heard {
-        let Some(tell) = told.get(event) else { continue };
+        let Some(tell) = told.get(event).copied() else { continue };
         if let Some((before, later)) = newest
             && tell.acknowledged()
             && tell.completed < later.invoked
         {
             let text = format!("node {} heard {before} before {event}, which was told first", node.name);
-            return Some(Violation::new("event-out-of-order", subject, text, &[tell, later, hear]));
+            return Some(Violation::new("event-out-of-order", subject, text, &[tell, later, *hear]));
         }
         if newest.is_none_or(|(_, later)| later.invoked < tell.invoked) {
             newest = Some((*event, tell));

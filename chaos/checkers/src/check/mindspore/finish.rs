@@ -1,8 +1,7 @@
 //! That all have finished, and are told so.
 
-use super::seen::Cluster;
+use super::seen::{Cluster, Life};
 use crate::check::Violation;
-use crate::history::Operation;
 
 pub(super) fn check(subject: &str, cluster: &Cluster<'_>) -> Vec<Violation> {
     // Who was ended counts for nothing, and who is told nothing at all is no node of such a cluster.
@@ -17,8 +16,8 @@ pub(super) fn check(subject: &str, cluster: &Cluster<'_>) -> Vec<Violation> {
     }
     let early = staying.iter().find_map(|(_, life)| {
         let released = life.released?;
-        let began = |finish: &&&Operation| finish.invoked < released.completed;
-        let (node, _) = staying.iter().find(|(_, other)| !other.finishes.iter().any(|one| began(&one)))?;
+        let has_begun = |life: &Life<'_>| life.finishes.iter().any(|finish| finish.invoked < released.completed);
+        let (node, _) = staying.iter().find(|(_, other)| !has_begun(other))?;
         let text = format!("a node was told that all have finished, and node {} had not", node.name);
         Some(Violation::new("finish-early", subject, text, &[released]))
     });

@@ -22,7 +22,7 @@ pub(super) fn check(
     let mut orders: Vec<(Vec<&[ListedNode]>, &Operation)> = Vec::new();
     for (node, life) in &cluster.lives {
         for (told, rank, list) in &life.lists {
-            violations.extend(judge(subject, node, (told, *rank, list), &answered));
+            violations.extend(judge(subject, node, (*told, *rank, *list), &answered));
         }
         let (order, fallen) = in_order(&life.lists);
         violations.extend(fallen.filter(|told| !excused(told)).map(|told| {
@@ -30,14 +30,14 @@ pub(super) fn check(
             Violation::new("list-fell-back", subject, text, &[told])
         }));
         if let Some((told, _, _)) = life.lists.last() {
-            orders.push((order, told));
+            orders.push((order, *told));
         }
     }
     for (place, (one, told)) in orders.iter().enumerate() {
         for (other, told_other) in &orders[place + 1..] {
             if contradiction(one, other).is_some() {
                 let text = "two nodes were told the same lists of members in different orders".to_owned();
-                violations.push(Violation::new("lists-out-of-order", subject, text, &[told, told_other]));
+                violations.push(Violation::new("lists-out-of-order", subject, text, &[*told, *told_other]));
             }
         }
     }

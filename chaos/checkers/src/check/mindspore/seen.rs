@@ -1,6 +1,6 @@
 //! What is known of each cluster, by processes of its nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::Rules;
 use crate::history::{
@@ -88,7 +88,7 @@ impl<'a> Life<'a> {
 
     /// What it heard, each event when it heard of it first.
     pub(super) fn heard_first(&self) -> Vec<(&'a Operation, u32)> {
-        let mut known = std::collections::BTreeSet::new();
+        let mut known = BTreeSet::new();
         self.heard.iter().filter(|(_, event)| known.insert(*event)).copied().collect()
     }
 }

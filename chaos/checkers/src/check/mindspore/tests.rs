@@ -213,7 +213,6 @@ fn events_in_two_orders_are_seen() {
             return false;
         }
         // This node hears the event only behind the next one.
-        let before = history.operations.len();
         let mut late = history.operations[place].clone();
         let call = late.call.clone();
         history.operations.retain(|operation| operation.call != call);
@@ -224,7 +223,7 @@ fn events_in_two_orders_are_seen() {
         late.invoked = history.operations[behind].completed.plus(Micros(1));
         late.completed = late.invoked.plus(Micros(1));
         history.operations.insert(behind + 1, late);
-        before > history.operations.len() || before > behind
+        true
     });
 }
 
