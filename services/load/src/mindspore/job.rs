@@ -79,7 +79,11 @@ impl Job {
     /// # Errors
     /// As any call.
     pub async fn delete(self) -> anyhow::Result<()> {
-        self.client.jobs().delete(&self.name).await.with_context(|| format!("cannot delete job {}", self.name))?;
+        self.client
+            .jobs()
+            .delete(&self.name)
+            .await
+            .with_context(|| format!("cannot delete job {}", self.name))?;
         Ok(())
     }
 }

@@ -198,12 +198,7 @@ impl Worker {
         M::decode(answer.body).context("an answer").map_err(|error| Failure::Unanswered(format!("{error:#}")))
     }
 
-    async fn ask(
-        &mut self,
-        way: Way,
-        name: &'static [u8],
-        message: &impl Message,
-    ) -> Result<Rpc0, Failure> {
+    async fn ask(&mut self, way: Way, name: &'static [u8], message: &impl Message) -> Result<Rpc0, Failure> {
         let (frame, limit) = (frame(name, message), self.limit);
         let line = self.line(way).await?;
         let answered = within(limit, async {

@@ -33,9 +33,8 @@ fn from_nowhere(
     heard: &[(&Operation, u32)],
     told: &BTreeMap<u32, &Operation>,
 ) -> Option<Violation> {
-    let is_unknown = |hear: &Operation, event: &u32| {
-        told.get(event).is_none_or(|tell| tell.invoked >= hear.completed)
-    };
+    let is_unknown =
+        |hear: &Operation, event: &u32| told.get(event).is_none_or(|tell| tell.invoked >= hear.completed);
     let (hear, event) = heard.iter().find(|(hear, event)| is_unknown(hear, event))?;
     let text = format!("node {} heard {event}, which nobody in its cluster had told", node.name);
     Some(Violation::new("event-from-nowhere", subject, text, &[*hear]))

@@ -189,9 +189,8 @@ fn a_list_that_was_replaced_never_comes_back_unless_a_deposed_leader_told_it() {
 #[test]
 fn an_event_that_one_node_misses_is_seen() {
     caught("event lost", |random, history| {
-        let stays = |node: &ClusterNode, act: &Act| {
-            matches!(act, Act::HearEvent { .. }) && node.life.0 % 100 < 3
-        };
+        let stays =
+            |node: &ClusterNode, act: &Act| matches!(act, Act::HearEvent { .. }) && node.life.0 % 100 < 3;
         let Some(place) = pick(random, history, stays) else { return false };
         let (call, lost) = (history.operations[place].call.clone(), history.operations.len());
         history.operations.retain(|operation| operation.call != call);
@@ -202,11 +201,11 @@ fn an_event_that_one_node_misses_is_seen() {
 #[test]
 fn events_in_two_orders_are_seen() {
     caught("events out of order", |random, history| {
-        let stays = |node: &ClusterNode, act: &Act| {
-            matches!(act, Act::HearEvent { .. }) && node.life.0 % 100 < 3
-        };
+        let stays =
+            |node: &ClusterNode, act: &Act| matches!(act, Act::HearEvent { .. }) && node.life.0 % 100 < 3;
         let Some(place) = pick(random, history, stays) else { return false };
-        let Call::Node { node, act: Act::HearEvent { event } } = history.operations[place].call.clone() else {
+        let Call::Node { node, act: Act::HearEvent { event } } = history.operations[place].call.clone()
+        else {
             return false;
         };
         if event % 1_000 >= 18 {

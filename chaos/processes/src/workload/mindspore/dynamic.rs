@@ -37,7 +37,8 @@ pub(in crate::workload) fn start(setting: &Setting, clients: &mut JoinSet<()>) {
             round += 1;
             // Both dialects, in turn: all nodes of a cluster are of one.
             let dialect = if round % 2 == 1 { Dialect::V2_0 } else { Dialect::V2_10 };
-            let gang = (0..WORKERS).map(|number| Member::new(&setting, &job.addresses, dialect, (round, number)));
+            let gang =
+                (0..WORKERS).map(|number| Member::new(&setting, &job.addresses, dialect, (round, number)));
             live(gang.collect()).await;
         }
     });

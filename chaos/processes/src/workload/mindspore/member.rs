@@ -129,9 +129,12 @@ impl Member {
     async fn finish(&mut self) {
         self.wait(FINISH_PATIENCE, |member, _| *member.gang.busy.borrow() == 0).await;
         self.wait(EVENTS_PATIENCE, |member, heard| {
-            member.gang.told.lock().iter().all(|event| {
-                member.before.contains(event) || heard.events.contains(event)
-            })
+            member
+                .gang
+                .told
+                .lock()
+                .iter()
+                .all(|event| member.before.contains(event) || heard.events.contains(event))
         })
         .await;
         let deadline = Instant::now() + FINISH_PATIENCE;

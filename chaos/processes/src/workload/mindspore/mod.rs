@@ -39,7 +39,8 @@ const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// The job with its ports; none if the harness cannot have it, which voids the run.
 async fn job(setting: &Setting, random: &mut StdRng, name: &str, size: Size) -> Option<Job> {
-    let mut endpoints: Vec<String> = setting.endpoints.iter().map(|endpoint| endpoint.address.clone()).collect();
+    let mut endpoints: Vec<String> =
+        setting.endpoints.iter().map(|endpoint| endpoint.address.clone()).collect();
     let first = random.random_range(0..endpoints.len());
     endpoints.rotate_left(first);
     let deadline = Instant::now() + FORM_PATIENCE;
