@@ -80,7 +80,7 @@ fn a_million_puts_of_which_there_are_few() {
 #[test]
 fn a_few_nodes_of_mindspore() {
     let few = ["--nodes", "4", "--workers", "20", "--connections", "50", "--rounds", "1", "--trials", "1"];
-    let section = section("mindspore", &[&["mindspore", "--rest-seconds", "4"], &few[..]].concat());
+    let section = section("mindspore", &[&["mindspore", "--rest-seconds", "4"][..], &few].concat());
     let figure = |first: &str| row(&section, first)[1].clone();
     let first = |figure: String| figure.split(' ').next().unwrap().parse::<f64>().unwrap();
     assert!(first(figure("20 workers: from the first connection")) > 0.0, "{section}");

@@ -109,7 +109,7 @@ impl Node {
     /// As any message. Sent once more it is another event.
     pub async fn event(&mut self, event: u32) -> Result<(), Failure> {
         let message = pb::EventMessage { event, node_id: self.id.clone() };
-        self.ask(NodeCommand::SendEvent, message.encode_to_vec().into()).await.map(drop)
+        self.report(NodeCommand::SendEvent, message.encode_to_vec().into()).await
     }
 
     /// Says that it has nothing left to do.
@@ -118,7 +118,13 @@ impl Node {
     /// As any message.
     pub async fn finish(&mut self) -> Result<(), Failure> {
         // The bare id, and raw: so real nodes write it.
-        self.ask(NodeCommand::Finish, Bytes::from(self.id.clone())).await.map(drop)
+        self.report(NodeCommand::Finish, Bytes::from(self.id.clone())).await
+    }
+
+    /// What is noted is said back; another answer says that it was not.
+    async fn report(&mut self, command: NodeCommand, payload: Bytes) -> Result<(), Failure> {
+        let answer = self.ask(command, payload.clone()).await?;
+        if answer == payload { Ok(()) } else { Err(Failure::Refused("it was not noted".to_owned())) }
     }
 
     async fn told<M: Message + Default>(
