@@ -127,8 +127,8 @@ fn build() -> Result<()> {
 }
 
 /// With these seeds every fault that they know happens (a test of `chaos/src/scenario` pins it), so that no short run of
-/// each is needed. Real processes under faults: everything at once, then schedulers, whose workers and stores need machines of their own,
-/// and then clusters of MindSpore.
+/// each is needed. Real processes under faults: everything at once, then schedulers, whose workers and stores need machines
+/// of their own, and then clusters of MindSpore.
 fn disturbed() -> Result<()> {
     cargo::run(chaos(&["mixed", "--seed", "4", "--minutes", MINUTES])?)?;
     cargo::run(chaos(&["scheduler", "--seed", "1841", "--minutes", SCHEDULER_MINUTES])?)?;

@@ -17,7 +17,7 @@
 //! | [`lock`] | one holder for each token, and no holder that was overtaken writes |
 //! | [`kept`] | what was acknowledged is there at the end |
 //! | [`scheduled`] | each task that was accepted has the right result, or a reason why not |
-//! | [`mindspore`] | nodes of MindSpore have one rank each, hear what all were told in one order, and that all have finished |
+//! | [`mindspore`] | nodes of MindSpore have one rank each, and hear in one order what all were told |
 //! | [`release`] | whoever reads a key that was written is answered soon |
 
 pub mod barrier;
