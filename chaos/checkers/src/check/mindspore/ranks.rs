@@ -41,14 +41,14 @@ fn two_ranks(subject: &str, name: &NodeName, answered: &Answered<'_>) -> Option<
     let (first, rank) = answered.ranks.first()?;
     let (other, another) = answered.ranks.iter().find(|(_, other)| other != rank)?;
     let text = format!("node {name} was answered rank {rank}, and then rank {another}");
-    Some(Violation::new("two-ranks", subject, text, &[first, other]))
+    Some(Violation::new("two-ranks", subject, text, &[*first, *other]))
 }
 
 fn twice(subject: &str, answered: &BTreeMap<&NodeName, Answered<'_>>) -> Vec<Violation> {
     let mut holders: BTreeMap<(ClusterRole, Rank), Vec<(&NodeName, &Answered<'_>)>> = BTreeMap::new();
     for (name, of_it) in answered {
         if let Some((_, rank)) = of_it.ranks.first() {
-            holders.entry((of_it.role, *rank)).or_default().push((name, of_it));
+            holders.entry((of_it.role, *rank)).or_default().push((*name, of_it));
         }
     }
     let mut violations = Vec::new();
