@@ -78,6 +78,20 @@ fn a_million_puts_of_which_there_are_few() {
 }
 
 #[test]
+fn a_few_nodes_of_mindspore() {
+    let few = ["--nodes", "4", "--workers", "20", "--connections", "50", "--rounds", "1", "--trials", "1"];
+    let section = section("mindspore", &[&["mindspore", "--rest-seconds", "4"][..], &few].concat());
+    let figure = |first: &str| row(&section, first)[1].clone();
+    let first = |figure: String| figure.split(' ').next().unwrap().parse::<f64>().unwrap();
+    assert!(first(figure("20 workers: from the first connection")) > 0.0, "{section}");
+    assert!(figure("heartbeats that were not answered").starts_with("0 of "), "{section}");
+    assert!(first(figure("4 nodes of the parameter server")) > 0.0, "{section}");
+    assert!(first(figure("an event until one of 4 nodes hears it")) > 0.0, "{section}");
+    assert_eq!(figure("of 50 idle connections to one node stay open"), "50", "{section}");
+    assert!(first(figure("the leader is killed")) > 0.0, "{section}");
+}
+
+#[test]
 fn a_run_that_cannot_measure_is_refused_before_it_starts() {
     let folder = tempfile::tempdir().unwrap();
     let document = folder.path().join("benchmarks.md");
@@ -86,5 +100,8 @@ fn a_run_that_cannot_measure_is_refused_before_it_starts() {
     let output = bench(&["kv", "--seconds", "0"], &document);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot measure for 0 seconds"));
+    let output = bench(&["builds", "--before", "none", "--only", "puts"], &document);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no load `puts`; there are put-1"));
     assert!(!document.exists());
 }

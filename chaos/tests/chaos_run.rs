@@ -105,6 +105,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("clocks", "storage_faults: flushes::wall_clocks_that_jump_change_nothing"),
     ("scheduler", "`cargo xtask test`: half a minute of it"),
     ("scheduler-peers", "`cargo xtask test`: half a minute of it"),
+    ("mindspore", "`cargo xtask test`: half a minute of it"),
+    ("mindspore-dynamic", "`cargo xtask test`: half a minute of `mindspore`"),
 ];
 
 #[test]

@@ -11,13 +11,15 @@ use clap::Args;
 use crate::cargo::{self, cargo, root, target_dir};
 
 /// Each promise that can be broken, and the scenario that should notice it.
-const BUGS: [(&str, &str); 6] = [
+const BUGS: [(&str, &str); 8] = [
     ("stale-reads", "partitions"),
     ("early-acknowledgement", "power-cuts"),
     ("forgotten-vote", "kills"),
     ("skipped-incarnation", "calm"),
     ("dropped-arrival", "calm"),
     ("double-apply", "mixed"),
+    ("rank-twice", "mindspore"),
+    ("event-lost", "mindspore"),
 ];
 /// How long the faults of one run go on, in minutes. Each run has the next seed.
 const RUN_MINUTES: f64 = 0.75;

@@ -20,7 +20,7 @@ const SEEDS: &str = "200";
 const SEEDS_QUICK: &str = "50";
 /// How long real processes are disturbed.
 const MINUTES: &str = "3";
-/// And how long the nodes, workers and stores of a scheduler, each time.
+/// And how long the nodes, workers and stores of a scheduler, and nodes to which those of MindSpore come, each time.
 const SCHEDULER_MINUTES: &str = "0.5";
 /// The program of a real client that a quick run has.
 const PROGRAM_QUICK: &str = "program 0.12.0.1 leader killed";
@@ -127,12 +127,13 @@ fn build() -> Result<()> {
 }
 
 /// With these seeds every fault that they know happens (a test of `chaos/src/scenario` pins it), so that no short run of
-/// each is needed. Real processes under faults: everything at once, and then schedulers, whose workers and stores need machines of
-/// their own.
+/// each is needed. Real processes under faults: everything at once, then schedulers, whose workers and stores need machines
+/// of their own, and then clusters of MindSpore.
 fn disturbed() -> Result<()> {
     cargo::run(chaos(&["mixed", "--seed", "4", "--minutes", MINUTES])?)?;
     cargo::run(chaos(&["scheduler", "--seed", "1841", "--minutes", SCHEDULER_MINUTES])?)?;
-    cargo::run(chaos(&["scheduler-peers", "--seed", "11", "--minutes", SCHEDULER_MINUTES])?)
+    cargo::run(chaos(&["scheduler-peers", "--seed", "11", "--minutes", SCHEDULER_MINUTES])?)?;
+    cargo::run(chaos(&["mindspore", "--seed", "33", "--minutes", SCHEDULER_MINUTES])?)
 }
 
 /// It takes the time that others leave: they wait for processes, networks and disks, and it for nothing.

@@ -15,11 +15,13 @@
 //! | [`cluster`] | start, kill, restart and pause nodes; also for tests of other crates |
 //! | [`proxy`] | a network between processes that can be made bad |
 //! | [`fault`] | what is done to a cluster while clients use it |
+//! | [`open_files`] | how many files may be open, before thousands of sockets are |
 //! | [`attack`] | what hostile and broken clients do, and a well-behaved one beside them |
 //! | [`workload`] | clients that use it meanwhile, and write down what they were told |
 
 pub mod attack;
 pub mod cluster;
 pub mod fault;
+pub mod open_files;
 pub mod proxy;
 pub mod workload;

@@ -49,6 +49,16 @@ pub struct Scenario {
     workloads: &'static [Workload],
 }
 
+/// What happens to nodes of ours while nodes of MindSpore use them: few kinds, so that half a minute has all of them.
+const MINDSPORE_KINDS: &[Kind] = &[
+    Kind::KillLeader,
+    Kind::KillFollower,
+    Kind::KillAll,
+    Kind::DeposeLeader,
+    Kind::TerminateLeader,
+    Kind::IsolateLeader,
+];
+
 /// Every scenario, in the order in which `list` tells them.
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -205,6 +215,18 @@ pub const SCENARIOS: &[Scenario] = &[
         workloads: &[Workload::Registers, Workload::Scheduler],
     },
     Scenario {
+        name: "mindspore",
+        about: "Clusters of MindSpore, of both protocols; nodes are killed, paused, restarted and cut off.",
+        kinds: MINDSPORE_KINDS,
+        workloads: &[Workload::Registers, Workload::DynamicCluster, Workload::ParameterServer],
+    },
+    Scenario {
+        name: "mindspore-dynamic",
+        about: "The same without the parameter server: only the dynamic cluster.",
+        kinds: MINDSPORE_KINDS,
+        workloads: &[Workload::Registers, Workload::DynamicCluster],
+    },
+    Scenario {
         name: "hostile",
         about: "Clients that mean no good, of every kind, beside the others; and nodes are killed.",
         kinds: &[Kind::KillLeader, Kind::KillFollower],
@@ -221,6 +243,11 @@ impl Scenario {
     /// Whether it needs the scheduler's workers and stores.
     fn has_scheduler(&self) -> bool {
         self.workloads.contains(&Workload::Scheduler)
+    }
+
+    /// Whether nodes of MindSpore come to it.
+    fn has_mindspore(&self) -> bool {
+        self.workloads.iter().any(|workload| workload.is_of_mindspore())
     }
 
     /// Whether somebody attacks its nodes.
@@ -254,8 +281,8 @@ mod tests {
     use tripod_processes::fault::Subsystem;
 
     /// What `cargo xtask test` runs: scenario, seed, seconds. They are chosen there, by this test.
-    const LONG_RUNS: [(&str, u64, u64); 3] =
-        [("mixed", 4, 180), ("scheduler", 1841, 30), ("scheduler-peers", 11, 30)];
+    const LONG_RUNS: [(&str, u64, u64); 4] =
+        [("mixed", 4, 180), ("scheduler", 1841, 30), ("scheduler-peers", 11, 30), ("mindspore", 33, 30)];
 
     /// Changes of the members are left out: each takes long, and none of them is a fault.
     fn faults(name: &str, seed: u64, seconds: u64) -> BTreeSet<&'static str> {

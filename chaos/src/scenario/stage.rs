@@ -47,6 +47,9 @@ impl Stage {
         if scenario.has_attackers() {
             nodes = nodes.with_args(attack::NODE_ARGS);
         }
+        if scenario.has_mindspore() {
+            nodes = nodes.with_mindspore();
+        }
         let data = out.join("cluster");
         // Data of an earlier run would be another cluster's.
         let free = !data.exists();

@@ -17,6 +17,7 @@ mod kv;
 mod machine;
 mod membership;
 mod memory;
+mod mindspore;
 mod record;
 mod restart;
 mod stats;
@@ -108,17 +109,30 @@ pub enum BenchCommand {
         #[command(flatten)]
         output: Output,
     },
+    /// Nodes of MindSpore by the thousand: their registration, heartbeats and events, and the death of the leader.
+    Mindspore {
+        #[command(flatten)]
+        amounts: mindspore::Amounts,
+        /// Compare with the scheduler of the MindSpore that this Python interpreter has, 2.10.0 or another from 2.7 on.
+        #[arg(long, value_name = "PYTHON")]
+        vs_mindspore: Option<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
     /// This build beside an earlier one: what a change costs.
     Builds {
         /// The `tripod` of the earlier build, in release mode too.
         #[arg(long, value_name = "BINARY")]
         before: PathBuf,
+        /// Only these loads: put-1, put-64, put-256, get-64, get-64-any, barriers, tasks
+        #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+        only: Vec<String>,
         #[command(flatten)]
         rounds: Rounds,
         #[command(flatten)]
         output: Output,
     },
-    /// All of them, with all peers.
+    /// All of them but `mindspore` and `builds`, with all peers.
     All {
         #[command(flatten)]
         rounds: Rounds,
@@ -186,8 +200,11 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Gang { output } => (vec![gang::run().await?], output),
         BenchCommand::Membership { amounts, output } => (vec![membership::run(amounts).await?], output),
         BenchCommand::Tasks { amount, output } => (vec![tasks::run(amount).await?], output),
-        BenchCommand::Builds { before, rounds, output } => {
-            (vec![builds::run(rounds, &before).await?], output)
+        BenchCommand::Mindspore { amounts, vs_mindspore, output } => {
+            (vec![mindspore::run(amounts, vs_mindspore.as_deref()).await?], output)
+        }
+        BenchCommand::Builds { before, only, rounds, output } => {
+            (vec![builds::run(rounds, &before, &only).await?], output)
         }
         BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
             (all(rounds, trials, vs_jaxlib).await?, output)

@@ -4,7 +4,7 @@
 //!
 //! # What this crate does not know
 //! How a cluster is started, killed or compared with another one: that is the chaos crate. It speaks
-//! the public wire only (`tripod.v1`, dialect N, three calls of etcd's API), never our internals, so
+//! the public wire only (`tripod.v1`, dialect N, MindSpore's frames, three calls of etcd's API), never our internals, so
 //! that a peer's service can be given instead of ours.
 //!
 //! # Invariants
@@ -28,6 +28,7 @@
 //! | [`program`] | sets and gets as a training program's client makes them, over dialect T |
 //! | [`barrier`], [`heartbeat`] | what the tasks of a job do |
 //! | [`tasks`] | the scheduler: a store, workers and drivers that are only played |
+//! | [`mindspore`] | nodes of MindSpore's clusters that are only played |
 
 pub mod barrier;
 pub mod cli;
@@ -36,6 +37,7 @@ pub mod connect;
 pub mod heartbeat;
 pub mod job;
 pub mod kv;
+pub mod mindspore;
 pub mod program;
 pub mod report;
 pub mod system;

@@ -1,11 +1,11 @@
 //! The result of one run: JSON for scripts, a table for people.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::closed_loop::Outcome;
 
 /// What one run measured. The field names are a contract with scripts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// What every client did: `put`, `get`, `local-get`, `barrier`, `heartbeat`.
     pub op: String,
@@ -41,7 +41,7 @@ pub struct Report {
     /// Failed requests, also of the warm-up.
     pub errors: u64,
     /// The first different texts among them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_errors: Vec<String>,
 }
 

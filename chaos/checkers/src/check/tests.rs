@@ -22,6 +22,7 @@ fn every_checker_says_something_of_its_own() {
         "kept",
         "release",
         "scheduled",
+        "mindspore",
     ];
     assert_eq!(names, expected);
     assert!(checks.iter().all(|check| check.held() && check.examined == 0), "{checks:?}");
@@ -62,6 +63,13 @@ fn checkers_do_not_disturb_each_other() {
         Reply::Lock(Some(LockSeen { fence: Fence(1), held: true })),
     );
     done(Call::Submit { work: Work(1), makes: None }, Reply::Done);
+    let (role, life) = (crate::history::ClusterRole::Worker, crate::history::LifeId(1));
+    let (round, name) = (crate::history::Round(1), crate::history::NodeName::from("n"));
+    let node = crate::history::ClusterNode { job: Job::from("ms"), round, name, role, life };
+    for rank in [0, 1] {
+        let call = Call::Node { node: node.clone(), act: crate::history::Act::ReadRank };
+        done(call, Reply::Rank(crate::history::Rank(rank)));
+    }
     now += 1_000_000;
     let waits = recorder.invoke(Micros(now), ClientId(2), Call::Read { key: Key::from("w") });
     now += 8_000_000;

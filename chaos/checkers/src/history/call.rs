@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Barrier, Element, Fence, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId, Value, Version, Work,
+    Act, Barrier, ClusterNode, Element, Fence, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId,
+    Value, Version, Work,
 };
 
 /// A call, whatever protocol carried it. The protocol's repetitions of one call are one call here.
@@ -85,6 +86,9 @@ pub enum Call {
     /// Looks at a scheduler after everything was read and dropped. [`super::Reply::Scheduler`].
     ReadScheduler,
 
+    /// What a node of MindSpore does or hears; how it is answered stands with each [`Act`].
+    Node { node: ClusterNode, act: Act },
+
     /// Asks one node for the digest of its state. [`super::Reply::Digest`].
     ReadDigest { node: NodeId },
 }
@@ -117,6 +121,7 @@ impl Call {
             Self::Submit { .. } => "submit",
             Self::ReadResult { .. } => "read-result",
             Self::ReadScheduler => "read-scheduler",
+            Self::Node { act, .. } => act.kind(),
             Self::ReadDigest { .. } => "read-digest",
         }
     }
@@ -136,6 +141,7 @@ impl Call {
             | Self::Release { .. }
             | Self::WriteGuarded { .. }
             | Self::Submit { .. } => true,
+            Self::Node { act, .. } => act.writes(),
             Self::Read { .. }
             | Self::ReadList { .. }
             | Self::ReadCounter { .. }
@@ -199,6 +205,7 @@ impl fmt::Display for Call {
             Self::Submit { work, makes: None } => write!(f, "submit task {work}, which fails"),
             Self::ReadResult { work } => write!(f, "read the result of task {work}"),
             Self::ReadScheduler => f.write_str("look at the scheduler"),
+            Self::Node { node, act } => write!(f, "{node} {act}"),
             Self::ReadDigest { node } => write!(f, "read the digest of node {node}"),
         }
     }

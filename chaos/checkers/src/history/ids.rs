@@ -119,6 +119,19 @@ number! {
     /// The number of a call within its session.
     Sequence(u64)
 }
+number! {
+    /// A node's place among those of its role in a cluster of MindSpore.
+    Rank(u32)
+}
+number! {
+    /// How many clusters of MindSpore a job had before this one, as its nodes count.
+    Round(u64)
+}
+number! {
+    /// One process of a node of MindSpore: the port on which it is called, or which process of the node it is where it is
+    /// not called.
+    LifeId(u64)
+}
 
 text! {
     /// Whatever is stored under one name: a register, an append list or a counter. Unique in the run: whoever
@@ -132,6 +145,10 @@ text! {
 text! {
     /// A barrier's name within its job.
     Barrier
+}
+text! {
+    /// What a node of MindSpore is called in its cluster.
+    NodeName
 }
 
 /// What makes a repeated call one call.

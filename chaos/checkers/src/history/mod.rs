@@ -13,7 +13,7 @@
 //! # Modules
 //! | module | what |
 //! |---|---|
-//! | `call`, `outcome`, `operation`, `ids` | the vocabulary |
+//! | `call`, `mindspore`, `outcome`, `operation`, `ids` | the vocabulary |
 //! | `fault` | what was injected meanwhile |
 //! | `recorder` | shared by all clients of a run |
 //! | `record`, `lines` | the whole, and its lines of JSON |
@@ -22,6 +22,7 @@ mod call;
 mod fault;
 mod ids;
 mod lines;
+mod mindspore;
 mod operation;
 mod outcome;
 mod record;
@@ -32,9 +33,10 @@ mod tests;
 pub use call::Call;
 pub use fault::Fault;
 pub use ids::{
-    Barrier, ClientId, Element, Fence, Generation, Incarnation, Job, Key, LogIndex, Micros, NodeId,
-    OperationId, Sequence, SessionId, Stamp, TaskId, Value, Version, Work,
+    Barrier, ClientId, Element, Fence, Generation, Incarnation, Job, Key, LifeId, LogIndex, Micros, NodeId,
+    NodeName, OperationId, Rank, Round, Sequence, SessionId, Stamp, TaskId, Value, Version, Work,
 };
+pub use mindspore::{Act, ClusterNode, ClusterRole, ListedNode};
 pub use operation::Operation;
 pub use outcome::{
     BarrierSeen, CoordinatedTaskState, Found, Guarded, LockSeen, Missing, NotMade, Outcome, Refusal, Reply,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Element, Fence, Generation, Incarnation, LogIndex, NodeId, TaskId, Value, Version};
+use super::{Element, Fence, Generation, Incarnation, LogIndex, NodeId, Rank, TaskId, Value, Version};
 
 /// How a call ended, as the client saw it.
 ///
@@ -58,6 +58,8 @@ pub enum Reply {
     NotMade { reason: NotMade, text: String },
     /// What a scheduler has left.
     Scheduler(SchedulerSeen),
+    /// The rank of a node of MindSpore.
+    Rank(Rank),
     /// The domain said no.
     Refused(Refusal),
 }
@@ -255,6 +257,7 @@ impl fmt::Display for Reply {
             Self::Scheduler(SchedulerSeen { objects, open, again }) => {
                 write!(f, "{objects} objects, {open} tasks open, {again} begun again")
             }
+            Self::Rank(rank) => write!(f, "rank {rank}"),
             Self::Refused(Refusal::Exists) => f.write_str("refused: it exists"),
             Self::Refused(Refusal::VersionMismatch { current: Some(current) }) => {
                 write!(f, "refused: it has version {current}")

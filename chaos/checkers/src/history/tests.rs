@@ -34,6 +34,10 @@ fn everything() -> History {
     let (version, index) = (Some(Version(1)), Some(LogIndex(8)));
     let fenced = Reply::Refused(Refusal::Fenced);
     let mismatch = Reply::Refused(Refusal::VersionMismatch { current: Some(Version(0)) });
+    let (role, name, life) = (ClusterRole::Server, NodeName::from("n"), LifeId(40_053));
+    let node = ClusterNode { job: job.clone(), round: Round(1), name: name.clone(), role, life };
+    let members = vec![ListedNode { role, rank: Rank(0), name, life }];
+    let hear_members = Act::HearMembers { rank: Rank(0), members };
     let calls = vec![
         (read("r"), Reply::Value(Some(found))),
         (read("r"), Reply::Value(None)),
@@ -64,6 +68,14 @@ fn everything() -> History {
         (Call::Heartbeat { job: job.clone(), task, incarnation }, Reply::Refused(Refusal::Dead)),
         (Call::Leave { job: job.clone(), task, incarnation }, Reply::Done),
         (Call::ReadTasks { job }, Reply::Tasks(tasks)),
+        (Call::Node { node: node.clone(), act: Act::Join }, Reply::Rank(Rank(0))),
+        (Call::Node { node: node.clone(), act: Act::ReadRank }, Reply::Rank(Rank(0))),
+        (Call::Node { node: node.clone(), act: Act::Tell { event: 3 } }, Reply::Done),
+        (Call::Node { node: node.clone(), act: hear_members }, Reply::Done),
+        (Call::Node { node: node.clone(), act: Act::HearEvent { event: 3 } }, Reply::Done),
+        (Call::Node { node: node.clone(), act: Act::Finish }, Reply::Done),
+        (Call::Node { node: node.clone(), act: Act::HearFinish }, Reply::Done),
+        (Call::Node { node, act: Act::End }, Reply::Done),
         (
             Call::ReadDigest { node: NodeId(1) },
             Reply::Digest { node: NodeId(1), applied_index: LogIndex(5), digest: 1 << 63 },

@@ -16,6 +16,9 @@ pub(super) fn promise(checker: &str) -> &'static str {
         "kept" => "what was acknowledged is there at the end",
         "release" => "whoever reads a key that was written is answered, within the bound below",
         "scheduled" => "each task that was accepted has the right result, or a reason why not",
+        "mindspore" => {
+            "nodes of MindSpore have one rank each, hear what was told to all in one order, and that all have finished"
+        }
         "liveness" => "after the faults the cluster serves again, within the bounds below",
         "processes" => "no node ends, or goes on with damaged data, that was not made to",
         "membership" => {

@@ -17,6 +17,8 @@ pub(super) struct Layout<'a> {
     pub(super) extra_args: &'a [String],
     pub(super) extra_env: &'a [NodeEnv],
     pub(super) proxied: bool,
+    /// Whether nodes of MindSpore have ports.
+    pub(super) mindspore: bool,
 }
 
 impl Layout<'_> {
@@ -50,8 +52,11 @@ impl Layout<'_> {
             .args(["--peer", &loopback(ports.peer)])
             .args(["--http", &loopback(ports.http)])
             .args(["--job-ports", &format!("{}-{}", ports.jobs.0, ports.jobs.1)])
-            .args(["--mindspore-ports", &format!("{}-{}", ports.mindspore.0, ports.mindspore.1)])
             .arg("--exit-with-parent");
+        if self.mindspore {
+            let (first, last) = ports.mindspore;
+            command.args(["--mindspore-ports", &format!("{first}-{last}")]);
+        }
         if !joins {
             let initial = self.members(|id, ports| format!("{id}={}", loopback(self.peer(ports))))?;
             command.args(["--initial", &initial]);

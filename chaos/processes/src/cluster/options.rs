@@ -31,6 +31,8 @@ pub struct ClusterOptions {
     pub extra_env: Vec<NodeEnv>,
     /// Nodes reach each other through a [`crate::proxy::Network`], and clients can too. Tripod only.
     pub proxied: bool,
+    /// Nodes have ports for nodes of MindSpore. Builds before know none.
+    pub mindspore: bool,
 }
 
 /// A variable in the environment of one node, or of all.
@@ -75,6 +77,12 @@ impl ClusterOptions {
         self
     }
 
+    /// Gives every node ports for nodes of MindSpore.
+    #[must_use]
+    pub fn with_mindspore(self) -> Self {
+        Self { mindspore: true, ..self }
+    }
+
     fn three(kind: Kind) -> Self {
         Self {
             kind,
@@ -84,6 +92,7 @@ impl ClusterOptions {
             extra_args: Vec::new(),
             extra_env: Vec::new(),
             proxied: false,
+            mindspore: false,
         }
     }
 }

@@ -196,6 +196,7 @@ impl Cluster {
             extra_args: &self.options.extra_args,
             extra_env: &self.options.extra_env,
             proxied: self.network.is_some(),
+            mindspore: self.options.mindspore,
         };
         let command = layout.command(node, self.joins.contains(&node))?;
         let process = NodeProcess::spawn(format!("node {node}"), command, &self.log(node))?;

@@ -12,6 +12,7 @@
 //! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, fall silent, or come again |
 //! | `attackers` | one attack after the other, of all kinds |
 //! | `scheduler` | drivers of a scheduler: tasks, chains and trees of tasks, what they put, what comes of it |
+//! | `mindspore` | nodes of MindSpore's clusters, of both protocols |
 //! | `finals` | what everything holds when all is over |
 //! | `dialect` | the dialects that they speak |
 //! | `wire` | one attempt at one node, and what its end means |
@@ -23,6 +24,7 @@ mod finals;
 mod gangs;
 mod lists;
 mod locks;
+mod mindspore;
 mod registers;
 mod scheduler;
 mod setting;
@@ -46,6 +48,10 @@ pub enum Workload {
     Gangs,
     /// Needs workers and stores.
     Scheduler,
+    /// Workers of MindSpore's dynamic cluster. Needs nodes with ports for them, as the next one does.
+    DynamicCluster,
+    /// Nodes of MindSpore's parameter server.
+    ParameterServer,
     /// Means no good.
     Attackers,
 }
@@ -58,6 +64,12 @@ impl Workload {
     pub const WITH_ATTACKERS: [Self; 6] =
         [Self::Registers, Self::Lists, Self::Counters, Self::Locks, Self::Gangs, Self::Attackers];
 
+    /// Whether it needs nodes that have ports for those of MindSpore.
+    #[must_use]
+    pub fn is_of_mindspore(self) -> bool {
+        matches!(self, Self::DynamicCluster | Self::ParameterServer)
+    }
+
     /// Starts its clients. Each ends soon after it is told to stop.
     pub fn start(self, setting: &Setting, clients: &mut JoinSet<()>) {
         match self {
@@ -67,6 +79,8 @@ impl Workload {
             Self::Locks => locks::start(setting, clients),
             Self::Gangs => gangs::start(setting, clients),
             Self::Scheduler => scheduler::start(setting, clients),
+            Self::DynamicCluster => mindspore::start_dynamic(setting, clients),
+            Self::ParameterServer => mindspore::start_server(setting, clients),
             Self::Attackers => attackers::start(setting, clients),
         }
     }

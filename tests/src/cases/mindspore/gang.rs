@@ -45,7 +45,7 @@ pub(super) struct Gang {
 impl Gang {
     /// A cluster with the job, and no worker yet.
     pub(super) async fn new(python: &Path, folder: &Path) -> Result<Self> {
-        let mut cluster = Cluster::start(nodes_in(folder)?).await?;
+        let mut cluster = Cluster::start(nodes_in(folder)?.with_mindspore()).await?;
         cluster.wait_for_leader().await?;
         let endpoints = cluster.endpoints().join(",");
         tripod(&["--endpoints", &endpoints, "job", "create", JOB, "--tasks", &WORKERS.to_string()])?;
