@@ -39,6 +39,7 @@ mod gateway;
 mod hold;
 mod hub;
 mod job;
+mod job_names;
 mod keeper;
 mod liveness;
 mod memory;
