@@ -86,6 +86,8 @@ struct Shared {
     failure: Failure,
     /// The index up to which effects were told: never ahead of what `machine` shows.
     applied: watch::Sender<Option<LogId>>,
+    /// The last index in `machine`, written under its lock: who only asks for it need not wait for what is being applied.
+    applied_index: AtomicU64,
     /// Bytes applied since the last snapshot was begun.
     unsaved_bytes: AtomicU64,
     snapshot_wanted: Notify,
@@ -126,6 +128,7 @@ impl StateMachine {
             stages: Stages::default(),
             failure,
             applied: watch::Sender::new(None),
+            applied_index: AtomicU64::new(0),
             unsaved_bytes: AtomicU64::new(0),
             snapshot_wanted: Notify::new(),
             members_changed: Notify::new(),
@@ -204,7 +207,7 @@ impl StateMachine {
     /// The last entry in the state that [`Self::read`] shows at this moment: equal answers before and
     /// after a read are the index of what was read. [`Self::applied`] follows a little later.
     pub(crate) fn applied_index(&self) -> u64 {
-        self.shared.machine.read().last_applied.map_or(0, |id| id.index)
+        self.shared.applied_index.load(Ordering::SeqCst)
     }
 
     /// The state as it is now, to be saved. O(1).
@@ -325,6 +328,7 @@ impl StateMachine {
             };
             responses.push(Response { reply });
         }
+        self.shared.applied_index.store(machine.last_applied.map_or(0, |id| id.index), Ordering::SeqCst);
         Ok(responses)
     }
 
@@ -422,6 +426,7 @@ impl RaftStateMachine<Types> for StateMachine {
             let levels = AppliedLevels::behind_snapshot(machine.levels.pin);
             let new = Machine { state, last_applied, membership, levels };
             let old = std::mem::replace(&mut *machine, new);
+            shared.applied_index.store(last_applied.map_or(0, |id| id.index), Ordering::SeqCst);
             drop(machine);
             // Dropping a large state takes time that readers need not wait for.
             drop(old);
