@@ -223,6 +223,10 @@ mod tests {
 
     const LIMITS: Limits = Limits { count: 3, bytes: 100 };
 
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
     fn caller() -> CallerConnection {
         CallerConnection::from(CallerAddress::default())
     }
@@ -256,7 +260,7 @@ mod tests {
         let (now, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
         let call = |size: u64| {
             let turn = turns.at_once(size);
-            let turn = turn.unwrap_or_else(|| futures::executor::block_on(turns.wait(caller(), size)));
+            let turn = turn.unwrap_or_else(|| runtime().block_on(turns.wait(caller(), size)));
             assert!(now.fetch_add(1, Ordering::SeqCst) < LIMITS.count as u64);
             assert!(bytes.fetch_add(size, Ordering::SeqCst) + size <= LIMITS.bytes);
             std::thread::yield_now();
