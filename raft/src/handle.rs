@@ -97,13 +97,7 @@ impl Handle {
         }
         let node = &self.node;
         let index = if node.leadership.leads_here() {
-            tokio::select! {
-                biased;
-                index = node.own_rounds.join() => index?,
-                () = node.leadership.deposed() => {
-                    return Err(ProposeError::NoLeader("this node ceased to lead".into()));
-                }
-            }
+            node.own_rounds.join().await?
         } else {
             node.remote_rounds.join().await?
         };

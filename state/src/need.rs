@@ -42,6 +42,19 @@ pub enum Purpose {
     Begin,
 }
 
+/// The most that a command can need that is `encoded` bytes long in the log, whatever the state is. `None`: only a state can
+/// tell.
+#[must_use]
+pub fn at_most(command: &Command, encoded: usize) -> Option<u64> {
+    let bytes = encoded as u64;
+    match command {
+        Command::Retried(command) => at_most(command, encoded),
+        Command::Kv(_) => Some(key_bytes(bytes)),
+        Command::Barrier(barrier::Command::Arrive { tasks, .. }) => Some(barrier_bytes(bytes, tasks.len())),
+        _ => None,
+    }
+}
+
 impl State {
     /// What a command needs that is `encoded` bytes long in the log. One that was executed and is asked for again needs
     /// nothing.
@@ -115,7 +128,11 @@ fn of_key(job: &Job, command: &kv::Command, encoded: u64) -> (Purpose, u64) {
         kv::Command::Increment { .. } => Purpose::Begin,
         kv::Command::Delete { .. } => Purpose::Nothing,
     };
-    (purpose, encoded.saturating_add(ELEMENT_BYTES))
+    (purpose, key_bytes(encoded))
+}
+
+fn key_bytes(encoded: u64) -> u64 {
+    encoded.saturating_add(ELEMENT_BYTES)
 }
 
 fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
@@ -149,14 +166,18 @@ fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
 
 fn of_barrier(job: &Job, command: &barrier::Command, encoded: u64) -> (Purpose, u64) {
     let is_known = |name: &str| job.barriers.get(&BarrierName::from(name)).is_some();
-    let new = |tasks| encoded.saturating_add(listed_bytes(tasks)).saturating_add(2 * ELEMENT_BYTES);
     match command {
         barrier::Command::Arrive { barrier, .. } if is_known(barrier) => (Purpose::GoOn, ELEMENT_BYTES),
-        barrier::Command::Arrive { tasks, .. } => (Purpose::Begin, new(tasks.len())),
+        barrier::Command::Arrive { tasks, .. } => (Purpose::Begin, barrier_bytes(encoded, tasks.len())),
         barrier::Command::Cancel { barrier, .. } if is_known(barrier) => (Purpose::Nothing, 0),
-        barrier::Command::Cancel { .. } => (Purpose::Begin, new(0)),
+        barrier::Command::Cancel { .. } => (Purpose::Begin, barrier_bytes(encoded, 0)),
         barrier::Command::Expire { .. } => (Purpose::Nothing, 0),
     }
+}
+
+/// Of a barrier that begins.
+fn barrier_bytes(encoded: u64, tasks: usize) -> u64 {
+    encoded.saturating_add(listed_bytes(tasks)).saturating_add(2 * ELEMENT_BYTES)
 }
 
 fn of_runtime(job: &Job, command: &runtime::Command, encoded: u64) -> (Purpose, u64) {

@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | `state_machine` | apply, snapshot, replace |
+//! | `glance` | what can be known of the state without its lock |
 //! | `engine` | names for openraft over this state machine |
 //! | `hooks` | what the layer above is told |
 //! | `fork` | a state as it was at one index, and when there is one |
@@ -15,6 +16,7 @@
 pub(crate) mod cluster_configuration;
 pub(crate) mod engine;
 pub(crate) mod fork;
+mod glance;
 pub(crate) mod hooks;
 pub(crate) mod levels;
 pub(crate) mod met;

@@ -19,6 +19,7 @@ use builder::Builder;
 
 use crate::apply::cluster_configuration::listed;
 use crate::apply::fork::{self, Fork};
+use crate::apply::glance::Glance;
 use crate::apply::hooks::Hooks;
 use crate::apply::levels::{AppliedLevels, Note};
 use crate::apply::met::Met;
@@ -86,6 +87,8 @@ struct Shared {
     failure: Failure,
     /// The index up to which effects were told: never ahead of what `machine` shows.
     applied: watch::Sender<Option<LogId>>,
+    /// Of `machine`.
+    glance: Glance,
     /// Bytes applied since the last snapshot was begun.
     unsaved_bytes: AtomicU64,
     snapshot_wanted: Notify,
@@ -126,6 +129,7 @@ impl StateMachine {
             stages: Stages::default(),
             failure,
             applied: watch::Sender::new(None),
+            glance: Glance::default(),
             unsaved_bytes: AtomicU64::new(0),
             snapshot_wanted: Notify::new(),
             members_changed: Notify::new(),
@@ -204,7 +208,12 @@ impl StateMachine {
     /// The last entry in the state that [`Self::read`] shows at this moment: equal answers before and
     /// after a read are the index of what was read. [`Self::applied`] follows a little later.
     pub(crate) fn applied_index(&self) -> u64 {
-        self.shared.machine.read().last_applied.map_or(0, |id| id.index)
+        self.shared.glance.index()
+    }
+
+    /// [`State::bytes`] of everything that callers have been told of, and perhaps of more.
+    pub(crate) fn bytes_at_a_glance(&self) -> u64 {
+        self.shared.glance.bytes()
     }
 
     /// The state as it is now, to be saved. O(1).
@@ -325,6 +334,7 @@ impl StateMachine {
             };
             responses.push(Response { reply });
         }
+        self.shared.glance.note(machine.last_applied, &machine.state);
         Ok(responses)
     }
 
@@ -422,6 +432,7 @@ impl RaftStateMachine<Types> for StateMachine {
             let levels = AppliedLevels::behind_snapshot(machine.levels.pin);
             let new = Machine { state, last_applied, membership, levels };
             let old = std::mem::replace(&mut *machine, new);
+            shared.glance.note(machine.last_applied, &machine.state);
             drop(machine);
             // Dropping a large state takes time that readers need not wait for.
             drop(old);
@@ -439,55 +450,4 @@ impl RaftStateMachine<Types> for StateMachine {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::OnceLock;
-
-    use parking_lot::Mutex;
-    use tempfile::TempDir;
-    use tripod_state::ids::ServiceIncarnation;
-    use tripod_state::{Command, job};
-
-    use super::*;
-    use crate::base::codec;
-    use crate::base::types::LogCommand;
-    use crate::test_support::quiet_hooks;
-
-    fn creates_a_job(index: u64) -> Entry {
-        let command = Command::Job(job::Command::Create {
-            name: format!("job-{index}"),
-            spec: job::Spec::of_tasks(1),
-            service: ServiceIncarnation(index),
-        });
-        let payload = codec::encode(&Envelope { stamp: None, command }).into();
-        let leader = openraft::impls::leader_id_adv::LeaderId { term: 1, node_id: 1 };
-        Entry {
-            log_id: LogId::new(leader, index),
-            payload: EntryPayload::Normal(LogCommand { now_ms: index, payload }),
-        }
-    }
-
-    /// Whoever labels a digest reads the index before and after the state. Between the end of an apply
-    /// and the telling of its effects the two must not differ already.
-    #[tokio::test]
-    async fn the_applied_index_is_that_of_the_state_also_while_effects_are_told() {
-        let directory = TempDir::new().unwrap();
-        let snapshots = SnapshotStore::open_directory(&directory.path().join("snapshots")).unwrap();
-        let machine = Arc::new(OnceLock::<StateMachine>::new());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (watched, told) = (machine.clone(), seen.clone());
-        let effects = move |_: &[Effect]| {
-            let machine = watched.get().expect("set before the first entry");
-            let published = machine.applied().borrow().map_or(0, |id| id.index);
-            told.lock().push((published, machine.applied_index(), machine.read(|state| state.jobs().len())));
-        };
-        let hooks = Hooks { effects: Arc::new(effects), ..quiet_hooks() };
-        let mut applying = StateMachine::new(snapshots, "test".into(), hooks, Failure::new());
-        assert!(machine.set(applying.clone()).is_ok());
-        for index in 1..=2 {
-            let entry = futures::stream::iter([Ok((creates_a_job(index), None))]);
-            applying.apply(entry).await.unwrap();
-        }
-        assert_eq!(*seen.lock(), [(0, 1, 1), (1, 2, 2)]);
-        assert_eq!(applying.applied().borrow().unwrap().index, 2);
-    }
-}
+mod tests;

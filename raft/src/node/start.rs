@@ -16,7 +16,7 @@ use crate::apply::hooks::Hooks;
 use crate::apply::pin::PinNote;
 use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
-use crate::base::error::StartError;
+use crate::base::error::{ProposeError, StartError};
 use crate::base::failure::Failure;
 use crate::base::local_identity::LocalIdentity;
 use crate::base::options::Options;
@@ -82,7 +82,7 @@ impl Node {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
             submitter,
             forwarder: Forwarder::start(link.clone()),
-            own_rounds: own_rounds(votes),
+            own_rounds: own_rounds(votes, &leadership),
             remote_rounds: remote_rounds(&link),
             comparer: Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone()),
             stopping: AtomicBool::new(false),
@@ -198,10 +198,23 @@ fn members(
     }
 }
 
-fn own_rounds(votes: HeldVotes) -> ReadRounds {
+/// A round waits no longer than this node leads, so that those who share it need not watch for that, each of them.
+fn own_rounds(votes: HeldVotes, leadership: &LeadershipWatch) -> ReadRounds {
+    let leadership = leadership.clone();
     ReadRounds::start(move || {
-        let votes = votes.clone();
-        async move { votes.confirm().await }
+        let (votes, leadership) = (votes.clone(), leadership.clone());
+        async move {
+            let ceased = || ProposeError::NoLeader("this node ceased to lead".into());
+            if !leadership.leads_here() {
+                // Or those who came during the last round would wait as long as it did.
+                return Err(ceased());
+            }
+            tokio::select! {
+                biased;
+                index = votes.confirm() => index,
+                () = leadership.deposed() => Err(ceased()),
+            }
+        }
     })
 }
 

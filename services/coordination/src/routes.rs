@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::middleware::from_fn;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tripod_gateway::{Gateway, JobBinding};
@@ -49,9 +51,13 @@ pub(crate) fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);
     let dialects = Routes::new(n).add_service(t).add_service(l).add_service(agents);
     let dialects = dialects.add_service(worker).add_service(eager).into_axum_router();
-    dialects
-        .layer(from_fn(label::read))
-        .layer(from_fn(overlong::refuse))
-        .layer(from_fn(deadline::keep))
-        .into()
+    // One layer for all: each boxes every call and answer, and copies the service for it.
+    dialects.layer(from_fn(around)).into()
+}
+
+/// What is done around every call.
+async fn around(mut request: Request, next: Next) -> Response {
+    label::read(&mut request);
+    let given = deadline::given(request.headers());
+    deadline::keep(given, async { overlong::mend(next.run(request).await) }).await
 }

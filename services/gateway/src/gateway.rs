@@ -18,6 +18,7 @@ use crate::contact;
 use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
 use crate::hub::{Hub, Watch};
+use crate::job_names::JobNames;
 use crate::memory::MemoryBackend;
 use crate::opening::IdWidth;
 use crate::options::Options;
@@ -55,6 +56,7 @@ pub struct Gateway {
     /// Those of clients' linearizable reads.
     reads: Turns,
     memory: Budget,
+    names: Arc<JobNames>,
 }
 
 impl Gateway {
@@ -86,7 +88,8 @@ impl Gateway {
         let reads = Turns::new(fairness::READS);
         let memory = Budget::new(options.memory);
         let pulse = Arc::new(pulse);
-        Self { backend, admin, hub, calls, submitter, pulse, peers, connections, forks, reads, memory }
+        let names = Arc::new(JobNames::new(hub.watch(Topic::Jobs)));
+        Self { backend, admin, hub, calls, submitter, pulse, peers, connections, forks, reads, memory, names }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -189,6 +192,12 @@ impl Gateway {
             self.barrier().await?;
         }
         Ok(self.look(look))
+    }
+
+    /// The job of this name, if this node's state has one, possibly an old one; without waiting for what is applied.
+    #[must_use]
+    pub fn job_named_here(&self, name: &str) -> Option<JobId> {
+        self.names.find(self.backend.as_ref(), name)
     }
 
     /// Looks at a fork of the state, on a thread: for what takes long, as apply does not wait. A bounded number of such

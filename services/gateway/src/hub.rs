@@ -112,6 +112,11 @@ impl Bell {
 }
 
 impl Watch {
+    /// How often the topic has been touched since somebody first listened.
+    pub(crate) fn rings(&self) -> u64 {
+        self.bell.rings.load(Ordering::SeqCst)
+    }
+
     /// Resolves when the topic was touched since the last call, or since the watch began. Several
     /// changes may be told as one. Dropping the future loses nothing.
     pub async fn changed(&mut self) {

@@ -55,12 +55,10 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn known_job(&self, name: &str) -> Result<Option<JobId>, Outage> {
-        for consistency in [Consistency::Local, Consistency::Linearizable] {
-            if let Some(job) = self.read(consistency, |state| state.job_named(name)).await? {
-                return Ok(Some(job));
-            }
+        match self.job_named_here(name) {
+            Some(job) => Ok(Some(job)),
+            None => self.read(Consistency::Linearizable, |state| state.job_named(name)).await,
         }
-        Ok(None)
     }
 
     /// The job of this name, or the refusal that names it if nobody creates it soon.
@@ -68,6 +66,9 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn job_named(&self, name: &str) -> Result<Result<JobId, Fault>, Outage> {
+        if let Some(job) = self.job_named_here(name) {
+            return Ok(Ok(job));
+        }
         let mut jobs = self.watch(Topic::Jobs);
         if let Some(job) = self.known_job(name).await? {
             return Ok(Ok(job));

@@ -155,15 +155,17 @@ impl Submitter {
         hold: &mut Hold<'_>,
         repeatable: bool,
     ) -> Result<Applied, Outage> {
-        let mut envelope = envelope.clone();
+        // Only where the level was lowered.
+        let mut lowered = None;
         loop {
-            let attempt = self.backend.propose(envelope.clone());
+            let sent = lowered.as_ref().unwrap_or(envelope);
+            let attempt = self.backend.propose(sent.clone());
             let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {
-                Ok(Ok(applied)) => return certain(&envelope.command, applied, hold),
+                Ok(Ok(applied)) => return certain(&sent.command, applied, hold),
                 // The level was lowered, and nothing was appended: the earlier command says nearly as much.
-                Ok(Err(ProposeError::Level(why))) => match envelope.command.earlier() {
+                Ok(Err(ProposeError::Level(why))) => match sent.command.earlier() {
                     Some(command) => {
-                        envelope.command = command;
+                        lowered = Some(Envelope { stamp: envelope.stamp, command });
                         continue;
                     }
                     None => ProposeError::Level(why),

@@ -104,10 +104,11 @@ impl Connections {
     pub fn admit(&self, address: Option<IpAddr>) -> Result<ConnectionPermit, Full> {
         let mut open = self.shared.open.lock();
         let here = open.by_address.get(&address).copied().unwrap_or(0);
-        let full = if open.all >= self.limits.all {
-            Some(Full::All { limit: self.limits.all })
-        } else if here >= self.limits.at_one_address {
+        // Of both limits the address's: to make room for it, one of its own must go.
+        let full = if here >= self.limits.at_one_address {
             Some(Full::Address { limit: self.limits.at_one_address })
+        } else if open.all >= self.limits.all {
+            Some(Full::All { limit: self.limits.all })
         } else {
             None
         };

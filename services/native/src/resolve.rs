@@ -21,7 +21,7 @@ pub(crate) enum Freshness {
 /// The id of the job of that name.
 pub(crate) async fn job(gateway: &Gateway, name: &str, freshness: Freshness) -> Result<JobId, Status> {
     if freshness == Freshness::LocalFirst
-        && let Ok(Ok(id)) = gateway.read(Consistency::Local, |state| in_state(state, name)).await
+        && let Some(id) = gateway.job_named_here(if name.is_empty() { DEFAULT_JOB } else { name })
     {
         return Ok(id);
     }

@@ -25,6 +25,7 @@
 //! | `outgoing` | what h2 has written, gathered to whole answers |
 //! | `boundary` | where the frames of what we write end |
 //! | `connection_calls` | the calls of a connection that may not be cut, and those being answered |
+//! | `silent` | connections of which nothing has come yet, which give way |
 //! | `port_resources` | what new connections of a port depend on |
 //! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
@@ -49,6 +50,7 @@ mod outgoing;
 mod parting;
 mod port_resources;
 mod presence;
+mod silent;
 mod socket;
 mod untaken;
 
@@ -60,4 +62,5 @@ pub use incoming::MendedIncoming;
 pub use listener::Listener;
 pub use port_resources::PortResources;
 pub use presence::{PRESENCE_TOLD_FOR, tell_presence};
+pub(crate) use silent::{Silence, SilentConnections};
 pub use socket::Socket;

@@ -63,7 +63,7 @@ impl Service<Request<Body>> for Followed {
         };
         request.extensions_mut().insert(call.clone());
         // Nothing runs before the first poll, which comes when the call is counted.
-        let answer = self.routes.call(Received::of(request, &call, known).map(Body::new));
+        let answer = self.routes.call(Received::of(request, &call, known));
         Box::pin(async move {
             let ended = |cut| Content::of(refusal::of_cut(cut).into_http(), call.clone());
             let answer = async {

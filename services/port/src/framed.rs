@@ -15,11 +15,12 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_stream::StreamExt as _;
 use tripod_local::ConnectionPermit;
+use tripod_proto::code::Code;
 
 use crate::bytes_held::{Account, Budget};
 use crate::caller_address::CallerAddress;
 use crate::caller_connection::CallerConnection;
-use crate::connection::{Arrivals, Socket};
+use crate::connection::{Arrivals, Silence, SilentConnections, Socket};
 use crate::stop::Stopping;
 use crate::throttle::Throttle;
 
@@ -28,7 +29,8 @@ pub use self::timeouts::{Deadlines, Timeouts};
 /// A client's connection, for a front end that frames its bytes itself. It is counted for as long as this lives.
 #[derive(Debug)]
 pub struct Accepted {
-    /// Its bytes in both directions. Reading fails if nothing comes in the time to begin.
+    /// Its bytes in both directions. Reading fails if nothing comes in the time to begin, or before another one needs its
+    /// place.
     pub stream: Bytestream,
     /// Where it comes from.
     pub peer: CallerAddress,
@@ -43,8 +45,16 @@ pub struct Accepted {
 pub struct Bytestream {
     inner: Socket,
     /// Gone when something has come.
-    opening: Option<Pin<Box<Sleep>>>,
-    _permit: ConnectionPermit,
+    opening: Option<Opening>,
+    /// Kept with the silence until then.
+    permit: Option<ConnectionPermit>,
+}
+
+/// The time before a connection's first byte.
+#[derive(Debug)]
+struct Opening {
+    time: Pin<Box<Sleep>>,
+    silence: Silence,
 }
 
 /// What is done with one connection until it ends.
@@ -88,7 +98,13 @@ impl Framed {
 
     /// Serves connections until their stop begins, and then until the last of them has ended. Those that are left when this
     /// is dropped are closed.
-    pub(crate) async fn serve(self, mut arrivals: Arrivals, memory: Budget, stopping: Stopping) {
+    pub(crate) async fn serve(
+        self,
+        mut arrivals: Arrivals,
+        memory: Budget,
+        silent: SilentConnections,
+        stopping: Stopping,
+    ) {
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
@@ -96,7 +112,7 @@ impl Framed {
                 () = stopping.begun() => break,
                 Some((socket, permit)) = arrivals.next() => {
                     let peer = socket.address();
-                    let stream = Bytestream::new(socket, permit, self.timeouts.begin);
+                    let stream = Bytestream::new(socket, silent.enter(peer, permit), self.timeouts.begin);
                     let deadlines = Deadlines::new(self.timeouts, peer, Arc::clone(&self.unfinished));
                     let accepted = Accepted { stream, peer, account: memory.account(), deadlines };
                     let handling = (self.handle)(accepted, stopping.clone());
@@ -115,8 +131,9 @@ pub(crate) fn no_words(_: &str) -> Vec<u8> {
 }
 
 impl Bytestream {
-    fn new(inner: Socket, permit: ConnectionPermit, begin: Duration) -> Self {
-        Self { inner, opening: Some(Box::pin(tokio::time::sleep(begin))), _permit: permit }
+    fn new(inner: Socket, silence: Silence, begin: Duration) -> Self {
+        let opening = Opening { time: Box::pin(tokio::time::sleep(begin)), silence };
+        Self { inner, opening: Some(opening), permit: None }
     }
 }
 
@@ -126,16 +143,31 @@ impl AsyncRead for Bytestream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { inner, opening, .. } = &mut *self;
+        let Self { inner, opening, permit } = &mut *self;
         // What has come is read first: a pause of this process ends no connection.
         let read = Pin::new(inner).poll_read(context, buffer);
-        if let (Poll::Pending, Some(time)) = (&read, opening.as_mut()) {
+        let Some(Opening { time, silence }) = opening else { return read };
+        if read.is_pending() {
+            if silence.poll_given_way(context).is_ready() {
+                return Poll::Ready(Err(gave_way()));
+            }
             ready!(time.as_mut().poll(context));
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client began nothing")));
+        }
+        *permit = silence.end();
+        if permit.is_none() {
+            // What has come may not be looked at: another connection has this one's place.
+            return Poll::Ready(Err(gave_way()));
         }
         *opening = None;
         read
     }
+}
+
+fn gave_way() -> io::Error {
+    let text =
+        format!("{}: the client had said nothing when another needed its place", Code::ConnectionsFull);
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 impl AsyncWrite for Bytestream {

@@ -112,12 +112,16 @@ async fn is_closed(client: &mut DuplexStream) -> bool {
 async fn a_framed_protocol_has_places_a_time_to_begin_and_counted_bytes() {
     let may = Arc::default();
     let port = Port::start(ConnectionLimits { all: 2, at_one_address: 2 }, &may);
-    let (mut first, mut silent) = (port.connect().await, port.connect().await);
-    say(&mut first, b"a").await;
-    assert_eq!(hear(&mut first).await.expect("an echo"), b"a");
+    let (mut first, mut second) = (port.connect().await, port.connect().await);
+    for client in [&mut first, &mut second] {
+        say(client, b"a").await;
+        assert_eq!(hear(client).await.expect("an echo"), b"a");
+    }
     assert!(is_closed(&mut port.connect().await).await, "there is no third permit");
     assert_eq!(port.connections.refused(), 1);
-    let began = Instant::now();
+    drop(second);
+    until("its permit comes back", || (port.connections.count() == 1).then_some(())).await;
+    let (mut silent, began) = (port.connect().await, Instant::now());
     assert!(
         is_closed(&mut silent).await && began.elapsed() < Timeouts::default().begin * 2,
         "it began nothing"
@@ -129,6 +133,47 @@ async fn a_framed_protocol_has_places_a_time_to_begin_and_counted_bytes() {
     assert_eq!(hear(&mut first).await.expect("an echo"), b"held");
     drop(first);
     until("its permit comes back", || (port.connections.count() == 0).then_some(())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_said_nothing_for_longest_gives_way_to_who_comes_when_all_places_are_taken() {
+    let may = Arc::default();
+    let timeouts = Timeouts { begin: LONG * 10, ..Timeouts::default() };
+    let port = Port::start_within(timeouts, ConnectionLimits { all: 3, at_one_address: 3 }, &may);
+    let (mut speaks, mut longest) = (port.connect().await, port.connect().await);
+    say(&mut speaks, b"a").await;
+    assert_eq!(hear(&mut speaks).await.expect("an echo"), b"a");
+    let mut silent = port.connect().await;
+    let mut comes = port.connect().await;
+    say(&mut comes, b"b").await;
+    assert_eq!(hear(&mut comes).await.expect("an echo"), b"b");
+    assert!(is_closed(&mut longest).await);
+    assert_eq!((port.connections.count(), port.connections.refused()), (3, 1), "one was closed");
+    for client in [&mut silent, &mut speaks] {
+        say(client, b"c").await;
+        assert_eq!(hear(client).await.expect("an echo"), b"c", "of the others none was");
+    }
+    assert!(is_closed(&mut port.connect().await).await, "nobody is silent any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_connections_that_say_nothing_keep_nobody_out() {
+    let may = Arc::default();
+    let timeouts = Timeouts { begin: LONG * 10, ..Timeouts::default() };
+    let port = Port::start_within(timeouts, ConnectionLimits { all: 1_000, at_one_address: 750 }, &may);
+    let mut silent = Vec::new();
+    for _ in 0..10_000 {
+        silent.push(port.connect().await);
+        assert!(port.connections.count() <= 750, "it has no more places than before");
+    }
+    let mut clients = Vec::new();
+    for _ in 0..100 {
+        let mut client = port.connect().await;
+        say(&mut client, b"a").await;
+        assert_eq!(timeout(LONG, hear(&mut client)).await.expect("soon").expect("an echo"), b"a");
+        clients.push(client);
+    }
+    assert_eq!(port.connections.count(), 750);
 }
 
 #[tokio::test(start_paused = true)]

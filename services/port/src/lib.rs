@@ -38,9 +38,9 @@
 //! | [`refusal`] | what a call is told that this node cannot serve for a reason of its own |
 //! | `lost` | connections of lost machines |
 //! | `throttle` | what happens often is told seldom |
-//! | [`label`] | middleware: the first label of the host that was dialled |
-//! | [`overlong`] | middleware: the answer to messages beyond the decode limit |
-//! | [`deadline`] | middleware: the answer to calls whose time is over |
+//! | [`label`] | the first label of the host that was dialled |
+//! | [`overlong`] | the answer to messages beyond the decode limit |
+//! | [`deadline`] | the answer to calls whose time is over |
 
 mod bytes_held;
 mod caller_address;

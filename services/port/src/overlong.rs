@@ -1,7 +1,5 @@
 //! Tells a caller that its message is too large with the code that means so.
 
-use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::Response;
 use tonic::{Code, Status};
 
@@ -13,13 +11,9 @@ pub const MESSAGE_BYTES_MAX: usize = 66 << 20;
 const TONIC_TEXT: &str = "Error, decoded message length too large";
 
 /// tonic answers a message beyond its decode limit OUT_OF_RANGE, which the protocol reserves for
-/// what tasks report; this makes it RESOURCE_EXHAUSTED, as every gRPC of upstream does.
-pub async fn refuse(request: Request, next: Next) -> Response {
-    mend(next.run(request).await)
-}
-
-/// A failed decode is answered before any message, so its status is in the headers.
-fn mend(response: Response) -> Response {
+/// what tasks report; this makes it RESOURCE_EXHAUSTED, as every gRPC of upstream does. A failed decode is answered before
+/// any message, so its status is in the headers.
+pub fn mend(response: Response) -> Response {
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() == Code::OutOfRange && status.message().starts_with(TONIC_TEXT) => {
             Status::resource_exhausted(status.message()).into_http()

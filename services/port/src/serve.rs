@@ -65,10 +65,10 @@ impl Served {
                 Box::pin(serve_connections(incoming, services, stopping))
             }
             Self::Framed(framed) => {
-                let memory = resources.memory.clone();
+                let (memory, silent) = (resources.memory.clone(), resources.silent.clone());
                 let arrivals = Arrivals::new(listener, framed::no_words, stopping.clone(), resources);
                 Box::pin(async move {
-                    framed.serve(arrivals, memory, stopping).await;
+                    framed.serve(arrivals, memory, silent, stopping).await;
                     Ok(())
                 })
             }
@@ -94,7 +94,7 @@ pub async fn serve(
 /// [`serve`], and whenever contact is lost, connections end as if the port stopped, except that polls are given
 /// back with the other calls that wait. The port stays open, but new connections wait a moment in that
 /// time: clients who know other nodes go to those, and others come back. Connections are counted among those of the
-/// process, and closed at once if there is no permit for them.
+/// process, and closed at once if there is no permit for them and none has said nothing yet, which would give way.
 ///
 /// # Errors
 /// The transport's, which end the serving of this listener.

@@ -96,6 +96,10 @@ impl Stopping {
         self.reached(Phase::Overdue).await;
     }
 
+    pub(crate) fn glance(&self) -> watch::Receiver<Phase> {
+        self.0.phase.clone()
+    }
+
     pub(crate) fn phases(self) -> WatchStream<Phase> {
         WatchStream::new(self.0.phase.clone())
     }

@@ -11,7 +11,7 @@ use tripod_state::runtime::Refusal;
 use tripod_state::state::Outcome;
 use tripod_state::{
     Answer, ApplyContext, BarrierFault, Command, Effect, Envelope, Fault, Scope, Stamp, State, Ticket, Topic,
-    level, session,
+    level, need, session,
 };
 
 use generate::{Step, prologue, steps};
@@ -124,6 +124,19 @@ proptest! {
             prop_assert_eq!(replica.state.bytes(), replica.state.recounted_bytes(), "{:?}", step);
         }
         prop_assert_eq!(replica.through_a_snapshot().state.bytes(), replica.state.bytes());
+    }
+
+    /// Who leads may count with it before it has looked at the state.
+    #[test]
+    fn no_command_needs_more_memory_than_it_can_need_in_any_state(steps in steps(120)) {
+        let mut replica = Replica::started();
+        for step in &steps {
+            let envelope = Envelope { stamp: None, command: step.command.clone() };
+            if let Some(most) = need::at_most(&step.command, 100) {
+                prop_assert!(replica.state.need(&envelope, 100).bytes <= most, "{:?}", step);
+            }
+            replica.step(step);
+        }
     }
 
     /// Two replicas that apply the same log agree at every index, and a fork does not feel what

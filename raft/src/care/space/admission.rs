@@ -79,6 +79,10 @@ impl Admission {
         encoded: usize,
     ) -> Result<Option<Admitted>, ProposeError> {
         self.check(&envelope.command)?;
+        let bytes = || machine.bytes_at_a_glance();
+        if let Some(admitted) = self.room.at_a_glance(bytes, &envelope.command, encoded) {
+            return Ok(Some(admitted));
+        }
         machine.read(|state| self.room.admit(state, envelope, encoded))
     }
 

@@ -2,22 +2,29 @@
 //!
 //! How much there is, is a setting of each node, and the leader's counts. What was admitted and is not applied yet counts as
 //! if it were: so the limits hold to the byte of the model, however much is under way.
+//!
+//! While the state takes less than half of what it may, or one job may, most commands are taken in without a look at it: what
+//! they need at most is counted, for all jobs together. The lock of the state is held by apply for hundreds of commands at a
+//! time, and each command that comes would wait for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tripod_state::ids::JobId;
-use tripod_state::need::{Need, Purpose};
-use tripod_state::{Envelope, State};
+use tripod_state::need::{self, Need, Purpose};
+use tripod_state::{Command, Envelope, State};
 
 use crate::base::error::{JOB_FULL, ProposeError, STATE_FULL};
 use crate::base::options::StateLimits;
 
 /// One part in so many of each limit is only for what goes on with something that is there.
 const RESERVE_SHARE: u64 = 8;
+/// While no more than one part in so many of the lower limit is taken, a glance is enough.
+const GLANCE_SHARE: u64 = 2;
 /// Jobs that a refusal names when all of them together take too much.
 const JOBS_NAMED: usize = 3;
 /// How often the log tells of refusals, at most.
@@ -26,14 +33,24 @@ const TELL_EVERY: Duration = Duration::from_mins(1);
 /// What this node has admitted as the leader. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct AdmittedBytes {
-    limits: StateLimits,
-    ledger: Arc<Mutex<Ledger>>,
+    shared: Arc<Shared>,
 }
 
-/// Bytes that were admitted and are not applied yet.
+/// Of the two numbers each is raised before the other is looked at, so that of two commands that come at the same time one
+/// counts with the other.
+#[derive(Debug)]
+struct Shared {
+    limits: StateLimits,
+    ledger: Mutex<Ledger>,
+    /// Bytes of all jobs that were admitted by a look at the state and are not applied yet.
+    looked: AtomicU64,
+    /// The same at a glance: as many as they can be at most.
+    glanced: AtomicU64,
+}
+
+/// Bytes that were admitted by a look at the state and are not applied yet.
 #[derive(Debug, Default)]
 struct Ledger {
-    total: u64,
     jobs: BTreeMap<JobId, u64>,
     told: Option<Instant>,
 }
@@ -43,12 +60,38 @@ struct Ledger {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     room: AdmittedBytes,
-    need: Need,
+    counted: Counted,
+}
+
+#[derive(Debug)]
+enum Counted {
+    Looked(Need),
+    Glanced { bytes: u64 },
 }
 
 impl AdmittedBytes {
     pub(super) fn new(limits: StateLimits) -> Self {
-        Self { limits, ledger: Arc::default() }
+        let (looked, glanced) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { limits, ledger: Mutex::default(), looked, glanced }) }
+    }
+
+    /// Keeps room for a command that is `encoded` bytes long without a look at the state, which takes so many `bytes`; `None` if
+    /// that must be looked at.
+    pub(super) fn at_a_glance(
+        &self,
+        bytes: impl Fn() -> u64,
+        command: &Command,
+        encoded: usize,
+    ) -> Option<Admitted> {
+        let needed = need::at_most(command, encoded)?;
+        let Shared { limits: StateLimits { job_bytes, state_bytes }, looked, glanced, .. } = &*self.shared;
+        let under_way = glanced.fetch_add(needed, Ordering::SeqCst).saturating_add(needed);
+        // Dropped, it is counted no more.
+        let admitted = Admitted { room: self.clone(), counted: Counted::Glanced { bytes: needed } };
+        let under_way = under_way.saturating_add(looked.load(Ordering::SeqCst));
+        // Behind what is under way: what was applied meanwhile is in one of both.
+        let taken = bytes().saturating_add(under_way);
+        (taken <= job_bytes.min(state_bytes) / GLANCE_SHARE).then_some(admitted)
     }
 
     /// Keeps room for a command that is `encoded` bytes long; `None` if it needs none.
@@ -62,34 +105,39 @@ impl AdmittedBytes {
         if need.purpose == Purpose::Nothing {
             return Ok(None);
         }
-        let mut ledger = self.ledger.lock();
-        if let Err(refusal) = self.check(state, &ledger, need) {
+        let mut ledger = self.shared.ledger.lock();
+        let before = self.shared.looked.fetch_add(need.bytes, Ordering::SeqCst);
+        if let Err(refusal) = self.check(state, (&ledger, before), need) {
+            self.shared.looked.fetch_sub(need.bytes, Ordering::SeqCst);
             if ledger.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
                 ledger.told = Some(Instant::now());
                 tracing::warn!(reason = %refusal, "commands are refused for want of memory");
             }
             return Err(refusal);
         }
-        ledger.total = ledger.total.saturating_add(need.bytes);
         if let Some(job) = need.job {
             let of_job = ledger.jobs.entry(job).or_default();
             *of_job = of_job.saturating_add(need.bytes);
         }
-        Ok(Some(Admitted { room: self.clone(), need }))
+        Ok(Some(Admitted { room: self.clone(), counted: Counted::Looked(need) }))
     }
 
-    fn check(&self, state: &State, ledger: &Ledger, need: Need) -> Result<(), ProposeError> {
+    /// `looked`: of all jobs, without this one.
+    fn check(&self, state: &State, (ledger, looked): (&Ledger, u64), need: Need) -> Result<(), ProposeError> {
         let Need { job, purpose, bytes } = need;
         let may = |limit: u64| if purpose == Purpose::Begin { limit - limit / RESERVE_SHARE } else { limit };
-        let StateLimits { job_bytes, state_bytes } = self.limits;
+        let StateLimits { job_bytes, state_bytes } = self.shared.limits;
+        // They may all be of that job, or be applied already.
+        let glanced = self.shared.glanced.load(Ordering::SeqCst);
         if let Some(job) = job {
             let taken = state.bytes_of(job).unwrap_or_default();
             let taken = taken.saturating_add(ledger.jobs.get(&job).copied().unwrap_or_default());
+            let taken = taken.saturating_add(glanced);
             if taken.saturating_add(bytes) > may(job_bytes) {
                 return Err(ProposeError::JobFull(job_full(state, job, taken, job_bytes)));
             }
         }
-        let taken = state.bytes().saturating_add(ledger.total);
+        let taken = state.bytes().saturating_add(looked).saturating_add(glanced);
         if taken.saturating_add(bytes) > may(state_bytes) {
             return Err(ProposeError::StateFull(state_full(state, taken, state_bytes)));
         }
@@ -99,10 +147,18 @@ impl AdmittedBytes {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        let mut ledger = self.room.ledger.lock();
-        ledger.total = ledger.total.saturating_sub(self.need.bytes);
-        let Some(job) = self.need.job else { return };
-        let left = ledger.jobs.get(&job).map_or(0, |bytes| bytes.saturating_sub(self.need.bytes));
+        let Shared { ledger, looked, glanced, .. } = &*self.room.shared;
+        let Need { job, bytes, .. } = match self.counted {
+            Counted::Looked(need) => need,
+            Counted::Glanced { bytes } => {
+                glanced.fetch_sub(bytes, Ordering::SeqCst);
+                return;
+            }
+        };
+        let mut ledger = ledger.lock();
+        looked.fetch_sub(bytes, Ordering::SeqCst);
+        let Some(job) = job else { return };
+        let left = ledger.jobs.get(&job).map_or(0, |before| before.saturating_sub(bytes));
         if left == 0 {
             ledger.jobs.remove(&job);
         } else {
@@ -136,4 +192,50 @@ fn state_full(state: &State, taken: u64, limit: u64) -> String {
 
 fn mib(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::ServiceIncarnation;
+    use tripod_state::{Scope, job, kv};
+
+    use super::*;
+
+    const LIMIT: u64 = 1 << 20;
+    /// Encoded bytes, with what a key takes besides almost half of the lower limit.
+    const NEARLY_HALF: usize = (512 - 4) << 10;
+
+    fn room() -> AdmittedBytes {
+        AdmittedBytes::new(StateLimits { job_bytes: LIMIT, state_bytes: 2 * LIMIT })
+    }
+
+    fn put() -> Command {
+        let scope = Scope { job: JobId(1), service: None };
+        Command::Kv(kv::Command::Insert { scope, key: "k".into(), value: "v".into(), overwrite: true })
+    }
+
+    #[test]
+    fn a_glance_is_enough_until_half_of_the_lower_limit_is_taken_or_under_way() {
+        let room = room();
+        let first = room.at_a_glance(|| 0, &put(), NEARLY_HALF).expect("there is room");
+        assert!(room.at_a_glance(|| 0, &put(), NEARLY_HALF).is_none(), "the first is under way");
+        drop(first);
+        assert!(room.at_a_glance(|| 0, &put(), NEARLY_HALF).is_some(), "it was applied");
+        assert!(room.at_a_glance(|| LIMIT / 2, &put(), 1).is_none(), "so much is taken");
+        assert_eq!(room.shared.glanced.load(Ordering::SeqCst), 0, "who is refused counts for nothing");
+    }
+
+    #[test]
+    fn what_was_admitted_at_a_glance_counts_for_who_looks() {
+        let (room, state) = (room(), State::default());
+        let spec = job::Spec::of_tasks(1);
+        let create = job::Command::Create { name: "job".into(), spec, service: ServiceIncarnation(1) };
+        let create = Envelope { stamp: None, command: Command::Job(create) };
+        let look = || room.admit(&state, &create, 3 * NEARLY_HALF).map(drop);
+        assert_eq!(look(), Ok(()));
+        let glanced = room.at_a_glance(|| 0, &put(), NEARLY_HALF).expect("there is room");
+        assert!(matches!(look(), Err(ProposeError::StateFull(_))));
+        drop(glanced);
+        assert_eq!(look(), Ok(()), "what was refused counts for nothing");
+    }
 }

@@ -37,17 +37,16 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct Shared {
     limits: Limits,
-    occupancy: Mutex<Occupancy>,
+    /// Looked at and changed in one go, so that a call for which there is room needs no lock.
+    occupancy: AtomicU64,
+    /// Locked by those who wait, and by those who end a turn while somebody waits.
+    queue: Mutex<Queue<oneshot::Sender<Turn>>>,
     refused: AtomicU64,
 }
 
-/// While somebody waits, there is no room for whoever is next.
-#[derive(Debug)]
-struct Occupancy {
-    count: usize,
-    bytes: u64,
-    queue: Queue<oneshot::Sender<Turn>>,
-}
+/// What is under way, as one number.
+#[derive(Debug, Clone, Copy)]
+struct Occupancy(u64);
 
 /// A call under way, for as long as this lives.
 #[derive(Debug)]
@@ -65,24 +64,22 @@ struct Waiting<'a> {
 
 impl Turns {
     pub(crate) fn new(limits: Limits) -> Self {
-        let occupancy = Mutex::new(Occupancy { count: 0, bytes: 0, queue: Queue::new() });
-        Self { shared: Arc::new(Shared { limits, occupancy, refused: AtomicU64::new(0) }) }
+        let limits = Limits { bytes: limits.bytes.min(Occupancy::CALL_BYTES_MAX), ..limits };
+        let (occupancy, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { limits, occupancy, queue: Mutex::new(Queue::new()), refused }) }
     }
 
     /// A turn, if there is room and nobody waits.
     pub(crate) fn at_once(&self, bytes: u64) -> Option<Turn> {
-        let mut occupancy = self.shared.occupancy.lock();
-        if occupancy.queue.len() > 0 || !occupancy.has_room(bytes, self.shared.limits) {
-            return None;
-        }
-        occupancy.enter(bytes);
-        Some(Turn { shared: Arc::clone(&self.shared), bytes })
+        let bytes = bytes.min(Occupancy::CALL_BYTES_MAX);
+        let enters = self.shared.enters(bytes, |occupancy| !occupancy.is_waited_for());
+        enters.then(|| Turn { shared: Arc::clone(&self.shared), bytes })
     }
 
     /// Waits for a turn. Whoever stops waiting leaves nothing behind.
     pub(crate) async fn wait(&self, caller: CallerConnection, bytes: u64) -> Turn {
         let (give, turn) = oneshot::channel();
-        let ticket = self.shared.occupancy.lock().queue.push(caller, bytes, give);
+        let ticket = self.shared.push(caller, bytes.min(Occupancy::CALL_BYTES_MAX), give);
         let mut waiting = Waiting { shared: &self.shared, ticket, turn };
         // Room may have come since there was none.
         self.shared.give();
@@ -95,10 +92,10 @@ impl Turns {
     }
 
     pub(crate) fn counts(&self) -> TurnCounts {
-        let occupancy = self.shared.occupancy.lock();
+        let queue = self.shared.queue.lock();
         TurnCounts {
-            waiting: occupancy.queue.len() as u64,
-            waited_total: occupancy.queue.total(),
+            waiting: queue.len() as u64,
+            waited_total: queue.total(),
             refused_total: self.shared.refused.load(Ordering::Relaxed),
         }
     }
@@ -117,33 +114,78 @@ impl TurnCounts {
 }
 
 impl Occupancy {
-    fn has_room(&self, bytes: u64, limits: Limits) -> bool {
-        self.count == 0 || (self.count < limits.count && self.bytes.saturating_add(bytes) <= limits.bytes)
+    /// Somebody waits; then there is no room for whoever comes.
+    const WAITED_FOR: u64 = 1 << 63;
+    /// Bits of the bytes. Between them and the flag are those of the count, for eight million calls.
+    const BYTES_BITS: u32 = 40;
+    /// A call more.
+    const CALL: u64 = 1 << Self::BYTES_BITS;
+    /// What one call counts as at most, and what all but one do together: half of what there are bits for. No command is as
+    /// long.
+    const CALL_BYTES_MAX: u64 = (Self::CALL - 1) / 2;
+
+    fn is_waited_for(self) -> bool {
+        self.0 & Self::WAITED_FOR != 0
     }
 
-    fn enter(&mut self, bytes: u64) {
-        self.count += 1;
-        self.bytes += bytes;
+    fn count(self) -> u64 {
+        (self.0 & !Self::WAITED_FOR) >> Self::BYTES_BITS
     }
 
-    /// Whoever is next, if there is room.
-    fn next(&mut self, limits: Limits) -> Option<(oneshot::Sender<Turn>, u64)> {
-        let bytes = self.queue.first_bytes()?;
-        if !self.has_room(bytes, limits) {
-            return None;
-        }
-        self.enter(bytes);
-        self.queue.pop()
+    fn bytes(self) -> u64 {
+        self.0 & (Self::CALL - 1)
+    }
+
+    fn has_room(self, bytes: u64, limits: Limits) -> bool {
+        let may_count = self.count() < limits.count as u64;
+        let may_bytes = self.bytes().saturating_add(bytes) <= limits.bytes;
+        self.count() == 0 || (may_count && may_bytes)
     }
 }
 
 impl Shared {
+    /// Whether there is room for a call with so many bytes, and it `may` go beside what is under way. If so it is under way,
+    /// too.
+    fn enters(&self, bytes: u64, may: impl Fn(Occupancy) -> bool) -> bool {
+        let entered = |now| {
+            let is_let_in = may(Occupancy(now)) && Occupancy(now).has_room(bytes, self.limits);
+            is_let_in.then(|| now + Occupancy::CALL + bytes)
+        };
+        self.occupancy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, entered).is_ok()
+    }
+
+    fn push(&self, caller: CallerConnection, bytes: u64, give: oneshot::Sender<Turn>) -> Ticket {
+        let mut queue = self.queue.lock();
+        let ticket = queue.push(caller, bytes, give);
+        self.settle(&queue);
+        ticket
+    }
+
+    /// Says whether somebody waits, as the locked queue knows.
+    fn settle(&self, queue: &Queue<oneshot::Sender<Turn>>) {
+        if queue.len() > 0 {
+            self.occupancy.fetch_or(Occupancy::WAITED_FOR, Ordering::SeqCst);
+        } else {
+            self.occupancy.fetch_and(!Occupancy::WAITED_FOR, Ordering::SeqCst);
+        }
+    }
+
+    /// Whoever is next, if there is room.
+    fn next(&self) -> Option<(oneshot::Sender<Turn>, u64)> {
+        let mut queue = self.queue.lock();
+        let bytes = queue.first_bytes()?;
+        if !self.enters(bytes, |_| true) {
+            return None;
+        }
+        let next = queue.pop();
+        self.settle(&queue);
+        next
+    }
+
     /// Gives out what room there is.
     fn give(self: &Arc<Self>) {
-        loop {
-            // Told without the lock: a turn that nobody takes any more is given back at once.
-            let next = self.occupancy.lock().next(self.limits);
-            let Some((give, bytes)) = next else { return };
+        // Told without the lock: a turn that nobody takes any more is given back at once.
+        while let Some((give, bytes)) = self.next() {
             drop(give.send(Turn { shared: Arc::clone(self), bytes }));
         }
     }
@@ -151,17 +193,20 @@ impl Shared {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut occupancy = self.shared.occupancy.lock();
-        occupancy.count -= 1;
-        occupancy.bytes -= self.bytes;
-        drop(occupancy);
-        self.shared.give();
+        let before = self.shared.occupancy.fetch_sub(Occupancy::CALL + self.bytes, Ordering::SeqCst);
+        // Whoever begins to wait after this looks for room itself.
+        if Occupancy(before).is_waited_for() {
+            self.shared.give();
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.shared.occupancy.lock().queue.remove(&self.ticket);
+        let mut queue = self.shared.queue.lock();
+        queue.remove(&self.ticket);
+        self.shared.settle(&queue);
+        drop(queue);
         // It may have been what there was no room for.
         self.shared.give();
     }
@@ -177,6 +222,10 @@ mod tests {
     use super::*;
 
     const LIMITS: Limits = Limits { count: 3, bytes: 100 };
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
 
     fn caller() -> CallerConnection {
         CallerConnection::from(CallerAddress::default())
@@ -202,6 +251,30 @@ mod tests {
         assert!(first.as_mut().now_or_never().is_some());
         assert!(turns.at_once(0).is_some(), "and it has been given back");
         assert_eq!(turns.counts(), TurnCounts { waiting: 0, waited_total: 1, refused_total: 0 });
+    }
+
+    #[test]
+    fn what_comes_and_goes_on_many_threads_never_is_beyond_the_limits_and_none_is_forgotten() {
+        const CALLS: usize = 2_000;
+        let turns = Turns::new(LIMITS);
+        let (now, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let call = |size: u64| {
+            let turn = turns.at_once(size);
+            let turn = turn.unwrap_or_else(|| runtime().block_on(turns.wait(caller(), size)));
+            assert!(now.fetch_add(1, Ordering::SeqCst) < LIMITS.count as u64);
+            assert!(bytes.fetch_add(size, Ordering::SeqCst) + size <= LIMITS.bytes);
+            std::thread::yield_now();
+            bytes.fetch_sub(size, Ordering::SeqCst);
+            now.fetch_sub(1, Ordering::SeqCst);
+            drop(turn);
+        };
+        std::thread::scope(|threads| {
+            for size in [0, 1, 30, 60, 100] {
+                threads.spawn(move || (0..CALLS).for_each(|_| call(size)));
+            }
+        });
+        assert_eq!(turns.counts().waiting, 0);
+        assert_eq!(turns.shared.occupancy.load(Ordering::SeqCst), 0, "no room is lost");
     }
 
     #[test]

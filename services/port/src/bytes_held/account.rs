@@ -1,6 +1,7 @@
 //! What a node holds for one connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
@@ -29,57 +30,31 @@ pub struct Account {
     shared: Arc<Shared>,
 }
 
+/// Every call changes these numbers several times, from more than one thread. Each change is one step without a lock: a number
+/// is raised before it is compared with its limit, and lowered again if it is beyond. So of two who pass at the same time the
+/// later one sees both, and no limit is exceeded; who is refused may keep another one out who comes at that moment.
 #[derive(Debug)]
 struct Shared {
     budget: Budget,
-    state: Mutex<State>,
+    requests: DirectionAccount,
+    /// Their bytes are those of both periods together.
+    answers: DirectionAccount,
+    /// Bytes of requests that are held, heartbeats apart.
+    request_bytes: AtomicU64,
+    /// The answers' bytes by the period in which they were made or last taken of, the current one and the one before.
+    answer_bytes: [AtomicU64; 2],
+    /// Which of both is the current one.
+    period: AtomicUsize,
+    /// Bytes of heartbeats that are in neither.
+    beats: AtomicU64,
+    /// Of the requests' bytes, those of calls that have ended and whose answers may not have been written.
+    ended: AtomicU64,
+    /// Calls that were refused since all was written the last time.
+    refusals: AtomicU64,
+    /// What lies unread is counted, because requests wait.
+    is_window_held: Mutex<bool>,
     /// Of answers that are large before they are sent, one is made at a time.
     making: Arc<Semaphore>,
-}
-
-#[derive(Debug)]
-pub(super) struct State {
-    requests: DirectionAccount,
-    answers: DirectionAccount,
-    /// Bytes of heartbeats that are in neither.
-    beats: u64,
-    /// Of the requests' bytes, those of calls that have ended and whose answers may not have been written.
-    ended: u64,
-    /// Calls that were refused since all was written the last time.
-    refusals: u64,
-    /// The answers' bytes by the period in which they were made or last taken of, the current one and the one before.
-    by_period: [u64; 2],
-    /// Which of both is the current one.
-    period: usize,
-    /// What lies unread is counted, because requests wait.
-    is_window_held: bool,
-}
-
-impl State {
-    fn new() -> Self {
-        Self {
-            requests: DirectionAccount::new(true),
-            // Answers go as they are read, and never wait for each other.
-            answers: DirectionAccount::new(false),
-            beats: 0,
-            ended: 0,
-            refusals: 0,
-            by_period: [0; 2],
-            period: 0,
-            is_window_held: false,
-        }
-    }
-
-    fn part(&mut self, direction: Direction) -> &mut DirectionAccount {
-        match direction {
-            Direction::Requests => &mut self.requests,
-            Direction::Answers => &mut self.answers,
-        }
-    }
-
-    fn held(&self) -> u64 {
-        self.requests.held + self.answers.held
-    }
 }
 
 impl Default for Account {
@@ -94,7 +69,16 @@ impl Account {
         Self {
             shared: Arc::new(Shared {
                 budget,
-                state: Mutex::new(State::new()),
+                requests: DirectionAccount::new(true),
+                // Answers go as they are read, and never wait for each other.
+                answers: DirectionAccount::new(false),
+                request_bytes: AtomicU64::new(0),
+                answer_bytes: [AtomicU64::new(0), AtomicU64::new(0)],
+                period: AtomicUsize::new(0),
+                beats: AtomicU64::new(0),
+                ended: AtomicU64::new(0),
+                refusals: AtomicU64::new(0),
+                is_window_held: Mutex::new(false),
                 making: Arc::new(Semaphore::new(1)),
             }),
         }
@@ -127,11 +111,11 @@ impl Account {
 
     /// Holds more bytes of a heartbeat, if they are among those that pass.
     pub(super) fn grow_beat(&self, bytes: u64) -> bool {
-        let mut state = self.shared.state.lock();
-        let is_free = state.beats.saturating_add(bytes) <= BEAT_BYTES_FREE;
+        let is_free = raise(&self.shared.beats, bytes) <= BEAT_BYTES_FREE;
         if is_free {
-            state.beats += bytes;
             self.shared.budget.hold_anyway(bytes);
+        } else {
+            lower(&self.shared.beats, bytes);
         }
         is_free
     }
@@ -139,17 +123,14 @@ impl Account {
     /// Holds bytes of a call that is refused, until its refusal is written.
     #[must_use]
     pub fn refused_call(&self, bytes: u64) -> Charge {
-        let mut state = self.shared.state.lock();
-        state.refusals += 1;
-        self.shared.budget.hold_anyway(bytes);
-        add(&mut state, Kind::Request, bytes);
-        Charge::new(self.clone(), Kind::Request, bytes)
+        raise(&self.shared.refusals, 1);
+        self.hold_anyway(Kind::Request, bytes)
     }
 
     /// Whether its client has not read that thousands of its calls were refused, and makes more.
     #[must_use]
     pub fn is_deaf(&self) -> bool {
-        self.shared.state.lock().refusals > REFUSALS_UNREAD_MAX
+        self.shared.refusals.load(Ordering::SeqCst) > REFUSALS_UNREAD_MAX
     }
 
     /// Holds bytes of an answer whose turn it is.
@@ -157,18 +138,14 @@ impl Account {
     /// # Errors
     /// [`Short::Node`].
     pub fn answer(&self, bytes: u64) -> Result<Charge, Short> {
-        let kind = Kind::Answer(self.shared.state.lock().period);
+        let kind = self.answer_kind();
         self.hold(kind, bytes, false).map(|()| Charge::new(self.clone(), kind, bytes))
     }
 
     /// Holds bytes of an answer that must be given.
     #[must_use]
     pub fn answer_anyway(&self, bytes: u64) -> Charge {
-        let mut state = self.shared.state.lock();
-        let kind = Kind::Answer(state.period);
-        self.shared.budget.hold_anyway(bytes);
-        add(&mut state, kind, bytes);
-        Charge::new(self.clone(), kind, bytes)
+        self.hold_anyway(self.answer_kind(), bytes)
     }
 
     /// Whose permit is to make a large answer.
@@ -185,86 +162,101 @@ impl Account {
     /// Bytes that are held for this connection.
     #[must_use]
     pub fn held(&self) -> u64 {
-        self.shared.state.lock().held()
+        self.held_of(Direction::Requests).saturating_add(self.untaken())
     }
 
     /// Of those, bytes of answers that have not been written.
     #[must_use]
     pub fn untaken(&self) -> u64 {
-        self.shared.state.lock().answers.held
+        self.held_of(Direction::Answers)
     }
 
     /// Begins a new period, and gives how many bytes of answers were held all through the last one without any of them
-    /// being taken.
+    /// being taken. To be asked by one only.
     #[must_use]
     pub fn next_period(&self) -> u64 {
-        let mut state = self.shared.state.lock();
-        state.period = 1 - state.period;
-        state.by_period[state.period]
+        let next = 1 - self.period();
+        let unread = self.shared.answer_bytes[next].load(Ordering::SeqCst);
+        self.shared.period.store(next, Ordering::SeqCst);
+        unread
     }
 
     /// Gives back the bytes of calls that have ended. If `is_all_written` is not certain, only if they are few; whether
     /// none are left.
     pub fn written(&self, is_all_written: bool) -> bool {
-        let mut state = self.shared.state.lock();
-        let ended = state.ended;
-        if ended == 0 {
+        let Shared { ended, refusals, .. } = &*self.shared;
+        if ended.load(Ordering::SeqCst) == 0 {
             return true;
         }
-        if ended > CONNECTION_BYTES_FREE && !is_all_written {
-            return false;
+        // Before the bytes: refusals that come later are of calls whose bytes stay.
+        let written = refusals.load(Ordering::SeqCst);
+        let goes = |ended| (is_all_written || ended <= CONNECTION_BYTES_FREE).then_some(0);
+        let Ok(bytes) = ended.fetch_update(Ordering::SeqCst, Ordering::SeqCst, goes) else { return false };
+        if written > 0 {
+            lower(refusals, written);
         }
-        state.ended = 0;
-        state.refusals = 0;
-        self.give_back(&mut state, Kind::Request, ended);
+        self.release(Kind::Request, bytes);
         true
     }
 
     /// Has bytes of a call that ends wait for [`Self::written`].
     pub(super) fn end(&self, kind: Kind, bytes: u64) {
-        let mut state = self.shared.state.lock();
         match kind {
-            Kind::Request => state.ended += bytes,
-            Kind::Beat | Kind::Answer(_) => self.give_back(&mut state, kind, bytes),
+            Kind::Request => {
+                raise(&self.shared.ended, bytes);
+            }
+            Kind::Beat | Kind::Answer(_) => self.release(kind, bytes),
         }
     }
 
     /// Holds more bytes. `is_bound`: within the connection's limit, too.
     pub(super) fn hold(&self, kind: Kind, bytes: u64, is_bound: bool) -> Result<(), Short> {
-        let limits = self.shared.budget.limits();
-        let mut state = self.shared.state.lock();
-        if state.held().saturating_add(bytes) <= CONNECTION_BYTES_FREE {
-            self.shared.budget.hold_anyway(bytes);
-        } else {
-            let limit = limits.one_connection;
-            let would = state.part(kind.direction()).held.saturating_add(bytes);
-            let held = if is_bound && would > limit {
-                Err(Short::Connection { limit })
-            } else {
-                self.shared.budget.hold(bytes)
-            };
-            if let Err(short) = held {
-                drop(state);
-                self.shared.budget.refuse(short);
-                return Err(short);
-            }
+        let Shared { budget, .. } = &*self.shared;
+        self.add(kind, bytes);
+        let would = self.held_of(kind.direction());
+        let other = match kind.direction() {
+            Direction::Requests => Direction::Answers,
+            Direction::Answers => Direction::Requests,
+        };
+        if would.saturating_add(self.held_of(other)) <= CONNECTION_BYTES_FREE {
+            budget.hold_anyway(bytes);
+            return Ok(());
         }
-        add(&mut state, kind, bytes);
-        Ok(())
+        let limit = budget.limits().one_connection;
+        let held =
+            if is_bound && would > limit { Err(Short::Connection { limit }) } else { budget.hold(bytes) };
+        if let Err(short) = held {
+            self.take_off(kind, bytes);
+            budget.refuse(short);
+        }
+        held
+    }
+
+    fn hold_anyway(&self, kind: Kind, bytes: u64) -> Charge {
+        self.add(kind, bytes);
+        self.shared.budget.hold_anyway(bytes);
+        Charge::new(self.clone(), kind, bytes)
     }
 
     pub(super) fn release(&self, kind: Kind, bytes: u64) {
-        self.give_back(&mut self.shared.state.lock(), kind, bytes);
+        self.shared.budget.release(bytes);
+        self.take_off(kind, bytes);
     }
 
     /// Has an answer's bytes be those of the current period.
     pub(super) fn renew(&self, kind: Kind, bytes: u64) -> Kind {
-        let Kind::Answer(period) = kind else { return kind };
-        let mut state = self.shared.state.lock();
-        let current = state.period;
-        state.by_period[period] -= bytes;
-        state.by_period[current] += bytes;
-        Kind::Answer(current)
+        let current = self.answer_kind();
+        if !matches!(kind, Kind::Answer(_)) || kind == current {
+            return kind;
+        }
+        self.add(current, bytes);
+        self.take_off(kind, bytes);
+        current
+    }
+
+    /// Whether more may be held at once: there is room and nobody waits for it.
+    pub(crate) fn is_open(&self, direction: Direction) -> bool {
+        !self.direction(direction).is_waited_for() && self.has_room(direction)
     }
 
     pub(super) fn poll_turn(
@@ -273,76 +265,113 @@ impl Account {
         number: &mut Option<u64>,
         context: &Context<'_>,
     ) -> Poll<Result<(), Short>> {
-        let limit = self.shared.budget.limits().one_connection;
-        let mut state = self.shared.state.lock();
-        let part = state.part(direction);
-        if part.is_turn(number, limit, context.waker()) {
-            part.wake(limit);
-            self.settle_window(&mut state);
+        if self.is_open(direction) {
+            // Who has a number and does not wait has the right of way, and keeps it.
             return Poll::Ready(Ok(()));
         }
-        if direction == Direction::Requests && !state.is_window_held {
-            let held = self.shared.budget.hold(CONNECTION_WINDOW_BYTES.into());
-            if let Err(short) = held {
-                drop(state);
+        if self.direction(direction).is_turn(number, || self.has_room(direction), context.waker()) {
+            self.settle_window();
+            return Poll::Ready(Ok(()));
+        }
+        match direction {
+            Direction::Requests => self.hold_window(),
+            Direction::Answers => Poll::Pending,
+        }
+    }
+
+    pub(super) fn leave(&self, direction: Direction, number: u64) {
+        self.direction(direction).leave(number, || self.has_room(direction));
+        self.settle_window();
+    }
+
+    /// Counts what lies unread while a request waits.
+    fn hold_window(&self) -> Poll<Result<(), Short>> {
+        let mut is_held = self.shared.is_window_held.lock();
+        if !*is_held {
+            if let Err(short) = self.shared.budget.hold(CONNECTION_WINDOW_BYTES.into()) {
+                drop(is_held);
                 self.shared.budget.refuse(short);
                 return Poll::Ready(Err(short));
             }
-            state.is_window_held = true;
+            *is_held = true;
         }
         Poll::Pending
     }
 
-    pub(super) fn leave(&self, direction: Direction, number: u64) {
-        let limit = self.shared.budget.limits().one_connection;
-        let mut state = self.shared.state.lock();
-        let part = state.part(direction);
-        part.leave(number);
-        part.wake(limit);
-        self.settle_window(&mut state);
-    }
-
     /// What lies unread is not counted when no request waits.
-    fn settle_window(&self, state: &mut State) {
-        if state.is_window_held && !state.requests.is_waited_for() {
-            state.is_window_held = false;
+    fn settle_window(&self) {
+        let mut is_held = self.shared.is_window_held.lock();
+        if *is_held && !self.shared.requests.is_waited_for() {
+            *is_held = false;
             self.shared.budget.release(CONNECTION_WINDOW_BYTES.into());
         }
     }
+}
 
-    fn give_back(&self, state: &mut State, kind: Kind, bytes: u64) {
-        self.shared.budget.release(bytes);
-        match kind {
-            Kind::Beat => {
-                state.beats -= bytes;
-                return;
-            }
-            Kind::Answer(period) => state.by_period[period] -= bytes,
-            Kind::Request => {}
+impl Account {
+    fn period(&self) -> usize {
+        self.shared.period.load(Ordering::SeqCst)
+    }
+
+    fn answer_kind(&self) -> Kind {
+        Kind::Answer(self.period())
+    }
+
+    fn direction(&self, direction: Direction) -> &DirectionAccount {
+        match direction {
+            Direction::Requests => &self.shared.requests,
+            Direction::Answers => &self.shared.answers,
         }
-        let limit = self.shared.budget.limits().one_connection;
-        let part = state.part(kind.direction());
-        part.held -= bytes;
-        part.wake(limit);
+    }
+
+    fn held_of(&self, direction: Direction) -> u64 {
+        let Shared { request_bytes, answer_bytes: [one, other], .. } = &*self.shared;
+        match direction {
+            Direction::Requests => request_bytes.load(Ordering::SeqCst),
+            Direction::Answers => one.load(Ordering::SeqCst).saturating_add(other.load(Ordering::SeqCst)),
+        }
+    }
+
+    fn has_room(&self, direction: Direction) -> bool {
+        self.held_of(direction) < self.shared.budget.limits().one_connection
+    }
+
+    fn bytes_of(&self, kind: Kind) -> &AtomicU64 {
+        let Shared { request_bytes, answer_bytes: [one, other], beats, .. } = &*self.shared;
+        match kind {
+            Kind::Request => request_bytes,
+            Kind::Answer(0) => one,
+            Kind::Answer(_) => other,
+            Kind::Beat => beats,
+        }
+    }
+
+    fn add(&self, kind: Kind, bytes: u64) {
+        raise(self.bytes_of(kind), bytes);
+    }
+
+    fn take_off(&self, kind: Kind, bytes: u64) {
+        lower(self.bytes_of(kind), bytes);
+        let direction = kind.direction();
+        // Whoever begins to wait after this looks for room itself.
+        if kind != Kind::Beat && self.direction(direction).is_waited_for() {
+            self.direction(direction).wake(|| self.has_room(direction));
+        }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let state = self.state.get_mut();
         // Calls that ended after the last word was written.
-        self.budget.release(state.ended);
+        self.budget.release(*self.ended.get_mut());
     }
 }
 
-fn add(state: &mut State, kind: Kind, bytes: u64) {
-    match kind {
-        Kind::Beat => {
-            state.beats += bytes;
-            return;
-        }
-        Kind::Answer(period) => state.by_period[period] += bytes,
-        Kind::Request => {}
-    }
-    state.part(kind.direction()).held += bytes;
+/// Gives the number as it is then.
+fn raise(number: &AtomicU64, by: u64) -> u64 {
+    number.fetch_add(by, Ordering::SeqCst).saturating_add(by)
+}
+
+fn lower(number: &AtomicU64, by: u64) {
+    number.fetch_sub(by, Ordering::SeqCst);
 }

@@ -14,8 +14,13 @@ use super::turn::Turn;
 /// What a call holds beside its answer, among the extensions of its request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct CallBytes {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
     account: Account,
-    held: Arc<Mutex<CallCharge>>,
+    held: Mutex<CallCharge>,
 }
 
 #[derive(Debug)]
@@ -23,8 +28,9 @@ struct CallCharge {
     charge: Charge,
     /// What it weighs without a message.
     base: u64,
-    /// Whoever has the right of way keeps it until the call has ended: until then its message is held.
-    turn: Turn,
+    /// Of one that has had to wait. Whoever has the right of way keeps it until the call has ended: until then its message
+    /// is held.
+    turn: Option<Turn>,
     is_ended: bool,
 }
 
@@ -33,8 +39,8 @@ impl CallBytes {
     #[must_use]
     pub fn of(charge: Charge) -> Self {
         let (account, base) = (charge.account().clone(), charge.bytes());
-        let turn = account.turn(Direction::Requests);
-        Self { account, held: Arc::new(Mutex::new(CallCharge { charge, base, turn, is_ended: false })) }
+        let held = Mutex::new(CallCharge { charge, base, turn: None, is_ended: false });
+        Self { shared: Arc::new(Shared { account, held }) }
     }
 
     /// Ready when more of its message may be read.
@@ -42,13 +48,18 @@ impl CallBytes {
     /// # Errors
     /// [`Short::Node`]: there is not even room for what lies unread while it waits.
     pub fn poll_turn(&self, context: &mut Context<'_>) -> Poll<Result<(), Short>> {
-        self.held.lock().turn.poll(context)
+        let account = self.account();
+        if account.is_open(Direction::Requests) {
+            return Poll::Ready(Ok(()));
+        }
+        let mut held = self.shared.held.lock();
+        held.turn.get_or_insert_with(|| account.turn(Direction::Requests)).poll(context)
     }
 
     /// The account of its connection.
     #[must_use]
     pub fn account(&self) -> &Account {
-        &self.account
+        &self.shared.account
     }
 
     /// Its message takes so many bytes, as far as it has come.
@@ -56,7 +67,7 @@ impl CallBytes {
     /// # Errors
     /// [`Short::Node`].
     pub fn message(&self, bytes: u64) -> Result<(), Short> {
-        let mut held = self.held.lock();
+        let mut held = self.shared.held.lock();
         if held.is_ended {
             return Ok(());
         }
@@ -69,15 +80,16 @@ impl CallBytes {
     /// # Errors
     /// [`Short`].
     pub async fn making(&self) -> Result<Making, Short> {
-        let permit = self.account.making().acquire_owned().await.ok();
-        self.account.turn(Direction::Answers).come().await?;
-        Ok(Making::new(self.account.clone(), permit))
+        let account = self.account();
+        let permit = account.making().acquire_owned().await.ok();
+        account.turn(Direction::Answers).come().await?;
+        Ok(Making::new(account.clone(), permit))
     }
 
     /// Its message has waited for its turn for too long: why it is refused.
     #[must_use]
     pub fn give_up(&self) -> Short {
-        let budget = self.account.budget();
+        let budget = self.account().budget();
         let short = Short::Connection { limit: budget.limits().one_connection };
         budget.refuse(short);
         short
@@ -85,9 +97,9 @@ impl CallBytes {
 
     /// It has ended.
     pub fn end(&self) {
-        let mut held = self.held.lock();
+        let mut held = self.shared.held.lock();
         held.is_ended = true;
-        held.turn = self.account.turn(Direction::Requests);
+        held.turn = None;
         held.charge.end();
     }
 }

@@ -1,15 +1,15 @@
 //! Bytes that are held for clients: requests that come and run, calls that wait, answers that nobody has read yet.
 //!
 //! Each connection has an [`Account`] of the node's [`Budget`]. What is held is a [`Charge`], which gives its bytes back
-//! when it is dropped, however that comes about. Requests and answers have an account each within it
-//! (`direction_account`), so that answers never wait for requests that wait for answers.
+//! when it is dropped, however that comes about. Requests and answers are counted and waited for each by themselves, so that
+//! answers never wait for requests that wait for answers. Only who waits takes a lock.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `limits` | how much there may be |
 //! | `budget` | what the node holds |
 //! | `account` | what it holds for one connection |
-//! | `direction_account` | one direction of a connection: its bytes, and who waits for room |
+//! | `direction_account` | who waits for room in one direction of a connection |
 //! | `turn` | one who waits |
 //! | `charge` | bytes that are held |
 //! | `call` | those of one call's request |

@@ -1,9 +1,15 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use futures::FutureExt as _;
 
 use super::*;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
 
 fn budget(all: u64, one_connection: u64) -> Budget {
     Budget::new(MemoryLimits { all, one_connection })
@@ -149,4 +155,43 @@ fn answers_of_which_nothing_is_taken_for_a_period_are_known() {
     assert_eq!(account.next_period(), MIB);
     drop(read);
     assert_eq!(account.next_period(), 0);
+}
+
+#[test]
+fn what_many_threads_hold_is_within_the_limit_and_who_waits_is_always_woken() {
+    const TIMES: usize = 2_000;
+    let budget = budget(64 * MIB, MIB);
+    let account = budget.account();
+    let sum = AtomicU64::new(0);
+    let hold = |bytes: u64| {
+        let Ok(charge) = account.call(bytes) else { return };
+        assert!(sum.fetch_add(bytes, Ordering::SeqCst) + bytes <= MIB);
+        std::thread::yield_now();
+        sum.fetch_sub(bytes, Ordering::SeqCst);
+        drop(charge);
+    };
+    let wait = |direction| {
+        let mut turn = account.turn(direction);
+        runtime().block_on(turn.come()).unwrap();
+        std::thread::yield_now();
+    };
+    std::thread::scope(|threads| {
+        for bytes in [MIB, MIB / 2, MIB / 3] {
+            threads.spawn(move || (0..TIMES).for_each(|_| hold(bytes)));
+        }
+        for _ in 0..3 {
+            threads.spawn(move || (0..TIMES).for_each(|_| wait(Direction::Requests)));
+            threads.spawn(move || (0..TIMES).for_each(|_| wait(Direction::Answers)));
+        }
+        threads.spawn(|| {
+            for _ in 0..TIMES {
+                let mut answer = account.answer(MIB).unwrap();
+                let _ = account.next_period();
+                let piece = answer.split(KIB);
+                answer.renew();
+                drop((answer, piece));
+            }
+        });
+    });
+    assert_eq!((account.held(), budget.held(), account.next_period()), (0, 0, 0));
 }

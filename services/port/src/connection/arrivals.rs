@@ -34,7 +34,7 @@ const CUT_OFF_PAUSE: Duration = Duration::from_secs(1);
 const WAITING_MAX: usize = 1024;
 
 /// The connections of a listener. They never end, and there are no errors: a failed accept concerns one connection, or will
-/// be over when descriptors are free again. Each is counted, and closed if there is no permit for it. While contact is
+/// be over when descriptors are free again. Each is counted, and closed if there is no permit for it and none that has said nothing gives way. While contact is
 /// lost new ones wait a moment, so that clients who know other nodes prefer those.
 pub(crate) struct Arrivals {
     listener: Arc<Listener>,
@@ -57,17 +57,25 @@ impl Arrivals {
         Self { listener, words, stopping, resources, waited: mpsc::channel(WAITING_MAX), pause: None }
     }
 
-    /// Counts a connection, or turns it away.
+    /// Counts a connection, or turns it away. If there is no permit, one that has said nothing yet gives way.
     fn admit(&self, socket: Socket) -> Option<Guest> {
-        match self.resources.connections.admit(socket.address().0) {
-            Ok(permit) => Some((socket, permit)),
-            Err(full) => {
-                let code = Code::ConnectionsFull;
-                socket.turn_away(&(self.words)(&format!("{code}: {full}; connect to another node")));
-                self.resources.tell(full);
-                None
-            }
+        let PortResources { connections, silent, .. } = &self.resources;
+        let address = socket.address();
+        let full = match connections.admit(address.0) {
+            Ok(permit) => return Some((socket, permit)),
+            Err(full) => full,
+        };
+        if silent.make_way(full, address)
+            // Another port may have been faster.
+            && let Ok(permit) = connections.admit(address.0)
+        {
+            self.resources.tell(full, "the connection that had been silent longest");
+            return Some((socket, permit));
         }
+        let code = Code::ConnectionsFull;
+        socket.turn_away(&(self.words)(&format!("{code}: {full}; connect to another node")));
+        self.resources.tell(full, "a new connection");
+        None
     }
 
     /// Lets a connection wait, unless there is no room for it, which closes it.

@@ -17,12 +17,12 @@ use crate::caller_connection::CallerConnection;
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionCalls {
     shared: Arc<Shared>,
-    connection: CallerConnection,
-    account: Account,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
+    connection: CallerConnection,
+    account: Account,
     /// What front ends keep with the connection, by its type.
     kept: Mutex<Extensions>,
     unfinished: AtomicUsize,
@@ -53,17 +53,18 @@ pub(crate) struct Handing {
 impl ConnectionCalls {
     /// That of a connection from there, whose bytes are counted in this account.
     pub(crate) fn from(address: CallerAddress, account: Account) -> Self {
-        Self { connection: CallerConnection::from(address), account, shared: Arc::default() }
+        let shared = Shared { connection: CallerConnection::from(address), account, ..Shared::default() };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Where its bytes are counted.
     pub(crate) fn account(&self) -> &Account {
-        &self.account
+        &self.shared.account
     }
 
     /// What tells its calls from those of other connections.
     pub(crate) fn connection(&self) -> CallerConnection {
-        self.connection
+        self.shared.connection
     }
 
     /// What a front end keeps with its connection: one value of each type, made when it is first asked for. Clones of it

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::WatchStream;
 
@@ -26,6 +27,10 @@ const DISCARD_BYTES: usize = 4 << 10;
 /// wait.
 pub(super) struct Parting {
     phases: WatchStream<Phase>,
+    /// It knows whether there are any that `phases` has not given.
+    glance: watch::Receiver<Phase>,
+    /// Whom `phases` wakes.
+    woken: Option<Waker>,
     phase: Phase,
     calls: ConnectionCalls,
     /// It ends, whatever its port does.
@@ -39,7 +44,9 @@ pub(super) struct Parting {
 impl Parting {
     pub(super) fn new(calls: ConnectionCalls, stopping: Stopping) -> Self {
         Self {
+            glance: stopping.glance(),
             phases: stopping.phases(),
+            woken: None,
             phase: Phase::Serving,
             calls,
             is_due: false,
@@ -68,9 +75,7 @@ impl Parting {
         inner: &mut S,
         context: &mut Context<'_>,
     ) -> Option<Poll<io::Result<()>>> {
-        while let Poll::Ready(Some(phase)) = Pin::new(&mut self.phases).poll_next(context) {
-            self.phase = phase;
-        }
+        self.follow_phases(context);
         if self.phase >= Phase::Closing {
             return Some(Poll::Ready(Ok(())));
         }
@@ -79,6 +84,21 @@ impl Parting {
         }
         // A call that came now could be executed here and, after the GOAWAY, elsewhere.
         (self.phase >= Phase::Overdue).then_some(Poll::Pending)
+    }
+
+    /// Learns the phase. To ask `phases` takes a lock that all connections of the port share, and everything that is read comes
+    /// by here, so it is asked only if there is news, or if another task than the last one is to be woken by it.
+    fn follow_phases(&mut self, context: &mut Context<'_>) {
+        let is_awaited = self.woken.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if is_awaited && matches!(self.glance.has_changed(), Ok(false)) {
+            return;
+        }
+        // Before it is asked: what comes later is news.
+        self.glance.mark_unchanged();
+        while let Poll::Ready(Some(phase)) = Pin::new(&mut self.phases).poll_next(context) {
+            self.phase = phase;
+        }
+        self.woken = Some(context.waker().clone());
     }
 
     /// Writes the last GOAWAY if it is time, after everything that is still `outgoing`. To be called when h2

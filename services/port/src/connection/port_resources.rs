@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tripod_local::{ConnectionLimits, Connections, Full};
 use tripod_proto::code::Code;
 
+use super::silent::SilentConnections;
 use crate::bytes_held::{Budget, MemoryLimits};
 use crate::contact::Contact;
 use crate::throttle::Throttle;
@@ -18,6 +19,8 @@ pub struct PortResources {
     pub connections: Connections,
     /// Counts the bytes that are held for clients, on all ports together.
     pub memory: Budget,
+    /// Those that give way when there is no permit.
+    pub(crate) silent: SilentConnections,
     /// When it is said that there is no permit.
     told: Arc<Throttle>,
 }
@@ -32,7 +35,8 @@ impl PortResources {
     /// One with these, and without a limit of bytes.
     #[must_use]
     pub fn new(contact: Contact, connections: Connections) -> Self {
-        Self { contact, connections, memory: Budget::new(MemoryLimits::none()), told: Arc::default() }
+        let memory = Budget::new(MemoryLimits::none());
+        Self { contact, connections, memory, silent: SilentConnections::default(), told: Arc::default() }
     }
 
     /// The same with bytes counted there.
@@ -41,11 +45,11 @@ impl PortResources {
         Self { memory, ..self }
     }
 
-    /// Says that there was no permit, unless it was said a moment ago.
-    pub(super) fn tell(&self, full: Full) {
+    /// Says that there was no permit, and which connection was closed, unless it was said a moment ago.
+    pub(super) fn tell(&self, full: Full, closed: &str) {
         if self.told.note().is_some() {
             let refused = self.connections.refused();
-            tracing::warn!(refused, "{}: {full}; a new connection was closed", Code::ConnectionsFull);
+            tracing::warn!(refused, "{}: {full}; {closed} was closed", Code::ConnectionsFull);
         }
     }
 }

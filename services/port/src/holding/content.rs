@@ -8,7 +8,7 @@ use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
 use tonic::Status;
 
-use crate::bytes_held::{CALL_BYTES, CallBytes, Charge, Direction, Reserved, Turn};
+use crate::bytes_held::{CALL_BYTES, CallBytes, Charge, Direction, Reserved, Short, Turn};
 use crate::refusal;
 
 /// Bytes that h2 is handed at a time. Beyond what the client's windows let through it keeps no more than this of an
@@ -23,7 +23,8 @@ const SMALL_BYTES: u64 = CALL_BYTES;
 pub struct Content<B> {
     inner: B,
     call: CallBytes,
-    turn: Turn,
+    /// Of one that has had to wait.
+    turn: Option<Turn>,
     /// What was held for the answer before it was looked for.
     reserved: Option<Charge>,
     /// What is made and was not handed over.
@@ -37,8 +38,16 @@ impl<B> Content<B> {
     #[must_use]
     pub fn of(mut answer: Response<B>, call: CallBytes) -> Response<Self> {
         let reserved = answer.extensions_mut().remove::<Reserved>().and_then(|reserved| reserved.take());
-        let turn = call.account().turn(Direction::Answers);
-        answer.map(|inner| Self { inner, call, turn, reserved, rest: None, is_refused: false })
+        answer.map(|inner| Self { inner, call, turn: None, reserved, rest: None, is_refused: false })
+    }
+
+    /// Ready when the connection has room.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Short>> {
+        let account = self.call.account();
+        if account.is_open(Direction::Answers) {
+            return Poll::Ready(Ok(()));
+        }
+        self.turn.get_or_insert_with(|| account.turn(Direction::Answers)).poll(context)
     }
 
     /// Holds the bytes of what has been made.
@@ -77,7 +86,7 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Content<B> {
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
         if this.reserved.is_none()
-            && let Err(short) = ready!(this.turn.poll(context))
+            && let Err(short) = ready!(this.poll_turn(context))
         {
             return Poll::Ready(Some(Err(refusal::of_short(short))));
         }
@@ -91,9 +100,9 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Content<B> {
             Err(frame) => return Poll::Ready(Some(Ok(frame))),
         };
         match this.hold(bytes) {
-            Ok(mut made) => {
-                let piece = made.next_piece();
-                this.rest = (!made.bytes.is_empty()).then_some(made);
+            Ok(made) => {
+                let piece;
+                (piece, this.rest) = made.first_piece();
                 Poll::Ready(Some(Ok(Frame::data(piece))))
             }
             Err(refusal) => {
@@ -129,6 +138,16 @@ struct Made {
 }
 
 impl Made {
+    /// What h2 is to be handed first, and the rest: most answers are one piece.
+    fn first_piece(mut self) -> (Bytes, Option<Self>) {
+        if self.bytes.len() > PIECE_BYTES {
+            let piece = self.next_piece();
+            return (piece, Some(self));
+        }
+        self.charge.renew();
+        (Bytes::from_owner(self), None)
+    }
+
     /// What h2 is to be handed next. It is held until h2 lets go of it.
     fn next_piece(&mut self) -> Bytes {
         let bytes = self.bytes.split_to(self.bytes.len().min(PIECE_BYTES));
