@@ -1,6 +1,7 @@
 //! From requests to commands and bounded parameters.
 
 pub(crate) mod member;
+pub(crate) mod mindspore;
 
 use rand::RngExt as _;
 use tonic::Status;
@@ -106,7 +107,7 @@ fn listener(asked: wire::TaskListener) -> job::Listener {
     job::Listener { task: TaskId(asked.task_id), address: asked.address }
 }
 
-fn invalid(field: &str, why: &str) -> Status {
+pub(crate) fn invalid(field: &str, why: &str) -> Status {
     Status::invalid_argument(format!("field `{field}`: {why}"))
 }
 
