@@ -141,7 +141,7 @@ pub(crate) enum Command {
     Ray(cmd::ray::RayCommand),
     /// Look at a job's MindSpore clusters, and scale the servers of one
     #[command(subcommand)]
-    Mindspore(Box<cmd::mindspore::MindsporeCommand>),
+    Mindspore(cmd::mindspore::MindsporeCommand),
     /// Look at the data directory of a stopped node, without changing it
     Doctor(cmd::doctor::DoctorArgs),
     /// Mend the data directory of a stopped node: an absurd vote, or an entry that no build can read

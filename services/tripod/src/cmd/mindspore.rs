@@ -315,6 +315,6 @@ mod tests {
     fn whoever_follows_asks_behind_what_was_told_and_never_goes_back() {
         let answer = |next| wire::MindsporeEvents { next, ..Default::default() };
         assert_eq!(after(&answer(13), 0), 12);
-        assert_eq!(after(&answer(1), 40), 40, "another cluster numbers anew");
+        assert_eq!(after(&answer(1), 40), 40, "that number is still to come");
     }
 }
