@@ -29,7 +29,8 @@ pub(crate) const BEGINS: TimeMs = TimeMs(1_700_000_000_000);
 /// The job that [`beginning`] makes third.
 const PARAMETER_SERVER: JobId = JobId(3);
 
-/// What commands put there before anything is sent: two jobs, and a third with the cluster of a parameter server, a member, a client's session, at a level.
+/// What commands put there before anything is sent: two jobs, and a third with the cluster of a parameter server, a member, a
+/// client's session, at a level.
 #[must_use]
 pub(crate) fn beginning(level: FeatureLevel) -> Vec<Command> {
     let spec = |tasks| job::Spec {

@@ -107,7 +107,7 @@ fn listener(asked: wire::TaskListener) -> job::Listener {
     job::Listener { task: TaskId(asked.task_id), address: asked.address }
 }
 
-pub(crate) fn invalid(field: &str, why: &str) -> Status {
+fn invalid(field: &str, why: &str) -> Status {
     Status::invalid_argument(format!("field `{field}`: {why}"))
 }
 

@@ -10,10 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::net::TcpListener;
 use tonic::Code;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Endpoint, Server};
+use tripod_client::wire::mindspore_client::MindsporeClient;
 use tripod_client::wire::mindspore_plan_request::Change;
 use tripod_client::wire::mindspore_scale_request::Change as Scale;
+use tripod_client::wire::sessions_client::SessionsClient;
 use tripod_client::{Client, Config, Error, Mindspore, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
 use tripod_state::mindspore::cluster::{Echo, Request};
@@ -27,6 +29,7 @@ struct Service {
     backend: Arc<MemoryBackend>,
     gateway: Gateway,
     scope: Scope,
+    endpoint: String,
 }
 
 impl Service {
@@ -45,8 +48,8 @@ impl Service {
         let raise = Command::Level(level::Command::Raise { to: level::NEWEST, heard: Vec::new() });
         gateway.submit(raise).await.expect("no outage").expect("not refused");
         let job = backend.state().job_named("fl").expect("created");
-        let client = Client::new(&Config::new(vec![endpoint])).expect("a good address");
-        Self { client, backend, gateway, scope: Scope { job, service: None } }
+        let client = Client::new(&Config::new(vec![endpoint.clone()])).expect("a good address");
+        Self { client, backend, gateway, scope: Scope { job, service: None }, endpoint }
     }
 
     /// The same with all nodes there, which know of each other.
@@ -144,13 +147,23 @@ async fn nodes_of_both_kinds_are_shown() {
     let service = Service::ready().await;
     let state = service.mindspore().state().await.expect("looked");
     let cluster = state.cluster.expect("it has begun");
-    assert_eq!((cluster.state.as_str(), cluster.workers, cluster.servers, cluster.present), ("ready", 1, 3, 4));
+    assert_eq!(
+        (cluster.state.as_str(), cluster.workers, cluster.servers, cluster.present),
+        ("ready", 1, 3, 4)
+    );
     assert_eq!((cluster.published, state.topology), (cluster.generation, None));
-    let decision = service.backend.state().cluster_node(service.scope, "s1").expect("the job").expect("there");
+    let decision =
+        service.backend.state().cluster_node(service.scope, "s1").expect("the job").expect("there");
     service.decide(Decision::ClusterSilent { nodes: vec![(decision.member, decision.incarnation)] }).await;
     let nodes = service.mindspore().nodes().await.expect("looked");
-    let shown: Vec<_> = nodes.cluster.iter().map(|node| (node.node_id.as_str(), node.rank, node.life.as_str())).collect();
-    let expected = [("w0", Some(0), "alive"), ("s0", Some(0), "alive"), ("s1", Some(1), "dead"), ("s2", Some(2), "alive")];
+    let shown: Vec<_> =
+        nodes.cluster.iter().map(|node| (node.node_id.as_str(), node.rank, node.life.as_str())).collect();
+    let expected = [
+        ("w0", Some(0), "alive"),
+        ("s0", Some(0), "alive"),
+        ("s1", Some(1), "dead"),
+        ("s2", Some(2), "alive"),
+    ];
     assert_eq!(shown, expected);
     let dead = &nodes.cluster[2];
     assert!(dead.silent_since_ms > 0 && dead.silent_since_ms < dead.place_until_ms, "{dead:?}");
@@ -171,7 +184,10 @@ async fn nodes_of_both_kinds_are_shown() {
     assert_eq!(topology.release, "2.10");
     let nodes = service.mindspore().nodes().await.expect("looked").topology;
     let [worker] = &nodes[..] else { panic!("{nodes:?}") };
-    assert_eq!((worker.node_id.as_str(), worker.role.as_str(), worker.host.as_str()), ("0", "MS_WORKER", "gpu-0"));
+    assert_eq!(
+        (worker.node_id.as_str(), worker.role.as_str(), worker.host.as_str()),
+        ("0", "MS_WORKER", "gpu-0")
+    );
 }
 
 #[tokio::test]
@@ -184,8 +200,10 @@ async fn what_is_planned_is_what_is_done_and_a_plan_changes_nothing() {
     let added = service.mindspore().plan(&Change::ToServers(5)).await.expect("planned");
     assert_eq!((added.add_servers, added.free_ranks), (2, vec![3, 4]));
     let named = service.mindspore().plan(&Change::Leave(leave(&["s1"]))).await.expect("planned");
-    let ranks: Vec<_> = named.nodes.iter().map(|node| (node.node_id.as_str(), node.rank_before, node.rank_after)).collect();
-    let expected = [("w0", Some(0), Some(0)), ("s0", Some(0), Some(0)), ("s1", Some(1), None), ("s2", Some(2), Some(1))];
+    let ranks: Vec<_> =
+        named.nodes.iter().map(|node| (node.node_id.as_str(), node.rank_before, node.rank_after)).collect();
+    let expected =
+        [("w0", Some(0), Some(0)), ("s0", Some(0), Some(0)), ("s1", Some(1), None), ("s2", Some(2), Some(1))];
     assert_eq!(ranks, expected);
     assert_eq!(service.generation(), before);
 
@@ -211,7 +229,8 @@ async fn a_change_that_was_planned_for_another_generation_is_refused() {
     };
     service.say(moved).await;
     service.all_answer().await;
-    let (code, reason, message) = refusal(service.mindspore().scale(&Scale::AddServers(1), Some(planned)).await);
+    let (code, reason, message) =
+        refusal(service.mindspore().scale(&Scale::AddServers(1), Some(planned)).await);
     assert_eq!((code, reason.as_str()), (Code::FailedPrecondition, "mindspore-plan"));
     assert!(message.contains("--plan"), "{message}");
     let current = service.generation();
@@ -241,10 +260,38 @@ async fn a_change_whose_answer_is_lost_is_made_once_though_it_has_changed_the_ge
 }
 
 #[tokio::test]
+async fn a_change_that_is_sent_again_with_its_stamp_is_not_held_against_the_generation_that_it_has_begun() {
+    let service = Service::ready().await;
+    let channel =
+        Endpoint::from_shared(format!("http://{}", service.endpoint)).expect("an address").connect_lazy();
+    let open = wire::OpenSessionRequest { wide: true };
+    let opened = SessionsClient::new(channel.clone()).open(open).await.expect("opened").into_inner();
+    let wire::OpenSessionResponse { session, session_high } = opened;
+    let planned = service.generation();
+    let scale = async |sequence| {
+        let request = wire::MindsporeScaleRequest {
+            job: "fl".into(),
+            change: Some(Scale::AddServers(1)),
+            generation: Some(planned),
+            stamp: Some(wire::Stamp { session, session_high, sequence, acknowledged_below: 1 }),
+        };
+        MindsporeClient::new(channel.clone()).scale(request).await
+    };
+    for _ in 0..2 {
+        let begun = scale(1).await.expect("begun once").into_inner();
+        assert_eq!((begun.generation, service.generation()), (planned + 1, planned + 1));
+    }
+    let other = scale(2).await.expect_err("refused");
+    assert_eq!(other.metadata().get("tripod-reason").expect("a reason"), "mindspore-plan");
+}
+
+#[tokio::test]
 async fn what_cannot_be_done_is_refused_with_its_reason() {
     let service = Service::ready().await;
     let mindspore = service.mindspore();
-    for (nodes, told) in [(&["s0"][..], "rank 0"), (&["w0"], "is a worker"), (&["x"], "no node `x`"), (&[], "nothing would")] {
+    for (nodes, told) in
+        [(&["s0"][..], "rank 0"), (&["w0"], "is a worker"), (&["x"], "no node `x`"), (&[], "nothing would")]
+    {
         let (_, reason, message) = refusal(mindspore.scale(&Scale::Leave(leave(nodes)), None).await);
         assert!(reason == "mindspore-scale" && message.contains(told), "{reason}: {message}");
         assert!(message.contains("`tripod mindspore nodes --job fl`"), "{message}");
@@ -269,7 +316,10 @@ async fn servers_are_told_by_a_switch_and_nothing_else_is_done_meanwhile() {
     let service = Service::ready().await;
     let told = service.mindspore().switch(wire::MindsporeSwitch::NewInstance, Bytes::from("{}")).await;
     let number = told.expect("told");
-    assert_eq!(service.mindspore().state().await.expect("looked").cluster.expect("there").state, "new-instance");
+    assert_eq!(
+        service.mindspore().state().await.expect("looked").cluster.expect("there").state,
+        "new-instance"
+    );
     let nodes = service.mindspore().nodes().await.expect("looked").cluster;
     assert!(nodes.iter().all(|node| (node.role == "server") == (node.next == "switch")), "{nodes:?}");
     let (_, reason, _) = refusal(service.mindspore().scale(&Scale::AddServers(1), None).await);

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use tripod_state::mindspore::cluster::{Change, Echo, Incarnation, Order, Recipient, Request, Scaling, Switch};
+use tripod_state::mindspore::cluster::{
+    Change, Echo, Incarnation, Order, Recipient, Request, Scaling, Switch,
+};
 use tripod_state::mindspore::{Command, Decision, Member, Role};
 use tripod_state::{Scope, State};
 
@@ -43,7 +45,10 @@ pub(crate) fn look(scope: Scope, state: &State, line: &Line<'_>) -> Option<Strin
             let nodes = state.cluster_node_reports(scope).expect("the job is there");
             let told = nodes.into_iter().map(|node| {
                 let next = node.next.map_or("-", Order::word);
-                format!("\n  {} {:?} told={} next={next} events={}", node.view.node, node.life, node.told, node.events)
+                format!(
+                    "\n  {} {:?} told={} next={next} events={}",
+                    node.view.node, node.life, node.told, node.events
+                )
             });
             format!("told{}", told.collect::<String>())
         }
@@ -57,7 +62,8 @@ pub(crate) fn look(scope: Scope, state: &State, line: &Line<'_>) -> Option<Strin
                 for node in plan.nodes {
                     let rank = |rank: Option<u32>| rank.map_or("-".to_owned(), |rank| rank.to_string());
                     let (before, after) = (rank(node.before), rank(node.after));
-                    write!(told, "\n  {:?} {} {before} to {after}", node.role, node.node).expect("a string takes all");
+                    write!(told, "\n  {:?} {} {before} to {after}", node.role, node.node)
+                        .expect("a string takes all");
                 }
                 told
             }

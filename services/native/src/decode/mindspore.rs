@@ -43,7 +43,10 @@ pub(crate) fn switch(asked: i32) -> Result<Switch, Status> {
 fn bounded(leave: wire::MindsporeLeave) -> Result<Vec<String>, Status> {
     let count = leave.node_ids.len() as u64;
     if count > NODES_MAX {
-        return Err(invalid("leave.node_ids", &format!("names {count} nodes, at most {NODES_MAX} are allowed")));
+        return Err(invalid(
+            "leave.node_ids",
+            &format!("names {count} nodes, at most {NODES_MAX} are allowed"),
+        ));
     }
     Ok(leave.node_ids)
 }

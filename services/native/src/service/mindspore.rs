@@ -10,8 +10,9 @@ use tripod_port::{CallBytes, Short};
 use tripod_proto::tripod::v1::mindspore_server::Mindspore;
 use tripod_proto::tripod::v1::{
     MindsporeAbortRequest, MindsporeAbortResponse, MindsporeEvents, MindsporeEventsRequest, MindsporeNodes,
-    MindsporeNodesRequest, MindsporePlan, MindsporePlanRequest, MindsporeScaleRequest, MindsporeScaleResponse,
-    MindsporeState, MindsporeStateRequest, MindsporeSwitchRequest, MindsporeSwitchResponse, Stamp,
+    MindsporeNodesRequest, MindsporePlan, MindsporePlanRequest, MindsporeScaleRequest,
+    MindsporeScaleResponse, MindsporeState, MindsporeStateRequest, MindsporeSwitchRequest,
+    MindsporeSwitchResponse, Stamp,
 };
 use tripod_state::mindspore::{self, Answer, cluster};
 use tripod_state::{Answer as AnyAnswer, Command, DomainId, Envelope, Fault, Scope, State, Topic};
@@ -148,7 +149,8 @@ impl Mindspore for Service {
         let call = request.extensions().get::<CallBytes>().cloned();
         let MindsporePlanRequest { job, change } = request.into_inner();
         let change = decode::mindspore::change(change)?;
-        let look = move |state: &State, scope| state.cluster_plan(scope, &change).map(encode::mindspore::plan);
+        let look =
+            move |state: &State, scope| state.cluster_plan(scope, &change).map(encode::mindspore::plan);
         self.look(call, job, look).await
     }
 

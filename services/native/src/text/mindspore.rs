@@ -10,9 +10,13 @@ pub(crate) fn of_refusal(refusal: &Refusal, job: &str) -> String {
         Refusal::NodeUnknown { node } => {
             format!("no node `{node}` belongs to the cluster; {nodes} shows which do")
         }
-        Refusal::NodeLeft { node } => format!("node `{node}` has left, or is leaving; {nodes} shows who stays"),
+        Refusal::NodeLeft { node } => {
+            format!("node `{node}` has left, or is leaving; {nodes} shows who stays")
+        }
         Refusal::NothingToScale => {
-            format!("nothing would change: no server would be added, and none would leave; {nodes} shows them")
+            format!(
+                "nothing would change: no server would be added, and none would leave; {nodes} shows them"
+            )
         }
         Refusal::FirstServer { .. } | Refusal::NoServer { .. } => {
             format!("{}; name others, which {nodes} shows", refusal.text())

@@ -1,6 +1,6 @@
 //! `tripod mindspore`: the MindSpore clusters of a job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -261,7 +261,7 @@ async fn switch(client: &Client, args: SwitchArgs, format: Format) -> Result<(),
             let text = "only a new instance has parameters; leave out --body";
             return Err(Failure::new(Code::FlagsConflict, text));
         }
-        Some(file) => parameters(file).await?,
+        Some(file) => parameters(&file).await?,
         None => Bytes::new(),
     };
     let switch = match args.what {
@@ -273,33 +273,32 @@ async fn switch(client: &Client, args: SwitchArgs, format: Format) -> Result<(),
     close(client).await;
     let number = told?;
     print(format, &json!({ "job": job, "switch": number }), || {
-        format!("all servers are told, by number {number}; `tripod mindspore state --job {job}` says ready when they have answered")
+        format!(
+            "all servers are told, by number {number}; `tripod mindspore state --job {job}` says ready when they have answered"
+        )
     })
 }
 
 /// Servers read them as JSON, and end if it is none.
-async fn parameters(file: PathBuf) -> Result<Bytes, Failure> {
+async fn parameters(file: &Path) -> Result<Bytes, Failure> {
     let shown = file.display().to_string();
     let body = if shown == STANDARD_INPUT {
         standard_input().await?
     } else {
-        let read = tokio::fs::read(&file).await;
+        let read = tokio::fs::read(file).await;
         let failed = |error| Failure::new(Code::InputFailed, format!("cannot read {shown}: {error}"));
         read.map(Bytes::from).map_err(failed)?
     };
     match serde_json::from_slice::<Value>(&body) {
         Ok(_) => Ok(body),
-        Err(error) => {
-            Err(Failure::new(Code::ValueIllegal, format!("--body {shown} is no JSON: {error}; nothing was told")))
-        }
+        Err(error) => Err(Failure::new(
+            Code::ValueIllegal,
+            format!("--body {shown} is no JSON: {error}; nothing was told"),
+        )),
     }
 }
 
-fn print(
-    format: Format,
-    view: &impl serde::Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<(), Failure> {
+fn print(format: Format, view: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     match format {
         Format::Json => output::json(view)?,
         Format::Table => output::line(&text())?,

@@ -57,12 +57,8 @@ fn status_with(text: &str) -> wire::RayStatusResponse {
 
 fn nodes_with(text: &str) -> wire::MindsporeNodes {
     let text = || text.to_owned();
-    let worker = wire::MindsporeTopologyNode {
-        node_id: text(),
-        host: text(),
-        address: text(),
-        ..Default::default()
-    };
+    let worker =
+        wire::MindsporeTopologyNode { node_id: text(), host: text(), address: text(), ..Default::default() };
     let server = wire::MindsporeClusterNode { node_id: text(), address: text(), ..Default::default() };
     wire::MindsporeNodes {
         topology: vec![worker],

@@ -35,7 +35,10 @@ fn what_is_printed_as_json_is_what_the_page_says() {
     }
     let nodes = printed(&server, &["mindspore", "nodes"]);
     let dead = &nodes["cluster"]["nodes"][2];
-    assert_eq!((&dead["id"], &dead["alive"], &dead["events"]), (&json!("server-1"), &json!(false), &json!(1)));
+    assert_eq!(
+        (&dead["id"], &dead["alive"], &dead["events"]),
+        (&json!("server-1"), &json!(false), &json!(1))
+    );
 
     server.register("server-1");
     server.all_answer();
@@ -91,12 +94,16 @@ fn who_follows_events_sees_those_that_come() {
     let mut follow = server.process(&["mindspore", "events", "--follow", "--json", "--job", JOB]);
     let mut child = follow.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut next = || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("read")).expect("JSON") };
+    let mut next =
+        || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("read")).expect("JSON") };
     let first = next();
     assert_eq!((&first["events"][0]["number"], &first["events"][0]["event"]), (&json!(1), &json!(7)));
     server.event("server-1", 8);
     let second = next();
-    assert_eq!((&second["events"][0]["number"], &second["events"][0]["from"]), (&json!(2), &json!("server-1")));
+    assert_eq!(
+        (&second["events"][0]["number"], &second["events"][0]["from"]),
+        (&json!(2), &json!("server-1"))
+    );
     assert_eq!(second["missed"], 0);
     child.kill().expect("it runs");
     child.wait().expect("it ends");

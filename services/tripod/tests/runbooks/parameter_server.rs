@@ -101,7 +101,8 @@ impl ParameterServer {
 
     /// A node is found silent.
     pub(crate) fn falls_silent(&self, node: &str) {
-        let found = self.look(|state| state.cluster_node(self.scope, node).expect("the job").expect("the node"));
+        let found =
+            self.look(|state| state.cluster_node(self.scope, node).expect("the job").expect("the node"));
         self.decide(Decision::ClusterSilent { nodes: vec![(found.member, found.incarnation)] });
     }
 

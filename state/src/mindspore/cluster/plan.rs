@@ -93,10 +93,14 @@ impl Cluster {
                 after.scale_out(0, added, deadline)?;
             }
         }
-        let mut nodes: Vec<(Member, PlannedNode)> = self.nodes().iter().map(|(member, node)| {
-            let after = after.nodes().get(member).and_then(|node| node.rank);
-            (*member, PlannedNode { node: node.name.clone(), role: node.role, before: node.rank, after })
-        }).collect();
+        let mut nodes: Vec<(Member, PlannedNode)> = self
+            .nodes()
+            .iter()
+            .map(|(member, node)| {
+                let after = after.nodes().get(member).and_then(|node| node.rank);
+                (*member, PlannedNode { node: node.name.clone(), role: node.role, before: node.rank, after })
+            })
+            .collect();
         nodes.sort_by_key(|(member, node)| (node.before.is_none(), node.role, node.before, *member));
         let taken = |rank: &u32| after.with_rank(Role::Server, *rank).is_some();
         Ok(Plan {

@@ -155,7 +155,8 @@ impl Cluster {
             }
             Life::GivenUp => NodeLife::GivenUp,
         };
-        let events = if node.holds_events() { self.head.next_event.saturating_sub(node.told.event) } else { 0 };
+        let events =
+            if node.holds_events() { self.head.next_event.saturating_sub(node.told.event) } else { 0 };
         NodeReport {
             view,
             life,

@@ -204,7 +204,8 @@ mod tests {
             events: 2,
             ..node("s1", Some(1), "dead")
         };
-        let leaving = wire::MindsporeClusterNode { next: "scale".into(), told: 0, ..node("s2", None, "alive") };
+        let leaving =
+            wire::MindsporeClusterNode { next: "scale".into(), told: 0, ..node("s2", None, "alive") };
         let answer = wire::MindsporeNodes {
             cluster: vec![node("s0", Some(0), "alive"), dead, leaving],
             cluster_generation: 5,

@@ -73,7 +73,9 @@ impl PlanView {
             "generation {generation}: {servers_before} to {after}, {workers}\n{}\n\n{}",
             table.render(),
             match self.begun {
-                None => format!("planned only; --generation {generation} without --plan does this and nothing else"),
+                None => format!(
+                    "planned only; --generation {generation} without --plan does this and nothing else"
+                ),
                 Some(begun) => self.next(job, begun),
             }
         )

@@ -90,10 +90,11 @@ impl TopologyView {
     }
 
     fn render(&self, now_ms: u64) -> String {
-        let release = self.release.as_ref().map_or_else(String::new, |release| format!("  release {release}"));
-        let waits = self.deadline_ms.map_or_else(String::new, |at| {
-            format!("; the others must come within {}", within(at, now_ms))
-        });
+        let release =
+            self.release.as_ref().map_or_else(String::new, |release| format!("  release {release}"));
+        let waits = self
+            .deadline_ms
+            .map_or_else(String::new, |at| format!("; the others must come within {}", within(at, now_ms)));
         format!(
             "dynamic cluster: {}  generation {}{release}\n\
              nodes     {} expected, {} registered, {} silent{waits}",
