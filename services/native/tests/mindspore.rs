@@ -18,7 +18,8 @@ use tripod_client::wire::mindspore_scale_request::Change as Scale;
 use tripod_client::wire::sessions_client::SessionsClient;
 use tripod_client::{Client, Config, Error, Mindspore, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
-use tripod_state::mindspore::cluster::{Echo, Request};
+use tripod_state::ids::ServiceIncarnation;
+use tripod_state::mindspore::cluster::{Echo, Recipient, Request};
 use tripod_state::mindspore::limits::NODES_MAX;
 use tripod_state::mindspore::{self, Decision, Role, topology};
 use tripod_state::{Command, Fault, Scope, job, level};
@@ -42,8 +43,8 @@ impl Service {
         let group = |name: &str, tasks| job::Group { name: name.to_owned(), tasks };
         let groups = vec![group("worker", 1), group("server", 3)];
         let spec = job::Spec { groups, ..job::Spec::of_tasks(4) };
-        let service = tripod_state::ids::ServiceIncarnation(7);
-        let create = Command::Job(job::Command::Create { name: "fl".into(), spec, service });
+        let create = job::Command::Create { name: "fl".into(), spec, service: ServiceIncarnation(7) };
+        let create = Command::Job(create);
         gateway.submit(create).await.expect("no outage").expect("not refused");
         let raise = Command::Level(level::Command::Raise { to: level::NEWEST, heard: Vec::new() });
         gateway.submit(raise).await.expect("no outage").expect("not refused");
@@ -103,7 +104,7 @@ impl Service {
             if orders.is_empty() {
                 return;
             }
-            let echo = |told: tripod_state::mindspore::cluster::Recipient| Echo {
+            let echo = |told: Recipient| Echo {
                 member: told.member,
                 incarnation: told.incarnation,
                 order: told.orders[0],
