@@ -20,6 +20,7 @@ const FILES: &[&str] = &[
     "tripod/v1/kv.proto",
     "tripod/v1/levels.proto",
     "tripod/v1/local_store.proto",
+    "tripod/v1/mindspore.proto",
     "tripod/v1/ray.proto",
     "tripod/v1/sessions.proto",
     "tripod/v1/snapshots.proto",

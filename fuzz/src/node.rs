@@ -14,9 +14,11 @@ use tripod_lines::Lines;
 use tripod_native::Native;
 use tripod_port::Manners;
 use tripod_raft::fuzzing;
-use tripod_state::ids::{DurationMs, FeatureLevel, NodeId, ServiceIncarnation, SessionId, TimeMs};
+use tripod_state::ids::{DurationMs, FeatureLevel, JobId, NodeId, ServiceIncarnation, SessionId, TimeMs};
+use tripod_state::mindspore::cluster::{self, Recipient};
+use tripod_state::mindspore::{self, Role};
 use tripod_state::session::Owner;
-use tripod_state::{Command, Envelope, State, job, level, member, session};
+use tripod_state::{Command, Envelope, Scope, State, job, level, member, session};
 use tripod_xds::Xds;
 
 use crate::words;
@@ -24,7 +26,11 @@ use crate::words;
 /// When the node's clock begins. Any time would do that is not 0.
 pub(crate) const BEGINS: TimeMs = TimeMs(1_700_000_000_000);
 
-/// What commands put there before anything is sent: two jobs, a member, a client's session, at a level.
+/// The job that [`beginning`] makes third.
+const PARAMETER_SERVER: JobId = JobId(3);
+
+/// What commands put there before anything is sent: two jobs, and a third with the cluster of a parameter server, a member, a
+/// client's session, at a level.
 #[must_use]
 pub(crate) fn beginning(level: FeatureLevel) -> Vec<Command> {
     let spec = |tasks| job::Spec {
@@ -44,16 +50,34 @@ pub(crate) fn beginning(level: FeatureLevel) -> Vec<Command> {
         job_port_first: 7_800,
         job_port_count: 10,
     };
+    let group = |name: &str, tasks| job::Group { name: name.to_owned(), tasks };
+    let grouped = job::Spec { groups: vec![group("worker", 1), group("server", 2)], ..spec(3) };
+    let node = |node: &str, role| {
+        let scope = Scope { job: PARAMETER_SERVER, service: None };
+        let request = cluster::Request::Register {
+            node: node.to_owned(),
+            role,
+            ip: "127.0.0.1".to_owned(),
+            port: 1,
+            offered_rank: None,
+            recovering: false,
+        };
+        Command::Mindspore(mindspore::Command::Cluster { scope, request })
+    };
     let held = job::Spec { poll: job::Poll::Hold, recoverable: true, reconnect: true, ..spec(2) };
     vec![
         create("default", spec(4)),
         create("other", held),
+        create("ps", grouped),
         Command::Level(level::Command::Raise { to: level, heard: vec![NodeId(1)] }),
         Command::Member(member::Command::Announce { node: NodeId(1), addresses }),
         Command::Session(session::Command::OpenFor {
             id: SessionId::of_client(u128::from(words::SESSION)),
             owner: Owner::Client(None),
         }),
+        node("0", Role::Server),
+        node("1", Role::Server),
+        node("2", Role::Worker),
     ]
 }
 
@@ -67,12 +91,23 @@ impl Node {
     /// Must be called within a runtime.
     ///
     /// # Panics
-    /// The beginning is refused.
+    /// The beginning is refused, or the newest level has no cluster of a parameter server.
     pub(crate) async fn start(level: FeatureLevel) -> Self {
         let (gateway, backend) = Gateway::in_memory_at(BEGINS);
         for command in beginning(level) {
             backend.propose(Envelope { stamp: None, command }).await.expect("it leads");
         }
+        // The nodes know of each other.
+        let orders = backend.state().cluster_orders(PARAMETER_SERVER).into_iter();
+        let echoes = orders.filter_map(|Recipient { member, incarnation, orders, .. }| {
+            Some(cluster::Echo { member, incarnation, order: *orders.first()? })
+        });
+        let scope = Scope { job: PARAMETER_SERVER, service: None };
+        let are_there = backend.state().cluster(scope).is_ok_and(|cluster| cluster.present == 3);
+        assert!(are_there || level < level::NEWEST, "the third job has a cluster");
+        let decision = mindspore::Decision::Echoed { echoes: echoes.collect() };
+        let command = Command::Mindspore(mindspore::Command::Lead { scope, decision });
+        backend.propose(Envelope { stamp: None, command }).await.expect("it leads");
         backend.set_mishaps(|envelope| {
             fuzzing::check_committed(envelope);
             Mishap::Success

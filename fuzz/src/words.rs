@@ -62,7 +62,7 @@ pub(crate) fn text(source: &mut Source, name: &str) -> Option<&'static str> {
     } else if name.contains("job_name") {
         &["worker", "jax_worker", "chief", ""]
     } else if name.contains("job") {
-        &["default", "other", ""]
+        &["default", "other", "ps", ""]
     } else if name.contains("type_url") {
         &[
             "type.googleapis.com/envoy.config.listener.v3.Listener",
@@ -78,7 +78,7 @@ pub(crate) fn text(source: &mut Source, name: &str) -> Option<&'static str> {
         ]
     } else if name == "role" {
         &["MS_WORKER", "MS_WORKER", "MS_PSERVER", "MS_SERVER", "MS_SCHED"]
-    } else if name == "node_id" {
+    } else if name == "node_id" || name == "node_ids" {
         &["0", "1", "2", "node-a", ""]
     } else if name.contains("host_") {
         &["10.0.0.1", "10.0.0.2", "::1", ""]

@@ -188,6 +188,10 @@ catalogue! {
     FrameBroken = 6401, "frame-broken", "a client sent bytes that are no frame of its protocol";
     MessageUnknown = 6402, "message-unknown", "a client sent a message that nobody handles";
     MessageRefused = 6403, "message-refused", "a client's message was refused and changed nothing";
+    ClusterNotReady = 6501, "cluster-not-ready", "a MindSpore cluster is not in the state for that";
+    ScaleRefused = 6502, "scale-refused", "a MindSpore cluster cannot be scaled so";
+    PlanOutdated = 6503, "plan-outdated", "a MindSpore cluster has changed since it was looked at";
+    NothingToAbort = 6504, "nothing-to-abort", "a MindSpore cluster does nothing that can be taken back";
 }
 
 impl Code {

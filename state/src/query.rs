@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::command::{Command, Scope};
+use crate::command::{Command, Scope, Stamp};
 use crate::fault::Fault;
 use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, TaskId, TimeMs};
 use crate::kv::store;
@@ -16,6 +16,12 @@ impl State {
     #[must_use]
     pub fn now_ms(&self) -> TimeMs {
         self.now_ms
+    }
+
+    /// Whether the command of that stamp was executed, and its reply is remembered.
+    #[must_use]
+    pub fn remembers(&self, stamp: Stamp) -> bool {
+        self.sessions.remembers(stamp)
     }
 
     /// What to say to a heartbeat that arrives at `now_ms` (the leader's clock).

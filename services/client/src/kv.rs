@@ -1,10 +1,7 @@
 //! Keys and values of one job.
 
-use std::future::Future;
-
 use bytes::Bytes;
 use tonic::transport::Channel;
-use tonic::{Response, Status};
 
 use crate::call::Repeat;
 use crate::client::Client;
@@ -14,8 +11,6 @@ use crate::wire::kv_client::KvClient;
 
 /// Values of tens of megabytes are legal; the server sets the bound.
 const MESSAGE_BYTES_MAX: usize = 80 << 20;
-/// How often a write that was certainly not executed begins again with a new stamp.
-const FRESH_STAMPS: u32 = 3;
 
 /// The keys of a job.
 #[derive(Debug, Clone)]
@@ -104,7 +99,7 @@ impl Kv {
             let request = wire::PutRequest { stamp: Some(stamp), ..request.clone() };
             async move { client(channel).put(request).await }
         };
-        let answer = self.stamped("kv put", put).await?;
+        let answer = self.client.stamped("kv put", put).await?;
         Ok(Written { version: answer.version, index: answer.index })
     }
 
@@ -141,7 +136,7 @@ impl Kv {
             let request = wire::DeleteRequest { stamp: Some(stamp), ..request.clone() };
             async move { client(channel).delete(request).await }
         };
-        Ok(self.stamped("kv delete", delete).await?.deleted)
+        Ok(self.client.stamped("kv delete", delete).await?.deleted)
     }
 
     /// Keys that begin with `prefix` and come after `after`, in byte order. `limit` 0: the server's.
@@ -169,37 +164,6 @@ impl Kv {
             modified_index: listed.modified_index,
         });
         Ok(Page { entries: entries.collect(), more: answer.more })
-    }
-
-    /// Sends a write with a stamp, and begins again with a new one only when the cluster says that it
-    /// was not executed and no earlier attempt can have been.
-    async fn stamped<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
-    where
-        F: Fn(Channel, wire::Stamp) -> Fut,
-        Fut: Future<Output = Result<Response<T>, Status>>,
-    {
-        let mut left = FRESH_STAMPS;
-        loop {
-            let ticket = self.client.stamp().await?;
-            let stamp = ticket.stamp();
-            let error = match self.client.caller().call(what, Repeat::SameStamp, |c| send(c, stamp)).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            let expired = error.has_reason("session-expired");
-            if expired {
-                self.client.session_lost(ticket.session());
-            }
-            let again = expired || error.has_reason("job-replaced");
-            left -= 1;
-            if !again || left == 0 {
-                return Err(error);
-            }
-            if matches!(error, Error::Refused { after_unknown: true, .. }) {
-                // The session's memory is gone, and with it the answer to an earlier attempt.
-                return Err(Error::OutcomeUnknown { what, attempts: Vec::new() });
-            }
-        }
     }
 }
 

@@ -20,7 +20,8 @@
 //! | `endpoint`, `nodes` | one node's address and its cached connection; all of them, and whom to ask first |
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
-//! | `kv`, `jobs`, `cluster`, `levels`, `snapshots` | the calls |
+//! | `stamped` | writes that take effect once |
+//! | `kv`, `jobs`, `cluster`, `levels`, `mindspore`, `snapshots` | the calls |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
 
@@ -33,10 +34,12 @@ mod error;
 mod jobs;
 mod kv;
 mod levels;
+mod mindspore;
 mod nodes;
 mod scheduler;
 mod session;
 mod snapshots;
+mod stamped;
 
 pub use client::Client;
 pub use cluster::NodeAnswer;
@@ -45,6 +48,7 @@ pub use endpoint::{Connect, Connecting};
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
+pub use mindspore::Mindspore;
 pub use nodes::Nodes;
 pub use scheduler::{Info, Registration, Scheduler};
 pub use snapshots::Download;

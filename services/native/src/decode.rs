@@ -1,6 +1,7 @@
 //! From requests to commands and bounded parameters.
 
 pub(crate) mod member;
+pub(crate) mod mindspore;
 
 use rand::RngExt as _;
 use tonic::Status;

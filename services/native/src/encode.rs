@@ -4,6 +4,7 @@ mod barrier;
 pub(crate) mod level;
 pub(crate) mod measured;
 pub(crate) mod member;
+pub(crate) mod mindspore;
 
 use tonic::Status as Refusal;
 use tripod_gateway::{Comparisons, DiskStatus, MemberStatus, Role, Status};

@@ -15,7 +15,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `service` | the five services |
+//! | `service` | the services |
 //! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |

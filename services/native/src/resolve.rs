@@ -8,7 +8,7 @@ use tripod_state::{Fault, Scope, State};
 use crate::status;
 
 /// The job that an empty name means.
-const DEFAULT_JOB: &str = "default";
+pub(crate) const DEFAULT_JOB: &str = "default";
 
 /// How sure the name must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod level;
 pub(crate) mod member;
+pub(crate) mod mindspore;
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
@@ -149,7 +150,7 @@ pub(crate) fn reason(fault: &Fault) -> &'static str {
         Fault::Member(refusal) => member::reason(refusal),
         Fault::Level(refusal) => level::reason(refusal),
         Fault::Ray(_) => "scheduler",
-        Fault::Mindspore(_) => "mindspore",
+        Fault::Mindspore(refusal) => mindspore::reason(refusal),
         #[allow(unreachable_patterns, reason = "a fault that is new needs no word here")]
         other => other.class().word(),
     }

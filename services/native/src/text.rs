@@ -3,6 +3,7 @@
 
 pub(crate) mod level;
 pub(crate) mod member;
+pub(crate) mod mindspore;
 
 use tripod_state::Fault;
 
@@ -20,6 +21,7 @@ pub(crate) fn of(fault: &Fault) -> String {
         }
         Fault::Member(refusal) => member::of_refusal(refusal),
         Fault::Level(refusal) => level::of_refusal(refusal),
+        Fault::Mindspore(refusal) => mindspore::of_refusal(refusal, "JOB"),
         other => other.text(),
     }
 }

@@ -16,6 +16,7 @@ Examples:
                                           a program as one task of a job
   tripod objstore & tripod worker         what executes tasks of drivers in Python or Rust
   tripod ray status                       workers, object stores, queues
+  tripod mindspore nodes --job fl         who takes part in a MindSpore cluster, and with which rank
   tripod kv put greeting hello            write a key of job `default`
   tripod kv get greeting                  read it back, through any node
 
@@ -138,6 +139,9 @@ pub(crate) enum Command {
     /// Look at a job's scheduler of tasks and objects
     #[command(subcommand)]
     Ray(cmd::ray::RayCommand),
+    /// Look at a job's MindSpore clusters, and scale the servers of one
+    #[command(subcommand)]
+    Mindspore(cmd::mindspore::MindsporeCommand),
     /// Look at the data directory of a stopped node, without changing it
     Doctor(cmd::doctor::DoctorArgs),
     /// Mend the data directory of a stopped node: an absurd vote, or an entry that no build can read
@@ -201,6 +205,7 @@ impl Command {
                 | Self::Level(_)
                 | Self::Snapshot(_)
                 | Self::Ray(_)
+                | Self::Mindspore(_)
         )
     }
 

@@ -210,6 +210,10 @@ fn refused(reason: &str) -> Code {
         "last-voter" => Code::LastVoter,
         "quorum-lost" => Code::QuorumLost,
         "change-not-open" => Code::ChangeNotOpen,
+        "mindspore-not-ready" => Code::ClusterNotReady,
+        "mindspore-scale" => Code::ScaleRefused,
+        "mindspore-plan" => Code::PlanOutdated,
+        "mindspore-nothing-to-abort" => Code::NothingToAbort,
         _ => Code::Refused,
     }
 }
@@ -280,7 +284,11 @@ mod tests {
     use super::*;
 
     const OF_CALLS: &str = include_str!("../../native/src/status.rs");
+    const OF_CLUSTERS: &str = include_str!("../../native/src/status/mindspore.rs");
     const OF_MEMBERS: &str = include_str!("../../native/src/status/member.rs");
+
+    /// Of refusals that nodes of a cluster are told.
+    const OF_NODES: [&str; 1] = ["mindspore-node"];
 
     /// The reason words in a table of refusals.
     fn reasons(table: &str) -> impl Iterator<Item = &str> {
@@ -310,8 +318,10 @@ mod tests {
         // Answers to these are told by how far the call came.
         let phases = ["no-leader", "outcome-unknown"];
         let of_members = reasons(OF_MEMBERS).filter(|word| !phases.contains(word));
+        // Other words than these are for nodes, which no command is.
+        let of_clusters = reasons(OF_CLUSTERS).filter(|word| !OF_NODES.contains(word));
         let mut found = 0;
-        for word in of_calls.chain(of_members) {
+        for word in of_calls.chain(of_members).chain(of_clusters) {
             assert_ne!(refused(word), Code::Refused, "{word}");
             found += 1;
         }

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use tripod_state::mindspore::cluster::{Echo, Incarnation, Recipient, Request, Scaling, Switch};
+use tripod_state::mindspore::cluster::{
+    Change, Echo, Incarnation, Order, Recipient, Request, Scaling, Switch,
+};
 use tripod_state::mindspore::{Command, Decision, Member, Role};
 use tripod_state::{Scope, State};
 
@@ -38,6 +40,35 @@ pub(crate) fn look(scope: Scope, state: &State, line: &Line<'_>) -> Option<Strin
             }
             told
         }
+        "ps-report" => show::plain(&state.cluster_report(scope)),
+        "ps-told" => {
+            let nodes = state.cluster_node_reports(scope).expect("the job is there");
+            let told = nodes.into_iter().map(|node| {
+                let next = node.next.map_or("-", Order::word);
+                format!(
+                    "\n  {} {:?} told={} next={next} events={}",
+                    node.view.node, node.life, node.told, node.events
+                )
+            });
+            format!("told{}", told.collect::<String>())
+        }
+        "ps-events" => show::plain(&state.cluster_events(scope, line.or("after", 0))),
+        "ps-plan" => match state.cluster_plan(scope, &change(line)) {
+            Ok(plan) => {
+                let mut told = format!(
+                    "planned for generation {}: {:?} to {:?}, {} added, free ranks {:?}",
+                    plan.generation, plan.before, plan.after, plan.added, plan.free_ranks
+                );
+                for node in plan.nodes {
+                    let rank = |rank: Option<u32>| rank.map_or("-".to_owned(), |rank| rank.to_string());
+                    let (before, after) = (rank(node.before), rank(node.after));
+                    write!(told, "\n  {:?} {} {before} to {after}", node.role, node.node)
+                        .expect("a string takes all");
+                }
+                told
+            }
+            Err(fault) => format!("refused {}", show::plain(&fault)),
+        },
         "ps-orders" => {
             let mut told = "orders".to_owned();
             for Recipient { node, orders, .. } in state.cluster_orders(scope.job) {
@@ -59,6 +90,15 @@ pub(crate) fn look(scope: Scope, state: &State, line: &Line<'_>) -> Option<Strin
         "ps-switching" => show::plain(&state.cluster_switch(scope.job)),
         _ => return None,
     })
+}
+
+/// What a plan is asked for: `add=N`, `to=N`, or names.
+fn change(line: &Line<'_>) -> Change {
+    match (line.get("add"), line.get("to")) {
+        (Some(servers), _) => Change::Add { servers },
+        (_, Some(servers)) => Change::Resize { servers },
+        _ => Change::Leave { nodes: line.words_from(1).map(str::to_owned).collect() },
+    }
 }
 
 fn decision(scope: Scope, state: &State, line: &Line<'_>) -> Option<Decision> {

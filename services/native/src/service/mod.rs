@@ -5,6 +5,7 @@ mod jobs;
 mod kv;
 mod levels;
 mod members;
+mod mindspore;
 mod sessions;
 mod snapshots;
 
@@ -17,6 +18,7 @@ use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::levels_server::LevelsServer;
+use tripod_proto::tripod::v1::mindspore_server::MindsporeServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 
@@ -42,6 +44,7 @@ pub(crate) fn add_to(
         .add_service(ClusterServer::new(cluster))
         .add_service(LevelsServer::new(levels::Service::new(gateway.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
+        .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
         .add_service(kv)

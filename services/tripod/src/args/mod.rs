@@ -1,5 +1,6 @@
 //! Values of flags that more than one command takes, and how they are written.
 
+pub(crate) mod added;
 pub(crate) mod host_port;
 pub(crate) mod initial;
 pub(crate) mod job_flags;

@@ -23,7 +23,7 @@ Examples:
   tripod kv list config/ --job train";
 
 /// The value that stands for what comes by standard input, as everywhere.
-const STANDARD_INPUT: &str = "-";
+pub(super) const STANDARD_INPUT: &str = "-";
 
 /// What to do with keys.
 #[derive(Debug, Subcommand)]
@@ -180,13 +180,13 @@ async fn list(kv: &Kv, args: &ListArgs, format: Format) -> Result<(), Failure> {
 }
 
 /// Ends the session of a write; if that fails, it ends by itself when it is found idle.
-async fn close(client: &Client) {
+pub(super) async fn close(client: &Client) {
     if let Err(error) = client.close().await {
         tracing::debug!(%error, "session was not closed");
     }
 }
 
-async fn standard_input() -> Result<Bytes, Failure> {
+pub(super) async fn standard_input() -> Result<Bytes, Failure> {
     let read = tokio::task::spawn_blocking(|| {
         let mut value = Vec::new();
         io::stdin().lock().read_to_end(&mut value).map(|_| value)

@@ -14,6 +14,7 @@ pub(crate) mod level;
 pub(crate) mod man;
 pub(crate) mod member;
 pub(crate) mod metrics;
+pub(crate) mod mindspore;
 pub(crate) mod node;
 pub(crate) mod objstore;
 pub(crate) mod preflight;
@@ -53,6 +54,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Objstore(args) => objstore::run(args, &global).await,
         Command::Worker(args) => worker::run(args, &global).await,
         Command::Ray(command) => ray::run(command, &global).await,
+        Command::Mindspore(command) => mindspore::run(command, &global).await,
         Command::Repair(command) => repair::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
         Command::Config(command) => config::run(&command, &global),

@@ -9,6 +9,7 @@ use crate::output;
 use crate::view::cluster::ClusterView;
 use crate::view::job::JobView;
 use crate::view::members::MembersView;
+use crate::view::mindspore::nodes::NodesView;
 use crate::view::ray::graph;
 use crate::view::ray::status::RayStatusView;
 use crate::view::ray::tasks::{self, RayTaskView};
@@ -52,6 +53,19 @@ fn status_with(text: &str) -> wire::RayStatusResponse {
     };
     let store = wire::RayStore { state: text(), address: text(), ..Default::default() };
     wire::RayStatusResponse { workers: vec![worker], stores: vec![store], ..Default::default() }
+}
+
+fn nodes_with(text: &str) -> wire::MindsporeNodes {
+    let text = || text.to_owned();
+    let worker =
+        wire::MindsporeTopologyNode { node_id: text(), host: text(), address: text(), ..Default::default() };
+    let server = wire::MindsporeClusterNode { node_id: text(), address: text(), ..Default::default() };
+    wire::MindsporeNodes {
+        topology: vec![worker],
+        topology_generation: 1,
+        cluster: vec![server],
+        cluster_generation: 1,
+    }
 }
 
 fn members_with(text: &str) -> wire::ListMembersResponse {
@@ -112,6 +126,7 @@ fn printed(text: &str) -> Vec<(&'static str, String)> {
         ("ray tasks", tasks::render(&[RayTaskView::of(ray_task)])),
         ("ray graph", graph::list(&operations)),
         ("ray graph --dot", graph::dot(&operations, &std::collections::BTreeSet::new())),
+        ("mindspore nodes", NodesView::of("fl", nodes_with(text)).render(0)),
         ("member list", MembersView::of(&members_with(text)).render()),
         ("status", ClusterView::of(&[answer], false).render()),
         ("an error", Failure::from(refused).to_string()),

@@ -12,6 +12,7 @@ pub(crate) mod job_ports;
 pub(crate) mod key;
 pub(crate) mod level;
 pub(crate) mod members;
+pub(crate) mod mindspore;
 pub(crate) mod ray;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;

@@ -9,8 +9,11 @@ mod habits;
 mod job_ports;
 mod join;
 mod levels;
+mod mindspore;
 #[path = "../runbooks/page.rs"]
 mod page;
+#[path = "../runbooks/parameter_server.rs"]
+mod parameter_server;
 mod recover;
 mod run;
 mod running;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Each page, and the test that types it.
-const TYPED: [(&str, &str); 17] = [
+const TYPED: [(&str, &str); 18] = [
     ("README.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/jax.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/mindspore.md", "services/tripod/tests/runbooks/clients.rs"),
@@ -20,6 +20,7 @@ const TYPED: [(&str, &str); 17] = [
     ("docs/runbooks/lost-quorum.md", "services/tripod/tests/processes/recover.rs"),
     ("docs/runbooks/replace-dead-node.md", "services/tripod/tests/runbooks/replace_dead_node.rs"),
     ("docs/runbooks/rolling-upgrade.md", "services/tripod/tests/processes/levels.rs"),
+    ("docs/runbooks/scale-mindspore-servers.md", "services/tripod/tests/runbooks/scale_mindspore_servers.rs"),
     ("docs/runbooks/scheduled-backups.md", "services/tripod/tests/runbooks/scheduled_backups.rs"),
     ("docs/runbooks/tasks.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/runbooks/unreadable-entry.md", "services/tripod/tests/runbooks/unreadable_entry.rs"),

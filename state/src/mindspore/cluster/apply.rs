@@ -56,12 +56,7 @@ impl Turn<'_> {
         let Some(cluster) = cluster else {
             return Err(Refusal::NotReady { state: ClusterState::Starting, nodes: 0 }.into());
         };
-        let untold = cluster.nodes().values().filter(|node| !node.is_leaving());
-        let untold = untold.filter(|node| !node.is_alive() || cluster.is_behind(node)).count();
-        if cluster.head.phase != Phase::Ready || !cluster.is_complete() || untold > 0 {
-            let nodes = u32::try_from(untold).unwrap_or(u32::MAX);
-            return Err(Refusal::NotReady { state: cluster.announced(), nodes }.into());
-        }
+        cluster.check_ready()?;
         Ok(cluster)
     }
 
@@ -72,5 +67,18 @@ impl Turn<'_> {
             cluster.trim_events();
         }
         self.mindspore_changed();
+    }
+}
+
+impl Cluster {
+    /// Whether its nodes all live and know of each other, and it does nothing else.
+    pub(super) fn check_ready(&self) -> Result<(), Fault> {
+        let untold = self.nodes().values().filter(|node| !node.is_leaving());
+        let untold = untold.filter(|node| !node.is_alive() || self.is_behind(node)).count();
+        if self.head.phase != Phase::Ready || !self.is_complete() || untold > 0 {
+            let nodes = u32::try_from(untold).unwrap_or(u32::MAX);
+            return Err(Refusal::NotReady { state: self.announced(), nodes }.into());
+        }
+        Ok(())
     }
 }

@@ -28,8 +28,10 @@ mod lives;
 mod node;
 mod orders;
 mod part;
+mod plan;
 pub(crate) mod record;
 mod register;
+mod report;
 mod scale;
 mod settle;
 mod switch;
@@ -41,6 +43,8 @@ use serde::{Deserialize, Serialize};
 use crate::mindspore::{Member, Role};
 
 pub(crate) use part::{Head, Part};
+pub use plan::{Change, Plan, PlannedNode};
+pub use report::{EventView, Events, NodeLife, NodeReport, Report, ScalingView};
 pub use view::{NodeView, Recipient, View};
 
 /// One process of a node: the log index of the registration that brought its address.
@@ -84,6 +88,17 @@ pub enum Request {
 pub enum Scaling {
     Out,
     In,
+}
+
+impl Scaling {
+    /// In words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Out => "out",
+            Self::In => "in",
+        }
+    }
 }
 
 /// What all servers are told at once.
@@ -146,6 +161,21 @@ pub enum Order {
     Event { sequence: u64, event: u32 },
     /// That all have finished.
     Finish,
+}
+
+impl Order {
+    /// In words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Scale { .. } => "scale",
+            Self::Metadata { .. } => "metadata",
+            Self::ScaleDone { .. } => "scale-done",
+            Self::Switch { .. } => "switch",
+            Self::Event { .. } => "event",
+            Self::Finish => "finish",
+        }
+    }
 }
 
 /// A node has answered an order.

@@ -148,6 +148,11 @@ impl Cluster {
         &self.events
     }
 
+    /// How many nodes that must have the kept events wait for each first: by number, ascending.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.waiting.iter().map(|(number, nodes)| (*number, *nodes))
+    }
+
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }

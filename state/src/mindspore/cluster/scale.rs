@@ -2,6 +2,7 @@
 
 use imbl::OrdSet;
 
+use crate::fault::Fault;
 use crate::ids::{NodeName, TimeMs};
 use crate::job::turn::Turn;
 use crate::limits::within;
@@ -15,49 +16,14 @@ use crate::mindspore::{Answer, Expected, Member, Refusal, Role};
 impl Turn<'_> {
     pub(super) fn scale_out(&mut self, workers: u32, servers: u32) -> Answered {
         let deadline = self.context.now_ms.plus(self.available_timeout());
-        let cluster = self.ready_cluster()?;
-        if workers > 0 {
-            return Err(Refusal::WorkersFixed.into());
-        }
-        if servers == 0 {
-            return Err(Refusal::NothingToScale.into());
-        }
-        let before = cluster.head.expected;
-        let total = u64::from(before.total()) + u64::from(servers);
-        within("nodes of a MindSpore cluster", total, NODES_MAX)?;
-        let leaving = cluster.nodes().values().filter(|node| node.is_leaving()).count() as u64;
-        within("nodes of a MindSpore cluster, with those that leave", total + leaving, WITH_LEAVING_MAX)?;
-        let expected = Expected { servers: before.servers + servers, ..before };
-        let generation = cluster.begin_scaling(Scaling::Out, expected, deadline);
+        let generation = self.ready_cluster()?.scale_out(workers, servers, deadline)?;
         self.cluster_changed();
         Ok(Answer::Scaling { generation })
     }
 
     pub(super) fn scale_in(&mut self, names: &[String]) -> Answered {
         let deadline = self.context.now_ms.plus(self.available_timeout());
-        let cluster = self.ready_cluster()?;
-        if names.is_empty() {
-            return Err(Refusal::NothingToScale.into());
-        }
-        let mut leaving = OrdSet::new();
-        for name in names {
-            leaving.insert(cluster.can_leave(name)?);
-        }
-        for member in &leaving {
-            cluster.edit(*member, |node| node.rank = None);
-        }
-        let staying: Vec<Member> = cluster.ranks().of(Role::Server).map(|(_, member)| member).collect();
-        // In their order, so that no rank is one that another still has.
-        for (rank, member) in (0..).zip(staying) {
-            cluster.edit(member, |node| node.rank = Some(rank));
-        }
-        let before = cluster.head.expected;
-        let fewer = u32::try_from(leaving.len()).unwrap_or(u32::MAX);
-        let expected = Expected { servers: before.servers.saturating_sub(fewer), ..before };
-        let generation = cluster.begin_scaling(Scaling::In, expected, deadline);
-        for member in leaving {
-            cluster.edit(member, |node| node.work = Work::Asked);
-        }
+        let generation = self.ready_cluster()?.scale_in(names, deadline)?;
         self.cluster_changed();
         Ok(Answer::Scaling { generation })
     }
@@ -72,8 +38,52 @@ impl Turn<'_> {
 }
 
 impl Cluster {
+    /// More servers, of a cluster that is ready; the generation in which it begins.
+    pub(super) fn scale_out(&mut self, workers: u32, servers: u32, deadline: TimeMs) -> Result<u64, Fault> {
+        if workers > 0 {
+            return Err(Refusal::WorkersFixed.into());
+        }
+        if servers == 0 {
+            return Err(Refusal::NothingToScale.into());
+        }
+        let before = self.head.expected;
+        let total = u64::from(before.total()) + u64::from(servers);
+        within("nodes of a MindSpore cluster", total, NODES_MAX)?;
+        let leaving = self.nodes().values().filter(|node| node.is_leaving()).count() as u64;
+        within("nodes of a MindSpore cluster, with those that leave", total + leaving, WITH_LEAVING_MAX)?;
+        let expected = Expected { servers: before.servers + servers, ..before };
+        Ok(self.begin_scaling(Scaling::Out, expected, deadline))
+    }
+
+    /// Fewer servers, of a cluster that is ready; the generation in which it begins.
+    pub(super) fn scale_in(&mut self, names: &[String], deadline: TimeMs) -> Result<u64, Fault> {
+        if names.is_empty() {
+            return Err(Refusal::NothingToScale.into());
+        }
+        let mut leaving = OrdSet::new();
+        for name in names {
+            leaving.insert(self.can_leave(name)?);
+        }
+        for member in &leaving {
+            self.edit(*member, |node| node.rank = None);
+        }
+        let staying: Vec<Member> = self.ranks().of(Role::Server).map(|(_, member)| member).collect();
+        // In their order, so that no rank is one that another still has.
+        for (rank, member) in (0..).zip(staying) {
+            self.edit(member, |node| node.rank = Some(rank));
+        }
+        let before = self.head.expected;
+        let fewer = u32::try_from(leaving.len()).unwrap_or(u32::MAX);
+        let expected = Expected { servers: before.servers.saturating_sub(fewer), ..before };
+        let generation = self.begin_scaling(Scaling::In, expected, deadline);
+        for member in leaving {
+            self.edit(member, |node| node.work = Work::Asked);
+        }
+        Ok(generation)
+    }
+
     /// The server of that id, if it may leave.
-    fn can_leave(&self, name: &str) -> Result<Member, crate::fault::Fault> {
+    fn can_leave(&self, name: &str) -> Result<Member, Fault> {
         check_node_id(name)?;
         let node = || NodeName::from(name);
         match self.named(name) {

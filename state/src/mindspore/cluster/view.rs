@@ -178,7 +178,7 @@ impl State {
         lost.into_iter().chain(late).collect()
     }
 
-    fn cluster_of(&self, job: JobId) -> Option<&Cluster> {
+    pub(super) fn cluster_of(&self, job: JobId) -> Option<&Cluster> {
         self.jobs.get(job)?.domains.cluster.as_deref()
     }
 }
@@ -203,7 +203,7 @@ impl Cluster {
                 || self.nodes().values().any(|node| node.role == Role::Worker && dead(node)))
     }
 
-    fn view(&self, member: Member, node: &Node) -> NodeView {
+    pub(super) fn view(&self, member: Member, node: &Node) -> NodeView {
         NodeView {
             node: node.name.clone(),
             member,

@@ -108,6 +108,19 @@ pub enum TopoState {
     Finished,
 }
 
+impl TopoState {
+    /// In words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Initializing => "initializing",
+            Self::Initialized => "initialized",
+            Self::Failed => "failed",
+            Self::Finished => "finished",
+        }
+    }
+}
+
 /// Ports that a node may use on its host, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PortRange {

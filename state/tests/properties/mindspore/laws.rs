@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tripod_state::mindspore::cluster::{self, Incarnation, NodeView, Order};
+use tripod_state::mindspore::cluster::{self, Change, Incarnation, NodeView, Order};
 use tripod_state::mindspore::topology::TopoState;
 use tripod_state::mindspore::{Answer, Command, Decision, Member, Role};
 use tripod_state::{Reply, State};
@@ -37,6 +37,8 @@ impl Laws {
         self.check_cluster(after)?;
         self.check_topology(after)?;
         self.check_events(before, command, reply, after)?;
+        a_plan_is_what_happens(before, command, reply, after)?;
+        events_are_kept_while_somebody_lacks_them(after)?;
         all_are_released(before, command, after)
     }
 
@@ -170,6 +172,46 @@ fn all_are_released(before: &State, command: &Command, after: &State) -> Result<
         if is_waiting && !left.contains(&told.member) {
             return Err(format!("{} was never told that all have finished", told.node));
         }
+    }
+    Ok(())
+}
+
+/// Scaling does what was planned just before, and is refused where the plan was.
+fn a_plan_is_what_happens(
+    before: &State,
+    command: &Command,
+    reply: &Reply,
+    after: &State,
+) -> Result<(), String> {
+    let change = match command {
+        Command::Cluster { request: cluster::Request::ScaleOut { workers: 0, servers }, .. } => {
+            Change::Add { servers: *servers }
+        }
+        Command::Cluster { request: cluster::Request::ScaleIn { nodes }, .. } => {
+            Change::Leave { nodes: nodes.clone() }
+        }
+        _ => return Ok(()),
+    };
+    let plan = match (before.cluster_plan(SCOPE, &change), reply) {
+        (Ok(plan), Ok(_)) => plan,
+        (Err(planned), Err(refused)) if planned == *refused => return Ok(()),
+        (planned, _) => return Err(format!("{planned:?} was planned, and answered was {reply:?}")),
+    };
+    let expected = after.cluster(SCOPE).expect("the job is there").expected;
+    let ranks: BTreeMap<_, _> = nodes(after).map(|node| (node.node, node.rank)).collect();
+    let planned: BTreeMap<_, _> = plan.nodes.iter().map(|node| (node.node.clone(), node.after)).collect();
+    if plan.after != expected || planned != ranks {
+        return Err(format!("{plan:?} was planned, and there are {expected:?}, {ranks:?}"));
+    }
+    Ok(())
+}
+
+/// And every one that is not is counted.
+fn events_are_kept_while_somebody_lacks_them(state: &State) -> Result<(), String> {
+    let found = state.cluster_events(SCOPE, 0).expect("the job is there");
+    let is_whole = found.missed + found.events.len() as u64 + 1 == found.next;
+    if !is_whole || found.events.iter().any(|event| event.untold == 0) {
+        return Err(format!("an event is missing, or kept for nobody: {found:?}"));
     }
     Ok(())
 }

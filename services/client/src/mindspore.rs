@@ -1,0 +1,151 @@
+//! The MindSpore clusters of one job, as operators look at them and scale them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tonic::transport::Channel;
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
+
+use crate::call::Repeat;
+use crate::client::Client;
+use crate::error::Error;
+use crate::wire;
+use crate::wire::mindspore_client::MindsporeClient;
+use crate::wire::mindspore_plan_request::Change;
+use crate::wire::mindspore_scale_request::Change as Scale;
+
+/// The longest wait at one node: shorter than the time after which another node is asked.
+const WAIT_SLICE: Duration = Duration::from_secs(2);
+/// The reason of a refusal of what is meant for a generation that is over.
+const OUTDATED: &str = "mindspore-plan";
+
+/// The MindSpore clusters of a job.
+#[derive(Debug, Clone)]
+pub struct Mindspore {
+    client: Client,
+    job: String,
+}
+
+impl Client {
+    /// The MindSpore clusters of a job; an empty name means `default`.
+    #[must_use]
+    pub fn mindspore(&self, job: &str) -> Mindspore {
+        Mindspore { client: self.clone(), job: job.to_owned() }
+    }
+}
+
+impl Mindspore {
+    /// How far they are.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such job, else as any call.
+    pub async fn state(&self) -> Result<wire::MindsporeState, Error> {
+        let request = wire::MindsporeStateRequest { job: self.job.clone() };
+        let ask = |channel: Channel| {
+            let request = request.clone();
+            async move { client(channel).state(request).await }
+        };
+        self.client.caller().call("mindspore state", Repeat::Freely, ask).await
+    }
+
+    /// Who belongs to them.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    pub async fn nodes(&self) -> Result<wire::MindsporeNodes, Error> {
+        let request = wire::MindsporeNodesRequest { job: self.job.clone() };
+        let ask = |channel: Channel| {
+            let request = request.clone();
+            async move { client(channel).nodes(request).await }
+        };
+        self.client.caller().call("mindspore nodes", Repeat::Freely, ask).await
+    }
+
+    /// What nodes of the parameter server told all behind the event of that number. If there is nothing, waits for it: for
+    /// `wait`, or for a shorter while that one node may take.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    pub async fn events(&self, after: u64, wait: Duration) -> Result<wire::MindsporeEvents, Error> {
+        let wait_ms = u64::try_from(wait.min(WAIT_SLICE).as_millis()).unwrap_or(u64::MAX);
+        let request = wire::MindsporeEventsRequest { job: self.job.clone(), after, wait_ms };
+        let ask = |channel: Channel| {
+            let request = request.clone();
+            async move { client(channel).events(request).await }
+        };
+        self.client.caller().call("mindspore events", Repeat::Freely, ask).await
+    }
+
+    /// What a change would do now. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] as the change itself would be, else as any call.
+    pub async fn plan(&self, change: &Change) -> Result<wire::MindsporePlan, Error> {
+        let request = wire::MindsporePlanRequest { job: self.job.clone(), change: Some(change.clone()) };
+        let ask = |channel: Channel| {
+            let request = request.clone();
+            async move { client(channel).plan_scale(request).await }
+        };
+        self.client.caller().call("mindspore scale --plan", Repeat::Freely, ask).await
+    }
+
+    /// Begins to scale, once however often the network makes us send it; gives the generation that it begins.
+    /// `generation`: that of the plan that it is to be.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the cluster is not ready, or of another generation, else as any call.
+    pub async fn scale(&self, change: &Scale, generation: Option<u64>) -> Result<u64, Error> {
+        let request = wire::MindsporeScaleRequest {
+            job: self.job.clone(),
+            change: Some(change.clone()),
+            generation,
+            stamp: None,
+        };
+        let what = "mindspore scale";
+        let send = |channel: Channel, stamp: wire::Stamp| {
+            let request = wire::MindsporeScaleRequest { stamp: Some(stamp), ..request.clone() };
+            async move { client(channel).scale(request).await }
+        };
+        match self.client.stamped(what, send).await {
+            Ok(begun) => Ok(begun.generation),
+            // An earlier attempt, of which no node has heard the end, may be what changed it.
+            Err(Error::Refused { after_unknown: true, reason, .. }) if reason == OUTDATED => {
+                Err(Error::OutcomeUnknown { what, attempts: Vec::new() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes back that the cluster scales out.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is nothing to take back, else as any call.
+    pub async fn abort(&self) -> Result<(), Error> {
+        let send = |channel: Channel, stamp: wire::Stamp| {
+            let request = wire::MindsporeAbortRequest { job: self.job.clone(), stamp: Some(stamp) };
+            async move { client(channel).abort(request).await }
+        };
+        self.client.stamped("mindspore abort", send).await.map(|_| ())
+    }
+
+    /// Tells all servers something; gives its number. `body`: the parameters of a new instance.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the cluster is not ready, else as any call.
+    pub async fn switch(&self, switch: wire::MindsporeSwitch, body: Bytes) -> Result<u64, Error> {
+        let send = |channel: Channel, stamp: wire::Stamp| {
+            let request = wire::MindsporeSwitchRequest {
+                job: self.job.clone(),
+                switch: switch.into(),
+                body: body.clone(),
+                stamp: Some(stamp),
+            };
+            async move { client(channel).switch(request).await }
+        };
+        Ok(self.client.stamped("mindspore switch", send).await?.switch)
+    }
+}
+
+fn client(channel: Channel) -> MindsporeClient<Channel> {
+    MindsporeClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
+}
