@@ -76,10 +76,10 @@ fn single(shape: &[u64]) -> Splits {
 fn cut(tiled: &Tiled, old: &[u64], new: &[u64]) -> (Splits, Splits) {
     let (mut before, mut after) = (single(old), single(new));
     for Group { old: from, new: to } in groups(old, new) {
-        let (Some(first), Some(new_first)) = (from.clone().next(), to.clone().next()) else { continue };
+        let (Some(first), Some(new_first)) = (first(old, &from), first(new, &to)) else { continue };
         let parts = tiled.splits.known(first).unwrap_or_default();
-        let below: u64 = old[from].iter().skip(1).product();
-        let new_below: u64 = new[to].iter().skip(1).product();
+        let below: u64 = old[first + 1..from.end].iter().product();
+        let new_below: u64 = new[new_first + 1..to.end].iter().product();
         let rows: Option<Vec<u64>> = parts
             .iter()
             .map(|part| (part * below).is_multiple_of(new_below).then(|| part * below / new_below))
@@ -90,6 +90,11 @@ fn cut(tiled: &Tiled, old: &[u64], new: &[u64]) -> (Splits, Splits) {
         }
     }
     (before, after)
+}
+
+/// The first axis of a group; those of one element do not count, unless there are no others.
+fn first(shape: &[u64], group: &Range<usize>) -> Option<usize> {
+    group.clone().find(|axis| shape[*axis] > 1).or_else(|| group.clone().next())
 }
 
 /// Of shapes with equally many elements, and some.
