@@ -45,7 +45,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever order the tileables come in, as each is called by its key; and read from its text.
+    /// Also when it was read from its text, and so was what came of it.
     #[test]
     fn equal_graphs_give_equal_bytes(bytes in vec(any::<u8>(), 0..160)) {
         let built = random::build(&bytes);
