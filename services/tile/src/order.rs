@@ -138,16 +138,14 @@ fn sort(graph: &TileableGraph, inputs: &[Vec<usize>]) -> Result<Vec<usize>, Refu
 
 /// Who cannot be sorted has an input that cannot, so following those comes back to where it was.
 fn cycle(graph: &TileableGraph, inputs: &[Vec<usize>], missing: &[usize]) -> Refusal {
-    let stuck = |places: &mut dyn Iterator<Item = usize>| {
-        places.find(|place| missing[*place] > 0).expect("what is not sorted waits for something that is not")
-    };
-    let mut at = stuck(&mut (0..inputs.len()));
+    let stuck = |place: &usize| missing[*place] > 0;
+    let mut at = (0..inputs.len()).find(stuck).expect("the caller saw that one is not sorted");
     let mut seen = Vec::new();
     let mut when = BTreeMap::new();
     while !when.contains_key(&at) {
         when.insert(at, seen.len());
         seen.push(at);
-        at = stuck(&mut inputs[at].iter().copied());
+        at = inputs[at].iter().copied().find(stuck).expect("who is not sorted has an input that is not");
     }
     let key = |place: usize| graph.tileables[place].key.clone();
     let mut path: Vec<TileableKey> = seen[when[&at]..].iter().copied().map(key).collect();
