@@ -13,7 +13,7 @@ pub const CHUNK_EDGES_MAX: usize = 1 << 23;
 /// Chunks of all tileables of one graph. Those that are shared count for each, because each lists them.
 pub const PLACES_MAX: usize = 1 << 22;
 /// Ranges and indexes in the operators of one chunk graph.
-pub const ATTRIBUTES_MAX: usize = 1 << 24;
+pub const ATTRIBUTES_MAX: usize = 1 << 23;
 /// Dimensions of a tensor: numpy's own bound until 2.0.
 pub const DIMS_MAX: usize = 32;
 /// Elements along one dimension, and bytes of one tileable: a pebibyte, below which no sum here overflows.

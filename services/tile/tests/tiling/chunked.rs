@@ -134,7 +134,7 @@ fn one(node: &ChunkNode, inputs: &[&Value], stored: &BTreeMap<String, Dense>) ->
 
 fn source(operator: &ChunkOperator, shape: &[usize], dtype: DType) -> Dense {
     let count = |index: &[usize], offset: u64| offset as f64 + index[0] as f64;
-    let flat = |index: &[usize]| index.iter().zip(shape).fold(0, |place, (at, extent)| place * extent + at);
+    let flat = |index: &[usize]| index.iter().zip(shape).fold(0_usize, |place, (at, extent)| place * extent + at);
     Dense::from_fn(shape, dtype, |index| match operator {
         ChunkOperator::Full { value } => value.as_float(),
         ChunkOperator::Eye { diagonal } => {
@@ -244,7 +244,7 @@ fn mapped(array: &Dense, reduction: &Reduction, gives: Gives, places: (&[u64], &
         let (begin, whole) = places;
         let own = reduction.axes.iter().map(|axis| index[*axis] as u64);
         let place =
-            own.zip(begin.iter().zip(whole)).fold(0, |place, (at, (begin, whole))| place * whole + begin + at);
+            own.zip(begin.iter().zip(whole)).fold(0_u64, |place, (at, (begin, whole))| place * whole + begin + at);
         let cell = &mut cells[result.place(&to)];
         *cell = cell.merge(&Cell::of(array.at(&index), place));
     }
