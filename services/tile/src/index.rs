@@ -68,8 +68,11 @@ impl Cut {
                 (if value < 0 { value + length } else { value }).clamp(low, high)
             })
         };
-        let (first, end) =
-            if by > 0 { (bound(start, low), bound(stop, high)) } else { (bound(start, high), bound(stop, low)) };
+        let (first, end) = if by > 0 {
+            (bound(start, low), bound(stop, high))
+        } else {
+            (bound(start, high), bound(stop, low))
+        };
         let span = if by > 0 { end - first } else { first - end };
         let count = if span > 0 { (span - 1) / by.abs() + 1 } else { 0 };
         let count = u64::try_from(count).ok()?;

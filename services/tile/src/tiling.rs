@@ -27,10 +27,9 @@ pub fn tile(graph: &TileableGraph, helpers: Helpers) -> Result<ChunkGraph, Refus
     for place in &order.places {
         let tileable = &graph.tileables[*place];
         builder.begin(*place, &tileable.key);
-        let inputs = order.inputs[*place].iter().map(|input| Input {
-            place: *input,
-            tiled: done[*input].as_ref().expect("inputs come first"),
-        });
+        let inputs = order.inputs[*place]
+            .iter()
+            .map(|input| Input { place: *input, tiled: done[*input].as_ref().expect("inputs come first") });
         let tiled = one(&mut builder, tileable, &inputs.collect::<Vec<_>>(), helpers)
             .map_err(|reason| Refusal { node: Some(tileable.key.clone()), reason })?;
         done[*place] = Some(tiled);

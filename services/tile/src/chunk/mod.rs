@@ -73,7 +73,9 @@ impl ChunkNode {
     #[must_use]
     pub fn result_bytes(&self) -> Option<u64> {
         let Content::Tensor(dtype) = &self.content else { return None };
-        self.extents.iter().try_fold(dtype.bytes(), |bytes, extent| Some(bytes.saturating_mul(extent.known()?)))
+        self.extents
+            .iter()
+            .try_fold(dtype.bytes(), |bytes, extent| Some(bytes.saturating_mul(extent.known()?)))
     }
 }
 

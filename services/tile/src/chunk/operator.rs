@@ -4,47 +4,99 @@
 use serde::{Deserialize, Serialize};
 
 use crate::index::Range;
-use crate::operator::{
-    Aggregate, BinaryFunction, FrameFormat, Operand, Reduction, UnaryFunction,
-};
+use crate::operator::{Aggregate, BinaryFunction, FrameFormat, Operand, Reduction, UnaryFunction};
 use crate::scalar::Scalar;
 
 /// How a chunk is made of its inputs. Extents and type of the result are those of the node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum ChunkOperator {
-    Full { value: Scalar },
+    Full {
+        value: Scalar,
+    },
     /// Ones where column minus row is this.
-    Eye { diagonal: i64 },
+    Eye {
+        diagonal: i64,
+    },
     /// `start + (offset + i) * delta`.
-    Arange { start: Scalar, delta: Scalar, offset: u64 },
+    Arange {
+        start: Scalar,
+        delta: Scalar,
+        offset: u64,
+    },
     /// `(offset + i) * step + start`, and `last` for element `num - 1` if there is one.
-    Linspace { start: Scalar, step: Scalar, last: Option<Scalar>, num: u64, offset: u64 },
+    Linspace {
+        start: Scalar,
+        step: Scalar,
+        last: Option<Scalar>,
+        num: u64,
+        offset: u64,
+    },
     /// From the generator of this key: the seed and the number of the chunk.
-    RandUniform { seed: u64, stream: u64, low: Scalar, high: Scalar },
-    RandNormal { seed: u64, stream: u64, mean: Scalar, deviation: Scalar },
+    RandUniform {
+        seed: u64,
+        stream: u64,
+        low: Scalar,
+        high: Scalar,
+    },
+    RandNormal {
+        seed: u64,
+        stream: u64,
+        mean: Scalar,
+        deviation: Scalar,
+    },
     /// The node's data.
     FromBytes,
-    Fetch { chunk: String },
+    Fetch {
+        chunk: String,
+    },
 
-    Unary { function: UnaryFunction },
+    Unary {
+        function: UnaryFunction,
+    },
     Cast,
     /// Both sides are cast to the common type of the two first, as numpy does.
-    Binary { function: BinaryFunction, left: Operand, right: Operand },
-    Where { yes: Operand, no: Operand },
+    Binary {
+        function: BinaryFunction,
+        left: Operand,
+        right: Operand,
+    },
+    Where {
+        yes: Operand,
+        no: Operand,
+    },
 
     /// A range of each axis; then the dropped axes, which have one element, are dropped.
-    Slice { ranges: Vec<Range>, drop: Vec<usize> },
+    Slice {
+        ranges: Vec<Range>,
+        drop: Vec<usize>,
+    },
     /// Pieces of the inputs side by side in a grid, the last axis first.
-    Assemble { grid: Vec<usize>, pieces: Vec<Vec<Range>> },
+    Assemble {
+        grid: Vec<usize>,
+        pieces: Vec<Vec<Range>>,
+    },
     /// For each element along the axis: which input, and which of its elements.
-    Gather { axis: usize, from: Vec<(usize, u64)> },
+    Gather {
+        axis: usize,
+        from: Vec<(usize, u64)>,
+    },
     /// The first input with the value where the ranges are; the value has no dropped axes.
-    Assign { ranges: Vec<Range>, drop: Vec<usize>, value: Operand },
-    Compress { axis: usize },
+    Assign {
+        ranges: Vec<Range>,
+        drop: Vec<usize>,
+        value: Operand,
+    },
+    Compress {
+        axis: usize,
+    },
 
-    Transpose { axes: Vec<usize> },
-    ExpandDims { axis: usize },
+    Transpose {
+        axes: Vec<usize>,
+    },
+    ExpandDims {
+        axis: usize,
+    },
     /// To the extents of the node.
     Reshape,
 
@@ -63,21 +115,46 @@ pub enum ChunkOperator {
         whole: Vec<u64>,
     },
 
-    ReadFrame { format: FrameFormat },
-    Project { columns: Vec<String> },
-    Column { name: String },
+    ReadFrame {
+        format: FrameFormat,
+    },
+    Project {
+        columns: Vec<String>,
+    },
+    Column {
+        name: String,
+    },
     FilterRows,
     /// The first rows of all inputs, one after the other.
-    Head { rows: u64 },
-    GroupBy { by: Vec<String>, aggregates: Vec<Aggregate>, takes: Takes, gives: Gives },
+    Head {
+        rows: u64,
+    },
+    GroupBy {
+        by: Vec<String>,
+        aggregates: Vec<Aggregate>,
+        takes: Takes,
+        gives: Gives,
+    },
     /// For each reducer the rows, or groups, whose columns hash to it.
-    ShuffleMap { by: Vec<String>, reducers: u32 },
+    ShuffleMap {
+        by: Vec<String>,
+        reducers: u32,
+    },
     /// What is for this reducer, of each input, one after the other.
-    ShuffleReduce { reducer: u32 },
+    ShuffleReduce {
+        reducer: u32,
+    },
 
-    Sleep { ms: u64 },
-    Fail { message: String, attempts: u32 },
-    Alloc { bytes: u64 },
+    Sleep {
+        ms: u64,
+    },
+    Fail {
+        message: String,
+        attempts: u32,
+    },
+    Alloc {
+        bytes: u64,
+    },
 }
 
 /// What a step begins with.

@@ -58,12 +58,7 @@ pub(super) fn stack(builder: &mut Builder, tiles: &[&Tiled], axis: i64) -> Resul
 }
 
 /// The same with one more axis.
-pub(super) fn expand(
-    builder: &mut Builder,
-    part: Part,
-    tiled: &Tiled,
-    axis: usize,
-) -> Result<Tiled, Reason> {
+pub(super) fn expand(builder: &mut Builder, part: Part, tiled: &Tiled, axis: usize) -> Result<Tiled, Reason> {
     let dtype = tiled.dtype()?;
     let mut splits = tiled.splits.clone();
     splits.0.insert(axis, vec![ONE]);
@@ -81,14 +76,9 @@ fn common(tiles: &[&Tiled]) -> Result<DType, Reason> {
 }
 
 /// All of them cut alike, but along one axis, along which they may have any extent.
-fn cut_alike(
-    builder: &mut Builder,
-    tiles: &[&Tiled],
-    but: Option<usize>,
-) -> Result<Vec<Tiled>, Reason> {
+fn cut_alike(builder: &mut Builder, tiles: &[&Tiled], but: Option<usize>) -> Result<Vec<Tiled>, Reason> {
     let first = &tiles[0].splits;
-    let refused =
-        |other: usize| Reason::Shapes { left: first.shape(), right: tiles[other].splits.shape() };
+    let refused = |other: usize| Reason::Shapes { left: first.shape(), right: tiles[other].splits.shape() };
     for (number, tiled) in tiles.iter().enumerate() {
         if tiled.splits.dims() != first.dims() {
             return Err(refused(number));

@@ -33,8 +33,7 @@ pub(super) fn matmul(builder: &mut Builder, left: &Tiled, right: &Tiled) -> Resu
         let mut products: Vec<ChunkId> = Vec::new();
         let part = if inner.len() == 1 { Part::Output } else { Part::Between };
         for step in 0..inner.len() {
-            let inputs =
-                vec![left.chunk(&[row, &[step]].concat()), right.chunk(&[&[step], column].concat())];
+            let inputs = vec![left.chunk(&[row, &[step]].concat()), right.chunk(&[&[step], column].concat())];
             let draft = Draft::new(ChunkOperator::Matmul, inputs, &content).at(&index, &splits);
             products.push(builder.add(part, draft)?);
         }

@@ -41,9 +41,7 @@ pub(crate) fn apply(
         Operator::Where { yes, no } => elementwise::choose(builder, &tiles, *yes, *no),
 
         Operator::Slice { index } => select::slice(builder, tiles[0], index),
-        Operator::Split { sections, part, axis } => {
-            select::split(builder, tiles[0], *sections, *part, *axis)
-        }
+        Operator::Split { sections, part, axis } => select::split(builder, tiles[0], *sections, *part, *axis),
         Operator::SetItem { index, value } => assign::set_item(builder, &tiles, index, *value),
         Operator::Take { indices, axis } => take::take(builder, tiles[0], indices, *axis),
         Operator::Compress { axis } => take::compress(builder, inputs, *axis),

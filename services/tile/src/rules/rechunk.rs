@@ -23,9 +23,12 @@ pub(super) fn rechunk(
     let axes = (0..wanted.dims()).map(|axis| pieces(tiled, wanted, axis)).collect::<Result<Vec<_>, _>>()?;
     let mut chunks = Vec::new();
     for index in all {
-        let here: Vec<&[Piece]> = axes.iter().zip(&index).map(|(axis, part)| axis[*part].as_slice()).collect();
+        let here: Vec<&[Piece]> =
+            axes.iter().zip(&index).map(|(axis, part)| axis[*part].as_slice()).collect();
         chunks.push(match alone(&here) {
-            Some((source, ranges)) if ranges.iter().all(|range| *range == Range::Whole) => tiled.chunk(&source),
+            Some((source, ranges)) if ranges.iter().all(|range| *range == Range::Whole) => {
+                tiled.chunk(&source)
+            }
             Some((source, ranges)) => {
                 let operator = ChunkOperator::Slice { ranges, drop: Vec::new() };
                 let draft = Draft::new(operator, vec![tiled.chunk(&source)], &tiled.content);

@@ -132,8 +132,11 @@ impl Run<'_> {
     /// What becomes the chunk at an index of the next level.
     fn group(&self, level: &Level, counts: &[usize], index: &[usize], size: usize) -> Vec<ChunkId> {
         let is_reduced = |axis: usize| self.reduction.axes.contains(&axis);
-        let begins: Vec<usize> =
-            index.iter().enumerate().map(|(axis, at)| if is_reduced(axis) { at * size } else { *at }).collect();
+        let begins: Vec<usize> = index
+            .iter()
+            .enumerate()
+            .map(|(axis, at)| if is_reduced(axis) { at * size } else { *at })
+            .collect();
         let extent = |axis: usize| if is_reduced(axis) { size.min(counts[axis] - begins[axis]) } else { 1 };
         let extents: Vec<usize> = (0..counts.len()).map(extent).collect();
         let chunk = |at: Vec<usize>| {

@@ -27,11 +27,8 @@ pub(super) fn reshape(builder: &mut Builder, tiled: &Tiled, wanted: &[i64]) -> R
     }
     let old = tiled.shape()?;
     let new = resolve(&old, wanted)?;
-    let (before, after) = if old.contains(&0) {
-        (single(&old), single(&new))
-    } else {
-        cut(tiled, &old, &new)
-    };
+    let (before, after) =
+        if old.contains(&0) { (single(&old), single(&new)) } else { cut(tiled, &old, &new) };
     let source = rechunk(builder, Part::Between, tiled, &before)?;
     let mut chunks = Vec::with_capacity(source.chunks.len());
     // Only first axes of groups are cut, in both shapes alike, so chunks are in the same order.

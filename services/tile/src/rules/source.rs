@@ -272,7 +272,8 @@ fn fetch(
     let mut chunks = Vec::with_capacity(keys.len());
     for (index, key) in indexes.zip(keys) {
         let operator = ChunkOperator::Fetch { chunk: key.clone() };
-        chunks.push(builder.add(Part::Output, Draft::new(operator, Vec::new(), content).at(&index, &splits))?);
+        chunks
+            .push(builder.add(Part::Output, Draft::new(operator, Vec::new(), content).at(&index, &splits))?);
     }
     Ok(Tiled { content: content.clone(), splits, chunks })
 }

@@ -81,7 +81,8 @@ fn joined(grid: &[usize], arrays: &[&Dense], dtype: DType) -> Dense {
     let mut result = Dense::from_fn(&shape, dtype, |_| 0.0);
     for (index, array) in indexes.iter().zip(arrays) {
         for at in all(&array.shape) {
-            let to: Vec<usize> = at.iter().enumerate().map(|(axis, at)| begins[axis][index[axis]] + at).collect();
+            let to: Vec<usize> =
+                at.iter().enumerate().map(|(axis, at)| begins[axis][index[axis]] + at).collect();
             let place = result.place(&to);
             result.data[place] = array.at(&at);
         }
@@ -134,7 +135,8 @@ fn one(node: &ChunkNode, inputs: &[&Value], stored: &BTreeMap<String, Dense>) ->
 
 fn source(operator: &ChunkOperator, shape: &[usize], dtype: DType) -> Dense {
     let count = |index: &[usize], offset: u64| offset as f64 + index[0] as f64;
-    let flat = |index: &[usize]| index.iter().zip(shape).fold(0_usize, |place, (at, extent)| place * extent + at);
+    let flat =
+        |index: &[usize]| index.iter().zip(shape).fold(0_usize, |place, (at, extent)| place * extent + at);
     Dense::from_fn(shape, dtype, |index| match operator {
         ChunkOperator::Full { value } => value.as_float(),
         ChunkOperator::Eye { diagonal } => {
@@ -162,7 +164,9 @@ fn structural(
     known: &dyn Fn() -> Vec<usize>,
 ) -> Dense {
     match operator {
-        ChunkOperator::Slice { ranges, drop } => arrays[0].pick(&places(&arrays[0].shape, ranges)).without(drop),
+        ChunkOperator::Slice { ranges, drop } => {
+            arrays[0].pick(&places(&arrays[0].shape, ranges)).without(drop)
+        }
         ChunkOperator::Assemble { grid, pieces } => {
             let picked: Vec<Dense> = arrays
                 .iter()
@@ -197,9 +201,9 @@ fn structural(
         }
         ChunkOperator::Reshape => arrays[0].reshaped(&known()),
         ChunkOperator::Matmul => arrays[0].matmul(&arrays[1], dtype),
-        ChunkOperator::AddN => Dense::from_fn(&arrays[0].shape, dtype, |index| {
-            arrays.iter().map(|array| array.at(index)).sum()
-        }),
+        ChunkOperator::AddN => {
+            Dense::from_fn(&arrays[0].shape, dtype, |index| arrays.iter().map(|array| array.at(index)).sum())
+        }
         other => panic!("not in these tests: {other:?}"),
     }
 }
@@ -239,12 +243,16 @@ fn mapped(array: &Dense, reduction: &Reduction, gives: Gives, places: (&[u64], &
     let result = Dense::from_fn(&shape, DType::F64, |_| 0.0);
     let mut cells = vec![Cell::empty(); result.data.len()];
     for index in all(&array.shape) {
-        let to: Vec<usize> =
-            index.iter().enumerate().map(|(axis, at)| if reduction.axes.contains(&axis) { 0 } else { *at }).collect();
+        let to: Vec<usize> = index
+            .iter()
+            .enumerate()
+            .map(|(axis, at)| if reduction.axes.contains(&axis) { 0 } else { *at })
+            .collect();
         let (begin, whole) = places;
         let own = reduction.axes.iter().map(|axis| index[*axis] as u64);
-        let place =
-            own.zip(begin.iter().zip(whole)).fold(0_u64, |place, (at, (begin, whole))| place * whole + begin + at);
+        let place = own
+            .zip(begin.iter().zip(whole))
+            .fold(0_u64, |place, (at, (begin, whole))| place * whole + begin + at);
         let cell = &mut cells[result.place(&to)];
         *cell = cell.merge(&Cell::of(array.at(&index), place));
     }

@@ -207,8 +207,10 @@ fn reduce(
     let dims = array.shape.len();
     let axes: Vec<usize> =
         axes.map_or((0..dims).collect(), |axes| axes.iter().map(|axis| axis_of(*axis, dims)).collect());
-    let kept: Vec<usize> = (0..dims).map(|axis| if axes.contains(&axis) { 1 } else { array.shape[axis] }).collect();
-    let folded: Vec<usize> = (0..dims).map(|axis| if axes.contains(&axis) { array.shape[axis] } else { 1 }).collect();
+    let kept: Vec<usize> =
+        (0..dims).map(|axis| if axes.contains(&axis) { 1 } else { array.shape[axis] }).collect();
+    let folded: Vec<usize> =
+        (0..dims).map(|axis| if axes.contains(&axis) { array.shape[axis] } else { 1 }).collect();
     let result = Dense::from_fn(&kept, function.result(array.dtype), |index| {
         let at = |inner: Vec<usize>| {
             let from: Vec<usize> = inner.iter().zip(index).map(|(one, other)| one + other).collect();

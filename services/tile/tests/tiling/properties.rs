@@ -96,9 +96,30 @@ fn random_graphs_have_every_operator_that_is_compared() {
     }
     let without = ["zeros", "rand_uniform", "rand_normal"];
     let compared = [
-        "arange", "binary", "cast", "compress", "concat", "expand_dims", "eye", "fetch", "from_bytes", "full",
-        "linspace", "matmul", "ones", "rechunk", "reduce", "reshape", "set_item", "slice", "split", "stack",
-        "take", "transpose", "unary", "where",
+        "arange",
+        "binary",
+        "cast",
+        "compress",
+        "concat",
+        "expand_dims",
+        "eye",
+        "fetch",
+        "from_bytes",
+        "full",
+        "linspace",
+        "matmul",
+        "ones",
+        "rechunk",
+        "reduce",
+        "reshape",
+        "set_item",
+        "slice",
+        "split",
+        "stack",
+        "take",
+        "transpose",
+        "unary",
+        "where",
     ];
     for name in compared {
         assert!(names.get(name).is_some_and(|count| *count >= 5), "{name}: {names:?}");

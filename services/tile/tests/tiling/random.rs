@@ -324,7 +324,8 @@ fn binary(built: &mut Built, choices: &mut Choices<'_>, first: usize) {
 /// Something that goes together with it.
 fn partner(built: &Built, choices: &mut Choices<'_>, first: usize) -> usize {
     let goes = |other: &usize| {
-        broadcast_shape(&[&built.results[first], &built.results[*other]]).is_some_and(|shape| shape.len() <= 4)
+        broadcast_shape(&[&built.results[first], &built.results[*other]])
+            .is_some_and(|shape| shape.len() <= 4)
     };
     let fitting: Vec<usize> = (0..built.results.len()).filter(goes).collect();
     choices.of(&fitting)
@@ -481,7 +482,8 @@ fn reduce(built: &mut Built, choices: &mut Choices<'_>, first: usize, function: 
         Some(some.map(|axis| i64::try_from(axis).unwrap()).collect())
     };
     // Numpy refuses to find something among nothing.
-    let function = if shape.contains(&0) && !function.has_identity() { ReductionFunction::Sum } else { function };
+    let function =
+        if shape.contains(&0) && !function.has_identity() { ReductionFunction::Sum } else { function };
     let keepdims = choices.below(3) == 0;
     let ddof = if function == ReductionFunction::Var { choices.below(2) as u64 } else { 0 };
     built.add(Operator::Reduce { function, axes, keepdims, ddof }, &[first], Vec::new());
@@ -499,7 +501,8 @@ fn last(built: &mut Built, choices: &mut Choices<'_>) {
             reduce(built, choices, first, function);
         }
         _ => {
-            let functions = [UnaryFunction::Sqrt, UnaryFunction::Exp, UnaryFunction::Tanh, UnaryFunction::Sigmoid];
+            let functions =
+                [UnaryFunction::Sqrt, UnaryFunction::Exp, UnaryFunction::Tanh, UnaryFunction::Sigmoid];
             let function = choices.of(&functions);
             if function.result(built.results[first].dtype).is_some() {
                 built.add(Operator::Unary { function }, &[first], Vec::new());

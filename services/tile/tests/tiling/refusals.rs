@@ -1,8 +1,8 @@
 //! What is no graph, or would be too much of one, is refused with the node and the reason.
 
 use tripod_tile::{
-    AxisIndex, BinaryFunction, Chunking, Content, DType, Declared, Helpers, Operand, Operator, Reason, Scalar,
-    Tileable, TileableGraph, UnaryFunction, limits, tile,
+    AxisIndex, BinaryFunction, Chunking, Content, DType, Declared, Helpers, Operand, Operator, Reason,
+    Scalar, Tileable, TileableGraph, UnaryFunction, limits, tile,
 };
 
 use crate::support::{arange, graph, tileable, zeros};
@@ -14,7 +14,8 @@ fn refused(tileables: Vec<Tileable>) -> (String, Reason) {
 
 /// How one operator on `a`, of that shape and in parts of 2, is refused.
 fn of(shape: &[u64], dtype: DType, operator: Operator) -> Reason {
-    let (node, reason) = refused(vec![tileable("a", zeros(shape, dtype, 2), &[]), tileable("b", operator, &["a"])]);
+    let (node, reason) =
+        refused(vec![tileable("a", zeros(shape, dtype, 2), &[]), tileable("b", operator, &["a"])]);
     assert_eq!(node, "b", "{reason}");
     reason
 }
@@ -32,9 +33,17 @@ fn keys_inputs_targets_and_cycles_are_named() {
     let unknown = Reason::UnknownInput("x".into());
     assert_eq!(refused(vec![tileable("b", not(), &["x"])]), ("b".to_owned(), unknown));
     let wanted = "2".to_owned();
-    assert_eq!(refused(vec![a(), tileable("b", add(), &["a"])]), ("b".to_owned(), Reason::Inputs { is: 1, wanted }));
+    assert_eq!(
+        refused(vec![a(), tileable("b", add(), &["a"])]),
+        ("b".to_owned(), Reason::Inputs { is: 1, wanted })
+    );
 
-    let circle = vec![tileable("d", not(), &["c"]), tileable("c", not(), &["b"]), a(), tileable("b", add(), &["a", "c"])];
+    let circle = vec![
+        tileable("d", not(), &["c"]),
+        tileable("c", not(), &["b"]),
+        a(),
+        tileable("b", add(), &["a", "c"]),
+    ];
     let (node, reason) = refused(circle);
     assert_eq!((node.as_str(), reason.to_string().as_str()), ("c", "in a cycle: c <- b"));
     assert_eq!(refused(vec![tileable("s", not(), &["s"])]).1, Reason::Cycle(vec!["s".into()]));
@@ -56,7 +65,10 @@ fn shapes_and_types_that_do_not_go_together_are_refused() {
     let a = || tileable("a", zeros(&[4, 3], DType::F64, 2), &[]);
     let b = || tileable("b", zeros(&[4], DType::F64, 2), &[]);
     let (node, reason) = refused(vec![a(), b(), tileable("c", add(), &["a", "b"])]);
-    assert_eq!((node.as_str(), reason.to_string().as_str()), ("c", "shapes [4, 3] and [4] do not go together"));
+    assert_eq!(
+        (node.as_str(), reason.to_string().as_str()),
+        ("c", "shapes [4, 3] and [4] do not go together")
+    );
     let matmul = refused(vec![a(), b(), tileable("c", Operator::Matmul, &["a", "b"])]).1;
     assert!(matches!(matmul, Reason::Shapes { .. }), "{matmul}");
     let concat = refused(vec![a(), b(), tileable("c", Operator::Concat { axis: 0 }, &["a", "b"])]).1;
@@ -90,7 +102,10 @@ fn axes_and_indexes_out_of_range_are_refused() {
     for index in [4, -5, i64::MIN] {
         let extent = 4;
         assert_eq!(of(Operator::Take { indices: vec![0, index], axis: 0 }), Reason::Index { index, extent });
-        assert_eq!(of(Operator::Slice { index: vec![AxisIndex::At(index)] }), Reason::Index { index, extent });
+        assert_eq!(
+            of(Operator::Slice { index: vec![AxisIndex::At(index)] }),
+            Reason::Index { index, extent }
+        );
     }
     let step = AxisIndex::Slice { start: None, stop: None, step: Some(0) };
     assert_eq!(of(Operator::Slice { index: vec![step] }), Reason::Step);
@@ -137,10 +152,7 @@ fn what_only_delays_or_fails_is_for_tests() {
 fn graphs_that_explode_are_refused_before_they_do() {
     let cut = |shape: &[u64], size| tileable("a", zeros(shape, DType::I64, size), &[]);
     assert_eq!(refused(vec![cut(&[1 << 21], 1)]).1, Reason::TooManyChunks);
-    let product = vec![
-        cut(&[1024, 1024], 1),
-        tileable("b", Operator::Matmul, &["a", "a"]),
-    ];
+    let product = vec![cut(&[1024, 1024], 1), tileable("b", Operator::Matmul, &["a", "a"])];
     assert_eq!(refused(product).1, Reason::TooManyChunks);
 
     let mut many = vec![cut(&[1 << 20], 1)];
@@ -157,7 +169,15 @@ fn graphs_that_explode_are_refused_before_they_do() {
     assert_eq!(refused(wide).1, Reason::TooManyChunks);
     let gathered = Operator::Take { indices: vec![0; 1 << 20], axis: 1 };
     let heavy = vec![
-        tileable("a", Operator::Zeros { shape: vec![100, 1 << 20], dtype: DType::Bool, chunks: Chunking::Sizes(vec![1, 1 << 20]) }, &[]),
+        tileable(
+            "a",
+            Operator::Zeros {
+                shape: vec![100, 1 << 20],
+                dtype: DType::Bool,
+                chunks: Chunking::Sizes(vec![1, 1 << 20]),
+            },
+            &[],
+        ),
         tileable("b", gathered, &["a"]),
     ];
     assert_eq!(refused(heavy).1, Reason::TooManyAttributes);

@@ -66,7 +66,8 @@ fn what_no_target_needs_is_not_made() {
 fn reshapes_keep_parts_that_are_whole_rows() {
     let reshaped = |shape: &[u64], size, wanted: &[i64]| {
         let operator = Operator::Reshape { shape: wanted.to_vec() };
-        let tileables = vec![tileable("a", zeros(shape, DType::I64, size), &[]), tileable("b", operator, &["a"])];
+        let tileables =
+            vec![tileable("a", zeros(shape, DType::I64, size), &[]), tileable("b", operator, &["a"])];
         counts(&tile(&graph(tileables), Helpers::Refused).unwrap().targets[0].splits)
     };
     assert_eq!(reshaped(&[8], 2, &[4, 2]), [4, 1]);

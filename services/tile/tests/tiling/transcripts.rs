@@ -51,7 +51,8 @@ fn run(written: &str) -> String {
 
 fn said(asked: &[&str]) -> String {
     let lines = asked.iter().filter(|line| !line.starts_with('#'));
-    let tileables = lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")));
+    let tileables =
+        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")));
     let graph = TileableGraph { tileables: tileables.collect(), targets: Vec::new() };
     match tile(&graph, Helpers::ForTests) {
         Ok(chunks) => shown(&chunks),
