@@ -1,4 +1,4 @@
-//! What is made of a graph: by single rules, by refusals, and by computing it twice, as a whole and chunk by chunk.
+//! What is made of a graph: by its text, by refusals, and by computing it twice, as a whole and chunk by chunk.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
@@ -12,3 +12,4 @@ mod random;
 mod refusals;
 mod rules;
 mod support;
+mod transcripts;
