@@ -4,6 +4,7 @@ use prost::Message as _;
 
 const FILES: &[&str] = &[
     "etcd/kv.proto",
+    "mars/v1/mars.proto",
     "mindspore/ps_core.proto",
     "mindspore/topology.proto",
     "peer/peer.proto",

@@ -82,6 +82,13 @@ pub mod mindspore {
     }
 }
 
+/// Sessions, graphs of tensors and their chunks. No node serves them yet.
+pub mod mars {
+    pub mod v1 {
+        tonic::include_proto!("mars.v1");
+    }
+}
+
 /// The part of etcd's API that the benchmarks drive it with.
 pub mod etcdserverpb {
     tonic::include_proto!("etcdserverpb");

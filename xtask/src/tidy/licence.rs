@@ -14,7 +14,7 @@ const LICENCE: &str = "license = \"Apache-2.0\"";
 /// What stands first in the text of the licence, but for blanks.
 const FIRST_LINE: &str = "Apache License";
 /// Folders of `proto/` whose messages are our own, or which have none.
-const OWN: &[&str] = &["peer", "src", "tests", "tripod"];
+const OWN: &[&str] = &["mars", "peer", "src", "tests", "tripod"];
 
 /// Complaints about a manifest.
 pub(super) fn check_manifest(file: &File) -> Vec<String> {

@@ -1,0 +1,43 @@
+//! Every bound of tiling, with its unit and its reason.
+
+/// Tileables of one graph: clients send what one expression builds, and loops of hundreds of steps.
+pub const TILEABLES_MAX: usize = 100_000;
+/// Inputs of one tileable: tensors that are concatenated.
+pub const INPUTS_MAX: usize = 10_000;
+/// Inputs of all tileables of one graph.
+pub const TILEABLE_EDGES_MAX: usize = 1 << 20;
+/// Nodes of one chunk graph.
+pub const CHUNKS_MAX: usize = 1 << 20;
+/// Inputs of all nodes of one chunk graph: a rechunk reads some chunks for each that it makes.
+pub const CHUNK_EDGES_MAX: usize = 1 << 23;
+/// Chunks of all tileables of one graph. Those that are shared count for each, because each lists them.
+pub const PLACES_MAX: usize = 1 << 22;
+/// Ranges and indexes in the operators of one chunk graph.
+pub const ATTRIBUTES_MAX: usize = 1 << 23;
+/// Dimensions of a tensor: numpy's own bound until 2.0.
+pub const DIMS_MAX: usize = 32;
+/// Elements along one dimension, and bytes of one tileable: a pebibyte, below which no sum here overflows.
+pub const BYTES_MAX: u64 = 1 << 50;
+/// Inline bytes of one graph.
+pub const DATA_BYTES_MAX: usize = 1 << 30;
+/// Bytes of an operator's attributes, as they are sent.
+pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+/// Indexes of one `take`.
+pub const INDICES_MAX: usize = 1 << 20;
+/// Characters of the key of a tileable.
+pub const KEY_CHARS_MAX: usize = 128;
+/// Bytes of the key of a chunk that is fetched: the longest that tiling makes, and room for those of others.
+pub const CHUNK_KEY_BYTES_MAX: usize = 512;
+/// Columns of a frame.
+pub const COLUMNS_MAX: usize = 4096;
+/// Bytes of the name of a column.
+pub const COLUMN_NAME_BYTES_MAX: usize = 256;
+/// Into how many parts rows are shuffled.
+pub const REDUCERS_MAX: u32 = 4096;
+/// Bytes of the message of a test helper.
+pub const MESSAGE_BYTES_MAX: usize = 1024;
+/// Bytes of a chunk where the client says nothing of chunks.
+pub const CHUNK_BYTES_DEFAULT: u64 = 64 << 20;
+/// How many partial results are merged at a time, along each reduced axis. It is part of what results mean: sums of
+/// fractions depend on it.
+pub const COMBINE_SIZE: usize = 4;

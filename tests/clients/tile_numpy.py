@@ -1,0 +1,457 @@
+"""Random graphs of tensors, computed by numpy as wholes and chunk by chunk as Tripod cuts them.
+
+    cargo build -p tripod-tile --example chunks
+    python tests/clients/tile_numpy.py target/debug/examples/chunks [--graphs 2000] [--seed 1]
+
+numpy decides here what is right: types, broadcasting, slices, what an empty reduction is. Numbers are small and whole, or
+halves of them, so that sums are exact in any order; what is made of others (means, roots) is compared within rounding.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+
+DTYPES = {"bool": np.bool_, "i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
+NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+UNARY = {
+    "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: np.maximum(x, 0), "not": np.logical_not,
+}
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "floordiv": np.floor_divide,
+    "mod": np.mod, "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
+    "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.logical_and, "or": np.logical_or,
+}
+# Roots and exponentials are last: no order of sums rounds differently before.
+EXACT_UNARY = ["neg", "abs", "relu", "not"]
+INEXACT_UNARY = ["sqrt", "exp", "tanh", "sigmoid"]
+EXACT_BINARY = ["add", "sub", "mul", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "and", "or"]
+EXACT_REDUCTIONS = ["sum", "max", "min", "any", "all", "count", "argmax", "argmin"]
+INEXACT_REDUCTIONS = ["mean", "var", "prod"]
+
+
+def number(scalar):
+    """A number as it stands in attributes."""
+    return float(scalar) if isinstance(scalar, str) else scalar
+
+
+def written(scalar):
+    return repr(scalar) if isinstance(scalar, float) else scalar
+
+
+def operands(sides, arrays):
+    arrays = iter(arrays)
+    return [next(arrays) if side == "input" else number(side["scalar"]) for side in sides]
+
+
+def reduced(function, array, axes, keepdims, ddof):
+    if function in ("argmax", "argmin"):
+        axis = None if axes is None else axes[0]
+        return getattr(np, function)(array, axis=axis, keepdims=keepdims)
+    axes = None if axes is None else tuple(axes)
+    if function == "count":
+        return np.count_nonzero(array, axis=axes, keepdims=keepdims)
+    if function == "var":
+        return np.var(array, axis=axes, keepdims=keepdims, ddof=ddof)
+    return getattr(np, function)(array, axis=axes, keepdims=keepdims)
+
+
+def picked(index):
+    return tuple(one if isinstance(one, int) else slice(one.get("start"), one.get("stop"), one.get("step")) for one in index)
+
+
+def whole(operator, arrays, data):
+    """What numpy makes of one operator."""
+    op = operator["op"]
+    if op == "full":
+        return np.full(operator["shape"], number(operator["value"]), DTYPES[operator["dtype"]])
+    if op == "from_bytes":
+        return np.frombuffer(bytes(data), DTYPES[operator["dtype"]]).reshape(operator["shape"])
+    if op == "arange":
+        return np.arange(*(number(operator[of]) for of in ("start", "stop", "step")), dtype=DTYPES[operator["dtype"]])
+    if op == "linspace":
+        return np.linspace(number(operator["start"]), number(operator["stop"]), operator["num"], operator["endpoint"])
+    if op == "eye":
+        return np.eye(operator["rows"], operator["columns"], operator["diagonal"], DTYPES[operator["dtype"]])
+    if op == "unary":
+        return UNARY[operator["function"]](arrays[0])
+    if op == "cast":
+        return arrays[0].astype(DTYPES[operator["dtype"]])
+    if op == "binary":
+        return BINARY[operator["function"]](*operands([operator["left"], operator["right"]], arrays))
+    if op == "where":
+        return np.where(arrays[0], *operands([operator["yes"], operator["no"]], arrays[1:]))
+    if op == "slice":
+        return arrays[0][picked(operator["index"])]
+    if op == "set_item":
+        copy = arrays[0].copy()
+        copy[picked(operator["index"])] = operands([operator["value"]], arrays[1:])[0]
+        return copy
+    if op == "take":
+        return np.take(arrays[0], np.array(operator["indices"], np.int64), operator["axis"])
+    if op == "compress":
+        return np.compress(arrays[1], arrays[0], operator["axis"])
+    if op == "split":
+        return np.array_split(arrays[0], operator["sections"], operator["axis"])[operator["part"]]
+    if op in ("concat", "stack"):
+        return (np.concatenate if op == "concat" else np.stack)(arrays, operator["axis"])
+    if op == "transpose":
+        return np.transpose(arrays[0], operator["axes"])
+    if op == "expand_dims":
+        return np.expand_dims(arrays[0], operator["axis"])
+    if op == "reshape":
+        return arrays[0].reshape(operator["shape"])
+    if op == "rechunk":
+        return arrays[0]
+    if op == "matmul":
+        return np.matmul(*arrays)
+    assert op == "reduce", op
+    return reduced(operator["function"], arrays[0], operator["axes"], operator["keepdims"], operator["ddof"])
+
+
+# ---- Chunks, as a worker computes them ----
+
+
+def ranges(some):
+    def one(some):
+        if some == "whole":
+            return slice(None)
+        start, step, count = (some["part"][of] for of in ("start", "step", "count"))
+        return np.array([start + at * step for at in range(count)], np.int64)
+
+    return [one(each) for each in some]
+
+
+def pick(array, some):
+    for axis, places in enumerate(ranges(some)):
+        array = array[(slice(None),) * axis + (places,)]
+    return array
+
+
+def joined(grid, pieces):
+    """Arrays side by side in a grid, the last axis first."""
+    for axis in reversed(range(len(grid))):
+        pieces = [np.concatenate(pieces[at : at + grid[axis]], axis) for at in range(0, len(pieces), grid[axis])]
+    (array,) = pieces
+    return array
+
+
+class Partial:
+    """Partial results: the elements that were seen, with their places, so that the result is numpy's own."""
+
+    def __init__(self, cells):
+        self.cells = cells
+
+    @staticmethod
+    def of(array, operator):
+        axes = operator["reduction"]["axes"]
+        shape = [1 if axis in axes else extent for axis, extent in enumerate(array.shape)]
+        cells = np.empty(shape, object)
+        for at in np.ndindex(*shape):
+            cells[at] = []
+        begin, all_of = operator.get("begin", []), operator.get("whole", [])
+        for at in np.ndindex(*array.shape):
+            place = 0
+            for axis, first, extent in zip(axes, begin, all_of):
+                place = place * extent + first + at[axis]
+            cells[tuple(0 if axis in axes else one for axis, one in enumerate(at))].append((place, array[at]))
+        return Partial(cells)
+
+    @staticmethod
+    def merged(partials):
+        cells = partials[0].cells.copy()
+        for partial in partials[1:]:
+            for at in np.ndindex(*cells.shape):
+                cells[at] = cells[at] + partial.cells[at]
+        return Partial(cells)
+
+    def result(self, reduction, dtype, source):
+        function = reduction["function"]
+        out = np.empty(self.cells.shape, DTYPES[dtype])
+        for at in np.ndindex(*self.cells.shape):
+            cell = self.cells[at]
+            values = np.array([value for _, value in cell], source)
+            if function in ("argmax", "argmin"):
+                best = (max if function == "argmax" else min)(values)
+                out[at] = min(place for place, value in cell if value == best)
+            else:
+                out[at] = reduced(function, values, None, False, reduction["ddof"])
+        return out if reduction["keepdims"] else out.reshape([e for a, e in enumerate(out.shape) if a not in reduction["axes"]])
+
+
+def chunk(node, arrays):
+    operator = node["operator"]
+    op, content = operator["op"], node["content"]
+    dtype = None if content == "partial" else content["tensor"]
+    of = None if dtype is None else DTYPES[dtype]
+    extents = [extent if isinstance(extent, int) else None for extent in node["extents"]]
+    if op == "full":
+        return np.full(extents, number(operator["value"]), of)
+    if op == "from_bytes":
+        return np.frombuffer(bytes(node.get("data", [])), of).reshape(extents)
+    if op == "eye":
+        return np.eye(extents[0], extents[1], operator["diagonal"], of)
+    if op == "arange":
+        places = operator["offset"] + np.arange(extents[0])
+        return (number(operator["start"]) + places * number(operator["delta"])).astype(of)
+    if op == "linspace":
+        places = operator["offset"] + np.arange(extents[0])
+        array = places * number(operator["step"]) + number(operator["start"])
+        if operator["last"] is not None:
+            array[places == operator["num"] - 1] = number(operator["last"])
+        return array
+    if op == "unary":
+        return UNARY[operator["function"]](arrays[0])
+    if op == "cast":
+        return arrays[0].astype(of)
+    if op in ("binary", "where"):
+        return whole(operator, arrays, None)
+    if op == "slice":
+        array = pick(arrays[0], operator["ranges"])
+        return array.reshape([extent for axis, extent in enumerate(array.shape) if axis not in operator["drop"]])
+    if op == "assemble":
+        return joined(operator["grid"], [pick(array, piece) for array, piece in zip(arrays, operator["pieces"])])
+    if op == "gather":
+        axis = operator["axis"]
+        taken = [np.take(arrays[source], [at], axis) for source, at in operator["from"]]
+        return np.concatenate(taken, axis) if taken else np.take(arrays[0], np.array([], np.int64), axis)
+    if op == "assign":
+        copy = arrays[0].copy()
+        places = [np.arange(extent)[some] for extent, some in zip(copy.shape, ranges(operator["ranges"]))]
+        value = np.asarray(operands([operator["value"]], arrays[1:])[0])
+        target = copy[np.ix_(*places)] if places else copy
+        kept = [extent for axis, extent in enumerate(target.shape) if axis not in operator["drop"]]
+        copy[np.ix_(*places) if places else ()] = np.broadcast_to(value, kept).reshape(target.shape)
+        return copy
+    if op == "compress":
+        return np.compress(arrays[1], arrays[0], operator["axis"])
+    if op == "transpose":
+        return np.transpose(arrays[0], operator["axes"])
+    if op == "expand_dims":
+        return np.expand_dims(arrays[0], operator["axis"])
+    if op == "reshape":
+        return arrays[0].reshape(extents)
+    if op == "matmul":
+        return np.matmul(*arrays)
+    if op == "add_n":
+        total = arrays[0]
+        for array in arrays[1:]:
+            total = total + array
+        return total
+    assert op == "reduce", op
+    values = operator["takes"] == "values"
+    partial = Partial.of(arrays[0], operator) if values else Partial.merged([array for array, _ in arrays])
+    source = arrays[0].dtype if values else arrays[0][1]
+    if operator["gives"] == "partial":
+        return partial, source
+    return partial.result(operator["reduction"], dtype, source)
+
+
+def by_chunks(graph):
+    """The targets of a chunk graph, as wholes."""
+    values = []
+    for node in graph["nodes"]:
+        value = chunk(node, [values[place] for place in node["inputs"]])
+        if node["content"] != "partial":
+            value = np.asarray(value)
+            assert NAMES[value.dtype] == node["content"]["tensor"], (node, value.dtype)
+            for extent, is_ in zip(node["extents"], value.shape, strict=True):
+                assert not isinstance(extent, int) or extent == is_, (node, value.shape)
+        values.append(value)
+    grids = [[len(parts) for parts in target["splits"]] for target in graph["targets"]]
+    return [joined(grid, [values[place] for place in target["chunks"]]) for grid, target in zip(grids, graph["targets"])]
+
+
+# ---- Random graphs ----
+
+
+class Graph:
+    def __init__(self, chance):
+        self.chance, self.tileables, self.arrays = chance, [], []
+
+    def add(self, operator, inputs=(), data=b""):
+        """Adds what numpy computes and Tripod has a type for."""
+        with np.errstate(all="ignore"):
+            try:
+                array = np.asarray(whole(operator, [self.arrays[place] for place in inputs], data))
+            except (TypeError, ValueError, IndexError):
+                return False
+        if array.dtype not in NAMES or array.ndim > 5 or array.size > 4000:
+            return False
+        keys = [f"t{place}" for place in inputs]
+        # How much a mask keeps is not known when the graph is cut.
+        shape = [None] * array.ndim if operator["op"] == "compress" else list(array.shape)
+        declared = {"shape": shape, "dtype": NAMES[array.dtype]}
+        tileable = {"key": f"t{len(self.arrays)}", "operator": operator, "inputs": keys, "declared": declared}
+        self.tileables.append({**tileable, "data": list(data)} if data else tileable)
+        self.arrays.append(array)
+        return True
+
+    def chunks(self, shape):
+        c = self.chance
+        return c.choice([None, c.randint(1, 4), [c.randint(1, 4) for _ in shape]])
+
+    def shape(self):
+        return [self.chance.choice([1, 2, 3, 4, 5, 7, 0, 3]) for _ in range(self.chance.randint(0, 3))]
+
+    def scalar(self):
+        c = self.chance
+        return c.choice([c.randint(-3, 3), c.randint(-6, 6) / 2, bool(c.randint(0, 1))])
+
+    def source(self):
+        c, shape = self.chance, self.shape()
+        dtype = c.choice(list(DTYPES))
+        kind = c.randint(0, 6)
+        if kind == 0:
+            operator = {"op": "full", "value": written(self.scalar()), "shape": shape, "dtype": dtype}
+        elif kind == 1:
+            rows, columns = c.randint(0, 6), c.randint(0, 6)
+            shape = [rows, columns]
+            operator = {"op": "eye", "rows": rows, "columns": columns, "diagonal": c.randint(-3, 3), "dtype": dtype}
+        elif kind == 2:
+            dtype = c.choice(["i32", "i64", "f64"])
+            half = 0.5 if dtype == "f64" else 1
+            start, stop, step = (c.choice(some) * half for some in (range(-9, 9), range(-9, 9), [1, -1, 2, 3, -4]))
+            operator = {"op": "arange", "start": written(start), "stop": written(stop), "step": written(step), "dtype": dtype}
+            shape = [1]
+        elif kind == 3:
+            num = c.randint(0, 9)
+            operator = {"op": "linspace", "start": 0, "stop": max(num - 1, 1), "num": num, "endpoint": True}
+            shape = [1]
+        else:
+            numbers = np.array([c.randint(-3, 3) for _ in range(int(np.prod(shape)))]).astype(DTYPES[dtype])
+            operator = {"op": "from_bytes", "shape": shape, "dtype": dtype, "chunks": self.chunks(shape)}
+            return self.add(operator, data=numbers.tobytes())
+        return self.add({**operator, "chunks": self.chunks(shape)})
+
+    def slices(self, array):
+        c = self.chance
+        bound = lambda: c.choice([None, c.randint(-8, 8)])
+        one = lambda: {"start": bound(), "stop": bound(), "step": c.choice([None, 1, -1, 2, -2, 3, -3])}
+        return [
+            c.randint(-extent, extent - 1) if extent and c.random() < 0.2 else one()
+            for extent in array.shape[: c.randint(0, array.ndim)]
+        ]
+
+    def operate(self):
+        c, last = self.chance, len(self.arrays)
+        first, second, third = (last - 1 - c.randint(0, min(last, 3) - 1) for _ in range(3))
+        array = self.arrays[first]
+        axis = c.randint(-array.ndim, array.ndim - 1) if array.ndim else 0
+        scalar = {"scalar": written(self.scalar())}
+        kind = c.randint(0, 17)
+        if kind == 0:
+            # Numpy makes whole numbers of the larger one of a truth and 0, which is refused here.
+            function = "not" if array.dtype == np.bool_ else c.choice(EXACT_UNARY)
+            return self.add({"op": "unary", "function": function}, [first])
+        if kind in (1, 2):
+            sides, inputs = c.choice([(("input", scalar), [first]), ((scalar, "input"), [first]), (("input", "input"), [first, second])])
+            return self.add({"op": "binary", "function": c.choice(EXACT_BINARY), "left": sides[0], "right": sides[1]}, inputs)
+        if kind == 3:
+            return self.add({"op": "cast", "dtype": c.choice(list(DTYPES))}, [first])
+        if kind in (4, 5):
+            return self.add({"op": "slice", "index": self.slices(array)}, [first])
+        if kind == 6:
+            return self.add({"op": "set_item", "index": self.slices(array), "value": scalar}, [first])
+        if kind == 7:
+            index = self.slices(array)
+            if array[picked(index)].ndim < self.arrays[second].ndim:
+                return False
+            return self.add({"op": "set_item", "index": index, "value": "input"}, [first, second])
+        if kind == 8:
+            no, inputs = c.choice([("input", [first, second, third]), (scalar, [first, second])])
+            return self.add({"op": "where", "yes": "input", "no": no}, inputs)
+        if kind == 9 and array.ndim and array.shape[axis]:
+            extent = array.shape[axis]
+            indices = [c.randint(-extent, extent - 1) for _ in range(c.randint(0, 8))]
+            return self.add({"op": "take", "indices": indices, "axis": axis}, [first])
+        if kind == 10 and array.ndim:
+            sections = c.randint(1, 4)
+            return self.add({"op": "split", "sections": sections, "part": c.randrange(sections), "axis": axis}, [first])
+        if kind == 11:
+            op = c.choice(["concat", "stack"])
+            return self.add({"op": op, "axis": axis}, c.choice([[first], [first, first], [first, second], [first, second, third]]))
+        if kind == 12:
+            return self.add({"op": "transpose", "axes": c.sample(range(array.ndim), array.ndim)}, [first])
+        if kind == 13:
+            return self.add({"op": "expand_dims", "axis": c.randint(-array.ndim - 1, array.ndim)}, [first])
+        if kind == 14:
+            rows = c.choice([extent for extent in range(1, 13) if array.size % extent == 0])
+            return self.add({"op": "reshape", "shape": c.choice([[-1], [rows, -1], [-1, rows]])}, [first])
+        if kind == 15:
+            return self.add({"op": "rechunk", "chunks": self.chunks(array.shape)}, [first])
+        if kind == 16 and 1 <= array.ndim <= 2 and 1 <= self.arrays[second].ndim <= 2:
+            return self.add({"op": "matmul"}, [first, second])
+        return self.reduce(first, c.choice(EXACT_REDUCTIONS))
+
+    def reduce(self, first, function):
+        c, array = self.chance, self.arrays[first]
+        some = c.sample(range(array.ndim), c.randint(0, array.ndim))
+        axes = None if c.random() < 0.3 else [axis - array.ndim if c.random() < 0.3 else axis for axis in some]
+        if function in ("argmax", "argmin") and axes is not None:
+            axes = axes[:1] or None
+        ddof = c.randint(0, 1) if function == "var" else 0
+        operator = {"op": "reduce", "function": function, "axes": axes, "keepdims": c.random() < 0.3, "ddof": ddof}
+        return self.add(operator, [first])
+
+    def finish(self):
+        c, first = self.chance, len(self.arrays) - 1
+        kind = c.randint(0, 3)
+        if kind == 0:
+            self.reduce(first, c.choice(INEXACT_REDUCTIONS))
+        elif kind == 1:
+            self.add({"op": "unary", "function": c.choice(INEXACT_UNARY)}, [first])
+        elif kind == 2 and self.arrays[first].ndim:
+            axis = c.randrange(self.arrays[first].ndim)
+            extent = self.arrays[first].shape[axis]
+            mask = np.array([c.random() < 0.5 for _ in range(extent)], np.bool_)
+            operator = {"op": "from_bytes", "shape": [extent], "dtype": "bool", "chunks": self.chunks([extent])}
+            if self.add(operator, data=mask.tobytes()):
+                self.add({"op": "compress", "axis": axis}, [first, first + 1])
+
+
+def build(chance):
+    graph = Graph(chance)
+    while not graph.arrays:
+        graph.source()
+    for _ in range(chance.randint(0, 2)):
+        graph.source()
+    for _ in range(chance.randint(1, 9)):
+        graph.operate()
+    graph.finish()
+    return graph
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--graphs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    assert int(np.__version__.split(".")[0]) >= 2, "types are promoted as numpy 2 does"
+    used = {}
+    with subprocess.Popen([arguments.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        for at in range(arguments.graphs):
+            graph = build(random.Random(f"{arguments.seed}/{at}"))
+            sent = {"tileables": graph.tileables, "targets": [tileable["key"] for tileable in graph.tileables]}
+            print(json.dumps(sent), file=program.stdin, flush=True)
+            chunks = json.loads(program.stdout.readline())
+            assert "refused" not in chunks, (at, chunks, sent)
+            with np.errstate(all="ignore"):
+                results = by_chunks(chunks)
+            for tileable, is_, wanted in zip(graph.tileables, results, graph.arrays, strict=True):
+                op = tileable["operator"]["op"]
+                used[op] = used.get(op, 0) + 1
+                same = is_.dtype == wanted.dtype and is_.shape == wanted.shape
+                close = same and np.allclose(is_, wanted, rtol=1e-5, atol=1e-8, equal_nan=True)
+                assert close, f"graph {at}, {tileable}:\n{is_}\nand not\n{wanted}\n{json.dumps(sent)}"
+        program.stdin.close()
+    print(f"{arguments.graphs} graphs are what numpy makes of them: {dict(sorted(used.items()))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
