@@ -28,7 +28,9 @@ pub(crate) async fn submit(
             None => gateway.submit(command).await,
         };
         match reply {
-            Err(outage) if may_go_on(&outage, is_repeatable || stamp.is_some()) && began.elapsed() < HELD_TIME => {
+            Err(outage)
+                if may_go_on(&outage, is_repeatable || stamp.is_some()) && began.elapsed() < HELD_TIME =>
+            {
                 tracing::debug!(%outage, "a message of a node of MindSpore is held");
                 tokio::time::sleep(PAUSE).await;
             }

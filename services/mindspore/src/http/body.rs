@@ -80,7 +80,8 @@ pub(super) fn count(said: &Value, key: &str) -> Result<u32, Refused> {
 pub(super) fn node_ids(said: &Value) -> Result<Vec<String>, Refused> {
     const KEY: &str = "node_ids";
     let list = of_key(said, KEY)?.as_array();
-    let ids = list.and_then(|list| list.iter().map(|id| id.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>());
+    let ids = list
+        .and_then(|list| list.iter().map(|id| id.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>());
     match ids {
         Some(ids) if ids.is_empty() => Err(Refused::upstream("The node ids should not be empty.")),
         Some(ids) => Ok(ids),
@@ -107,15 +108,24 @@ mod tests {
             (json!({}), "The json is not contain the key:server_num"),
             (json!([1]), "The json is not contain the key:server_num"),
             (json!({"server_num": -1}), "The value should not be less than 0."),
-            (json!({"server_num": 1.5}), "T6403 message-refused: the value of `server_num` is no number of nodes"),
-            (json!({"server_num": 1_u64 << 40}), "T6403 message-refused: the value of `server_num` is no number of nodes"),
+            (
+                json!({"server_num": 1.5}),
+                "T6403 message-refused: the value of `server_num` is no number of nodes",
+            ),
+            (
+                json!({"server_num": 1_u64 << 40}),
+                "T6403 message-refused: the value of `server_num` is no number of nodes",
+            ),
         ] {
             assert_eq!(words(count(&said, "server_num")), text);
         }
         for (said, text) in [
             (json!({"node_ids": []}), "The node ids should not be empty."),
             (json!({"node_ids": "a"}), "T6403 message-refused: the value of `node_ids` is no list of texts"),
-            (json!({"node_ids": ["a", 1]}), "T6403 message-refused: the value of `node_ids` is no list of texts"),
+            (
+                json!({"node_ids": ["a", 1]}),
+                "T6403 message-refused: the value of `node_ids` is no list of texts",
+            ),
         ] {
             assert_eq!(node_ids(&said).unwrap_err().text, text);
         }

@@ -31,8 +31,7 @@ pub(crate) async fn converse(
     stopping: Stopping,
 ) -> Result<(), Ended> {
     let stream = TokioIo::new(tokio::io::join(reader, Patient::new(writer)));
-    let service =
-        service_fn(|request| async move { Ok::<_, Infallible>(caller.answer(request).await) });
+    let service = service_fn(|request| async move { Ok::<_, Infallible>(caller.answer(request).await) });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES_MAX);
     let mut serving = pin!(builder.serve_connection(stream, service));

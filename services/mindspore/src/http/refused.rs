@@ -52,7 +52,9 @@ impl From<Fault> for Refused {
         match refusal {
             Refusal::NotReady { .. } => Self::upstream("The cluster is not ready."),
             Refusal::WorkersFixed => Self::upstream("The Worker does not currently support scale out."),
-            Refusal::NodeUnknown { node } => Self::upstream(format!("The node id:{} is illegal.", node.as_str())),
+            Refusal::NodeUnknown { node } => {
+                Self::upstream(format!("The node id:{} is illegal.", node.as_str()))
+            }
             Refusal::FirstServer { node } => Self::upstream(format!(
                 "The node id:{} is rank 0 of server, should not be scale in.",
                 node.as_str()

@@ -58,7 +58,8 @@ pub(crate) fn beat_of_stranger(asked: &Frame) -> Frame {
 
 /// To a heartbeat of a process that has finished, and of which nothing is known any more.
 pub(crate) fn beat_after_exit(asked: &Frame) -> Frame {
-    let told = HeartbeatRespMessage { cluster_state: pb::ClusterState::ClusterExit.into(), ..Default::default() };
+    let told =
+        HeartbeatRespMessage { cluster_state: pb::ClusterState::ClusterExit.into(), ..Default::default() };
     answer(asked, told.encode_to_vec().into())
 }
 

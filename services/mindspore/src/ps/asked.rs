@@ -23,7 +23,10 @@ pub(crate) enum Asked {
     /// Who there is.
     Fetch,
     /// Something that a node says of itself.
-    Report { node: String, report: Report },
+    Report {
+        node: String,
+        report: Report,
+    },
     /// Something that nodes of 2.0 ask, and that is not done here.
     Undone,
     /// Nobody sends it, and nobody waits for an answer.
