@@ -77,6 +77,7 @@ mod tests {
         written.unwrap();
         let began = Instant::now();
         let error = patient.write_all(&[1; 32]).await.unwrap_err();
-        assert_eq!((error.kind(), began.elapsed()), (io::ErrorKind::TimedOut, ANSWER_TIME));
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!((ANSWER_TIME..ANSWER_TIME * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
     }
 }
