@@ -117,7 +117,7 @@ fn run<F: Frame + PartialEq + Debug>(input: &[u8], encode: fn(&F) -> Bytes) {
 /// Says it to a node, over two connections by turns whenever a piece is empty.
 async fn converse(parts: &[&[u8]]) {
     let node = Node::start(level::NEWEST).await;
-    let front_ends = FrontEnds::of(vec![Box::new(Mindspore::new(&node.gateway))]);
+    let front_ends = FrontEnds::of(vec![Box::new(mindspore(&node))]);
     let served = front_ends.served(PORT, &JobBinding::Named("default".into()));
     let lines = Lines::new();
     let listener = Listener::within(lines.listen(PLACE));

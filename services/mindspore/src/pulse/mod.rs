@@ -14,6 +14,7 @@ use std::time::Duration;
 use tripod_gateway::{Batches, Gateway};
 use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
+use tripod_state::mindspore::cluster::Incarnation;
 
 use self::conversation::Beats;
 
@@ -24,10 +25,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beat {
-    pub(crate) job: JobId,
-    pub(crate) member: Member,
+pub(crate) enum Beat {
+    /// Of a node of a dynamic cluster.
+    Topology { job: JobId, member: Member },
+    /// Of a node of a parameter server's cluster. `None`: whichever of its processes it is that lives.
+    Cluster { job: JobId, member: Member, incarnation: Option<Incarnation> },
 }
+
+/// Who gives signs of life: a node, and for one of a parameter server's cluster its process.
+pub(crate) type Peer = (Member, Option<Incarnation>);
 
 /// The telling side, on every node. Cheap to clone.
 #[derive(Clone)]

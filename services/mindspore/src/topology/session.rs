@@ -135,7 +135,7 @@ impl Session {
         let look = |state: &State| state.topology_node(self.scope, node).ok().flatten();
         let known = self.gateway.read(Consistency::Local, look).await.ok().flatten();
         if let Some(known) = known {
-            self.pulse.beat(Beat { job: self.scope.job, member: known.member }).await;
+            self.pulse.beat(Beat::Topology { job: self.scope.job, member: known.member }).await;
         }
     }
 
@@ -156,7 +156,7 @@ impl Session {
             );
             return Ok(None);
         };
-        self.pulse.beat(Beat { job: self.scope.job, member }).await;
+        self.pulse.beat(Beat::Topology { job: self.scope.job, member }).await;
         Ok(Some(answer::beat(frame, &view)))
     }
 
