@@ -1,0 +1,12 @@
+//! What nodes of a parameter server are told by whoever leads, over a state in memory: orders in, bytes out.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
+
+mod failover;
+mod orders;
+mod played;
+mod queries;
+mod scaling;
+mod silence;
+mod support;
+mod trouble;
