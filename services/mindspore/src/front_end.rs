@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tripod_dial::Dialler;
-use tripod_gateway::{Channel, FrontEnd, Future, Gateway, JobBinding, PortKind};
+use tripod_gateway::{Channel, FrontEnd, Future, Gateway, JobBinding, Outage, PortKind};
 use tripod_port::{Framed, Manner};
 use tripod_state::Scope;
+use tripod_state::ids::JobId;
 
 use crate::calls::{self, Calls, Dial};
 use crate::connection::{self, Complaints, Port};
 use crate::engine::{Engine, Patience};
-use crate::pulse::{PeerMemory, Pulse};
+use crate::pulse::{self, PeerMemory, Pulse};
 use crate::queries::{self, Unanswered};
 
 /// The ports that speak it: one for each job.
@@ -64,6 +65,15 @@ impl Mindspore {
     /// [`Unanswered`].
     pub async fn query_instance(&self, scope: Scope) -> Result<Vec<(u32, Bytes)>, Unanswered> {
         queries::query_instance(&self.gateway, &self.calls, scope).await
+    }
+
+    /// What servers have answered to what an operator told them all, by rank. Only whoever led then knows: of another
+    /// leader there are fewer, or none.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn switch_answers(&self, job: JobId, switch: u64) -> Result<Vec<(u32, Bytes)>, Outage> {
+        pulse::switch_answers(&self.gateway, job, switch).await
     }
 }
 

@@ -10,7 +10,8 @@ use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
 use tripod_state::mindspore::cluster::Incarnation;
 
-use super::wire::{Heard, Report};
+use super::switches::Switches;
+use super::wire::{Heard, Report, Said};
 use super::{Beat, Peer};
 use crate::engine::Patience;
 
@@ -20,12 +21,18 @@ pub(crate) struct PeerMemory {
     liveness: Liveness<Patience, ()>,
     /// The process of each node that is watched, for signs of life that do not say whose they are.
     processes: Mutex<HashMap<JobId, HashMap<Member, Incarnation>>>,
+    switches: Switches,
 }
 
 impl PeerMemory {
     /// Who was heard when.
     pub(crate) fn liveness(&self) -> &Liveness<Patience, ()> {
         &self.liveness
+    }
+
+    /// What servers have answered.
+    pub(crate) fn switches(&self) -> &Switches {
+        &self.switches
     }
 
     /// Which processes the nodes of a parameter server's cluster have now.
@@ -38,6 +45,7 @@ impl PeerMemory {
     pub(crate) fn end(&self, job: JobId) {
         self.liveness.end(job);
         self.processes.lock().remove(&job);
+        self.switches.end(job);
     }
 
     /// Answers another node's front end, or this one's.
@@ -50,7 +58,9 @@ impl PeerMemory {
         for beat in report.beats.into_iter().map(Beat::from) {
             self.hear(beat);
         }
-        Ok(Heard { beats }.encode_to_vec().into())
+        let said = report.about.map(|about| self.switches.of(JobId(about.job), about.switch));
+        let answers = said.into_iter().flatten().map(|(rank, text)| Said { rank, text }).collect();
+        Ok(Heard { beats, answers }.encode_to_vec().into())
     }
 
     fn hear(&self, beat: Beat) {

@@ -1,6 +1,7 @@
 //! What nodes' front ends tell the leader's. Encoded by hand-written messages: nobody else speaks this, and builds before
 //! feature level 9 know no nodes of MindSpore.
 
+use bytes::Bytes;
 use prost::Message;
 use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
@@ -13,6 +14,18 @@ use super::Beat;
 pub(super) struct Report {
     #[prost(message, repeated, tag = "1")]
     pub(super) beats: Vec<BeatOnWire>,
+    /// A question beside them.
+    #[prost(message, optional, tag = "2")]
+    pub(super) about: Option<About>,
+}
+
+/// What servers have answered to a switch.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct About {
+    #[prost(uint64, tag = "1")]
+    pub(super) job: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) switch: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -39,11 +52,27 @@ pub(super) struct Process {
 pub(super) struct Heard {
     #[prost(uint64, tag = "1")]
     pub(super) beats: u64,
+    /// To what was asked beside them.
+    #[prost(message, repeated, tag = "2")]
+    pub(super) answers: Vec<Said>,
+}
+
+/// What one server has answered.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Said {
+    #[prost(uint32, tag = "1")]
+    pub(super) rank: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(super) text: Bytes,
 }
 
 impl Report {
     pub(super) fn of(beats: impl IntoIterator<Item = Beat>) -> Self {
-        Self { beats: beats.into_iter().map(BeatOnWire::from).collect() }
+        Self { beats: beats.into_iter().map(BeatOnWire::from).collect(), about: None }
+    }
+
+    pub(super) fn about(job: JobId, switch: u64) -> Self {
+        Self { beats: Vec::new(), about: Some(About { job: job.0, switch }) }
     }
 }
 
@@ -85,7 +114,10 @@ mod tests {
         assert_eq!(bytes, [10, 5, 8, 0xac, 2, 16, 5, 10, 4, 8, 2, 16, 7]);
         let read: Vec<Beat> = Report::decode(&bytes[..]).unwrap().beats.into_iter().map(Beat::from).collect();
         assert_eq!(read, beats);
-        assert_eq!(Heard { beats: 300 }.encode_to_vec(), [8, 0xac, 2]);
+        assert_eq!(Heard { beats: 300, answers: Vec::new() }.encode_to_vec(), [8, 0xac, 2]);
+        assert_eq!(Report::about(JobId(2), 9).encode_to_vec(), [18, 4, 8, 2, 16, 9]);
+        let answers = vec![Said { rank: 1, text: Bytes::from_static(b"{}") }];
+        assert_eq!(Heard { beats: 0, answers }.encode_to_vec(), [18, 6, 8, 1, 18, 2, b'{', b'}']);
     }
 
     #[test]

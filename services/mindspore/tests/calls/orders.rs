@@ -63,11 +63,15 @@ async fn servers_are_told_what_an_operator_tells_them_and_the_cluster_goes_on_wh
     let nodes = cluster.start_all(&["w0", "s0", "s1"]).await;
     let body = Bytes::from_static(b"{\"epochs\": 3}");
     let answer = cluster.ask(Request::Switch { switch: Switch::NewInstance, body }).await;
-    assert!(matches!(answer, Answer::Switching { .. }));
+    let Answer::Switching { switch } = answer else { panic!("{answer:?}") };
     cluster.settled().await;
     let told = |rank| vec![format!("data 19 rank={rank} {{\"epochs\": 3}}")];
     assert_eq!(heard(&nodes), [vec![], told(0), told(1)]);
     assert_eq!(cluster.view().state, ClusterState::Ready);
+    let answers = cluster.mindspore.switch_answers(cluster.scope.job, switch).await.unwrap();
+    let answer = |rank: u32| (rank, format!("{{\"rank\": {rank}, \"command\": 19}}").into());
+    assert_eq!(answers, [answer(0), answer(1)]);
+    assert_eq!(cluster.mindspore.switch_answers(cluster.scope.job, switch + 1).await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]

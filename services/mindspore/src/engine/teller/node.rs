@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
+use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
 use tripod_state::mindspore::cluster::{Echo, Incarnation, Order, Recipient};
 
 use super::Answered;
 use super::assignment::{Assigned, Assignment};
 use super::trouble::Trouble;
-use crate::calls::{Calls, Connection, Failed, address};
+use crate::calls::{Answer, Calls, Connection, Failed, address};
 use crate::engine::leader_term::LeaderTerm;
+use crate::pulse::PeerMemory;
 
 /// How long an answer takes. A node that takes longer is waited for on, and takes no turn of others meanwhile.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
@@ -25,6 +27,8 @@ const SCALE_SILENCE_MAX: Duration = Duration::from_secs(300);
 
 pub(super) struct NodeTask {
     calls: Calls,
+    heard: Arc<PeerMemory>,
+    job: JobId,
     number: u64,
     member: Member,
     incarnation: Incarnation,
@@ -54,6 +58,8 @@ impl NodeTask {
     ) -> Self {
         Self {
             calls: led.calls.clone(),
+            heard: Arc::clone(&led.heard),
+            job: led.job,
             number,
             member: recipient.member,
             incarnation: recipient.incarnation,
@@ -116,6 +122,14 @@ impl NodeTask {
         }
     }
 
+    /// What the program of a server says is for the operator who waits for it.
+    fn note(&self, order: Order, answer: Answer) {
+        if let Order::Switch { switch } = order {
+            let said = (answer.meta.rank_id, answer.payload);
+            self.heard.switches().note(self.job, switch, said);
+        }
+    }
+
     async fn tell(&mut self, order: Order, assignment: &Assignment) -> Outcome {
         let call = &assignment.first;
         let mut turn = Some(self.calls.turn(self.trouble.standing()).await);
@@ -148,9 +162,13 @@ impl NodeTask {
             let seconds = silence_max.as_secs();
             tokio::select! {
                 biased;
-                answer = connection.answer(call, request) => {
-                    return answer.map_or_else(Outcome::Failed, |_| Outcome::Told);
-                }
+                answer = connection.answer(call, request) => match answer {
+                    Ok(answer) => {
+                        self.note(order, answer);
+                        return Outcome::Told;
+                    }
+                    Err(failed) => return Outcome::Failed(failed),
+                },
                 changed = self.assigned.changed() => {
                     // Nobody is there any more, or this is over; an answer that still comes is nobody's.
                     if changed.is_err() || !self.assigned.borrow_and_update().has(order) {
