@@ -155,7 +155,8 @@ async fn converse(parts: &[&[u8]]) {
 /// Whom the input names nobody connects to.
 fn mindspore(node: &Node) -> Mindspore {
     let dialler = Dialler::new(Rule::any());
-    let nowhere = |_| -> Dialling { Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) }) };
+    let nowhere =
+        |_: String| -> Dialling { Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) }) };
     Mindspore::new(&node.gateway, &dialler).dialling(Arc::new(nowhere))
 }
 

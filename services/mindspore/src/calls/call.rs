@@ -124,11 +124,7 @@ mod tests {
     fn what_a_node_is_told_is_byte_for_byte_what_schedulers_say() {
         for (call, request_id, told) in [
             (Call::event(7), 3, "01000000040000000600000000000000080c10030807"),
-            (
-                Call::scale(Scaling::Out, (1, 2), false),
-                2,
-                "010000000400000008000000000000000808100208011002",
-            ),
+            (Call::scale(Scaling::Out, (1, 2), false), 2, "010000000400000008000000000000000808100208011002"),
             (Call::scale(Scaling::In, (1, 1), false), 3, "010000000400000008000000000000000809100308011001"),
             (Call::scale_done(Scaling::Out), 2, "01000000040000000400000000000000080a1002"),
             (Call::finish(), 3, "0100000004000000040000000000000008051003"),

@@ -30,7 +30,7 @@ use self::turns::Turns;
 
 pub(crate) use self::answers::Answer;
 pub(crate) use self::call::{Call, Query};
-pub(crate) use self::connection::{Connection, RequestId};
+pub(crate) use self::connection::Connection;
 pub(crate) use self::contents::Contents;
 pub(crate) use self::failed::Failed;
 pub(crate) use self::turns::Standing;
@@ -78,11 +78,29 @@ pub(crate) fn address(ip: &str, port: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+    use tripod_dial::{Allow, Dialler, Rule};
+
     use super::*;
 
     #[test]
     fn an_address_of_either_kind_is_written_so_that_its_port_is_found() {
         assert_eq!(address("10.0.0.7", 40_053), "10.0.0.7:40053");
         assert_eq!(address("fd00::7", 1), "[fd00::7]:1");
+    }
+
+    #[tokio::test]
+    async fn whom_a_node_must_not_connect_to_is_told_from_who_is_not_there() {
+        let rule = Rule { allow: Allow::Own, flag: "--dial-allow", here_only: false };
+        let calls = Calls::new(by(&Dialler::new(rule)));
+        let refused = calls.connect("169.254.169.254:80").await.err();
+        let why = refused.map(|failed| failed.to_string()).unwrap_or_default();
+        assert!(why.starts_with("T6305 dial-refused"), "{why}");
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let place = listener.local_addr().unwrap().to_string();
+        let (connected, accepted) = tokio::join!(calls.connect(&place), listener.accept());
+        assert!(connected.is_ok() && accepted.is_ok());
+        drop(listener);
+        assert!(matches!(calls.connect(&place).await.err(), Some(Failed::Unreached(_))));
     }
 }

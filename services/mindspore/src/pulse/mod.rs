@@ -72,8 +72,7 @@ pub(crate) async fn switch_answers(
 ) -> Result<Vec<(u32, Bytes)>, Outage> {
     let question = Report::about(job, switch).encode_to_vec().into();
     let answer = gateway.ask_leader(Channel::MINDSPORE, &question).await?;
-    let heard = Heard::decode(answer).map_err(|error| {
-        Outage::NoLeader { waited_ms: 0, last: format!("the leader's answer: {error}") }
-    })?;
+    let heard = Heard::decode(answer)
+        .map_err(|error| Outage::NoLeader { waited_ms: 0, last: format!("the leader's answer: {error}") })?;
     Ok(heard.answers.into_iter().map(|said| (said.rank, said.text)).collect())
 }

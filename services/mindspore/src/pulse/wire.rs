@@ -93,9 +93,7 @@ impl From<BeatOnWire> for Beat {
         let (job, member) = (JobId(wire.job), Member(wire.member));
         match wire.process {
             None => Self::Topology { job, member },
-            Some(process) => {
-                Self::Cluster { job, member, incarnation: process.incarnation.map(Incarnation) }
-            }
+            Some(process) => Self::Cluster { job, member, incarnation: process.incarnation.map(Incarnation) },
         }
     }
 }

@@ -20,10 +20,8 @@ fn is_echo(envelope: &Envelope) -> bool {
 
 /// From now on nothing that nodes have answered comes into the log.
 fn lose_echoes(cluster: &Cluster) {
-    cluster.backend.set_mishaps(|envelope| match is_echo(envelope) {
-        true => Mishap::Silence,
-        false => Mishap::Success,
-    });
+    let fate = |envelope: &Envelope| if is_echo(envelope) { Mishap::Silence } else { Mishap::Success };
+    cluster.backend.set_mishaps(fate);
 }
 
 /// Another one leads, which knows what stands in the log and nothing else.

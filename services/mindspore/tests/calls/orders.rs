@@ -69,7 +69,7 @@ async fn servers_are_told_what_an_operator_tells_them_and_the_cluster_goes_on_wh
     assert_eq!(heard(&nodes), [vec![], told(0), told(1)]);
     assert_eq!(cluster.view().state, ClusterState::Ready);
     let answers = cluster.mindspore.switch_answers(cluster.scope.job, switch).await.unwrap();
-    let answer = |rank: u32| (rank, format!("{{\"rank\": {rank}, \"command\": 19}}").into());
+    let answer = |rank: u32| (rank, Bytes::from(format!("{{\"rank\": {rank}, \"command\": 19}}")));
     assert_eq!(answers, [answer(0), answer(1)]);
     assert_eq!(cluster.mindspore.switch_answers(cluster.scope.job, switch + 1).await.unwrap(), []);
 }

@@ -107,7 +107,7 @@ fn answer(frame: &Frame) -> Frame {
         0 => frame.payload.clone(),
         command => Bytes::from(format!("{{\"rank\": {}, \"command\": {command}}}", frame.meta.rank_id)),
     };
-    Frame { format: Format::Raw, meta: frame.meta, payload }
+    Frame { format: Format::Raw, meta: frame.meta.clone(), payload }
 }
 
 /// What a node is told, for people.

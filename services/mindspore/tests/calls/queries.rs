@@ -1,5 +1,6 @@
 //! What servers are asked that changes nothing.
 
+use bytes::Bytes;
 use tripod_mindspore::Unanswered;
 use tripod_state::Scope;
 use tripod_state::ids::JobId;
@@ -14,7 +15,7 @@ async fn all_servers_are_asked_and_their_answers_are_told_by_rank() {
     assert!(matches!(asked(&cluster).await, Err(Unanswered::Nobody)));
     let nodes = cluster.start_all(&["s0", "w0", "s1"]).await;
     let answers = asked(&cluster).await.unwrap();
-    let answer = |rank: u32| (rank, format!("{{\"rank\": {rank}, \"command\": 20}}").into());
+    let answer = |rank: u32| (rank, Bytes::from(format!("{{\"rank\": {rank}, \"command\": 20}}")));
     assert_eq!(answers, [answer(0), answer(1)]);
     let heard: Vec<usize> = nodes.iter().map(|node| node.heard().len()).collect();
     assert_eq!(heard, [1, 0, 1]);

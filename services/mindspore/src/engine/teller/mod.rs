@@ -131,8 +131,7 @@ impl Teller<'_> {
         while self.tasks.try_join_next().is_some() {}
         // A copy costs nothing, and apply does not wait while all nodes are looked at.
         let Some(state) = self.led.look(|state| Some(state.clone())).await else { return };
-        let living: BTreeMap<Member, Incarnation> =
-            state.cluster_members(self.led.job).into_iter().collect();
+        let living: BTreeMap<Member, Incarnation> = state.cluster_members(self.led.job).into_iter().collect();
         let mut recipients: BTreeMap<Member, Recipient> =
             state.cluster_orders(self.led.job).into_iter().map(|node| (node.member, node)).collect();
         self.nodes.retain(|member, told| {
