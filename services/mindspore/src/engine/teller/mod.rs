@@ -25,7 +25,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tripod_backoff::Backoff;
 use tripod_state::mindspore::cluster::{Echo, Incarnation, Order, Recipient};
 use tripod_state::mindspore::{Decision, Member};
-use tripod_state::{DomainId, State, Topic};
+use tripod_state::{DomainId, Topic};
 
 use self::assignment::{Assigned, Assignment};
 use self::node::NodeTask;
