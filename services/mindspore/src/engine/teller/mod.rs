@@ -25,7 +25,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tripod_backoff::Backoff;
 use tripod_state::mindspore::cluster::{Echo, Incarnation, Order, Recipient};
 use tripod_state::mindspore::{Decision, Member};
-use tripod_state::{DomainId, Topic};
+use tripod_state::{DomainId, State, Topic};
 
 use self::assignment::{Assigned, Assignment};
 use self::node::NodeTask;
@@ -129,8 +129,11 @@ impl Teller<'_> {
     /// Gives every node what it is to be told now.
     async fn look(&mut self) {
         while self.tasks.try_join_next().is_some() {}
-        // A copy costs nothing, and apply does not wait while all nodes are looked at.
-        let Some(state) = self.led.look(|state| Some(state.clone())).await else { return };
+        // A copy costs little, and apply does not wait while all nodes are looked at.
+        let (scope, knows_some) = (self.led.scope(), !self.nodes.is_empty());
+        let has_nodes = |state: &State| state.cluster(scope).is_ok_and(|view| view.generation > 0);
+        let copied = |state: &State| (knows_some || has_nodes(state)).then(|| state.clone());
+        let Some(state) = self.led.look(copied).await else { return };
         let living: BTreeMap<Member, Incarnation> = state.cluster_members(self.led.job).into_iter().collect();
         let mut recipients: BTreeMap<Member, Recipient> =
             state.cluster_orders(self.led.job).into_iter().map(|node| (node.member, node)).collect();

@@ -99,6 +99,8 @@ impl NodeTask {
     /// Waits for an order. `None`: there will be none.
     async fn next(&mut self) -> Option<(Order, Arc<Assignment>)> {
         loop {
+            // What was assigned last stays there when nobody assigns anything any more.
+            self.assigned.has_changed().ok()?;
             let now = self.assigned.borrow_and_update().for_one_with(self.answered);
             if let Some(assignment) = now
                 && let Some(order) = assignment.order()
