@@ -40,7 +40,8 @@ impl Cluster {
         let submit = async |command| gateway.submit(command).await.unwrap().unwrap();
         submit(Command::Level(level::Command::Raise { to: level::NEWEST, heard: vec![NodeId(1)] })).await;
         let group = |name: &str, tasks| Group { name: name.into(), tasks };
-        let groups = vec![group("worker", workers), group("server", servers)];
+        let mut groups = vec![group("worker", workers), group("server", servers)];
+        groups.retain(|group| group.tasks > 0);
         let spec = job::Spec { groups, ..job::Spec::of_tasks(workers + servers) };
         let create = job::Command::Create { name: "ms".into(), spec, service: ServiceIncarnation(7) };
         submit(Command::Job(create)).await;
