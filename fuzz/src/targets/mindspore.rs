@@ -2,15 +2,18 @@
 //! are read alone, too; all come to the port of a job whose node leads.
 
 use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinSet;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{FrontEnds, JobBinding};
 use tripod_lines::Lines;
 use tripod_mindspore::wire::{Broken, Frame, ps, rpc0};
-use tripod_mindspore::{Mindspore, PORT};
+use tripod_mindspore::{Dialling, Mindspore, PORT};
 use tripod_port::Listener;
 use tripod_state::level;
 
@@ -165,7 +168,7 @@ fn run<F: Frame + PartialEq + Debug>(input: &[u8], encode: fn(&F) -> Bytes) {
 /// Says it to a node, over two connections by turns whenever a piece is empty.
 async fn converse(parts: &[&[u8]]) {
     let node = Node::start(level::NEWEST).await;
-    let front_ends = FrontEnds::of(vec![Box::new(Mindspore::new(&node.gateway))]);
+    let front_ends = FrontEnds::of(vec![Box::new(mindspore(&node))]);
     let served = front_ends.served(PORT, &JobBinding::Named("default".into()));
     let lines = Lines::new();
     let listener = Listener::within(lines.listen(PLACE));
@@ -195,6 +198,14 @@ async fn converse(parts: &[&[u8]]) {
     tokio::time::sleep(LONG).await;
     node.check();
     tasks.shutdown().await;
+}
+
+/// Whom the input names nobody connects to.
+fn mindspore(node: &Node) -> Mindspore {
+    let dialler = Dialler::new(Rule::any());
+    let nowhere =
+        |_: String| -> Dialling { Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) }) };
+    Mindspore::new(&node.gateway, &dialler).dialling(Arc::new(nowhere))
 }
 
 /// All frames of a connection, and what broke it.

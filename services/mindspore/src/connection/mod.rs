@@ -21,6 +21,7 @@ use tripod_gateway::{Gateway, JobBinding};
 use tripod_port::{Accepted, Account, CallerAddress, Deadlines, Stopping};
 use tripod_state::Scope;
 
+use crate::calls::Calls;
 use crate::pulse::Pulse;
 use crate::wire::{Opening, rpc0};
 use crate::{http, ps, topology};
@@ -38,6 +39,7 @@ pub(crate) struct Port {
     pub(crate) pulse: Pulse,
     pub(crate) complaints: Complaints,
     pub(crate) roster: Arc<ps::Roster>,
+    pub(crate) calls: Calls,
 }
 
 /// Serves a connection until the client ends, or the port stops between two messages.

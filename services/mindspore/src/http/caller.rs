@@ -16,11 +16,13 @@ use super::body::{Read, count, node_ids};
 use super::refused::Refused;
 use super::route::Route;
 use super::told::{self, Told};
+use crate::calls::Calls;
 use crate::connection::{Complaints, Port, shown};
-use crate::ps;
+use crate::{ps, pulse, queries};
 
-/// How long an operator waits until all servers have been told something: as long as upstream.
-const SWITCH_TIME: Duration = Duration::from_secs(3);
+/// How long an operator waits until all servers have been told something: a little longer than the leader, who waits as
+/// long as upstream.
+const SWITCH_TIME: Duration = Duration::from_secs(5);
 
 /// One connection of an operator.
 pub(crate) struct Caller {
@@ -29,12 +31,13 @@ pub(crate) struct Caller {
     scope: Scope,
     peer: CallerAddress,
     account: Account,
+    calls: Calls,
 }
 
 impl Caller {
     pub(crate) fn new(port: Port, scope: Scope, peer: CallerAddress, account: Account) -> Self {
-        let Port { gateway, complaints, .. } = port;
-        Self { gateway, complaints, scope, peer, account }
+        let Port { gateway, complaints, calls, .. } = port;
+        Self { gateway, complaints, scope, peer, account, calls }
     }
 
     /// The answer to a request.
@@ -90,10 +93,7 @@ impl Caller {
                 };
                 self.switch(switch, text.into()).await
             }
-            Route::QueryInstance => Err(Refused::unknown(
-                StatusCode::BAD_REQUEST,
-                "what servers know of their instance is not asked by this build",
-            )),
+            Route::QueryInstance => self.query().await,
         }
     }
 
@@ -111,19 +111,41 @@ impl Caller {
         Ok(json!({ "message": "Get cluster state successful.", "cluster_state": name }))
     }
 
+    /// What servers say of their instance.
+    async fn query(&self) -> Result<Value, Refused> {
+        let answers = queries::query_instance(&self.gateway, &self.calls, self.scope).await?;
+        Ok(json!({ "message": "Query Instance successful.", "result": by_rank(&answers) }))
+    }
+
     /// Tells all servers, and waits until they are told.
     async fn switch(&self, switch: Switch, body: Bytes) -> Result<Value, Refused> {
-        let told = self.submit(Asked::Switch { switch, body }).await?;
-        if let Answer::Switching { switch: number } = told {
-            let over = tokio::time::timeout(SWITCH_TIME, self.switched(number)).await;
-            over.unwrap_or_else(|_| Err(Refused::late(switch)))?;
+        let Answer::Switching { switch: number } = self.submit(Asked::Switch { switch, body }).await? else {
+            // The domain has no other answer.
+            return Err(Refused::late(switch));
+        };
+        let over = tokio::time::timeout(SWITCH_TIME, self.switched(number)).await;
+        over.unwrap_or_else(|_| Err(Refused::late(switch)))?;
+        let answers = pulse::switch_answers(&self.gateway, self.scope.job, number).await?;
+        // Who has left or died meanwhile is not waited for; a leader who was elected meanwhile knows of nobody.
+        if answers.len() < self.servers().await? {
+            return Err(Refused::late(switch));
         }
         let message = match switch {
             Switch::NewInstance => "Start update flPlan successful.",
             Switch::EnableFls => "start enabling FL-Server successful.",
             Switch::DisableFls => "start disabling FL-Server successful.",
         };
-        Ok(json!({ "message": message, "result": {} }))
+        Ok(json!({ "message": message, "result": by_rank(&answers) }))
+    }
+
+    /// How many servers are told of switches.
+    async fn servers(&self) -> Result<usize, Refused> {
+        let look = |state: &tripod_state::State| state.cluster_nodes(self.scope);
+        let nodes = self.gateway.read(Consistency::Local, look).await??;
+        let told = |node: &&NodeView| {
+            node.role == Role::Server && node.is_entered && node.is_alive && node.rank.is_some()
+        };
+        Ok(nodes.iter().filter(told).count())
     }
 
     /// Waits until servers are not told that any more.
@@ -150,6 +172,15 @@ impl Caller {
             _ => Ok(Answer::Noted),
         }
     }
+}
+
+/// What servers said, each by its rank: as JSON, or as the text that it is.
+fn by_rank(answers: &[(u32, Bytes)]) -> Value {
+    let said = |text: &Bytes| {
+        serde_json::from_slice(text)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(text).into_owned()))
+    };
+    answers.iter().map(|(rank, text)| (rank.to_string(), said(text))).collect()
 }
 
 /// A node, as upstream shows it; one that leaves is not shown.

@@ -5,8 +5,8 @@
 //! |---|---|---|
 //! | `/scaleout`, `/scalein`, `/scaleoutRollback` | a command | that it begins |
 //! | `/nodes`, `/state` | a linearizable read | nodes; the name of the state |
-//! | `/newInstance`, `/enableFLS`, `/disableFLS` | a command | that all servers have been told, or that they were not in time |
-//! | `/queryInstance` | nothing | that it is not done |
+//! | `/newInstance`, `/enableFLS`, `/disableFLS` | a command | what all servers say, or that they did not in time |
+//! | `/queryInstance` | a question to all servers | the same |
 //!
 //! A refusal is 400 with `error_message`: upstream's text where it has one.
 //!

@@ -8,6 +8,7 @@ use tripod_state::mindspore::Refusal;
 use tripod_state::mindspore::cluster::Switch;
 
 use crate::connection::outage_code;
+use crate::queries::Unanswered;
 
 /// Why something was not done.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,6 +75,22 @@ impl From<Fault> for Refused {
             | Refusal::NotFormed
             | Refusal::Ending
             | Refusal::NothingToScale => Self::ours(&refusal.text()),
+        }
+    }
+}
+
+impl From<Unanswered> for Refused {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Fault(fault) => fault.into(),
+            Unanswered::Outage(outage) => outage.into(),
+            Unanswered::Nobody => Self::upstream("The cluster is not ready."),
+            Unanswered::Late { .. } => Self::upstream("The query instance is timeout."),
+            Unanswered::Failed { .. } => {
+                let code = Code::NodeUntold;
+                Self { status: StatusCode::BAD_REQUEST, text: format!("{code}: {unanswered}"), code }
+            }
+            Unanswered::TooLong { .. } => Self::ours(&unanswered.to_string()),
         }
     }
 }

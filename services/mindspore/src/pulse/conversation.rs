@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use tripod_gateway::{Channel, Conversation, Future, Gateway, Outage};
 
-use super::Sign;
+use super::Beat;
 use super::wire::{Heard, Report};
 
 /// Beats; the leader says only that it heard them.
@@ -19,10 +19,10 @@ impl Beats {
 }
 
 impl Conversation for Beats {
-    type Question = Sign;
+    type Question = Beat;
     type Answer = ();
 
-    fn encode<'a>(&self, questions: impl Iterator<Item = &'a Sign>) -> Bytes {
+    fn encode<'a>(&self, questions: impl Iterator<Item = &'a Beat>) -> Bytes {
         Report::of(questions.copied()).encode_to_vec().into()
     }
 
@@ -32,7 +32,7 @@ impl Conversation for Beats {
     }
 
     fn decode(&self, answers: Bytes, expected: usize) -> Result<Vec<()>, String> {
-        let Heard { beats } =
+        let Heard { beats, .. } =
             Heard::decode(answers).map_err(|error| format!("the leader's answer: {error}"))?;
         if usize::try_from(beats) == Ok(expected) {
             return Ok(vec![(); expected]);

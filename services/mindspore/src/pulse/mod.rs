@@ -4,19 +4,24 @@
 //! |---|---|
 //! | `conversation`, `wire` | how it is told |
 //! | `heard` | the leader's memory |
+//! | `switches` | what servers have answered to what an operator told them all |
 
 mod conversation;
 mod heard;
+mod switches;
 mod wire;
 
 use std::time::Duration;
 
-use tripod_gateway::{Batches, Gateway};
+use bytes::Bytes;
+use prost::Message as _;
+use tripod_gateway::{Batches, Channel, Gateway, Outage};
 use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
 use tripod_state::mindspore::cluster::Incarnation;
 
 use self::conversation::Beats;
+use self::wire::{Heard, Report};
 
 pub(crate) use self::heard::PeerMemory;
 
@@ -28,16 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) enum Beat {
     /// Of a node of a dynamic cluster.
     Topology { job: JobId, member: Member },
-    /// Of a node of a parameter server's cluster, and which process of it that is, if it is known.
+    /// Of a node of a parameter server's cluster. `None`: whichever of its processes it is that lives.
     Cluster { job: JobId, member: Member, incarnation: Option<Incarnation> },
 }
 
-/// One of those that the leader hears of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sign {
-    job: JobId,
-    member: Member,
-}
+/// Who gives signs of life: a node, and for one of a parameter server's cluster its process.
+pub(crate) type Peer = (Member, Option<Incarnation>);
 
 /// The telling side, on every node. Cheap to clone.
 #[derive(Clone)]
@@ -51,18 +52,27 @@ impl Pulse {
 
     /// Tells the leader of one sign of life. If there is none, nobody counts what it did not hear.
     pub(crate) async fn beat(&self, beat: Beat) {
-        let sign = match beat {
-            Beat::Topology { job, member } => Sign { job, member },
-            // Nobody watches them yet.
-            Beat::Cluster { job, member, incarnation } => {
-                tracing::trace!(job = job.0, ?member, ?incarnation, "a node of a parameter server lives");
-                return;
-            }
-        };
-        match tokio::time::timeout(PATIENCE, self.0.ask(sign)).await {
+        match tokio::time::timeout(PATIENCE, self.0.ask(beat)).await {
             Ok(Ok(())) => {}
             Ok(Err(outage)) => tracing::debug!(%outage, "a heartbeat of a MindSpore node is not told"),
             Err(_) => tracing::debug!("a heartbeat of a MindSpore node is not told in time"),
         }
     }
+}
+
+/// What servers have answered to a switch, by rank, as far as whoever leads has heard it: a leader that was elected
+/// meanwhile has not.
+///
+/// # Errors
+/// [`Outage`].
+pub(crate) async fn switch_answers(
+    gateway: &Gateway,
+    job: JobId,
+    switch: u64,
+) -> Result<Vec<(u32, Bytes)>, Outage> {
+    let question = Report::about(job, switch).encode_to_vec().into();
+    let answer = gateway.ask_leader(Channel::MINDSPORE, &question).await?;
+    let heard = Heard::decode(answer)
+        .map_err(|error| Outage::NoLeader { waited_ms: 0, last: format!("the leader's answer: {error}") })?;
+    Ok(heard.answers.into_iter().map(|said| (said.rank, said.text)).collect())
 }

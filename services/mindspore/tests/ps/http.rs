@@ -49,7 +49,7 @@ async fn operators_are_answered_as_by_upstream_and_refusals_have_its_words() {
     let mut said = Transcript::default();
     said.part("nobody has registered");
     let empty = Cluster::of(1, 2).await;
-    let mut operator = Operator::of(&empty);
+    let mut operator = Operator::on(empty.dial());
     for path in ["/state", "/nodes", "/", "/scaleoutRollback", "/enableFLS", "/queryInstance"] {
         said.get(&mut operator, path).await;
     }
@@ -57,7 +57,7 @@ async fn operators_are_answered_as_by_upstream_and_refusals_have_its_words() {
     said.post(&mut operator, "/scaleout", r#"{"worker_num": 0, "server_num": 1}"#).await;
 
     let (cluster, mut worker, _servers) = formed(&["srv-0", "srv-1"]).await;
-    let mut operator = Operator::of(&cluster);
+    let mut operator = Operator::on(cluster.dial());
     said.part("a cluster of one worker and two servers");
     for path in ["/state", "/nodes", "/scaleoutRollback"] {
         said.get(&mut operator, path).await;
@@ -93,16 +93,6 @@ async fn operators_are_answered_as_by_upstream_and_refusals_have_its_words() {
     let (_, _, body) = cluster.backend.state().cluster_switch(cluster.scope.job).unwrap();
     assert_eq!(body, r#"{"a":[0.5],"b":1}"#, "as upstream sends it on");
     cluster.tell().await;
-    said.part("servers that do");
-    for (path, body) in [("/newInstance", "{}"), ("/enableFLS", ""), ("/disableFLS", "")] {
-        let told = async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            cluster.tell().await
-        };
-        let (answer, told) = tokio::join!(operator.post(path, body), told);
-        assert_eq!(told, ["srv-0 switches", "srv-1 switches"]);
-        said.note(&format!("POST {path} {body}"), &answer);
-    }
     said.part("one server leaves");
     said.post(&mut operator, "/scalein", r#"{"node_ids": ["srv-1"]}"#).await;
     said.get(&mut operator, "/state").await;
@@ -115,10 +105,10 @@ async fn operators_are_answered_as_by_upstream_and_refusals_have_its_words() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_too_long_or_does_not_come_is_refused() {
     let cluster = Cluster::of(1, 1).await;
-    let mut operator = Operator::of(&cluster);
+    let mut operator = Operator::on(cluster.dial());
     let (status, text) = operator.post("/newInstance", &"1".repeat(SWITCH_BODY_BYTES_MAX + 1)).await;
     assert!(status == 400 && text.contains("T6403 message-refused: a body may have 1048576 bytes"), "{text}");
-    let mut slow = Operator::of(&cluster);
+    let mut slow = Operator::on(cluster.dial());
     slow.send(b"POST /newInstance HTTP/1.1\r\nhost: node\r\ncontent-length: 10\r\n\r\n{").await;
     let (status, text) = slow.hear().await.unwrap();
     assert!(status == 408 && text.contains("T2210"), "{text}");
@@ -127,18 +117,18 @@ async fn a_body_that_is_too_long_or_does_not_come_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn what_is_no_request_ends_its_connection_and_a_head_must_come_in_time() {
     let cluster = Cluster::of(1, 1).await;
-    let mut slow = Operator::of(&cluster);
+    let mut slow = Operator::on(cluster.dial());
     slow.send(b"GET /state HTTP/1.1\r\n").await;
     let late = tokio::time::timeout(Duration::from_secs(11), slow.hear()).await.expect("within its time");
     assert!(late.is_none_or(|(status, _)| status == 408));
-    let mut idle = Operator::of(&cluster);
+    let mut idle = Operator::on(cluster.dial());
     assert_eq!(idle.get("/state").await.0, 200);
     let ended = tokio::time::timeout(Duration::from_secs(11), idle.hear()).await;
     assert_eq!(ended.expect("within its time"), None, "between two requests likewise");
-    let mut wrong = Operator::of(&cluster);
+    let mut wrong = Operator::on(cluster.dial());
     wrong.send(b"GET \x01\x02\r\n\r\n").await;
     assert!(wrong.hear().await.is_none_or(|(status, _)| status == 400));
-    let mut long = Operator::of(&cluster);
+    let mut long = Operator::on(cluster.dial());
     long.send(format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(64 << 10)).as_bytes()).await;
     assert!(long.hear().await.is_none_or(|(status, _)| status == 414 || status == 431));
 }
@@ -146,7 +136,7 @@ async fn what_is_no_request_ends_its_connection_and_a_head_must_come_in_time() {
 #[tokio::test(start_paused = true)]
 async fn what_an_operator_asks_while_nobody_leads_is_held_and_then_said_to_be_unavailable() {
     let (cluster, _worker, _servers) = formed(&["srv-0"]).await;
-    let mut operator = Operator::of(&cluster);
+    let mut operator = Operator::on(cluster.dial());
     cluster.backend.depose();
     let (status, text) = operator.post("/scaleout", r#"{"worker_num": 0, "server_num": 1}"#).await;
     assert_eq!(status, 503, "{text}");

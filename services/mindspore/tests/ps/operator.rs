@@ -2,16 +2,14 @@
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
-use crate::support::Cluster;
-
 pub(crate) struct Operator {
     stream: DuplexStream,
     buffer: Vec<u8>,
 }
 
 impl Operator {
-    pub(crate) fn of(cluster: &Cluster) -> Self {
-        Self { stream: cluster.dial(), buffer: Vec::new() }
+    pub(crate) fn on(stream: DuplexStream) -> Self {
+        Self { stream, buffer: Vec::new() }
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) {

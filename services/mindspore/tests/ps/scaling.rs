@@ -15,7 +15,7 @@ fn seen((status, body): &(u16, String)) -> (u16, &str) {
 #[tokio::test(start_paused = true)]
 async fn a_cluster_scales_out_and_in_and_out_again_and_nobody_is_done_too_early() {
     let (cluster, mut worker, mut servers) = formed(&["srv-0"]).await;
-    let mut operator = Operator::of(&cluster);
+    let mut operator = Operator::on(cluster.dial());
     let begun = operator.post("/scaleout", r#"{"worker_num": 0, "server_num": 2}"#).await;
     assert_eq!(seen(&begun), BEGUN_OUT);
     assert_eq!(cluster.tell().await, ["srv-0 scales out to 1+3", "wrk scales out to 1+3"]);
@@ -104,7 +104,7 @@ async fn a_cluster_scales_out_and_in_and_out_again_and_nobody_is_done_too_early(
 #[tokio::test(start_paused = true)]
 async fn scaling_out_is_taken_back_by_an_operator_or_by_a_server_that_recovers() {
     let (cluster, mut worker, mut servers) = formed(&["srv-0"]).await;
-    let mut operator = Operator::of(&cluster);
+    let mut operator = Operator::on(cluster.dial());
     let more = r#"{"worker_num": 0, "server_num": 1}"#;
     assert_eq!(seen(&operator.post("/scaleout", more).await), BEGUN_OUT);
     let mut newcomer = Node::server(&cluster, "srv-1", 5001);

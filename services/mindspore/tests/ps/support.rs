@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend};
 use tripod_lines::Lines;
 use tripod_mindspore::{Mindspore, PORT};
@@ -20,7 +21,7 @@ const PLACE: &str = "node:8400";
 
 /// The front end, whose leader does nothing: what it would do is done by the tests.
 fn front_end(gateway: &Gateway) -> Mindspore {
-    Mindspore::new(gateway)
+    Mindspore::new(gateway, &Dialler::new(Rule::any()))
 }
 
 /// One node, and one job of so many workers and servers.
