@@ -188,6 +188,7 @@ catalogue! {
     FrameBroken = 6401, "frame-broken", "a client sent bytes that are no frame of its protocol";
     MessageUnknown = 6402, "message-unknown", "a client sent a message that nobody handles";
     MessageRefused = 6403, "message-refused", "a client's message was refused and changed nothing";
+    NodeUntold = 6404, "node-untold", "a node of a cluster cannot be told what there is to tell";
     ClusterNotReady = 6501, "cluster-not-ready", "a MindSpore cluster is not in the state for that";
     ScaleRefused = 6502, "scale-refused", "a MindSpore cluster cannot be scaled so";
     PlanOutdated = 6503, "plan-outdated", "a MindSpore cluster has changed since it was looked at";

@@ -129,11 +129,15 @@ impl Dialler {
         endpoint.connect_with_connector(Connector { dialler: self.clone(), word }).await
     }
 
-    async fn dial(&self, uri: &Uri, word: Named) -> io::Result<TcpStream> {
+    /// Connects to `HOST:PORT`, for protocols that frame their bytes themselves. Who wants the connection for longer than it
+    /// lasts asks again, and the address is judged again.
+    ///
+    /// # Errors
+    /// The system's, or one around [`Refused`].
+    pub async fn stream(&self, address: &str, word: Named) -> io::Result<TcpStream> {
         let dialling = async {
-            let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
-            let malformed = || refused(Refused::Malformed(authority.clone()));
-            let place = HostPort::of(&authority).ok_or_else(malformed)?;
+            let malformed = || refused(Refused::Malformed(address.to_owned()));
+            let place = HostPort::of(address).ok_or_else(malformed)?;
             let addresses = self.addresses(place.host, word).await.map_err(refused)?;
             let mut failed = None;
             for address in addresses {
@@ -176,7 +180,8 @@ impl tower::Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let Self { dialler, word } = self.clone();
-        Box::pin(async move { dialler.dial(&uri, word).await.map(TokioIo::new) })
+        let address = uri.authority().map(ToString::to_string).unwrap_or_default();
+        Box::pin(async move { dialler.stream(&address, word).await.map(TokioIo::new) })
     }
 }
 

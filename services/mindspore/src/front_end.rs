@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
-use tripod_gateway::{Channel, FrontEnd, Future, Gateway, JobBinding, PortKind};
+use bytes::Bytes;
+use tripod_dial::Dialler;
+use tripod_gateway::{Channel, FrontEnd, Future, Gateway, JobBinding, Outage, PortKind};
 use tripod_port::{Framed, Manner};
+use tripod_state::Scope;
+use tripod_state::ids::JobId;
 
+use crate::calls::{self, Calls, Dial};
 use crate::connection::{self, Complaints, Port};
-use crate::engine::{self, Patience};
-use crate::pulse::{PeerMemory, Pulse};
+use crate::engine::{Engine, Patience};
+use crate::ps::Roster;
+use crate::pulse::{self, PeerMemory, Pulse};
+use crate::queries::{self, Unanswered};
 
 /// The ports that speak it: one for each job.
 pub const PORT: PortKind = PortKind::Own("mindspore");
@@ -18,6 +25,7 @@ pub struct Mindspore {
     gateway: Gateway,
     pulse: Pulse,
     heard: Arc<PeerMemory>,
+    calls: Calls,
     patience: Patience,
     complaints: Complaints,
 }
@@ -25,13 +33,13 @@ pub struct Mindspore {
 impl Mindspore {
     /// That of a node. Must be called once for a gateway, within a tokio runtime.
     #[must_use]
-    pub fn new(gateway: &Gateway) -> Self {
-        Self::with_patience(gateway, Patience::default())
+    pub fn new(gateway: &Gateway, dialler: &Dialler) -> Self {
+        Self::with_patience(gateway, dialler, Patience::default())
     }
 
     /// One with other rules about silence: for tests.
     #[must_use]
-    pub fn with_patience(gateway: &Gateway, patience: Patience) -> Self {
+    pub fn with_patience(gateway: &Gateway, dialler: &Dialler, patience: Patience) -> Self {
         let heard = Arc::<PeerMemory>::default();
         let answering = Arc::clone(&heard);
         gateway.answer_peers(Channel::MINDSPORE, Arc::new(move |report| answering.answer(report)));
@@ -39,9 +47,34 @@ impl Mindspore {
             gateway: gateway.clone(),
             pulse: Pulse::start(gateway.clone()),
             heard,
+            calls: Calls::new(calls::by(dialler)),
             patience,
             complaints: Complaints::default(),
         }
+    }
+
+    /// The same that connects to nodes by another network: for tests.
+    #[must_use]
+    pub fn dialling(self, dial: Dial) -> Self {
+        Self { calls: Calls::new(dial), ..self }
+    }
+
+    /// What federated learning runs at, as each server of the job's cluster says: text of JSON, by rank. It changes nothing,
+    /// and any node asks.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    pub async fn query_instance(&self, scope: Scope) -> Result<Vec<(u32, Bytes)>, Unanswered> {
+        queries::query_instance(&self.gateway, &self.calls, scope).await
+    }
+
+    /// What servers have answered to what an operator told them all, by rank. Only whoever led then knows: of another
+    /// leader there are fewer, or none.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn switch_answers(&self, job: JobId, switch: u64) -> Result<Vec<(u32, Bytes)>, Outage> {
+        pulse::switch_answers(&self.gateway, job, switch).await
     }
 }
 
@@ -60,6 +93,8 @@ impl FrontEnd for Mindspore {
             binding: binding.clone(),
             pulse: self.pulse.clone(),
             complaints: self.complaints.clone(),
+            roster: Arc::new(Roster::default()),
+            calls: self.calls.clone(),
         };
         let framed =
             Framed::new(move |accepted, stopping| connection::serve(port.clone(), accepted, stopping));
@@ -70,9 +105,9 @@ impl FrontEnd for Mindspore {
         &[]
     }
 
-    /// Notices silence whenever this node leads.
+    /// Notices silence and tells nodes what there is to tell whenever this node leads.
     fn background(&self) -> Option<Future<()>> {
-        let Self { gateway, heard, patience, .. } = self.clone();
-        Some(Box::pin(engine::run(gateway, heard, patience)))
+        let Self { gateway, heard, calls, complaints, patience, .. } = self.clone();
+        Some(Box::pin(Engine { gateway, heard, calls, complaints, patience }.run()))
     }
 }

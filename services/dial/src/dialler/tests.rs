@@ -79,6 +79,19 @@ async fn an_address_of_somebody_else_gets_no_connection() {
 }
 
 #[tokio::test]
+async fn a_stream_goes_by_the_same_rules() {
+    let (own, trap) = Trap::pair();
+    let dialler = Dialler::new(strict());
+    let named = Named::By(Some(HERE));
+    let refused = within("a refusal", dialler.stream(&trap.address(), named)).await.unwrap_err();
+    let why = refused.get_ref().and_then(|cause| cause.downcast_ref::<Refused>());
+    assert!(matches!(why, Some(Refused::NotYours { .. })), "{refused}");
+    assert!(!trap.is_sprung());
+    within("a stream", dialler.stream(&own.address(), named)).await.unwrap();
+    assert!(own.is_sprung());
+}
+
+#[tokio::test]
 async fn of_a_name_only_those_addresses_are_connected_to_that_may_be() {
     let (trap, own) = Trap::pair();
     let (dialler, _) = names(&[&[HERE, ELSEWHERE]]);

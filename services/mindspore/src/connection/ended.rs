@@ -18,9 +18,9 @@ pub(crate) enum Ended {
     /// A frame was in order, and what is in it is not.
     #[error("{}: the {what} in a frame cannot be read: {error}", Code::FrameBroken)]
     Unreadable { what: &'static str, error: DecodeError },
-    /// It speaks a protocol that is not served here.
-    #[error("{}: {} is not served on this port by this build", Code::MessageUnknown, .0)]
-    Unserved(&'static str),
+    /// Nobody sends that to a scheduler, and to answer it would end the node.
+    #[error("{}: command {command} is none that a node gives to its scheduler", Code::MessageUnknown)]
+    Unknown { command: i32 },
     /// It does not take its answers.
     #[error("{}: an answer was not taken within {seconds} s", Code::LeftUnfinished)]
     Untaken { seconds: u64 },

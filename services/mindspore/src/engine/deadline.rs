@@ -1,4 +1,4 @@
-//! Until when a cluster must be complete, as far as a leader may rely on it.
+//! What the log's clock shows, as far as a leader may rely on it.
 
 use tokio::time::Instant;
 use tripod_state::ids::TimeMs;
@@ -11,18 +11,18 @@ pub(super) struct LogTime {
 }
 
 impl LogTime {
-    /// Whether a deadline has passed, after a look that showed `stamp`.
-    pub(super) fn has_passed(&mut self, deadline: TimeMs, stamp: TimeMs) -> bool {
+    /// What the clock shows at least, after a look that showed `stamp`.
+    pub(super) fn at_least(&mut self, stamp: TimeMs) -> TimeMs {
         let now = Instant::now();
         let counted = self.seen.map(|(stamp, at)| {
             let passed = u64::try_from((now - at).as_millis()).unwrap_or(u64::MAX);
             TimeMs(stamp.0.saturating_add(passed))
         });
         match counted {
-            Some(counted) if counted > stamp => deadline <= counted,
+            Some(counted) if counted > stamp => counted,
             _ => {
                 self.seen = Some((stamp, now));
-                deadline <= stamp
+                stamp
             }
         }
     }
@@ -35,13 +35,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_passes_by_stamps_and_by_what_has_passed_since_the_latest() {
+    async fn the_clock_shows_the_latest_stamp_and_what_has_passed_since() {
         let mut time = LogTime::default();
-        assert!(!time.has_passed(TimeMs(150), TimeMs(100)));
+        assert_eq!(time.at_least(TimeMs(100)), TimeMs(100));
         tokio::time::advance(Duration::from_millis(49)).await;
-        assert!(!time.has_passed(TimeMs(150), TimeMs(100)));
+        assert_eq!(time.at_least(TimeMs(100)), TimeMs(149));
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert!(time.has_passed(TimeMs(150), TimeMs(100)));
-        assert!(time.has_passed(TimeMs(400), TimeMs(400)), "somebody else's command moved the log's time");
+        assert_eq!(time.at_least(TimeMs(120)), TimeMs(150), "a stamp from before");
+        assert_eq!(time.at_least(TimeMs(400)), TimeMs(400), "somebody else's command moved the log's time");
+        tokio::time::advance(Duration::from_millis(7)).await;
+        assert_eq!(time.at_least(TimeMs(400)), TimeMs(407));
     }
 }

@@ -1,17 +1,20 @@
-//! What the leader does beside answering: it notices who is silent and who is back, and which cluster does not become
-//! complete. It decides nothing by itself: every decision goes through the log and is checked there again. Nodes that do not
-//! lead are silent.
+//! What the leader does beside answering: it notices who is silent and who is back, which cluster does not become complete,
+//! and it tells nodes of a parameter server what they are to be told. It decides nothing by itself: every decision goes
+//! through the log and is checked there again, and what is still to be told stands in the state. So nothing of it is lost
+//! with a leader. Nodes that do not lead are silent.
 //!
 //! | part | does |
 //! |---|---|
 //! | `leader_term` | one job while this node leads |
-//! | `watchdog` | who is silent for too long, and who is heard again |
-//! | `deadline` | until when a cluster must be complete |
+//! | `watchdog` | who is silent for too long, who is heard again, and which times have run out |
+//! | `teller` | what nodes are told, and what they have answered |
+//! | `deadline` | what the log's clock shows |
 //! | `patience` | how long all that may be |
 
 mod deadline;
 mod leader_term;
 mod patience;
+mod teller;
 mod watchdog;
 
 use std::collections::BTreeSet;
@@ -24,51 +27,68 @@ use tripod_state::ids::{JobId, Term};
 use tripod_state::{DomainId, State, Topic};
 
 use self::leader_term::LeaderTerm;
+use crate::calls::Calls;
+use crate::connection::Complaints;
 use crate::pulse::PeerMemory;
 
 pub use self::patience::Patience;
 
-/// Watches the clusters of all jobs for as long as it is polled.
-pub(crate) async fn run(gateway: Gateway, heard: Arc<PeerMemory>, patience: Patience) {
-    let mut changes = gateway.watch(Topic::Jobs);
-    // They end with their jobs, or with this function.
-    let mut jobs = JoinSet::new();
-    let mut known = BTreeSet::new();
-    loop {
-        let all = |state: &State| state.jobs().into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
-        let now = gateway.read(Consistency::Local, all).await.unwrap_or_default();
-        for job in now.difference(&known) {
-            jobs.spawn(serve(gateway.clone(), *job, Arc::clone(&heard), patience));
-        }
-        known = now;
-        while jobs.try_join_next().is_some() {}
-        changes.changed().await;
-    }
+/// What it works with. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    pub(crate) gateway: Gateway,
+    pub(crate) heard: Arc<PeerMemory>,
+    pub(crate) calls: Calls,
+    pub(crate) complaints: Complaints,
+    pub(crate) patience: Patience,
 }
 
-/// Watches one job's cluster whenever this node leads and there are nodes, until the job is deleted.
-async fn serve(gateway: Gateway, job: JobId, heard: Arc<PeerMemory>, patience: Patience) {
-    let mut leadership = gateway.leadership();
-    loop {
-        let mut changes = gateway.watch(Topic::Domain(DomainId::Mindspore, job));
-        let now = *leadership.borrow_and_update();
-        let look = |state: &State| state.job(job).map(|_| !state.topology_members(job).is_empty());
-        let Ok(Some(has_nodes)) = gateway.read(Consistency::Local, look).await else { return };
-        if !now.ready_here || !has_nodes {
+impl Engine {
+    /// Serves the clusters of all jobs for as long as it is polled.
+    pub(crate) async fn run(self) {
+        let mut changes = self.gateway.watch(Topic::Jobs);
+        // They end with their jobs, or with this function.
+        let mut jobs = JoinSet::new();
+        let mut known = BTreeSet::new();
+        loop {
+            let all = |state: &State| state.jobs().into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
+            let now = self.gateway.read(Consistency::Local, all).await.unwrap_or_default();
+            for job in now.difference(&known) {
+                jobs.spawn(self.clone().serve(*job));
+            }
+            known = now;
+            while jobs.try_join_next().is_some() {}
+            changes.changed().await;
+        }
+    }
+
+    /// Serves one job's clusters whenever this node leads and there are nodes, until the job is deleted.
+    async fn serve(self, job: JobId) {
+        let mut leadership = self.gateway.leadership();
+        loop {
+            let mut changes = self.gateway.watch(Topic::Domain(DomainId::Mindspore, job));
+            let now = *leadership.borrow_and_update();
+            // Who follows does not look at all nodes whenever one of them changes.
+            let look =
+                |state: &State| state.job(job).map(|_| now.ready_here && watchdog::has_peers(state, job));
+            let Ok(Some(is_busy)) = self.gateway.read(Consistency::Local, look).await else { return };
+            if !is_busy {
+                tokio::select! {
+                    biased;
+                    () = changes.changed() => {}
+                    changed = leadership.changed() => if changed.is_err() { return },
+                }
+                continue;
+            }
+            let led = LeaderTerm { engine: self.clone(), job };
             tokio::select! {
                 biased;
-                () = changes.changed() => {}
-                changed = leadership.changed() => if changed.is_err() { return },
+                () = over(&mut leadership, now.term) => {}
+                () = watchdog::run(&led) => {}
+                () = teller::run(&led) => {}
             }
-            continue;
+            self.heard.end(job);
         }
-        let led = LeaderTerm { gateway: gateway.clone(), job, heard: Arc::clone(&heard), patience };
-        tokio::select! {
-            biased;
-            () = watchdog::run(&led) => {}
-            () = over(&mut leadership, now.term) => {}
-        }
-        heard.liveness().end(job);
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tripod_gateway::Rules;
-use tripod_state::mindspore::Member;
+
+use crate::pulse::Peer;
 
 /// The rules about silence. The default is upstream's; tests shorten it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,17 +34,17 @@ impl Patience {
 }
 
 impl Rules for Patience {
-    type Peer = Member;
+    type Peer = Peer;
 
     fn ttl(&self, _peers: usize) -> Duration {
         self.ttl
     }
 
-    fn ttl_ms(&self, _peer: Member, _peers: usize) -> u64 {
+    fn ttl_ms(&self, _peer: Peer, _peers: usize) -> u64 {
         u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn allowance(&self, _peer: Member, _regular: bool, _peers: usize) -> Duration {
+    fn allowance(&self, _peer: Peer, _regular: bool, _peers: usize) -> Duration {
         self.ttl
     }
 }

@@ -1,98 +1,206 @@
-//! Who is silent for too long, who is heard again, and which cluster is not complete in time.
+//! Who is silent for too long, who is heard again, and which times of clusters have run out.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 use tripod_gateway::{Deafness, Silence};
-use tripod_state::State;
-use tripod_state::ids::TimeMs;
-use tripod_state::mindspore::topology::View;
+use tripod_state::ids::JobId;
+use tripod_state::mindspore::cluster::{ClusterState, Incarnation};
 use tripod_state::mindspore::{Decision, Member};
+use tripod_state::{Scope, State};
 
 use super::deadline::LogTime;
 use super::leader_term::LeaderTerm;
+use crate::pulse::Peer;
 
-/// The nodes of a cluster, as the state has them.
+/// How long servers may take to answer what an operator tells them all: as long as upstream waits. A new leader gives
+/// them the same time anew.
+const SWITCH_TIME: Duration = Duration::from_secs(3);
+
+/// The nodes of a job's clusters, as the state has them. Those of a dynamic cluster have no process.
+#[derive(Default)]
 struct Kept {
-    view: View,
-    members: Vec<Member>,
-    silent: BTreeSet<Member>,
-    now: TimeMs,
+    peers: Vec<Peer>,
+    silent: BTreeSet<Peer>,
+    /// What has run out.
+    due: Vec<Decision>,
+    /// The switch that servers are being told.
+    switch: Option<u64>,
 }
 
-/// Runs until the job has no nodes any more.
+/// Runs until the job has no nodes any more that are watched.
 pub(super) async fn run(led: &LeaderTerm) {
     let mut ticks = tokio::time::interval(led.patience.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut deafness, mut time) = (Deafness::default(), LogTime::default());
+    let (mut deafness, mut time, mut switching) =
+        (Deafness::default(), LogTime::default(), Switching::default());
     let liveness = led.heard.liveness();
     liveness.begin(led.job, led.patience);
     // Everybody who is there now has the time that an election takes.
     let mut first = Some(led.patience.failover_min);
     let mut refresh = Instant::now();
-    let Some(mut kept) = led.look(|state| look(led, state)).await else { return };
+    let Some(mut kept) = led.look(|state| look(led, state, &mut time)).await else { return };
     loop {
         ticks.tick().await;
         let mut decisions = Vec::new();
         if Instant::now() >= refresh {
-            let Some(now) = led.look(|state| look(led, state)).await else { return };
+            let Some(now) = led.look(|state| look(led, state, &mut time)).await else { return };
             kept = now;
-            let peers: Vec<_> = kept.members.iter().map(|member| (*member, true)).collect();
+            let peers: Vec<_> = kept.peers.iter().map(|peer| (*peer, true)).collect();
+            led.heard.note_processes(led.job, &kept.peers);
             liveness.watch(led.job, &peers, first.take());
             refresh = Instant::now() + led.patience.refresh();
-            decisions.extend(too_late(led, &kept, &mut time));
+            decisions.append(&mut kept.due);
         }
+        decisions.extend(switching.over(kept.switch));
         let (paused, silence) = liveness.tick(led.job);
         if let Some(pause) = paused {
             tracing::warn!(job = led.job.0, ?pause, "this process did not run; no node is silent for that");
         }
         decisions.extend(heard_again(led, &kept, &silence));
         let newly = Silence {
-            overdue: silence.overdue.into_iter().filter(|member| !kept.silent.contains(member)).collect(),
+            overdue: silence.overdue.into_iter().filter(|peer| !kept.silent.contains(peer)).collect(),
             regular: silence.regular.saturating_sub(kept.silent.len()),
         };
         let nodes = deafness.given_up(liveness, led.job, led.patience, newly);
-        if !nodes.is_empty() {
-            tracing::info!(job = led.job.0, ?nodes, "nodes of MindSpore were silent for too long");
-            decisions.push(Decision::TopologySilent { nodes });
-        }
+        decisions.extend(silent(&nodes));
         for decision in decisions {
+            tell(led, &decision);
             led.decide(decision).await;
             refresh = Instant::now();
         }
     }
 }
 
-fn look(led: &LeaderTerm, state: &State) -> Option<Kept> {
-    let members = state.topology_members(led.job);
-    let view = state.topology(led.scope()).ok()?;
-    // Few are, and mostly none: all that is known of the nodes is looked at only then.
-    let nodes = if view.silent > 0 { state.topology_nodes(led.scope()).ok()? } else { Vec::new() };
-    let silent = nodes.into_iter().filter(|node| node.silent).map(|node| node.member).collect();
-    (!members.is_empty()).then(|| Kept { view, members, silent, now: state.now_ms() })
+/// Whether anybody of a job is to be watched.
+pub(super) fn has_peers(state: &State, job: JobId) -> bool {
+    !state.topology_members(job).is_empty()
+        || !state.cluster_members(job).is_empty()
+        || has_dead(state, Scope { job, service: None })
 }
 
-fn too_late(led: &LeaderTerm, kept: &Kept, time: &mut LogTime) -> Option<Decision> {
-    let deadline = kept.view.deadline_ms?;
-    if !time.has_passed(deadline, kept.now) {
-        return None;
+/// Whether dead nodes are watched: when all have finished nobody waits for them.
+fn has_dead(state: &State, scope: Scope) -> bool {
+    state.cluster(scope).is_ok_and(|view| view.dead > 0 && view.state != ClusterState::Exit)
+}
+
+fn look(led: &LeaderTerm, state: &State, time: &mut LogTime) -> Option<Kept> {
+    let now = time.at_least(state.now_ms());
+    let mut kept = Kept::default();
+    let view = state.topology(led.scope()).ok()?;
+    kept.peers.extend(state.topology_members(led.job).into_iter().map(|member| (member, None)));
+    // Few are, and mostly none: all that is known of the nodes is looked at only then.
+    if view.silent > 0 {
+        let nodes = state.topology_nodes(led.scope()).ok()?;
+        kept.silent.extend(nodes.iter().filter(|node| node.silent).map(|node| (node.member, None)));
     }
-    tracing::warn!(job = led.job.0, "a cluster of MindSpore is not complete in time");
-    Some(Decision::TopologyTimedOut { generation: kept.view.generation })
+    if view.deadline_ms.is_some_and(|deadline| deadline <= now) {
+        kept.due.push(Decision::TopologyTimedOut { generation: view.generation });
+    }
+    let living = state.cluster_members(led.job).into_iter();
+    kept.peers.extend(living.map(|(member, process)| (member, Some(process))));
+    if has_dead(state, led.scope()) {
+        let nodes = state.cluster_nodes(led.scope()).ok()?;
+        // One that finished before its cluster was ever complete has given up its place, and stays away.
+        let forming = state.cluster(led.scope()).is_ok_and(|view| view.state == ClusterState::Starting);
+        let dead = nodes.iter().filter(|node| !node.is_alive && !(forming && node.is_finished));
+        let dead: Vec<Peer> = dead.map(|node| (node.member, Some(node.incarnation))).collect();
+        kept.peers.extend(&dead);
+        kept.silent.extend(dead);
+    }
+    kept.due.extend(state.cluster_due(led.job, now));
+    kept.switch = state.cluster_switch(led.job).map(|(number, ..)| number);
+    (!kept.peers.is_empty()).then_some(kept)
 }
 
 /// Of those who are silent by the state, who spoke since this node leads, and lately.
-fn heard_again(led: &LeaderTerm, kept: &Kept, silence: &Silence<Member>) -> Option<Decision> {
+fn heard_again(led: &LeaderTerm, kept: &Kept, silence: &Silence<Peer>) -> Vec<Decision> {
     if kept.silent.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let spoke = led.heard.liveness().notes(led.job).into_iter().map(|(member, ())| member);
-    let is_back = |member: &Member| kept.silent.contains(member) && !silence.overdue.contains(member);
-    let mut nodes: Vec<Member> = spoke.filter(is_back).collect();
-    nodes.sort_unstable();
-    if nodes.is_empty() {
-        return None;
+    let spoke = led.heard.liveness().notes(led.job).into_iter().map(|(peer, ())| peer);
+    let is_back = |peer: &Peer| kept.silent.contains(peer) && !silence.overdue.contains(peer);
+    let mut peers: Vec<Peer> = spoke.filter(is_back).collect();
+    peers.sort_unstable();
+    let (nodes, processes) = by_kind(&peers);
+    let topology = (!nodes.is_empty()).then_some(Decision::TopologyHeard { nodes });
+    let cluster = (!processes.is_empty()).then_some(Decision::ClusterHeard { nodes: processes });
+    topology.into_iter().chain(cluster).collect()
+}
+
+fn silent(peers: &[Peer]) -> Vec<Decision> {
+    let (nodes, processes) = by_kind(peers);
+    let topology = (!nodes.is_empty()).then_some(Decision::TopologySilent { nodes });
+    let cluster = (!processes.is_empty()).then_some(Decision::ClusterSilent { nodes: processes });
+    topology.into_iter().chain(cluster).collect()
+}
+
+/// The nodes of a dynamic cluster, and the processes of that of a parameter server.
+fn by_kind(peers: &[Peer]) -> (Vec<Member>, Vec<(Member, Incarnation)>) {
+    let nodes = peers.iter().filter(|(_, process)| process.is_none()).map(|(member, _)| *member);
+    let processes = peers.iter().filter_map(|(member, process)| Some((*member, (*process)?)));
+    (nodes.collect(), processes.collect())
+}
+
+fn tell(led: &LeaderTerm, decision: &Decision) {
+    let job = led.job.0;
+    match decision {
+        Decision::TopologySilent { nodes } => {
+            tracing::info!(job, ?nodes, "nodes of MindSpore were silent for too long");
+        }
+        Decision::ClusterSilent { nodes } => {
+            tracing::info!(job, ?nodes, "nodes of MindSpore were silent for too long");
+        }
+        Decision::TopologyHeard { nodes } => {
+            tracing::info!(job, ?nodes, "nodes of MindSpore are heard again");
+        }
+        Decision::ClusterHeard { nodes } => tracing::info!(job, ?nodes, "nodes of MindSpore are heard again"),
+        Decision::TopologyTimedOut { .. } | Decision::ClusterTimedOut { .. } => {
+            tracing::warn!(job, "a cluster of MindSpore is not complete in time");
+        }
+        Decision::ClusterGaveUp { nodes } => {
+            tracing::warn!(job, ?nodes, "nobody came in the place of lost nodes of MindSpore in time");
+        }
+        Decision::ClusterSwitchEnded { switch } => {
+            tracing::warn!(job, switch, "not all servers of MindSpore have answered what they were told");
+        }
+        // So many that nobody would read them.
+        Decision::Echoed { .. } => {}
     }
-    tracing::info!(job = led.job.0, ?nodes, "nodes of MindSpore are heard again");
-    Some(Decision::TopologyHeard { nodes })
+}
+
+/// Since when servers are being told something.
+#[derive(Debug, Default)]
+struct Switching(Option<(u64, Instant)>);
+
+impl Switching {
+    /// Ends what takes too long. `now`: which one it is.
+    fn over(&mut self, now: Option<u64>) -> Option<Decision> {
+        match (now, self.0) {
+            (Some(switch), Some((known, since))) if switch == known => {
+                (since.elapsed() >= SWITCH_TIME).then_some(Decision::ClusterSwitchEnded { switch })
+            }
+            (now, _) => {
+                self.0 = now.map(|switch| (switch, Instant::now()));
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_servers_are_told_ends_when_its_time_is_over_and_the_next_one_has_its_own() {
+        let mut switching = Switching::default();
+        assert_eq!(switching.over(Some(7)), None);
+        tokio::time::advance(SWITCH_TIME).await;
+        assert_eq!(switching.over(Some(9)), None, "another one");
+        tokio::time::advance(SWITCH_TIME).await;
+        assert_eq!(switching.over(Some(9)), Some(Decision::ClusterSwitchEnded { switch: 9 }));
+        assert_eq!((switching.over(None), switching.over(Some(9))), (None, None));
+    }
 }

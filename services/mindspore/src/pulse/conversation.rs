@@ -32,7 +32,7 @@ impl Conversation for Beats {
     }
 
     fn decode(&self, answers: Bytes, expected: usize) -> Result<Vec<()>, String> {
-        let Heard { beats } =
+        let Heard { beats, .. } =
             Heard::decode(answers).map_err(|error| format!("the leader's answer: {error}"))?;
         if usize::try_from(beats) == Ok(expected) {
             return Ok(vec![(); expected]);

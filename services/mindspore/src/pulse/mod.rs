@@ -4,18 +4,24 @@
 //! |---|---|
 //! | `conversation`, `wire` | how it is told |
 //! | `heard` | the leader's memory |
+//! | `switches` | what servers have answered to what an operator told them all |
 
 mod conversation;
 mod heard;
+mod switches;
 mod wire;
 
 use std::time::Duration;
 
-use tripod_gateway::{Batches, Gateway};
+use bytes::Bytes;
+use prost::Message as _;
+use tripod_gateway::{Batches, Channel, Gateway, Outage};
 use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
+use tripod_state::mindspore::cluster::Incarnation;
 
 use self::conversation::Beats;
+use self::wire::{Heard, Report};
 
 pub(crate) use self::heard::PeerMemory;
 
@@ -24,10 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beat {
-    pub(crate) job: JobId,
-    pub(crate) member: Member,
+pub(crate) enum Beat {
+    /// Of a node of a dynamic cluster.
+    Topology { job: JobId, member: Member },
+    /// Of a node of a parameter server's cluster. `None`: whichever of its processes it is that lives.
+    Cluster { job: JobId, member: Member, incarnation: Option<Incarnation> },
 }
+
+/// Who gives signs of life: a node, and for one of a parameter server's cluster its process.
+pub(crate) type Peer = (Member, Option<Incarnation>);
 
 /// The telling side, on every node. Cheap to clone.
 #[derive(Clone)]
@@ -47,4 +58,21 @@ impl Pulse {
             Err(_) => tracing::debug!("a heartbeat of a MindSpore node is not told in time"),
         }
     }
+}
+
+/// What servers have answered to a switch, by rank, as far as whoever leads has heard it: a leader that was elected
+/// meanwhile has not.
+///
+/// # Errors
+/// [`Outage`].
+pub(crate) async fn switch_answers(
+    gateway: &Gateway,
+    job: JobId,
+    switch: u64,
+) -> Result<Vec<(u32, Bytes)>, Outage> {
+    let question = Report::about(job, switch).encode_to_vec().into();
+    let answer = gateway.ask_leader(Channel::MINDSPORE, &question).await?;
+    let heard = Heard::decode(answer)
+        .map_err(|error| Outage::NoLeader { waited_ms: 0, last: format!("the leader's answer: {error}") })?;
+    Ok(heard.answers.into_iter().map(|said| (said.rank, said.text)).collect())
 }

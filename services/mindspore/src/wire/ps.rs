@@ -37,15 +37,21 @@ pub struct Frame {
     pub payload: Bytes,
 }
 
-struct Header {
-    format: Format,
-    meta_bytes: usize,
-    message_bytes: usize,
+/// What stands in front of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    pub format: Format,
+    pub meta_bytes: usize,
+    /// With the meta.
+    pub message_bytes: usize,
 }
 
 impl Header {
     /// What stands in front of a frame, if all of it is there.
-    fn read(front: &[u8]) -> Result<Option<Self>, Broken> {
+    ///
+    /// # Errors
+    /// No frame begins so.
+    pub fn read(front: &[u8]) -> Result<Option<Self>, Broken> {
         let Some(mut header) = front.get(..HEADER_BYTES) else { return Ok(None) };
         let (format, meta, message) = (header.get_u32_le(), header.get_u32_le(), header.get_u64_le());
         let format = match format {
@@ -77,13 +83,7 @@ impl Frame {
     /// It is larger than a header can say.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let meta = self.meta.encode_to_vec();
-        let message = meta.len() + self.payload.len();
-        let mut bytes = BytesMut::with_capacity(HEADER_BYTES + message);
-        bytes.put_u32_le(self.format as u32);
-        bytes.put_u32_le(u32::try_from(meta.len()).expect("a meta is short"));
-        bytes.put_u64_le(message as u64);
-        bytes.extend_from_slice(&meta);
+        let mut bytes = front(self.format, &self.meta, self.payload.len());
         bytes.extend_from_slice(&self.payload);
         bytes.freeze()
     }
@@ -104,6 +104,22 @@ impl super::Frame for Frame {
         let meta = MessageMeta::decode(message.split_to(header.meta_bytes))?;
         Ok(Some(Self { format: header.format, meta, payload: message }))
     }
+}
+
+/// What stands before a payload of so many bytes: for payloads that are never in one piece.
+///
+/// # Panics
+/// The meta is larger than a header can say.
+#[must_use]
+pub fn front(format: Format, meta: &MessageMeta, payload_bytes: usize) -> BytesMut {
+    let meta = meta.encode_to_vec();
+    let message = meta.len() + payload_bytes;
+    let mut bytes = BytesMut::with_capacity(HEADER_BYTES + meta.len());
+    bytes.put_u32_le(format as u32);
+    bytes.put_u32_le(u32::try_from(meta.len()).expect("a meta is short"));
+    bytes.put_u64_le(message as u64);
+    bytes.extend_from_slice(&meta);
+    bytes
 }
 
 fn within(what: &'static str, bytes: u64, limit: u64) -> Result<(), Broken> {

@@ -5,6 +5,7 @@ use prost::Message;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend};
 use tripod_lines::Lines;
 use tripod_mindspore::wire::Frame as _;
@@ -42,7 +43,8 @@ impl Cluster {
         }))
         .await;
         let job = backend.state().job_named("ms").unwrap();
-        let front_ends = FrontEnds::of(vec![Box::new(Mindspore::new(&gateway))]);
+        let mindspore = Mindspore::new(&gateway, &Dialler::new(Rule::any()));
+        let front_ends = FrontEnds::of(vec![Box::new(mindspore)]);
         let served = front_ends.served(PORT, &JobBinding::Fixed(job));
         let lines = Lines::new();
         let listener = Listener::within(lines.listen(PLACE));

@@ -24,7 +24,7 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: Dialler, told: No
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),
         Box::new(Native::new(gateway.clone(), told.job_ports, told.backups)),
         Box::new(Xds::new(gateway.clone())),
-        Box::new(Scheduler::new(gateway, dialler)),
-        Box::new(Mindspore::new(gateway)),
+        Box::new(Scheduler::new(gateway, dialler.clone())),
+        Box::new(Mindspore::new(gateway, &dialler)),
     ])
 }
