@@ -35,6 +35,9 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-state",
 ];
 
+/// Front ends whose frames others read as well, and the crate that holds these.
+const FRAMES: &[(&str, &str)] = &[("tripod-mindspore", "tripod-mindspore-wire")];
+
 /// Who depends on front ends, because it composes nodes of them.
 const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
 
@@ -74,6 +77,12 @@ const OURS: &[Ours] = &[
         may: &["tripod-proto"],
         dev: &[],
         because: "whom one connects to, and how, is the same for everybody",
+    },
+    Ours {
+        package: "tripod-mindspore-wire",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "frames are the same for who serves them and who passes them on",
     },
     Ours {
         package: "tripod-port",
@@ -362,7 +371,8 @@ fn check_ours(edge: &Edge<'_>) -> Option<String> {
     let in_tests = || dev.contains(&edge.to) || FOR_TESTS.contains(&edge.to);
     let composes =
         || COMPOSE.contains(&edge.from) && FRONT_ENDS.iter().any(|front_end| front_end.package == edge.to);
-    let may = may.contains(&edge.to) || composes() || (edge.dev && in_tests());
+    let frames = || FRAMES.contains(&(edge.from, edge.to));
+    let may = may.contains(&edge.to) || composes() || frames() || (edge.dev && in_tests());
     (!may).then(|| format!("{} -> {}: {because}", edge.from, edge.to))
 }
 

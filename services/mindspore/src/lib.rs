@@ -33,7 +33,8 @@ mod engine;
 mod front_end;
 mod pulse;
 mod topology;
-pub mod wire;
 
 pub use engine::Patience;
 pub use front_end::{Mindspore, PORT};
+/// Frames of both protocols as bytes.
+pub use tripod_mindspore_wire as wire;

@@ -11,6 +11,8 @@
 //! | [`rpc0`] | frames of dynamic clusters: a name, two addresses, a body |
 //! | `command`, `name` | what messages are called, in each protocol |
 //! | `broken` | what is no frame |
+//!
+//! What this crate does not know: what a message does, who serves it, or how it travels.
 
 mod broken;
 mod command;
@@ -23,7 +25,7 @@ use bytes::BytesMut;
 
 pub use broken::Broken;
 pub use command::Command;
-pub use name::Name;
+pub use name::{Dialect, Name};
 pub use opening::{OPENING_BYTES, Opening};
 
 /// A frame of either protocol.
