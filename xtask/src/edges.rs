@@ -105,8 +105,8 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-agent",
-        may: &["tripod-local", "tripod-port", "tripod-proto"],
-        dev: &["tripod-coordination", "tripod-gateway", "tripod-native", "tripod-state"],
+        may: &["tripod-local", "tripod-mindspore-wire", "tripod-port", "tripod-proto"],
+        dev: &["tripod-coordination", "tripod-gateway", "tripod-mindspore", "tripod-native", "tripod-state"],
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
     },
     Ours {

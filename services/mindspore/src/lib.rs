@@ -24,6 +24,7 @@
 //! | `front_end` | what the binary mounts and runs |
 //! | [`wire`] | frames of both protocols as bytes |
 //! | `connection` | which protocol a connection speaks, its frames, its end |
+//! | `marked` | what agents say with frames, and what they are told |
 //! | `topology` | messages of dynamic clusters: to the domain's requests, and back |
 //! | `pulse` | signs of life, from any node to the leader |
 //! | `engine` | what the leader does; see its page |
@@ -31,6 +32,7 @@
 mod connection;
 mod engine;
 mod front_end;
+mod marked;
 mod pulse;
 mod topology;
 

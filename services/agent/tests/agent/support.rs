@@ -51,6 +51,7 @@ pub(crate) fn config(nodes: &[&Node]) -> AgentConfig {
     AgentConfig {
         socket_uids: Vec::new(),
         listen: vec![Listen::Tcp(format!("agent:{port}"))],
+        mindspore: None,
         allow_remote: false,
         cluster: nodes.iter().map(|node| node.address.clone()).collect(),
         job: "train".into(),
