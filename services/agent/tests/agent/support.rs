@@ -80,6 +80,12 @@ impl Served {
         Self::run(agent(config), false)
     }
 
+    /// [`Self::start`] that serves nodes of MindSpore at this place, too.
+    pub(crate) fn with_mindspore(config: AgentConfig, place: &str) -> Self {
+        let listener = Listener::within(lines().listen(place));
+        Self::run(agent(config).with_mindspore(listener), false)
+    }
+
     /// [`Self::start`] with sockets, at any free port.
     pub(crate) async fn with_sockets(config: AgentConfig) -> Self {
         let listen = vec![Listen::Tcp("127.0.0.1:0".into())];
