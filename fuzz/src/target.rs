@@ -37,6 +37,7 @@ pub const ALL: &[Target] = &[
     targets::mindspore::PS,
     targets::mindspore::TOPOLOGY,
     targets::agent::CALLS,
+    targets::agent_mindspore::FRAMES,
     targets::store::FRAMES,
     targets::store::REPLIES,
     targets::worker::VALUES,

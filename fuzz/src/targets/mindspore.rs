@@ -79,7 +79,7 @@ fn generate(source: &mut Source, frame: fn(&mut Source) -> Vec<u8>) -> Vec<u8> {
     pieces::join(0, &parts)
 }
 
-fn ps_frame(source: &mut Source) -> Vec<u8> {
+pub(super) fn ps_frame(source: &mut Source) -> Vec<u8> {
     let meta = message::message(source, "mindspore.ps.core.MessageMeta");
     let name = source.pick(PS_PAYLOADS);
     let payload = message::message(source, &format!("mindspore.ps.core.{name}"));
@@ -89,7 +89,7 @@ fn ps_frame(source: &mut Source) -> Vec<u8> {
     [&format.to_le_bytes()[..], &length.to_le_bytes(), &all.to_le_bytes(), &meta, &payload].concat()
 }
 
-fn rpc0_frame(source: &mut Source) -> Vec<u8> {
+pub(super) fn rpc0_frame(source: &mut Source) -> Vec<u8> {
     let body = if source.one_in(8) {
         ("9", source.pick(&["MS_WORKER", "MS_PSERVER", ""]).as_bytes().to_vec())
     } else {
