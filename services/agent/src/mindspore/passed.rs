@@ -28,11 +28,11 @@ pub(super) trait Passed: Frame + Send + Sync {
 }
 
 impl Passed for rpc0::Frame {
-    /// What nodes themselves do twice when its outcome is in doubt is recognised.
+    /// A node that registers again is known by its id. A late copy of a write must not overwrite what was written since.
     fn repeat(&self) -> Result<Repeat, Broken> {
         Ok(match Name::asked(&self.name) {
-            Some(Name::Registration | Name::WriteMetadata) => Repeat::Recognised,
-            Some(Name::Unregistration | Name::DeleteMetadata) => Repeat::Stamped,
+            Some(Name::Registration) => Repeat::Recognised,
+            Some(Name::Unregistration | Name::WriteMetadata | Name::DeleteMetadata) => Repeat::Stamped,
             _ => Repeat::Free,
         })
     }
@@ -95,7 +95,7 @@ mod tests {
             ("0", Repeat::Recognised),
             ("1", Repeat::Stamped),
             ("2", Repeat::Free),
-            ("6", Repeat::Recognised),
+            ("6", Repeat::Stamped),
             ("7", Repeat::Free),
             ("8", Repeat::Stamped),
             ("9", Repeat::Free),
