@@ -144,7 +144,7 @@ impl Agent {
         let relay = Relay::new(
             upstream.clone(),
             Arc::clone(&sessions),
-            (job.clone(), &config.job),
+            (job.clone(), config.job.as_str()),
             Arc::clone(&meters),
         );
         let front = Front {
