@@ -124,8 +124,9 @@ impl Agent {
     /// # Errors
     /// [`Error::Serve`], also when the cluster says soon that the job has another number of tasks.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let places = self.places().iter().map(ToString::to_string).chain(self.mindspore_place());
-        let places = places.collect::<Vec<_>>().join(" and ");
+        let places: Vec<String> =
+            self.places().iter().map(ToString::to_string).chain(self.mindspore_place()).collect();
+        let places = places.join(" and ");
         let Self {
             config,
             opened,
