@@ -35,6 +35,7 @@ pub const ALL: &[Target] = &[
     targets::xds::REQUESTS,
     targets::web::REQUESTS,
     targets::mindspore::PS,
+    targets::mindspore::HTTP,
     targets::mindspore::TOPOLOGY,
     targets::agent::CALLS,
     targets::agent_mindspore::FRAMES,

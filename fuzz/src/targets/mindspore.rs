@@ -1,5 +1,5 @@
-//! Frames of MindSpore's nodes: those of the parameter server, and those of dynamic clusters. Both are read alone, and come to
-//! the port of a job whose node leads.
+//! Frames of MindSpore's nodes: those of the parameter server, and those of dynamic clusters; and requests of operators. Frames
+//! are read alone, too; all come to the port of a job whose node leads.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -31,6 +31,14 @@ pub(crate) const PS: Target = Target {
     run: |input| run::<ps::Frame>(input, ps::Frame::encode),
 };
 
+/// Operators of the parameter server, in pieces as they come.
+pub(crate) const HTTP: Target = Target {
+    name: "mindspore-http",
+    what: "requests of operators of MindSpore's parameter server",
+    generate: |source| generate(source, request),
+    run: |input| runtime::run(converse(&pieces::split(input).1)),
+};
+
 /// Workers of dynamic clusters, in pieces as they come.
 pub(crate) const TOPOLOGY: Target = Target {
     name: "mindspore-topology",
@@ -39,15 +47,43 @@ pub(crate) const TOPOLOGY: Target = Target {
     run: |input| run::<rpc0::Frame>(input, rpc0::Frame::encode),
 };
 
-const PS_PAYLOADS: &[&str] = &[
-    "RegisterMessage",
-    "HeartbeatMessage",
-    "FetchServersMessage",
-    "SendMetadataMessage",
-    "ScaleOutMessage",
-    "ScaleInMessage",
-    "ScaleOutDoneMessage",
-    "EventMessage",
+/// What is said with each command.
+const PS_PAYLOADS: &[(u8, &str)] = &[
+    (1, "RegisterMessage"),
+    (1, "RegisterMessage"),
+    (2, "HeartbeatMessage"),
+    (4, "FetchServersMessage"),
+    (5, "FinishMessage"),
+    (7, "SendMetadataMessage"),
+    (8, "ScaleOutMessage"),
+    (9, "ScaleInMessage"),
+    (10, "ScaleOutDoneMessage"),
+    (11, "ScaleInDoneMessage"),
+    (12, "EventMessage"),
+    (15, "EventMessage"),
+];
+
+const PATHS: &[&str] = &[
+    "/scaleout",
+    "/scalein",
+    "/scaleoutRollback",
+    "/nodes",
+    "/state",
+    "/newInstance",
+    "/enableFLS",
+    "/disableFLS",
+    "/queryInstance",
+    "/",
+    "/nodes?x=%zz",
+];
+const REQUESTS: &[&str] = &[
+    "",
+    "{}",
+    r#"{"worker_num": 0, "server_num": 1}"#,
+    r#"{"worker_num": -1, "server_num": 4294967295}"#,
+    r#"{"node_ids": ["a", "b"]}"#,
+    r#"{"node_ids": []}"#,
+    "[[[[1e999]]]]",
 ];
 
 /// What is asked by each number.
@@ -80,13 +116,25 @@ fn generate(source: &mut Source, frame: fn(&mut Source) -> Vec<u8>) -> Vec<u8> {
 }
 
 pub(super) fn ps_frame(source: &mut Source) -> Vec<u8> {
-    let meta = message::message(source, "mindspore.ps.core.MessageMeta");
-    let name = source.pick(PS_PAYLOADS);
+    let (command, name) = source.pick(PS_PAYLOADS);
+    let meta = if source.one_in(3) {
+        message::message(source, "mindspore.ps.core.MessageMeta")
+    } else {
+        // The command, and the number of the request.
+        vec![8, *command, 16, u8::try_from(source.below(128)).expect("small")]
+    };
     let payload = message::message(source, &format!("mindspore.ps.core.{name}"));
     let format = u32::try_from(source.below(3)).expect("small");
     let (length, all) = (meta.len(), (meta.len() + payload.len()) as u64);
     let length = u32::try_from(length).expect("small");
     [&format.to_le_bytes()[..], &length.to_le_bytes(), &all.to_le_bytes(), &meta, &payload].concat()
+}
+
+fn request(source: &mut Source) -> Vec<u8> {
+    let (method, path) = (source.pick(&["GET", "POST", "PUT", "PATCH"]), source.pick(PATHS));
+    let body = source.pick(REQUESTS);
+    let length = if source.one_in(6) { source.below(1 << 21) } else { body.len() };
+    format!("{method} {path} HTTP/1.1\r\nhost: node\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 pub(super) fn rpc0_frame(source: &mut Source) -> Vec<u8> {

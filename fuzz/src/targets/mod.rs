@@ -6,7 +6,7 @@
 //! | `connection` | the same below gRPC: frames of HTTP/2 |
 //! | `xds`, `web` | clients that ask where nodes are; probes |
 //! | `log`, `peer` | other nodes |
-//! | `mindspore` | nodes of MindSpore's clusters |
+//! | `mindspore` | nodes of MindSpore's clusters, and their operators |
 //! | `disk` | files |
 //! | `agent`, `agent_mindspore` | an agent's clients and its nodes |
 //! | `store`, `worker` | processes of a machine and their store; other workers |

@@ -58,7 +58,7 @@ impl Mark {
 /// What a node answers to a marked frame where the protocol has no word for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// The client is to hear nothing; what the frame asked for is done, and durable.
+    /// The client is to hear nothing; what the frame asked for is durable, or was refused.
     Silent,
     /// The session of the stamp is not known; this attempt was not executed.
     SessionGone,

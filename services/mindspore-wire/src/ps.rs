@@ -45,6 +45,13 @@ pub struct Parts {
     pub payload: Bytes,
 }
 
+/// One message as a node takes it, and what an agent says with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marked {
+    pub frame: Frame,
+    pub mark: Option<Mark>,
+}
+
 /// What agents and nodes say in a meta. No release has fields of such numbers, and everybody skips those that it does not know.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Ours {
@@ -105,6 +112,18 @@ impl super::Frame for Frame {
 
     fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Broken> {
         <Parts as super::Frame>::take(buffer)?.map(Self::try_from).transpose()
+    }
+}
+
+impl super::Frame for Marked {
+    fn bytes_of(front: &[u8]) -> Result<usize, Broken> {
+        <Parts as super::Frame>::bytes_of(front)
+    }
+
+    fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Broken> {
+        let Some(parts) = <Parts as super::Frame>::take(buffer)? else { return Ok(None) };
+        let mark = parts.mark();
+        Ok(Some(Self { frame: parts.try_into()?, mark }))
     }
 }
 

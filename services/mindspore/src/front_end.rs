@@ -7,6 +7,7 @@ use tripod_port::{Framed, Manner};
 
 use crate::connection::{self, Complaints, Port};
 use crate::engine::{self, Patience};
+use crate::ps::Roster;
 use crate::pulse::{PeerMemory, Pulse};
 
 /// The ports that speak it: one for each job.
@@ -60,6 +61,7 @@ impl FrontEnd for Mindspore {
             binding: binding.clone(),
             pulse: self.pulse.clone(),
             complaints: self.complaints.clone(),
+            roster: Arc::new(Roster::default()),
         };
         let framed =
             Framed::new(move |accepted, stopping| connection::serve(port.clone(), accepted, stopping));

@@ -12,7 +12,8 @@
 //! # Invariants
 //! * What a node sends is answered, has no answer in the protocol, or ends its connection and is told to the log with a code;
 //!   nothing else comes of it, and a refusal changes nothing.
-//! * The messages of a connection are answered in their order, each before the next is read.
+//! * The messages of a connection are answered in their order, but for heartbeats of the parameter server: a node that waits for
+//!   something else is not to take its scheduler for dead.
 //! * Every length is compared with a bound before what it announces is waited for, and every byte is counted.
 //! * Signs of life stay out of the log. After an election everybody has time anew, and a pause of this process counts for
 //!   nobody.
@@ -26,13 +27,17 @@
 //! | `connection` | which protocol a connection speaks, its frames, its end |
 //! | `marked` | what agents say with frames, and what they are told |
 //! | `topology` | messages of dynamic clusters: to the domain's requests, and back |
+//! | `ps` | what nodes of the parameter server tell their scheduler: the same |
+//! | `http` | what operators of the parameter server ask |
 //! | `pulse` | signs of life, from any node to the leader |
 //! | `engine` | what the leader does; see its page |
 
 mod connection;
 mod engine;
 mod front_end;
+mod http;
 mod marked;
+mod ps;
 mod pulse;
 mod topology;
 

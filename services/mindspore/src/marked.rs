@@ -1,10 +1,9 @@
 //! What agents say with the frames that they pass on: to the domain's words, and back.
 
-use tripod_gateway::Outage;
 use tripod_state::ids::{Sequence, SessionId};
 use tripod_state::{Fault, Stamp};
 
-use crate::connection::Ended;
+use crate::connection::{Ended, held};
 use crate::wire::{self, Word};
 
 /// A command's place in a session of its agent. Whoever names a session has been given it, for its id is 128 bits; that of a
@@ -30,13 +29,8 @@ pub(crate) fn word_of(fault: &Fault) -> Option<Word> {
 /// end it on every node. What only this node cannot do is no such end.
 pub(crate) fn is_refusal(ended: &Ended) -> bool {
     match ended {
-        Ended::Unreadable { .. } => true,
-        Ended::Outage(outage) => {
-            matches!(
-                outage,
-                Outage::DiskFull(_) | Outage::JobFull(_) | Outage::StateFull(_) | Outage::Level(_)
-            )
-        }
+        Ended::Unreadable { .. } | Ended::Unknown { .. } => true,
+        Ended::Outage(outage) => held::is_refusal(outage),
         _ => false,
     }
 }

@@ -62,6 +62,7 @@ impl<R: AsyncRead + Unpin + Send> Incoming<R> {
     }
 
     /// The next frame. `None`: the client ends between two, or the port stops before it has come.
+    /// If this is dropped, what has come of a frame is there for the next call.
     pub(crate) async fn next<F: Frame>(&mut self) -> Result<Option<Received<F>>, Ended> {
         if !self.begun().await? {
             return Ok(None);
@@ -81,6 +82,12 @@ impl<R: AsyncRead + Unpin + Send> Incoming<R> {
             () = stopping.begun() => Ok(None),
             frame = deadlines.whole(async { Ok(frame.await) }) => frame?.map(Some),
         }
+    }
+
+    /// All that comes, with what has come: for a protocol that is not framed here. What was held for the beginning is not
+    /// held any more.
+    pub(crate) fn into_rest(self) -> impl AsyncRead + Unpin + Send {
+        io::Cursor::new(self.buffer).chain(self.reader)
     }
 
     /// Waits for the first byte of a frame. `false`: the client or the port ends.

@@ -1,34 +1,34 @@
-//! One connection: which protocol it speaks, and its messages one after the other.
+//! One connection: which protocol it speaks, and its messages.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `incoming` | frames as they come, counted and within a time |
+//! | `outgoing` | answers as they go, likewise |
+//! | `held` | what is asked while nobody leads |
 //! | `ended` | why a connection ends |
 //! | `complaints` | what is told to the log of clients, and how often |
 
 mod complaints;
 mod ended;
+pub(crate) mod held;
 mod incoming;
+mod outgoing;
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tripod_gateway::{Gateway, JobBinding};
 use tripod_port::{Accepted, Account, CallerAddress, Deadlines, Stopping};
 use tripod_state::Scope;
 
-use self::incoming::Incoming;
 use crate::pulse::Pulse;
-use crate::topology;
 use crate::wire::{Opening, rpc0};
+use crate::{http, ps, topology};
 
 pub(crate) use self::complaints::{Complaints, shown};
 pub(crate) use self::ended::{Ended, outage_code};
-pub(crate) use self::incoming::TIMEOUTS;
-
-/// How long a client may take over an answer.
-const ANSWER_TIME: Duration = Duration::from_secs(30);
+pub(crate) use self::incoming::{Incoming, Received, TIMEOUTS};
+pub(crate) use self::outgoing::{ANSWER_TIME, Outgoing};
 
 /// What all connections of a port share. Cheap to clone.
 #[derive(Clone)]
@@ -37,6 +37,7 @@ pub(crate) struct Port {
     pub(crate) binding: JobBinding,
     pub(crate) pulse: Pulse,
     pub(crate) complaints: Complaints,
+    pub(crate) roster: Arc<ps::Roster>,
 }
 
 /// Serves a connection until the client ends, or the port stops between two messages.
@@ -60,17 +61,36 @@ async fn converse(
 ) -> Result<(), Ended> {
     let (reader, writer) = tokio::io::split(stream);
     let mut incoming = Incoming::new(reader, account.clone(), deadlines, stopping.clone());
-    match incoming.opening().await? {
-        None => return Ok(()),
-        Some(Opening::Rpc0 | Opening::Unknown) => {}
-        Some(Opening::PsCore) => return Err(Ended::Unserved("the protocol of parameter servers")),
-        Some(Opening::Http) => return Err(Ended::Unserved("HTTP")),
-    }
+    let Some(opening) = incoming.opening().await? else { return Ok(()) };
     let job = port.binding.find(&port.gateway, None, None).await.map_err(Ended::Outage)?;
     // The port closes with its job, so this is a matter of a moment.
     let Ok(job) = job else { return Ok(()) };
-    let mut session = topology::Session::new(port, Scope { job, service: None }, peer);
-    let mut outgoing = Outgoing { writer, account };
+    let scope = Scope { job, service: None };
+    match opening {
+        Opening::PsCore => {
+            let session = ps::Session::new(port, scope, peer);
+            ps::converse(&session, incoming, Outgoing::new(writer, account), stopping).await
+        }
+        Opening::Http => {
+            let caller = http::Caller::new(port, scope, peer, account);
+            http::converse(&caller, incoming.into_rest(), writer, stopping).await
+        }
+        // What is no protocol is no frame of this one.
+        Opening::Rpc0 | Opening::Unknown => {
+            let session = topology::Session::new(port, scope, peer);
+            one_by_one(session, incoming, Outgoing::new(writer, account), stopping).await
+        }
+    }
+}
+
+/// A connection of a dynamic cluster: its frames have no number by which answers could be told apart, so each is answered
+/// before the next is read.
+async fn one_by_one(
+    mut session: topology::Session,
+    mut incoming: Incoming<impl AsyncRead + Unpin + Send>,
+    mut outgoing: Outgoing<impl AsyncWrite + Unpin + Send>,
+    stopping: Stopping,
+) -> Result<(), Ended> {
     while let Some(asked) = incoming.next::<rpc0::Frame>().await? {
         let answer = tokio::select! {
             biased;
@@ -82,22 +102,4 @@ async fn converse(
         }
     }
     Ok(())
-}
-
-/// What goes to the client.
-struct Outgoing<S> {
-    writer: WriteHalf<S>,
-    account: Account,
-}
-
-impl<S: AsyncWrite> Outgoing<S> {
-    async fn send(&mut self, frame: &Bytes) -> Result<(), Ended> {
-        let _held = self.account.answer(frame.len() as u64)?;
-        let written = tokio::time::timeout(ANSWER_TIME, async {
-            self.writer.write_all(frame).await?;
-            self.writer.flush().await
-        });
-        let late = Ended::Untaken { seconds: ANSWER_TIME.as_secs() };
-        Ok(written.await.map_err(|_| late)??)
-    }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use tripod_gateway::{Channel, Conversation, Future, Gateway, Outage};
 
-use super::Beat;
+use super::Sign;
 use super::wire::{Heard, Report};
 
 /// Beats; the leader says only that it heard them.
@@ -19,10 +19,10 @@ impl Beats {
 }
 
 impl Conversation for Beats {
-    type Question = Beat;
+    type Question = Sign;
     type Answer = ();
 
-    fn encode<'a>(&self, questions: impl Iterator<Item = &'a Beat>) -> Bytes {
+    fn encode<'a>(&self, questions: impl Iterator<Item = &'a Sign>) -> Bytes {
         Report::of(questions.copied()).encode_to_vec().into()
     }
 

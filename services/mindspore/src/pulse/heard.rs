@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use tripod_gateway::Liveness;
 
-use super::Beat;
+use super::Sign;
 use super::wire::{Heard, Report};
 use crate::engine::Patience;
 
@@ -27,7 +27,7 @@ impl PeerMemory {
     pub(crate) fn answer(&self, report: Bytes) -> Result<Bytes, String> {
         let report = Report::decode(report).map_err(|error| format!("signs of life: {error}"))?;
         let beats = report.beats.len() as u64;
-        for Beat { job, member } in report.beats.into_iter().map(Beat::from) {
+        for Sign { job, member } in report.beats.into_iter().map(Sign::from) {
             self.liveness.hear(job, member, Some(()));
         }
         Ok(Heard { beats }.encode_to_vec().into())

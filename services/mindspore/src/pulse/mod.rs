@@ -14,6 +14,7 @@ use std::time::Duration;
 use tripod_gateway::{Batches, Gateway};
 use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
+use tripod_state::mindspore::cluster::Incarnation;
 
 use self::conversation::Beats;
 
@@ -24,9 +25,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beat {
-    pub(crate) job: JobId,
-    pub(crate) member: Member,
+pub(crate) enum Beat {
+    /// Of a node of a dynamic cluster.
+    Topology { job: JobId, member: Member },
+    /// Of a node of a parameter server's cluster, and which process of it that is, if it is known.
+    Cluster { job: JobId, member: Member, incarnation: Option<Incarnation> },
+}
+
+/// One of those that the leader hears of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sign {
+    job: JobId,
+    member: Member,
 }
 
 /// The telling side, on every node. Cheap to clone.
@@ -41,7 +51,15 @@ impl Pulse {
 
     /// Tells the leader of one sign of life. If there is none, nobody counts what it did not hear.
     pub(crate) async fn beat(&self, beat: Beat) {
-        match tokio::time::timeout(PATIENCE, self.0.ask(beat)).await {
+        let sign = match beat {
+            Beat::Topology { job, member } => Sign { job, member },
+            // Nobody watches them yet.
+            Beat::Cluster { job, member, incarnation } => {
+                tracing::trace!(job = job.0, ?member, ?incarnation, "a node of a parameter server lives");
+                return;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, self.0.ask(sign)).await {
             Ok(Ok(())) => {}
             Ok(Err(outage)) => tracing::debug!(%outage, "a heartbeat of a MindSpore node is not told"),
             Err(_) => tracing::debug!("a heartbeat of a MindSpore node is not told in time"),

@@ -5,7 +5,7 @@ use prost::Message;
 use tripod_state::ids::JobId;
 use tripod_state::mindspore::Member;
 
-use super::Beat;
+use super::Sign;
 
 /// Signs of life.
 #[derive(Clone, PartialEq, Message)]
@@ -31,18 +31,18 @@ pub(super) struct Heard {
 }
 
 impl Report {
-    pub(super) fn of(beats: impl IntoIterator<Item = Beat>) -> Self {
+    pub(super) fn of(beats: impl IntoIterator<Item = Sign>) -> Self {
         Self { beats: beats.into_iter().map(BeatOnWire::from).collect() }
     }
 }
 
-impl From<Beat> for BeatOnWire {
-    fn from(beat: Beat) -> Self {
+impl From<Sign> for BeatOnWire {
+    fn from(beat: Sign) -> Self {
         Self { job: beat.job.0, member: beat.member.0 }
     }
 }
 
-impl From<BeatOnWire> for Beat {
+impl From<BeatOnWire> for Sign {
     fn from(wire: BeatOnWire) -> Self {
         Self { job: JobId(wire.job), member: Member(wire.member) }
     }
@@ -56,10 +56,10 @@ mod tests {
     /// (docs/decisions/018-feature-levels.md).
     #[test]
     fn messages_of_level_9_stay_as_they_are() {
-        let beats = [(300, 5), (2, 7)].map(|(job, member)| Beat { job: JobId(job), member: Member(member) });
+        let beats = [(300, 5), (2, 7)].map(|(job, member)| Sign { job: JobId(job), member: Member(member) });
         let bytes = Report::of(beats).encode_to_vec();
         assert_eq!(bytes, [10, 5, 8, 0xac, 2, 16, 5, 10, 4, 8, 2, 16, 7]);
-        let read: Vec<Beat> = Report::decode(&bytes[..]).unwrap().beats.into_iter().map(Beat::from).collect();
+        let read: Vec<Sign> = Report::decode(&bytes[..]).unwrap().beats.into_iter().map(Sign::from).collect();
         assert_eq!(read, beats);
         assert_eq!(Heard { beats: 300 }.encode_to_vec(), [8, 0xac, 2]);
     }

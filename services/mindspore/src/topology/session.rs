@@ -1,30 +1,22 @@
 //! The messages of one connection, one after the other.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use tokio::time::Instant;
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerAddress;
 use tripod_proto::code::Code;
 use tripod_state::ids::NodeName;
 use tripod_state::mindspore::topology::{Dialect, PortRange, Request, View};
 use tripod_state::mindspore::{self, Answer, Refusal};
-use tripod_state::{Command, Envelope, Fault, Reply, Scope, Stamp, State};
+use tripod_state::{Command, Fault, Reply, Scope, Stamp, State};
 
 use super::answer;
 use super::asked::{Asked, NotUnderstood};
-use crate::connection::{Complaints, Ended, Port, outage_code, shown};
+use crate::connection::{Complaints, Ended, Port, held, outage_code, shown};
 use crate::marked;
 use crate::pulse::{Beat, Pulse};
 use crate::wire::rpc0::Frame;
 use crate::wire::{Name, Word};
 
-/// How long a message is held while nobody leads. A worker that waits has waited for as long by then; one that has gone is
-/// noticed by its socket.
-const HELD_TIME: Duration = Duration::from_secs(600);
-/// Between two attempts; the gateway holds each for much longer, unless it has no room for what waits.
-const PAUSE: Duration = Duration::from_millis(100);
 /// The entry that says which ports each node may use.
 const PORTS: &str = "node_port_range";
 /// What a worker of no known release is answered in.
@@ -98,7 +90,7 @@ impl Session {
         let reply = match self.submit(&request, stamp).await {
             Ok(reply) => reply,
             // What it needs is not there, and will not be soon.
-            Err(outage) if is_refusal(&outage) && matches!(request, Request::Register { .. }) => {
+            Err(outage) if held::is_refusal(&outage) && matches!(request, Request::Register { .. }) => {
                 return Ok(Some(self.not_registered(frame, outage_code(&outage), outage.to_string())));
             }
             Err(outage) => return Err(Ended::Outage(outage)),
@@ -156,7 +148,7 @@ impl Session {
         let look = |state: &State| state.topology_node(self.scope, node).ok().flatten();
         let known = self.gateway.read(Consistency::Local, look).await.ok().flatten();
         if let Some(known) = known {
-            self.pulse.beat(Beat { job: self.scope.job, member: known.member }).await;
+            self.pulse.beat(Beat::Topology { job: self.scope.job, member: known.member }).await;
         }
     }
 
@@ -177,7 +169,7 @@ impl Session {
             );
             return Ok(None);
         };
-        self.pulse.beat(Beat { job: self.scope.job, member }).await;
+        self.pulse.beat(Beat::Topology { job: self.scope.job, member }).await;
         Ok(Some(answer::beat(frame, &view)))
     }
 
@@ -219,36 +211,15 @@ impl Session {
 
     /// Replicates a request, however long that takes while nobody leads. With a stamp it takes effect once.
     async fn submit(&self, request: &Request, stamp: Option<Stamp>) -> Result<Reply, Outage> {
-        let began = Instant::now();
-        let is_once = stamp.is_some();
-        loop {
-            let command = mindspore::Command::Topology { scope: self.scope, request: request.clone() };
-            let command = Command::Mindspore(command);
-            let submitted = match stamp {
-                None => self.gateway.submit(command).await,
-                stamp => self.gateway.submit_stamped(Envelope { stamp, command }).await,
-            };
-            match submitted {
-                Err(outage) if is_held(&outage, request, is_once) && began.elapsed() < HELD_TIME => {
-                    tracing::debug!(job = self.scope.job.0, %outage, "a message of a worker is held");
-                    tokio::time::sleep(PAUSE).await;
-                }
-                other => return other,
-            }
-        }
+        let command = mindspore::Command::Topology { scope: self.scope, request: request.clone() };
+        // What is in doubt may be done twice, if that is the same as once.
+        let is_repeatable = matches!(request, Request::Register { .. } | Request::Write { .. });
+        held::submit(&self.gateway, Command::Mindspore(command), stamp, is_repeatable).await
     }
 
     /// Looks at everything that was acknowledged before, however long that takes while nobody leads.
     async fn looked<T>(&self, look: impl Fn(&State) -> T) -> Result<T, Ended> {
-        let began = Instant::now();
-        loop {
-            match self.gateway.read(Consistency::Linearizable, &look).await {
-                Err(Outage::NoLeader { .. } | Outage::Overloaded(_)) if began.elapsed() < HELD_TIME => {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                other => return other.map_err(Ended::Outage),
-            }
-        }
+        held::look(&self.gateway, look).await.map_err(Ended::Outage)
     }
 
     fn not_registered(&self, frame: &Frame, code: Code, why: String) -> Frame {
@@ -290,18 +261,4 @@ fn entry(state: &State, scope: Scope, name: &str) -> Result<Entry, Fault> {
 /// How the nodes of a cluster registered.
 fn dialect(state: &State, scope: Scope) -> Dialect {
     state.topology(scope).ok().and_then(|view: View| view.dialect).unwrap_or(DIALECT)
-}
-
-/// Whether another attempt may do what this one did not. What is in doubt may be done twice, if that is the same as once.
-fn is_held(outage: &Outage, request: &Request, is_once: bool) -> bool {
-    match outage {
-        Outage::NoLeader { .. } | Outage::Overloaded(_) => true,
-        Outage::Unknown(_) => is_once || matches!(request, Request::Register { .. } | Request::Write { .. }),
-        _ => false,
-    }
-}
-
-/// Whether it says that another attempt is in vain.
-fn is_refusal(outage: &Outage) -> bool {
-    matches!(outage, Outage::DiskFull(_) | Outage::JobFull(_) | Outage::StateFull(_) | Outage::Level(_))
 }

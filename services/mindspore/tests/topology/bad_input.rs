@@ -20,9 +20,6 @@ async fn whatever_is_no_frame_ends_its_connection_and_no_other() {
     let mut good = cluster.connect();
     assert!(good.register(&of_2_0("0")).await.success);
     for bad in [
-        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
-        // A registration of the parameter server's protocol.
-        [&[1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0][..], &[8, 1]].concat(),
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
         b"RPC1\0\0\0\0".to_vec(),
         header(FIELD_BYTES_MAX + 1, 1, 1, 1),

@@ -1,0 +1,67 @@
+//! What is asked while nobody leads: it is held, and goes on when somebody does.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_state::{Command, Envelope, Reply, Stamp, State};
+
+/// How long a message is held while nobody leads. A node that waits has waited for as long by then; one that has gone is
+/// noticed by its socket.
+const HELD_TIME: Duration = Duration::from_secs(600);
+/// Between two attempts; the gateway holds each for much longer, unless it has no room for what waits.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Replicates a command, however long that takes while nobody leads. `stamp` is that of whoever sends it: with one, or if
+/// to do it twice is the same as to do it once (`is_repeatable`), it is sent again when its outcome is unknown.
+pub(crate) async fn submit(
+    gateway: &Gateway,
+    command: Command,
+    stamp: Option<Stamp>,
+    is_repeatable: bool,
+) -> Result<Reply, Outage> {
+    let began = Instant::now();
+    loop {
+        let command = command.clone();
+        let reply = match stamp {
+            Some(_) => gateway.submit_stamped(Envelope { stamp, command }).await,
+            None => gateway.submit(command).await,
+        };
+        match reply {
+            Err(outage)
+                if may_go_on(&outage, is_repeatable || stamp.is_some()) && began.elapsed() < HELD_TIME =>
+            {
+                tracing::debug!(%outage, "a message of a node of MindSpore is held");
+                tokio::time::sleep(PAUSE).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Looks at everything that was acknowledged before, however long that takes while nobody leads.
+pub(crate) async fn look<T>(gateway: &Gateway, look: impl Fn(&State) -> T) -> Result<T, Outage> {
+    let began = Instant::now();
+    loop {
+        match gateway.read(Consistency::Linearizable, &look).await {
+            Err(Outage::NoLeader { .. } | Outage::Overloaded(_)) if began.elapsed() < HELD_TIME => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Whether another attempt may do what this one did not.
+fn may_go_on(outage: &Outage, is_repeatable: bool) -> bool {
+    match outage {
+        Outage::NoLeader { .. } | Outage::Overloaded(_) => true,
+        Outage::Unknown(_) => is_repeatable,
+        _ => false,
+    }
+}
+
+/// Whether it says that another attempt is in vain.
+pub(crate) fn is_refusal(outage: &Outage) -> bool {
+    matches!(outage, Outage::DiskFull(_) | Outage::JobFull(_) | Outage::StateFull(_) | Outage::Level(_))
+}
