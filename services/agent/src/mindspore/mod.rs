@@ -29,7 +29,6 @@ use tripod_port::Framed;
 use tripod_proto::code::Code;
 
 use self::complaints::Complaints;
-use self::place::Place;
 use crate::job::AgentJob;
 use crate::meters::Meters;
 use crate::sessions::Sessions;
@@ -43,7 +42,6 @@ pub(crate) struct Relay {
     job: AgentJob,
     job_name: Arc<str>,
     meters: Arc<Meters>,
-    place: Arc<Place>,
     complaints: Complaints,
 }
 
@@ -54,8 +52,8 @@ impl Relay {
         (job, job_name): (AgentJob, &str),
         meters: Arc<Meters>,
     ) -> Self {
-        let (place, complaints) = (Arc::default(), Complaints::default());
-        Self { upstream, sessions, job, job_name: job_name.into(), meters, place, complaints }
+        let complaints = Complaints::default();
+        Self { upstream, sessions, job, job_name: job_name.into(), meters, complaints }
     }
 
     /// The node in use has no place for the job.

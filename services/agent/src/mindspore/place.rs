@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tonic::{Response, Status};
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
@@ -10,20 +9,10 @@ use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_proto::tripod::v1::{GetJobRequest, StatusRequest, StatusResponse};
 
-use crate::upstream::{Link, LinkId, root_cause};
+use crate::upstream::{Link, root_cause};
 
 /// As nodes name the protocol.
 const PROTOCOL: &str = "mindspore";
-
-/// The place at the node in use. Who asks while another one does gets the same answer.
-#[derive(Debug, Default)]
-pub(super) struct Place(Mutex<Option<Known>>);
-
-#[derive(Debug)]
-struct Known {
-    link: LinkId,
-    address: String,
-}
 
 /// Why there is no such place.
 #[derive(Debug)]
@@ -34,28 +23,9 @@ pub(super) enum NoPlace {
     Closed(String),
 }
 
-impl Place {
-    /// Where the node of `link` serves the job.
-    pub(super) async fn at(&self, link: &Link, job: &str, limit: Duration) -> Result<String, NoPlace> {
-        let mut known = self.0.lock().await;
-        if let Some(Known { link: at, address }) = &*known
-            && *at == link.id
-        {
-            return Ok(address.clone());
-        }
-        *known = None;
-        let address = ask(link, job, limit).await?;
-        *known = Some(Known { link: link.id, address: address.clone() });
-        Ok(address)
-    }
-
-    /// Nobody listens there any more: the job may have been made anew.
-    pub(super) async fn forget(&self) {
-        *self.0.lock().await = None;
-    }
-}
-
-async fn ask(link: &Link, job: &str, limit: Duration) -> Result<String, NoPlace> {
+/// Where the node of `link` serves the job now. Asked before each connection: when a job is deleted, its port may be another
+/// job's next.
+pub(super) async fn find(link: &Link, job: &str, limit: Duration) -> Result<String, NoPlace> {
     let mut jobs = JobsClient::new(link.wire.clone()).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
     let found = answer(limit, jobs.get(GetJobRequest { name: job.to_owned() })).await?;
     let mut cluster =

@@ -9,7 +9,7 @@ use super::ended::Ended;
 use super::incoming::Held;
 use super::open::{NoAnswer, Open};
 use super::passed::Passed;
-use super::place::NoPlace;
+use super::place::{self, NoPlace};
 use crate::calls::Repeat;
 use crate::upstream::{Doubt, Link};
 
@@ -164,17 +164,13 @@ impl Way {
 }
 
 async fn connect(relay: &Relay, link: &Link) -> Result<Open, Unanswered> {
-    let Relay { upstream, place, job_name, .. } = relay;
-    let address = match place.at(link, job_name, upstream.timing().answer_limit).await {
+    let Relay { upstream, job_name, .. } = relay;
+    let address = match place::find(link, job_name, upstream.timing().answer_limit).await {
         Ok(address) => address,
         Err(NoPlace::Closed(why)) => return Err(Unanswered::Closed(why)),
         Err(NoPlace::Unanswered(why)) => return Err(Unanswered::Failed(why)),
     };
-    match upstream.plain(&address).await {
-        Ok(stream) => Ok(Open::new(link.id, stream)),
-        Err(error) => {
-            place.forget().await;
-            Err(Unanswered::Failed(format!("{address}: {error}")))
-        }
-    }
+    let stream = upstream.plain(&address).await;
+    let stream = stream.map_err(|error| Unanswered::Failed(format!("{address}: {error}")))?;
+    Ok(Open::new(link.id, stream))
 }
