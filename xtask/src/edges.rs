@@ -442,6 +442,12 @@ mod tests {
             refused("tripod-port", package, None);
         }
         allowed("tripod-agent", "tripod-port", None);
+        // Frames are common to who serves them and who passes them on, and what they mean is not.
+        for package in ["tripod-agent", "tripod-mindspore"] {
+            allowed(package, "tripod-mindspore-wire", None);
+        }
+        refused("tripod-agent", "tripod-mindspore", None);
+        refused("tripod-ray", "tripod-mindspore-wire", None);
     }
 
     #[test]
