@@ -38,6 +38,7 @@ pub const ALL: &[Target] = &[
     targets::mindspore::HTTP,
     targets::mindspore::TOPOLOGY,
     targets::agent::CALLS,
+    targets::agent_mindspore::FRAMES,
     targets::store::FRAMES,
     targets::store::REPLIES,
     targets::worker::VALUES,

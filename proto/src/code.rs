@@ -175,6 +175,7 @@ catalogue! {
     JobDiffers = 6106, "job-differs", "the job has another number of tasks";
     TaskUnknown = 6107, "task-unknown", "the job has no such task";
     TaskTaken = 6108, "task-taken", "another process is the task";
+    MindsporeUnserved = 6109, "mindspore-unserved", "a node does not serve the job to MindSpore";
     KeyUnknown = 6201, "key-unknown", "there is no such key";
     KeyExists = 6202, "key-exists", "the key exists";
     KeyVersion = 6203, "key-version", "the key has another version";

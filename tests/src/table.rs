@@ -102,11 +102,11 @@ const MINDSPORES: [&str; 2] = ["2.10.0", "2.0.0"];
 /// Each environment takes almost three gigabytes, so the older one is for those who ask for it.
 #[rustfmt::skip] // A table is read by its columns.
 const OF_MINDSPORE: [Row<mindspore::Part, 2>; 3] = {
-    use mindspore::Part::{AttachedKilled, Away, LeaderKilled, Recovery, Rounds, Undisturbed};
+    use mindspore::Part::{Agent, AttachedKilled, Away, LeaderKilled, Recovery, Rounds, Undisturbed};
     [
         // 2.10.0 2.0.0
         Row([Every, All], &[LeaderKilled]),
-        Row([All,   All], &[Undisturbed, AttachedKilled, Away, Rounds]),
+        Row([All,   All], &[Undisturbed, AttachedKilled, Agent, Away, Rounds]),
         // A 2.0 that comes back waits in `init` for the other one, whose AllReduce has failed by then.
         Row([All,   Never], &[Recovery]),
     ]

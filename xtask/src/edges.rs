@@ -35,6 +35,9 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-state",
 ];
 
+/// Front ends whose frames others read as well, and the crate that holds these.
+const FRAMES: &[(&str, &str)] = &[("tripod-mindspore", "tripod-mindspore-wire")];
+
 /// Who depends on front ends, because it composes nodes of them.
 const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
 
@@ -82,6 +85,12 @@ const OURS: &[Ours] = &[
         because: "whom one connects to, and how, is the same for everybody",
     },
     Ours {
+        package: "tripod-mindspore-wire",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "frames are the same for who serves them and who passes them on",
+    },
+    Ours {
         package: "tripod-port",
         may: &["tripod-local", "tripod-proto"],
         dev: &[],
@@ -102,8 +111,8 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-agent",
-        may: &["tripod-local", "tripod-port", "tripod-proto"],
-        dev: &["tripod-coordination", "tripod-gateway", "tripod-native", "tripod-state"],
+        may: &["tripod-local", "tripod-mindspore-wire", "tripod-port", "tripod-proto"],
+        dev: &["tripod-coordination", "tripod-gateway", "tripod-mindspore", "tripod-native", "tripod-state"],
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
     },
     Ours {
@@ -369,7 +378,8 @@ fn check_ours(edge: &Edge<'_>) -> Option<String> {
     let in_tests = || dev.contains(&edge.to) || FOR_TESTS.contains(&edge.to);
     let composes =
         || COMPOSE.contains(&edge.from) && FRONT_ENDS.iter().any(|front_end| front_end.package == edge.to);
-    let may = may.contains(&edge.to) || composes() || (edge.dev && in_tests());
+    let frames = || FRAMES.contains(&(edge.from, edge.to));
+    let may = may.contains(&edge.to) || composes() || frames() || (edge.dev && in_tests());
     (!may).then(|| format!("{} -> {}: {because}", edge.from, edge.to))
 }
 
@@ -439,6 +449,12 @@ mod tests {
             refused("tripod-port", package, None);
         }
         allowed("tripod-agent", "tripod-port", None);
+        // Frames are common to who serves them and who passes them on, and what they mean is not.
+        for package in ["tripod-agent", "tripod-mindspore"] {
+            allowed(package, "tripod-mindspore-wire", None);
+        }
+        refused("tripod-agent", "tripod-mindspore", None);
+        refused("tripod-ray", "tripod-mindspore-wire", None);
     }
 
     #[test]

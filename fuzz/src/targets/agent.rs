@@ -117,6 +117,7 @@ fn run(input: &[u8]) {
         });
         let config = AgentConfig {
             listen: vec![Listen::Tcp(AGENT.into())],
+            mindspore: None,
             allow_remote: true,
             socket_uids: Vec::new(),
             cluster: vec![NODE.into()],

@@ -118,7 +118,7 @@ fn generate(source: &mut Source, frame: fn(&mut Source) -> Vec<u8>) -> Vec<u8> {
     pieces::join(0, &parts)
 }
 
-fn ps_frame(source: &mut Source) -> Vec<u8> {
+pub(super) fn ps_frame(source: &mut Source) -> Vec<u8> {
     let (command, name) = source.pick(PS_PAYLOADS);
     let meta = if source.one_in(3) {
         message::message(source, "mindspore.ps.core.MessageMeta")
@@ -140,7 +140,7 @@ fn request(source: &mut Source) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nhost: node\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-fn rpc0_frame(source: &mut Source) -> Vec<u8> {
+pub(super) fn rpc0_frame(source: &mut Source) -> Vec<u8> {
     let body = if source.one_in(8) {
         ("9", source.pick(&["MS_WORKER", "MS_PSERVER", ""]).as_bytes().to_vec())
     } else {

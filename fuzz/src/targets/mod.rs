@@ -8,10 +8,11 @@
 //! | `log`, `peer` | other nodes |
 //! | `mindspore` | nodes of MindSpore's clusters, and their operators |
 //! | `disk` | files |
-//! | `agent` | an agent's clients and its nodes |
+//! | `agent`, `agent_mindspore` | an agent's clients and its nodes |
 //! | `store`, `worker` | processes of a machine and their store; other workers |
 
 pub(crate) mod agent;
+pub(crate) mod agent_mindspore;
 pub(crate) mod connection;
 pub(crate) mod disk;
 pub(crate) mod log;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tripod_local::Connections;
-use tripod_port::{Budget, Contact, Listener, PortResources, Stop, Stopping};
+use tripod_port::{Budget, Contact, Listener, PortResources, Served, Stop, Stopping, serve_through};
 
 use crate::beats::{Beats, Teller};
 use crate::config::{AgentConfig, Listen};
@@ -18,6 +18,7 @@ use crate::incoming::Incoming;
 use crate::job::AgentJob;
 use crate::listen::{self, Opened};
 use crate::meters::Meters;
+use crate::mindspore::Relay;
 use crate::sessions::{OWN_SESSIONS, SESSIONS_MAX, Sessions};
 use crate::status::StatusHandle;
 use crate::upstream::{Dial, Reach, Supervisor, Upstream};
@@ -27,6 +28,8 @@ use crate::upstream::{Dial, Reach, Supervisor, Upstream};
 pub struct Agent {
     config: AgentConfig,
     opened: Vec<Opened>,
+    /// For nodes of MindSpore.
+    mindspore: Option<Opened>,
     upstream: Upstream,
     supervisor: Supervisor,
     meters: Arc<Meters>,
@@ -50,7 +53,11 @@ impl Agent {
         for place in &config.listen {
             opened.push(listen::open(place, config.allow_remote, &config.socket_uids).await?);
         }
-        Ok(Self::of(config, opened, Reach::default()))
+        let mindspore = match &config.mindspore {
+            Some(address) => Some(listen::open_for_mindspore(address, config.allow_remote).await?),
+            None => None,
+        };
+        Ok(Self { mindspore, ..Self::of(config, opened, Reach::default()) })
     }
 
     /// [`Self::open`] for simulations: its first place is what `listener` accepts, there is no other, and it reaches
@@ -64,13 +71,21 @@ impl Agent {
         Ok(Self::of(config, vec![opened], Reach(Some(dial))))
     }
 
+    /// Serves nodes of MindSpore at what `listener` accepts: for simulations.
+    #[must_use]
+    pub fn with_mindspore(self, listener: Listener) -> Self {
+        let place = Listen::Tcp(self.config.mindspore.clone().unwrap_or_default());
+        Self { mindspore: Some(Opened { listener, place }), ..self }
+    }
+
     fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
         let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
         let sessions = Sessions::new(upstream.clone(), SESSIONS_MAX, OWN_SESSIONS);
         let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
         let (meters, told_lives) = (Arc::default(), Some(told_lives));
         let memory = Budget::new(config.memory);
-        Self { config, opened, upstream, supervisor, meters, sessions, memory, lives, told_lives }
+        let mindspore = None;
+        Self { config, opened, mindspore, upstream, supervisor, meters, sessions, memory, lives, told_lives }
     }
 
     /// Tells the incarnation of every task that registers through the agent, where the protocol has any. The first who asks
@@ -83,6 +98,12 @@ impl Agent {
     #[must_use]
     pub fn places(&self) -> Vec<Listen> {
         self.opened.iter().map(|opened| opened.place.clone()).collect()
+    }
+
+    /// Where nodes of MindSpore find it, as [`Self::places`].
+    #[must_use]
+    pub fn mindspore_place(&self) -> Option<String> {
+        self.mindspore.as_ref().map(|opened| opened.place.to_string())
     }
 
     /// What tells the status while the agent runs.
@@ -103,12 +124,30 @@ impl Agent {
     /// # Errors
     /// [`Error::Serve`], also when the cluster says soon that the job has another number of tasks.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let places = self.places().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        let Self { config, opened, upstream, supervisor, meters, sessions, memory, lives, told_lives: _ } =
-            self;
+        let places: Vec<String> =
+            self.places().iter().map(ToString::to_string).chain(self.mindspore_place()).collect();
+        let places = places.join(" and ");
+        let Self {
+            config,
+            opened,
+            mindspore,
+            upstream,
+            supervisor,
+            meters,
+            sessions,
+            memory,
+            lives,
+            told_lives: _,
+        } = self;
         let (stop, stopping) = Stop::new();
         let job = AgentJob::new();
         let beats = Beats::new(upstream.clone(), Arc::clone(&meters));
+        let relay = Relay::new(
+            upstream.clone(),
+            Arc::clone(&sessions),
+            (job.clone(), config.job.as_str()),
+            Arc::clone(&meters),
+        );
         let front = Front {
             upstream: upstream.clone(),
             forwarder: Forwarder::new(upstream.clone(), sessions, &config.job, config.poll),
@@ -138,6 +177,10 @@ impl Agent {
             serving.spawn(serve(place, incoming, front.clone(), stopping.clone()));
         }
         drop(front);
+        if let Some(Opened { listener, place }) = mindspore {
+            tracing::info!(%place, job = config.job, "agent listens for nodes of MindSpore");
+            serving.spawn(serve_mindspore(place, listener, (relay, resources), stopping.clone()));
+        }
 
         tokio::select! {
             ended = serving.join_next() => return ended.map_or(Ok(()), |ended| ended.expect("serving does not panic")),
@@ -153,15 +196,28 @@ impl Agent {
     }
 }
 
+/// The same for nodes of MindSpore.
+async fn serve_mindspore(
+    place: Listen,
+    listener: Listener,
+    (relay, resources): (Relay, PortResources),
+    stopping: Stopping,
+) -> Result<(), Error> {
+    let served = Served::Framed(relay.framed());
+    let serving = serve_through(listener, served, resources, async move { stopping.begun().await });
+    serving.await.map_err(|error| not_served(&place, &error))
+}
+
+fn not_served(place: &Listen, error: &tonic::transport::Error) -> Error {
+    Error::Serve { place: place.to_string(), cause: format!("{error}; start the agent again") }
+}
+
 /// Serves one place until the agent stops and its connections are closed.
 async fn serve(place: Listen, incoming: Incoming, front: Front, stopping: Stopping) -> Result<(), Error> {
     tripod_port::server()
         .serve_with_incoming_shutdown(front, incoming, async move { stopping.begun().await })
         .await
-        .map_err(|error| Error::Serve {
-            place: place.to_string(),
-            cause: format!("{error}; start the agent again"),
-        })
+        .map_err(|error| not_served(&place, &error))
 }
 
 /// Resolves when the cluster says soon that the job is not the one that is meant, with why.

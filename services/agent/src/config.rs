@@ -13,8 +13,10 @@ use crate::error::Error;
 /// What an agent is told at its start.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
-    /// Where clients find the agent; at least one place.
+    /// Where clients find the agent; at least one place, if it does not serve nodes of MindSpore alone.
     pub listen: Vec<Listen>,
+    /// Where nodes of MindSpore find the agent, as `HOST:PORT`, if it serves them; port 0 takes any free one.
+    pub mindspore: Option<String>,
     /// Lets [`Listen::Tcp`] be an address that other machines can reach. Everyone who reaches the agent
     /// can act for the job.
     pub allow_remote: bool,
@@ -116,7 +118,7 @@ impl AgentConfig {
     /// # Errors
     /// [`Error::Config`] names the flag and what is wrong with its value.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.listen.is_empty() {
+        if self.listen.is_empty() && self.mindspore.is_none() {
             return Err(Error::Config("--listen is missing; give HOST:PORT or unix:PATH".into()));
         }
         if self.socket_uids.len() > UIDS_MAX {
@@ -164,6 +166,7 @@ mod tests {
     fn config() -> AgentConfig {
         AgentConfig {
             listen: vec![Listen::Tcp("127.0.0.1:0".into())],
+            mindspore: None,
             allow_remote: false,
             socket_uids: Vec::new(),
             cluster: vec!["127.0.0.1:7700".into(), "[::1]:7701".into(), "node-3:7702".into()],
@@ -194,6 +197,8 @@ mod tests {
         assert_eq!(of("a b:1"), "--cluster \"a b:1\" is no address; write it as HOST:PORT");
         assert!(refusal(&AgentConfig { cluster: vec![], ..config() }).starts_with("--cluster is missing"));
         assert!(refusal(&AgentConfig { listen: vec![], ..config() }).starts_with("--listen is missing"));
+        let of_mindspore = AgentConfig { listen: vec![], mindspore: Some("127.0.0.1:0".into()), ..config() };
+        assert_eq!(of_mindspore.check(), Ok(()), "one place is enough");
         assert!(refusal(&AgentConfig { job: String::new(), ..config() }).starts_with("--job is empty"));
         assert!(refusal(&AgentConfig { job: "a\nb".into(), ..config() }).starts_with("--job \"a\\nb\""));
     }

@@ -5,8 +5,8 @@
 //! client's calls, sends them to a node, and sends them again, to the same node or another one, until the
 //! cluster has answered. `README.md` beside this crate says what it guarantees and what it does not.
 //!
-//! What this crate does not know: what a call means (it passes messages on as bytes and knows of each
-//! only whether it may be sent twice), who leads, or how an agent is started (the binary reads flags and
+//! What this crate does not know: what a call or a frame means (it passes messages on as bytes and knows of
+//! each only whether it may be sent twice), who leads, or how an agent is started (the binary reads flags and
 //! signals).
 //!
 //! Invariants:
@@ -32,6 +32,7 @@
 //! | `forward`, `sessions` | sending until answered, exactly once |
 //! | `room` | bytes of answers that come |
 //! | `beats` | heartbeats |
+//! | `mindspore` | nodes of MindSpore, whose protocols are frames and not calls |
 //! | `job` | the job, created on first use |
 //! | `upstream` | the cluster's side |
 //! | `meters`, `status` | what is counted, and told |
@@ -50,6 +51,7 @@ mod job;
 mod listen;
 mod message;
 mod meters;
+mod mindspore;
 mod raw;
 mod registered;
 mod sessions;

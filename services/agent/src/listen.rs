@@ -21,6 +21,9 @@ const BINDER: Binder = Binder {
     form: "HOST:PORT or unix:PATH",
 };
 
+/// Nodes of MindSpore know a host and a port, and nothing else.
+const MINDSPORE_BINDER: Binder = Binder { flag: "--mindspore", form: "HOST:PORT", ..BINDER };
+
 /// An open place.
 #[derive(Debug)]
 pub(crate) struct Opened {
@@ -35,7 +38,7 @@ pub(crate) struct Opened {
 /// [`Error::Listen`].
 pub(crate) async fn open(place: &Listen, allow_remote: bool, socket_uids: &[u32]) -> Result<Opened, Error> {
     let opened = match place {
-        Listen::Tcp(address) => tcp(address, allow_remote).await,
+        Listen::Tcp(address) => tcp(&BINDER, address, allow_remote).await,
         Listen::Unix(path) => {
             let _alone = alone(path).await;
             let peers = Peers::with(socket_uids, ", or name it with --socket-uids");
@@ -46,17 +49,26 @@ pub(crate) async fn open(place: &Listen, allow_remote: bool, socket_uids: &[u32]
     opened.map_err(|error| Error::Listen(error.to_string()))
 }
 
-async fn tcp(address: &str, allow_remote: bool) -> Result<Opened, NotOpened> {
-    let found = BINDER.find(address).await?;
+/// Opens the place for nodes of MindSpore.
+///
+/// # Errors
+/// [`Error::Listen`].
+pub(crate) async fn open_for_mindspore(address: &str, allow_remote: bool) -> Result<Opened, Error> {
+    let opened = tcp(&MINDSPORE_BINDER, address, allow_remote).await;
+    opened.map_err(|error| Error::Listen(error.to_string()))
+}
+
+async fn tcp(binder: &Binder, address: &str, allow_remote: bool) -> Result<Opened, NotOpened> {
+    let found = binder.find(address).await?;
     if !allow_remote && found.iter().any(|address| !address.ip().is_loopback()) {
-        return Err(BINDER.refuse(
+        return Err(binder.refuse(
             address,
             &"other machines could reach it, and whoever reaches the agent acts for its job",
             "listen on 127.0.0.1, or add --allow-remote",
         ));
     }
-    let listener = BINDER.tcp_at(address, found.as_slice()).await?;
-    let bound = listener.local_addr().map_err(|error| BINDER.refuse(address, &error, "check the address"))?;
+    let listener = binder.tcp_at(address, found.as_slice()).await?;
+    let bound = listener.local_addr().map_err(|error| binder.refuse(address, &error, "check the address"))?;
     Ok(Opened { listener: listener.into(), place: Listen::Tcp(bound.to_string()) })
 }
 

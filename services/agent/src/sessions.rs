@@ -84,6 +84,12 @@ impl fmt::Display for Stamp {
 }
 
 impl Stamp {
+    /// The same as it goes with a frame of MindSpore.
+    pub(crate) fn of_frame(self) -> tripod_mindspore_wire::Stamp {
+        let Self { session: SessionId(session), sequence: Sequence(sequence) } = self;
+        tripod_mindspore_wire::Stamp { session, sequence, acknowledged_below: sequence }
+    }
+
     pub(crate) fn header(self) -> HeaderValue {
         HeaderValue::from_str(&self.to_string()).expect("digits and dots")
     }

@@ -28,6 +28,7 @@
 //! | `front_end` | what the binary mounts and runs |
 //! | [`wire`] | frames of both protocols as bytes |
 //! | `connection` | which protocol a connection speaks, its frames, its end |
+//! | `marked` | what agents say with frames, and what they are told |
 //! | `topology` | messages of dynamic clusters: to the domain's requests, and back |
 //! | `ps` | what nodes of the parameter server tell their scheduler: the same |
 //! | `http` | what operators of the parameter server ask |
@@ -41,13 +42,15 @@ mod connection;
 mod engine;
 mod front_end;
 mod http;
+mod marked;
 mod ps;
 mod pulse;
 mod queries;
 mod topology;
-pub mod wire;
 
 pub use calls::{Bytestream, Dial, Dialling};
 pub use engine::Patience;
 pub use front_end::{Mindspore, PORT};
 pub use queries::Unanswered;
+/// Frames of both protocols as bytes.
+pub use tripod_mindspore_wire as wire;

@@ -11,6 +11,7 @@
 //! | `supervisor` | keeps a link, and leaves it when it must |
 //! | `guard` | what goes on while a link is in use |
 //! | `outage` | since when no node can serve |
+//! | `plain` | connections for protocols that frame their bytes themselves |
 //! | `ask` | the agent's own questions to the cluster |
 
 mod ask;
@@ -19,6 +20,7 @@ mod endpoints;
 mod guard;
 mod link;
 mod outage;
+mod plain;
 mod race;
 mod supervisor;
 mod wire;
@@ -34,6 +36,7 @@ pub(crate) use self::ask::is_own_trouble;
 use self::endpoints::Endpoints;
 pub(crate) use self::link::{Link, LinkId, root_cause};
 use self::outage::Outages;
+pub(crate) use self::plain::Plain;
 pub(crate) use self::supervisor::Supervisor;
 pub use self::wire::Dial;
 pub(crate) use self::wire::{Reach, Wire};

@@ -5,6 +5,7 @@ mod calls;
 mod fake;
 mod listening;
 mod memory;
+mod mindspore;
 mod nodes;
 mod real;
 mod support;

@@ -51,6 +51,7 @@ pub(crate) fn config(nodes: &[&Node]) -> AgentConfig {
     AgentConfig {
         socket_uids: Vec::new(),
         listen: vec![Listen::Tcp(format!("agent:{port}"))],
+        mindspore: None,
         allow_remote: false,
         cluster: nodes.iter().map(|node| node.address.clone()).collect(),
         job: "train".into(),
@@ -77,6 +78,12 @@ pub(crate) fn agent(config: AgentConfig) -> Agent {
 impl Served {
     pub(crate) fn start(config: AgentConfig) -> Self {
         Self::run(agent(config), false)
+    }
+
+    /// [`Self::start`] that serves nodes of MindSpore at this place, too.
+    pub(crate) fn with_mindspore(config: AgentConfig, place: &str) -> Self {
+        let listener = Listener::within(lines().listen(place));
+        Self::run(agent(config).with_mindspore(listener), false)
     }
 
     /// [`Self::start`] with sockets, at any free port.

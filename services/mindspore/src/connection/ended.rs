@@ -7,7 +7,7 @@ use tripod_gateway::Outage;
 use tripod_port::Short;
 use tripod_proto::code::Code;
 
-use crate::wire::Broken;
+use crate::wire::{Broken, Word};
 
 /// Neither protocol has words for it, so it is told to the log.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,9 @@ pub(crate) enum Ended {
     /// Nobody sends that to a scheduler, and to answer it would end the node.
     #[error("{}: command {command} is none that a node gives to its scheduler", Code::MessageUnknown)]
     Unknown { command: i32 },
+    /// The stamp of an agent does not lead to an outcome, which it is told.
+    #[error("an agent is told `{}`", .0.text())]
+    Stamp(Word),
     /// It does not take its answers.
     #[error("{}: an answer was not taken within {seconds} s", Code::LeftUnfinished)]
     Untaken { seconds: u64 },
@@ -41,7 +44,10 @@ pub(crate) enum Ended {
 impl Ended {
     /// Whether an operator should know: not of clients that have gone, and of what the budget has told already.
     pub(crate) fn is_told(&self) -> bool {
-        !matches!(self, Self::Lost(_) | Self::Short(_) | Self::Overdue | Self::Outage(Outage::Stopping))
+        !matches!(
+            self,
+            Self::Lost(_) | Self::Short(_) | Self::Overdue | Self::Stamp(_) | Self::Outage(Outage::Stopping)
+        )
     }
 }
 

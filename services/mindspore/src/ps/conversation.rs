@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::pin::Pin;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tripod_port::Stopping;
 
 use super::asked::Asked;
 use super::session::Session;
 use crate::connection::{Ended, Incoming, Outgoing, Received};
-use crate::wire::ps::Frame;
+use crate::wire::Word;
+use crate::wire::ps::{Marked, Parts};
 
 /// Messages that wait for the one before them. A node has a handful under way; beyond this its next are not read.
 const WAITING_MAX: usize = 16;
@@ -28,8 +30,8 @@ pub(crate) async fn converse(
     mut outgoing: Outgoing<impl AsyncWrite + Unpin + Send>,
     stopping: Stopping,
 ) -> Result<(), Ended> {
-    let mut waiting = VecDeque::<Received<Frame>>::new();
-    let mut under_way: Option<Going<'_, Result<Option<Frame>, Ended>>> = None;
+    let mut waiting = VecDeque::<Received<Marked>>::new();
+    let mut under_way: Option<Going<'_, Result<Option<Bytes>, Ended>>> = None;
     // While the leader is told that a node lives, nothing is new in that it still does.
     let mut telling: Option<Going<'_, ()>> = None;
     let mut is_open = true;
@@ -37,7 +39,7 @@ pub(crate) async fn converse(
         if under_way.is_none()
             && let Some(next) = waiting.pop_front()
         {
-            under_way = Some(Box::pin(async move { session.answer(&next.frame).await }));
+            under_way = Some(Box::pin(async move { session.said(&next.frame).await }));
         }
         if !is_open && under_way.is_none() {
             return Ok(());
@@ -47,12 +49,12 @@ pub(crate) async fn converse(
             answer = going(&mut under_way) => {
                 under_way = None;
                 if let Some(answer) = answer? {
-                    outgoing.send(&answer.encode()).await?;
+                    outgoing.send(&answer).await?;
                 }
             }
             () = stopping.overdue(), if under_way.is_some() => return Err(Ended::Overdue),
             () = going(&mut telling) => telling = None,
-            received = incoming.next::<Frame>(), if is_open && waiting.len() < WAITING_MAX => {
+            received = incoming.next::<Marked>(), if is_open && waiting.len() < WAITING_MAX => {
                 let Some(received) = received? else {
                     is_open = false;
                     if stopping.is_begun() {
@@ -60,13 +62,16 @@ pub(crate) async fn converse(
                     }
                     continue;
                 };
-                let Ok(Asked::Beat(message)) = Asked::of(&received.frame) else {
+                let Marked { frame, mark } = &received.frame;
+                let Ok(Asked::Beat(message)) = Asked::of(frame) else {
                     waiting.push_back(received);
                     continue;
                 };
-                let beaten = session.beat(&received.frame, message).await?;
-                if let Some(answer) = beaten.answer {
-                    outgoing.send(&answer.encode()).await?;
+                let beaten = session.beat(frame, message).await?;
+                // An agent waits for the one answer that each frame has.
+                let silent = mark.map(|_| Parts::of_word(Word::Silent).encode());
+                if let Some(answer) = beaten.answer.map(|answer| answer.encode()).or(silent) {
+                    outgoing.send(&answer).await?;
                 }
                 if telling.is_none() && let Some(sign) = beaten.sign {
                     telling = Some(Box::pin(session.pulse().beat(sign)));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerAddress;
@@ -19,8 +20,10 @@ use super::bound::Bound;
 use super::release::Release;
 use super::roster::Roster;
 use crate::connection::{Complaints, Ended, Port, held, outage_code, shown};
+use crate::marked;
 use crate::pulse::{Beat, Pulse};
-use crate::wire::ps::Frame;
+use crate::wire::ps::{Frame, Marked, Parts};
+use crate::wire::{Mark, Word};
 
 /// How long a heartbeat of somebody who is not known here may take: its node waits for an answer for three seconds.
 const STRANGER_TIME: Duration = Duration::from_secs(1);
@@ -66,16 +69,32 @@ impl Session {
         &self.pulse
     }
 
-    /// What to say to a message; for some that is nothing.
+    /// The bytes of what to say to a message; for some that is nothing, unless an agent has passed it on.
     ///
     /// # Errors
     /// The connection must end.
-    pub(crate) async fn answer(&self, frame: &Frame) -> Result<Option<Frame>, Ended> {
+    pub(crate) async fn said(&self, asked: &Marked) -> Result<Option<Bytes>, Ended> {
+        let Marked { frame, mark } = asked;
+        let word = |word| Ok(Some(Parts::of_word(word).encode()));
+        match (self.answer(frame, *mark).await, mark) {
+            (Ok(Some(answer)), _) => Ok(Some(answer.encode())),
+            (Ok(None), Some(_)) => word(Word::Silent),
+            (Ok(None), None) => Ok(None),
+            (Err(Ended::Stamp(told)), Some(_)) => word(told),
+            (Err(ended), Some(_)) if marked::is_refusal(&ended) => {
+                self.complaints.tell(self.peer, &format_args!("{ended}; an agent's client is refused"));
+                word(Word::Refused)
+            }
+            (Err(ended), _) => Err(ended),
+        }
+    }
+
+    async fn answer(&self, frame: &Frame, mark: Option<Mark>) -> Result<Option<Frame>, Ended> {
         match Asked::of(frame) {
-            Ok(Asked::Register(message)) => self.register(frame, message).await.map(Some),
+            Ok(Asked::Register(message)) => self.register(frame, message, mark).await.map(Some),
             Ok(Asked::Beat(message)) => Ok(self.beat(frame, message).await?.answer),
-            Ok(Asked::Fetch) => self.fetch(frame).await,
-            Ok(Asked::Report { node, report }) => self.report(frame, &node, report).await,
+            Ok(Asked::Fetch) => self.fetch(frame, mark).await,
+            Ok(Asked::Report { node, report }) => self.report((frame, mark), &node, report).await,
             Ok(Asked::Undone) => {
                 self.complain_once(&self.told_undone, Code::MessageUnknown, || {
                     format!("command {} of a node is not done by this build", frame.meta.cmd)
@@ -88,7 +107,12 @@ impl Session {
         }
     }
 
-    async fn register(&self, frame: &Frame, message: RegisterMessage) -> Result<Frame, Ended> {
+    async fn register(
+        &self,
+        frame: &Frame,
+        message: RegisterMessage,
+        mark: Option<Mark>,
+    ) -> Result<Frame, Ended> {
         self.bound.lock().learn(Release::of_registration(&frame.meta, &message));
         let node = message.node_id.clone();
         let (role, at) = (message.role, (message.ip.clone(), message.port));
@@ -97,7 +121,11 @@ impl Session {
             return Ok(self.not_registered(frame, &node, Code::MessageRefused, &why));
         };
         self.lives(&node, (at.0.as_str(), at.1)).await;
-        match self.submit(request, true).await {
+        let reply = self.submit(request, mark, true).await;
+        if let Some(word) = of_stamp(mark, &reply) {
+            return Err(Ended::Stamp(word));
+        }
+        match reply {
             Ok(Ok(tripod_state::Answer::Mindspore(Answer::Joined { incarnation, rank, .. }))) => {
                 self.bound.lock().bind(&node, incarnation);
                 Ok(answer::registered(frame, &node, rank))
@@ -177,7 +205,7 @@ impl Session {
         })
     }
 
-    async fn fetch(&self, frame: &Frame) -> Result<Option<Frame>, Ended> {
+    async fn fetch(&self, frame: &Frame, mark: Option<Mark>) -> Result<Option<Frame>, Ended> {
         let look = |state: &State| state.cluster_nodes(self.scope);
         match held::look(&self.gateway, look).await {
             Ok(Ok(nodes)) => Ok(Some(answer::nodes(frame, self.bound.lock().release(), &nodes))),
@@ -185,15 +213,23 @@ impl Session {
                 self.complain(Code::MessageRefused, &fault.text());
                 Ok(None)
             }
-            Err(outage) => self.unanswered(outage),
+            Err(outage) => self.unanswered(outage, mark),
         }
     }
 
     /// A node is told that what it said was noted. Where it was not there are no words for it: a node that hears nothing
     /// logs that, and goes on.
-    async fn report(&self, frame: &Frame, node: &str, report: Report) -> Result<Option<Frame>, Ended> {
+    async fn report(
+        &self,
+        (frame, mark): (&Frame, Option<Mark>),
+        node: &str,
+        report: Report,
+    ) -> Result<Option<Frame>, Ended> {
         let incarnation = self.bound.lock().incarnation_of(node);
-        let reply = self.submit(report.request(node, incarnation), report.is_repeatable()).await;
+        let reply = self.submit(report.request(node, incarnation), mark, report.is_repeatable()).await;
+        if let Some(word) = of_stamp(mark, &reply) {
+            return Err(Ended::Stamp(word));
+        }
         match reply {
             Ok(Ok(_)) => {
                 if report == Report::Finished {
@@ -205,22 +241,30 @@ impl Session {
                 self.complain(Code::MessageRefused, &fault.text());
                 Ok(None)
             }
-            Err(outage) => self.unanswered(outage),
+            Err(outage) => self.unanswered(outage, mark),
         }
     }
 
-    /// The cluster has no answer. A node of before 2.0 does not connect again, so that its connection is kept.
-    fn unanswered(&self, outage: Outage) -> Result<Option<Frame>, Ended> {
-        if outage == Outage::Stopping {
+    /// The cluster has no answer. A node of before 2.0 does not connect again, so that its connection is kept. An agent goes on
+    /// with what another attempt may do.
+    fn unanswered(&self, outage: Outage, mark: Option<Mark>) -> Result<Option<Frame>, Ended> {
+        let is_tried_on = mark.is_some() && !held::is_refusal(&outage);
+        if outage == Outage::Stopping || is_tried_on {
             return Err(Ended::Outage(outage));
         }
         self.complain(outage_code(&outage), &outage.to_string());
         Ok(None)
     }
 
-    async fn submit(&self, request: Request, is_repeatable: bool) -> Result<Reply, Outage> {
+    async fn submit(
+        &self,
+        request: Request,
+        mark: Option<Mark>,
+        is_repeatable: bool,
+    ) -> Result<Reply, Outage> {
         let command = mindspore::Command::Cluster { scope: self.scope, request };
-        held::submit(&self.gateway, Command::Mindspore(command), None, is_repeatable).await
+        let stamp = mark.and_then(|mark| mark.stamp).map(marked::stamp);
+        held::submit(&self.gateway, Command::Mindspore(command), stamp, is_repeatable).await
     }
 
     fn sign_of(&self, view: &NodeView) -> Beat {
@@ -240,6 +284,15 @@ impl Session {
 
     fn complain(&self, code: Code, what: &str) {
         self.complaints.tell(self.peer, &format_args!("{code}: job {}: {what}", self.scope.job));
+    }
+}
+
+/// What an agent is told of the stamp of its frame, if that did not lead to an outcome.
+fn of_stamp(mark: Option<Mark>, reply: &Result<Reply, Outage>) -> Option<Word> {
+    mark?.stamp?;
+    match reply {
+        Ok(Err(fault)) => marked::word_of(fault),
+        _ => None,
     }
 }
 

@@ -9,8 +9,8 @@ use tripod_proto::mindspore::topology::{HeartbeatRespMessage, MetadataMessage, R
 use tripod_state::ids::NodeName;
 use tripod_state::mindspore::topology::{Dialect, PortRange, TopoState, View};
 
-use crate::wire::Name;
 use crate::wire::rpc0::Frame;
+use crate::wire::{self, Name};
 
 /// What the scheduler calls itself in answers; workers read neither this nor where it goes to.
 const FROM: &[u8] = b"@";
@@ -37,7 +37,15 @@ fn answer(asked: &Frame, name: &'static str, body: Bytes) -> Frame {
 
 /// One whose number is the same in both dialects.
 fn success(asked: &Frame, body: Vec<u8>) -> Frame {
-    answer(asked, Name::Success.text(Dialect::V2_0), body.into())
+    answer(asked, Name::Success.text(wire::Dialect::V2_0), body.into())
+}
+
+/// How a worker of a dialect reads numbers.
+fn spoken(dialect: Dialect) -> wire::Dialect {
+    match dialect {
+        Dialect::V2_0 => wire::Dialect::V2_0,
+        Dialect::V2_10 => wire::Dialect::V2_10,
+    }
 }
 
 pub(crate) fn registered(asked: &Frame, rank: u32, nodes: u32) -> Frame {
@@ -53,7 +61,7 @@ pub(crate) fn not_registered(asked: &Frame, why: String) -> Frame {
 
 /// To an unregistration: what it is called and what it holds is the same digit.
 pub(crate) fn unregistered(asked: &Frame, outcome: Name) -> Frame {
-    let digit = outcome.text(Dialect::V2_0);
+    let digit = outcome.text(wire::Dialect::V2_0);
     answer(asked, digit, Bytes::from_static(digit.as_bytes()))
 }
 
@@ -76,12 +84,12 @@ pub(crate) fn beat(asked: &Frame, view: &View) -> Frame {
 pub(crate) fn metadata(asked: &Frame, dialect: Dialect, name: String, value: Option<Bytes>) -> Frame {
     let outcome = if value.is_some() { Name::ValidMetadata } else { Name::InvalidMetadata };
     let told = MetadataMessage { name, value: value.unwrap_or_default() };
-    answer(asked, outcome.text(dialect), told.encode_to_vec().into())
+    answer(asked, outcome.text(spoken(dialect)), told.encode_to_vec().into())
 }
 
 /// To a question about host names: `None` while the cluster is not complete.
 pub(crate) fn host_names(asked: &Frame, dialect: Dialect, names: Option<Vec<String>>) -> Frame {
     let outcome = if names.is_some() { Name::ValidMetadata } else { Name::InvalidMetadata };
     let told = serde_json::json!({ "hostnames": names.unwrap_or_default() });
-    answer(asked, outcome.text(dialect), told.to_string().into())
+    answer(asked, outcome.text(spoken(dialect)), told.to_string().into())
 }

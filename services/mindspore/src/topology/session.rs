@@ -7,14 +7,15 @@ use tripod_proto::code::Code;
 use tripod_state::ids::NodeName;
 use tripod_state::mindspore::topology::{Dialect, PortRange, Request, View};
 use tripod_state::mindspore::{self, Answer, Refusal};
-use tripod_state::{Command, Fault, Reply, Scope, State};
+use tripod_state::{Command, Fault, Reply, Scope, Stamp, State};
 
 use super::answer;
 use super::asked::{Asked, NotUnderstood};
 use crate::connection::{Complaints, Ended, Port, held, outage_code, shown};
+use crate::marked;
 use crate::pulse::{Beat, Pulse};
-use crate::wire::Name;
 use crate::wire::rpc0::Frame;
+use crate::wire::{Name, Word};
 
 /// The entry that says which ports each node may use.
 const PORTS: &str = "node_port_range";
@@ -39,13 +40,25 @@ impl Session {
         Self { gateway, pulse, complaints, scope, peer, dialect: None, told_unknown: false }
     }
 
-    /// What to say to a message; for some that is nothing.
+    /// What to say to a message; for some that is nothing, unless an agent has passed it on.
     ///
     /// # Errors
     /// The connection must end.
     pub(crate) async fn answer(&mut self, frame: &Frame) -> Result<Option<Frame>, Ended> {
+        let Some(mark) = frame.mark() else { return self.said(frame, None).await };
+        match self.said(frame, mark.stamp.map(marked::stamp)).await {
+            Ok(answer) => Ok(Some(answer.unwrap_or_else(|| Frame::of_word(Word::Silent)))),
+            Err(ended) if marked::is_refusal(&ended) => {
+                self.complaints.tell(self.peer, &format_args!("{ended}; an agent's client is refused"));
+                Ok(Some(Frame::of_word(Word::Refused)))
+            }
+            Err(ended) => Err(ended),
+        }
+    }
+
+    async fn said(&mut self, frame: &Frame, stamp: Option<Stamp>) -> Result<Option<Frame>, Ended> {
         match Asked::of(frame) {
-            Ok(Asked::Change(request)) => self.change(frame, request).await,
+            Ok(Asked::Change(request)) => self.change(frame, request, stamp).await,
             Ok(Asked::Beat { node }) => self.beat(frame, node).await,
             Ok(Asked::Read { name }) => self.read(frame, name).await.map(Some),
             Ok(Asked::HostNames { role }) => self.host_names(frame, &role).await.map(Some),
@@ -64,12 +77,17 @@ impl Session {
         }
     }
 
-    async fn change(&mut self, frame: &Frame, request: Request) -> Result<Option<Frame>, Ended> {
+    async fn change(
+        &mut self,
+        frame: &Frame,
+        request: Request,
+        stamp: Option<Stamp>,
+    ) -> Result<Option<Frame>, Ended> {
         if let Request::Register { node, dialect, .. } = &request {
             self.dialect = Some(*dialect);
             self.lives(node).await;
         }
-        let reply = match self.submit(&request).await {
+        let reply = match self.submit(&request, stamp).await {
             Ok(reply) => reply,
             // What it needs is not there, and will not be soon.
             Err(outage) if held::is_refusal(&outage) && matches!(request, Request::Register { .. }) => {
@@ -82,6 +100,9 @@ impl Session {
             Ok(_) => return Ok(None),
             Err(fault) => fault,
         };
+        if let Some(word) = stamp.and_then(|_| marked::word_of(&fault)) {
+            return Ok(Some(Frame::of_word(word)));
+        }
         let told = match request {
             Request::Register { .. } => {
                 return Ok(Some(self.not_registered(frame, Code::MessageRefused, fault.text())));
@@ -188,12 +209,12 @@ impl Session {
         }
     }
 
-    /// Replicates a request, however long that takes while nobody leads.
-    async fn submit(&self, request: &Request) -> Result<Reply, Outage> {
+    /// Replicates a request, however long that takes while nobody leads. With a stamp it takes effect once.
+    async fn submit(&self, request: &Request, stamp: Option<Stamp>) -> Result<Reply, Outage> {
         let command = mindspore::Command::Topology { scope: self.scope, request: request.clone() };
         // What is in doubt may be done twice, if that is the same as once.
         let is_repeatable = matches!(request, Request::Register { .. } | Request::Write { .. });
-        held::submit(&self.gateway, Command::Mindspore(command), None, is_repeatable).await
+        held::submit(&self.gateway, Command::Mindspore(command), stamp, is_repeatable).await
     }
 
     /// Looks at everything that was acknowledged before, however long that takes while nobody leads.

@@ -9,6 +9,7 @@ mod events;
 mod finish;
 mod held;
 mod http;
+mod marked;
 mod nodes;
 mod operator;
 mod registration;

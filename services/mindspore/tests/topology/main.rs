@@ -6,5 +6,6 @@ mod bad_input;
 mod captured;
 mod cluster;
 mod held;
+mod marked;
 mod silence;
 mod support;

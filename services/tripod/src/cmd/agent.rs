@@ -31,6 +31,9 @@ A JAX program of 8 processes, process 0 included, then says
 where i is the number of the process. GRPC_FAIL_FAST=false lets its calls wait while an agent is started
 again. Instead of all this, `tripod run` starts an agent for one program, and sets what it needs.
 
+With --mindspore 127.0.0.1:7791 nodes of MindSpore find the job's scheduler there (MS_SCHED_HOST, MS_SCHED_PORT). Every node
+of the cluster has --mindspore-ports for it. The agent keeps their connections when a node goes; when it ends itself, they end.
+
 Under a supervisor (systemd: Restart=always, KillSignal=SIGTERM) SIGTERM ends the agent so that no client
 is harmed: polls end, what must not be made twice is finished (2 s at most), and every other call is made
 again by gRPC at the next agent at the same place. With --poll release they survive even a `kill -9` of the
@@ -46,8 +49,12 @@ other, take the socket.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AgentArgs {
     /// Where clients find the agent; may be given several times. Port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT|unix:PATH", required = true, value_parser = place)]
+    #[arg(long, value_name = "HOST:PORT|unix:PATH", required_unless_present = "mindspore", value_parser = place)]
     listen: Vec<Listen>,
+
+    /// Where nodes of MindSpore find the agent, as their scheduler. Port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
+    mindspore: Option<String>,
 
     /// Client addresses of the cluster's nodes, in the order of preference [default: --endpoints]
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', value_parser = host_port)]
@@ -71,7 +78,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "SECONDS", default_value = "600")]
     max_outage: Seconds,
 
-    /// Let --listen be an address that other machines can reach
+    /// Let --listen and --mindspore be addresses that other machines can reach
     #[arg(long)]
     allow_remote: bool,
 
@@ -93,6 +100,8 @@ pub(crate) struct AgentArgs {
 struct ListensLine<'a> {
     listen: &'a [String],
     job: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mindspore: Option<&'a str>,
 }
 
 /// What it prints for each life of a task, if it is to. A contract, too.
@@ -110,9 +119,16 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
     let prints = args.print_registrations;
     let mut agent = Agent::open(config(args, files, global)?).await?;
     let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();
+    let mindspore = agent.mindspore_place();
     match global.format() {
-        Format::Json => output::json(&ListensLine { listen: &listen, job: &job })?,
-        Format::Table => output::line(&format!("agent of job `{job}` listens on {}", listen.join(", ")))?,
+        Format::Json => {
+            output::json(&ListensLine { listen: &listen, job: &job, mindspore: mindspore.as_deref() })?;
+        }
+        Format::Table => {
+            let of_mindspore = mindspore.map(|place| format!("{place} for MindSpore"));
+            let places: Vec<String> = listen.into_iter().chain(of_mindspore).collect();
+            output::line(&format!("agent of job `{job}` listens on {}", places.join(", ")))?;
+        }
     }
     if let Some(mut lives) = agent.lives().filter(|_| prints) {
         tokio::spawn(async move {
@@ -143,6 +159,7 @@ fn config(args: AgentArgs, files: u64, global: &Global) -> Result<AgentConfig, F
     }
     Ok(AgentConfig {
         listen: args.listen,
+        mindspore: args.mindspore,
         allow_remote: args.allow_remote,
         socket_uids: args.socket_uids,
         cluster: global.nodes_or(args.cluster),

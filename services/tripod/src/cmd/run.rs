@@ -17,6 +17,8 @@ const EXAMPLES: &str = "\
 Starts an agent on this machine, then the program, told by its environment where the agent is:
   JAX_COORDINATOR_ADDRESS, JAX_COORDINATOR_BIND_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID
   GRPC_FAIL_FAST=false, unless it is set; TF_CONFIG, if there is one, with the agent as task 0 of --tf-job
+  with --mindspore: MS_SCHED_HOST, MS_SCHED_PORT, and, unless they are set, MS_ROLE, MS_NODE_ID (the task's
+  number), MS_WORKER_NUM, MS_SERVER_NUM; groups worker, ps and server of the job are its roles
 The program is given SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; a second SIGINT kills it. Its exit status
 is that of `run`, 128 + N after signal N. If it fails, `run` tells what the cluster knows of why.
 
@@ -31,6 +33,7 @@ Examples:
   tripod run --job exp7 --tasks 3 --task-id 0 -- python train.py
   srun -n 64 tripod run -- python train.py             the job is called after Slurm's job and step
   mpirun -n 8 tripod run --job exp7 -- python train.py
+  tripod run --job exp8 --tasks 8 --task-id 3 --mindspore -- python train.py
   env: [{name: TRIPOD_JOB, value: exp7}, {name: TRIPOD_TASKS, value: \"8\"}]    in a Kubernetes manifest
 
 The job is created by the first task that comes. Give each run a job of its own; one that has ended can be
@@ -70,6 +73,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", default_value = "ps")]
     tf_job: String,
 
+    /// The program is one of MindSpore: tell it by MS_SCHED_HOST and its kin that its scheduler is the agent
+    #[arg(long)]
+    mindspore: bool,
+
     /// Begin a program that failed again, so often at most: one that ended with an error, or by a signal that nobody uses to
     /// ask for an end. It is the next life of its task, so the job must be --recoverable
     #[arg(long, value_name = "N", default_value_t = 0, env = "TRIPOD_RESTARTS")]
@@ -93,6 +100,7 @@ pub(crate) async fn run(args: RunArgs, global: &Global) -> Result<ExitCode, Fail
         client,
         agent_flags,
         tf_job: args.tf_job,
+        is_of_mindspore: args.mindspore,
         restarts: args.restarts,
         line: args.line,
     })

@@ -51,14 +51,21 @@ pub(crate) struct ListenAddresses {
     /// connects to. Told `[::]:PORT` it listens on all addresses of this machine, and where `[::1]:PORT`
     /// is taken, on those of IPv4 only; but it connects to `[::1]:PORT`, and that is the agent's.
     pub(crate) beside_a_service: Option<String>,
+    /// For MindSpore, if the program is one of it.
+    pub(crate) mindspore: Option<String>,
 }
 
 impl ListenAddresses {
     /// Any free port; and one for the first process of an old JAX, where IPv6 has a loopback.
-    pub(crate) fn any(first_task: bool) -> Self {
+    pub(crate) fn any(first_task: bool, is_of_mindspore: bool) -> Self {
+        const ANY: &str = "127.0.0.1:0";
         const LOOPBACK: &str = "[::1]:0";
         let beside = first_task && std::net::TcpListener::bind(LOOPBACK).is_ok();
-        Self { ordinary: "127.0.0.1:0".into(), beside_a_service: beside.then(|| LOOPBACK.into()) }
+        Self {
+            ordinary: ANY.into(),
+            beside_a_service: beside.then(|| LOOPBACK.into()),
+            mindspore: is_of_mindspore.then(|| ANY.into()),
+        }
     }
 
     /// What JAX is to connect to.
@@ -69,7 +76,8 @@ impl ListenAddresses {
 
     fn flags(&self) -> impl Iterator<Item = String> {
         let addresses = [Some(&self.ordinary), self.beside_a_service.as_ref()];
-        addresses.into_iter().flatten().map(|address| format!("--listen={address}"))
+        let listen = addresses.into_iter().flatten().map(|address| format!("--listen={address}"));
+        listen.chain(self.mindspore.iter().map(|address| format!("--mindspore={address}")))
     }
 }
 
@@ -77,6 +85,7 @@ impl ListenAddresses {
 #[derive(Debug, Deserialize)]
 struct Listens {
     listen: Vec<String>,
+    mindspore: Option<String>,
 }
 
 /// What an agent says of a process that registers.
@@ -249,8 +258,9 @@ impl Life {
 }
 
 fn told(line: &str) -> Option<ListenAddresses> {
-    let mut listen = serde_json::from_str::<Listens>(line).ok()?.listen.into_iter();
-    Some(ListenAddresses { ordinary: listen.next()?, beside_a_service: listen.next() })
+    let Listens { listen, mindspore } = serde_json::from_str(line).ok()?;
+    let mut listen = listen.into_iter();
+    Some(ListenAddresses { ordinary: listen.next()?, beside_a_service: listen.next(), mindspore })
 }
 
 #[cfg(test)]
@@ -264,6 +274,9 @@ mod tests {
         let flags: Vec<_> = addresses.flags().collect();
         assert_eq!(flags, ["--listen=127.0.0.1:7790", "--listen=[::1]:7791"]);
         assert_eq!(addresses.for_jax(), "[::]:7791");
+        let line = r#"{"listen":["127.0.0.1:7790"],"job":"train","mindspore":"127.0.0.1:7792"}"#;
+        let flags: Vec<_> = told(line).expect("understood").flags().collect();
+        assert_eq!(flags, ["--listen=127.0.0.1:7790", "--mindspore=127.0.0.1:7792"]);
     }
 
     #[test]
@@ -281,7 +294,7 @@ mod tests {
 
     #[test]
     fn every_task_but_the_first_has_one_place() {
-        let addresses = ListenAddresses::any(false);
+        let addresses = ListenAddresses::any(false, false);
         assert_eq!(addresses.flags().collect::<Vec<_>>(), ["--listen=127.0.0.1:0"]);
         assert_eq!(addresses.for_jax(), "127.0.0.1:0");
     }

@@ -15,6 +15,8 @@ pub(crate) struct Settled {
     pub(crate) tasks: u32,
     /// Whether a task that was lost may come back.
     pub(crate) takes_lives: bool,
+    /// Its tasks are numbered through these; none: they have numbers alone.
+    pub(crate) groups: Vec<wire::TaskGroup>,
     /// What the user should know of it.
     pub(crate) notes: Vec<String>,
 }
@@ -63,6 +65,7 @@ fn settled(job: &wire::Job, asked: Option<u32>, wanted_ms: Option<u64>) -> Resul
         _ => Ok(Settled {
             tasks: is,
             takes_lives: job.spec.as_ref().is_some_and(|spec| spec.recoverable || spec.reconnect),
+            groups: job.spec.as_ref().map(|spec| spec.groups.clone()).unwrap_or_default(),
             notes: left_over(job)
                 .into_iter()
                 .chain(wanted_ms.and_then(|ms| other_timeout(job, ms)))
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_job_of_another_size_is_not_the_one_that_is_meant() {
-        let four = Settled { tasks: 4, takes_lives: false, notes: Vec::new() };
+        let four = Settled { tasks: 4, takes_lives: false, groups: Vec::new(), notes: Vec::new() };
         assert_eq!(settled(&job(4), None, None).expect("any size"), four);
         assert_eq!(settled(&job(4), Some(4), None).expect("the same").tasks, 4);
         let text = settled(&job(4), Some(3), None).expect_err("refused").to_string();

@@ -6,6 +6,7 @@ mod agent;
 mod host;
 mod job;
 mod log_tail;
+mod mindspore;
 mod numbers;
 mod program;
 mod signals;
@@ -29,6 +30,7 @@ use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;
 use crate::launch::again::Restarts;
 use crate::launch::agent::{AgentProcess, ListenAddresses};
+use crate::launch::mindspore::{MindsporeEnvironment, Place};
 use crate::launch::numbers::Numbers;
 use crate::launch::program::Ended;
 use crate::launch::signals::Signals;
@@ -51,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) agent_flags: Vec<String>,
     /// The job of `TF_CONFIG` that the coordinator becomes.
     pub(crate) tf_job: String,
+    /// The program is one of MindSpore.
+    pub(crate) is_of_mindspore: bool,
     /// How often a program that failed is begun again.
     pub(crate) restarts: u32,
     /// The program and its arguments.
@@ -62,6 +66,7 @@ struct Ready {
     numbers: Numbers,
     tasks: u32,
     agent: AgentProcess,
+    mindspore: Option<MindsporeEnvironment>,
 }
 
 /// Runs the program to its end, and tells its exit status.
@@ -100,7 +105,8 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
     for note in numbers.notes.iter().chain(&job.notes) {
         say(note);
     }
-    if config.restarts > 0 && !job.takes_lives {
+    // MindSpore's nodes register with the scheduler of their job, which has rules of its own for who comes back.
+    if config.restarts > 0 && !job.takes_lives && !config.is_of_mindspore {
         say(&format!(
             "tasks of job `{}` cannot come back: a program that --restarts begins again is refused; create the job with \
              --recoverable",
@@ -125,8 +131,15 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
         flags: config.agent_flags.clone(),
         verbose: variable("TRIPOD_LOG").is_some(),
     };
-    let agent = AgentProcess::start(agent, ListenAddresses::any(numbers.task == 0)).await?;
-    Ok(Ready { numbers, tasks, agent })
+    let addresses = ListenAddresses::any(numbers.task == 0, config.is_of_mindspore);
+    let agent = AgentProcess::start(agent, addresses).await?;
+    let mindspore = agent.addresses.mindspore.as_deref().map(|address| {
+        let place = Place { groups: &job.groups, tasks, task: numbers.task, agent: address };
+        MindsporeEnvironment::of(place, &variable)
+    });
+    let mindspore = mindspore.transpose()?;
+    mindspore.iter().flat_map(|told| &told.notes).for_each(|note| say(note));
+    Ok(Ready { numbers, tasks, agent, mindspore })
 }
 
 impl Ready {
@@ -186,6 +199,7 @@ impl Ready {
             task: self.numbers.task,
             fail_fast: variable("GRPC_FAIL_FAST"),
             tf_config: tf_config.map(|given| (given, config.tf_job.as_str())),
+            mindspore: self.mindspore.clone(),
         };
         program::run(&config.line, told.variables()?, signals).await
     }

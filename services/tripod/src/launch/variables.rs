@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::launch::agent::ListenAddresses;
+use crate::launch::mindspore::MindsporeEnvironment;
 use crate::launch::tf_config::TfConfig;
 
 /// What the program has to be told.
@@ -14,6 +15,8 @@ pub(crate) struct ProgramEnvironment<'a> {
     pub(crate) fail_fast: Option<String>,
     /// The user's `TF_CONFIG`, and the job that the coordinator becomes in it.
     pub(crate) tf_config: Option<(TfConfig, &'a str)>,
+    /// What a program of MindSpore is told besides.
+    pub(crate) mindspore: Option<MindsporeEnvironment>,
 }
 
 impl ProgramEnvironment<'_> {
@@ -36,6 +39,7 @@ impl ProgramEnvironment<'_> {
         if let Some((config, job)) = self.tf_config {
             variables.push(("TF_CONFIG", config.with_coordinator(job, &self.addresses.ordinary)?));
         }
+        variables.extend(self.mindspore.into_iter().flat_map(MindsporeEnvironment::variables));
         Ok(variables)
     }
 }
@@ -45,11 +49,11 @@ mod tests {
     use super::*;
 
     fn told(addresses: &ListenAddresses) -> ProgramEnvironment<'_> {
-        ProgramEnvironment { addresses, tasks: 3, task: 1, fail_fast: None, tf_config: None }
+        ProgramEnvironment { addresses, tasks: 3, task: 1, fail_fast: None, tf_config: None, mindspore: None }
     }
 
     fn addresses() -> ListenAddresses {
-        ListenAddresses { ordinary: "127.0.0.1:7790".into(), beside_a_service: None }
+        ListenAddresses { ordinary: "127.0.0.1:7790".into(), beside_a_service: None, mindspore: None }
     }
 
     #[test]

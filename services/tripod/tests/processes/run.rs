@@ -35,6 +35,7 @@ fn a_run_is_its_program_with_an_agent_beside_it() {
     let data = tempfile::tempdir().expect("a directory");
     let dev = Dev::start(&ports, data.path(), &[]);
     a_program_is_told_where_it_belongs(&dev);
+    a_program_of_mindspore_is_told_that_its_agent_is_its_scheduler(&dev);
     the_exit_status_is_the_programs_and_a_failure_is_explained(&dev);
     signals_reach_the_program_and_not_the_agent(&dev);
     a_killed_agent_is_started_again_at_the_same_place(&dev);
@@ -42,6 +43,24 @@ fn a_run_is_its_program_with_an_agent_beside_it() {
     a_program_that_failed_is_begun_again_and_none_that_was_asked_to_end(&dev);
     a_run_that_cannot_be_meant_starts_nothing(&dev);
     dev.end();
+}
+
+fn a_program_of_mindspore_is_told_that_its_agent_is_its_scheduler(dev: &Dev) {
+    let flags = ["--job=ms", "--members=worker:2,ps:1", "--task-id=2", "--mindspore", "--", "env"];
+    let output = run(dev, &flags).env("MS_WORKER_NUM", "8").env("MS_SCHED_HOST", "10.0.0.1").output();
+    let output = output.expect("runs");
+    let told = environment(&output);
+    let rest = ["MS_SCHED_HOST", "MS_ROLE", "MS_WORKER_NUM", "MS_SERVER_NUM", "MS_NODE_ID"];
+    assert_eq!(rest.map(|name| told[name].as_str()), ["127.0.0.1", "MS_PSERVER", "8", "1", "2"]);
+    assert_ne!(told["MS_SCHED_PORT"].parse::<u16>().expect("a port"), 0);
+    assert_ne!(told["JAX_COORDINATOR_ADDRESS"], format!("127.0.0.1:{}", told["MS_SCHED_PORT"]));
+    let notes = stderr(&output);
+    assert!(notes.contains("MS_WORKER_NUM stays 8, as it was given; by the job it would be 2"), "{notes}");
+    assert!(notes.contains("MS_SCHED_HOST is 127.0.0.1, where the agent is, and not 10.0.0.1"), "{notes}");
+    let mut scheduler = run(dev, &["--job=ms", "--task-id=0", "--mindspore", "--", "env"]);
+    let refused = scheduler.env("MS_ROLE", "MS_SCHED").output().expect("runs");
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("the job is the scheduler"), "{}", stderr(&refused));
 }
 
 fn a_program_is_told_where_it_belongs(dev: &Dev) {

@@ -43,6 +43,21 @@ pub(super) async fn attached_killed(python: &Path, folder: &Path) -> Result<Stri
     gang.finish().await
 }
 
+/// The leader dies, comes back, and then the node that the agent uses dies and does not.
+pub(super) async fn agent(python: &Path, folder: &Path) -> Result<String> {
+    let mut gang = Gang::new(python, folder).await?;
+    let leader = gang.cluster.wait_for_leader().await?;
+    let node = gang.cluster.ids().find(|node| *node != leader).context("no other node")?;
+    gang.begin_at_agent(node).await?;
+    let dead = leader::kill_leader_but(&mut gang.cluster, node).await?;
+    gang.go_on().await?;
+    gang.cluster.restart(dead)?;
+    gang.cluster.wait_until_ready().await?;
+    gang.cluster.kill(node)?;
+    gang.go_on().await?;
+    gang.finish().await
+}
+
 pub(super) async fn away(python: &Path, folder: &Path) -> Result<String> {
     let (mut gang, _) = beside_leader(python, folder).await?;
     let all: Vec<u64> = gang.cluster.ids().collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tripod_processes::cluster::{Cluster, find_tripod};
+use tripod_processes::cluster::{Agent, Cluster, find_tripod};
 use tripod_tests::python::Script;
 use tripod_tests::wait;
 
@@ -33,6 +33,8 @@ const PATIENT: [(&str, &str); 2] = [("MS_ENABLE_RECOVERY", "1"), ("MS_HEARTBEAT_
 pub(super) struct Gang {
     // Fields drop in this order: clients go first.
     workers: Vec<Script>,
+    /// What workers take for their scheduler, if that is no node.
+    agent: Option<Agent>,
     pub(super) cluster: Cluster,
     /// The address of the job at each node, in the order of their ids.
     addresses: Vec<String>,
@@ -64,7 +66,7 @@ impl Gang {
             fs::remove_file(&until).with_context(|| format!("cannot remove {}", until.display()))?;
         }
         let (python, folder) = (python.to_owned(), folder.to_owned());
-        Ok(Self { workers: Vec::new(), cluster, addresses, python, folder, until })
+        Ok(Self { workers: Vec::new(), agent: None, cluster, addresses, python, folder, until })
     }
 
     /// Starts both workers, which know that node and no other, and waits until they are well under way.
@@ -76,10 +78,32 @@ impl Gang {
         self.reach(FAULT_AT, FIRST_STEPS_LIMIT).await
     }
 
+    /// The same at an agent, which uses that node as long as it lives. Workers are told nothing of a scheduler that may be away.
+    pub(super) async fn begin_at_agent(&mut self, node: u64) -> Result<()> {
+        let others = self.cluster.ids().filter(|known| *known != node);
+        let nodes: Vec<_> =
+            [node].into_iter().chain(others).map(|node| self.cluster.endpoint(node)).collect();
+        let cluster = format!("--cluster={}", nodes.join(","));
+        let flags = vec!["--mindspore=127.0.0.1:0".to_owned(), cluster, format!("--job={JOB}")];
+        self.agent = Some(Agent::start("127.0.0.1:0", flags, &self.folder.join("agent.log")).await?);
+        self.begin(node).await
+    }
+
+    /// Where a worker finds its scheduler.
+    fn scheduler(&self, node: u64) -> Result<String> {
+        let Some(agent) = &self.agent else {
+            let place = self.cluster.ids().position(|known| known == node).context("no such node")?;
+            return Ok(self.addresses[place].clone());
+        };
+        let said = agent.output();
+        let place = said.split(" for MindSpore").next().and_then(|before| before.split_whitespace().last());
+        Ok(place.with_context(|| format!("the agent said: {said}"))?.to_owned())
+    }
+
     /// Starts worker `id` with its output under that name.
     fn start(&self, id: usize, node: u64, name: &str) -> Result<Script> {
-        let place = self.cluster.ids().position(|known| known == node).context("no such node")?;
-        let (host, port) = self.addresses[place].rsplit_once(':').context("an address without a port")?;
+        let scheduler = self.scheduler(node)?;
+        let (host, port) = scheduler.rsplit_once(':').context("an address without a port")?;
         let (count, id) = (WORKERS.to_string(), id.to_string());
         let mut variables = vec![
             ("MS_ROLE", "MS_WORKER"),
@@ -89,7 +113,9 @@ impl Gang {
             ("MS_SERVER_NUM", "0"),
             ("MS_NODE_ID", &id),
         ];
-        variables.extend(PATIENT);
+        if self.agent.is_none() {
+            variables.extend(PATIENT);
+        }
         // Releases up to 2.2 want a place of their own for that.
         let recovery = self.folder.join(format!("recovery-{id}"));
         fs::create_dir_all(&recovery).with_context(|| format!("cannot make {}", recovery.display()))?;

@@ -20,6 +20,8 @@ pub(crate) enum Part {
     LeaderKilled,
     /// The node that both workers are connected to is killed and comes back.
     AttachedKilled,
+    /// Workers know an agent and no node: the leader is killed, and the node that the agent uses.
+    Agent,
     /// All nodes are killed, and come back ten seconds later.
     Away,
     /// Five rounds of the node's death, the leader's and everybody's.
@@ -33,7 +35,7 @@ impl Part {
     pub(super) fn usual_s(self) -> u32 {
         match self {
             Self::Undisturbed | Self::LeaderKilled | Self::AttachedKilled => 60,
-            Self::Away | Self::Recovery => 90,
+            Self::Agent | Self::Away | Self::Recovery => 90,
             Self::Rounds => 240,
         }
     }
@@ -53,6 +55,7 @@ impl fmt::Display for Part {
             Self::Undisturbed => "undisturbed",
             Self::LeaderKilled => "leader killed",
             Self::AttachedKilled => "attached node killed",
+            Self::Agent => "agent",
             Self::Away => "all nodes away",
             Self::Rounds => "rounds",
             Self::Recovery => "recovery",
@@ -67,6 +70,7 @@ pub(super) async fn run(settings: &Settings, release: &str, part: Part, folder: 
         Part::Undisturbed => faults::undisturbed(python, folder).await,
         Part::LeaderKilled => faults::leader_killed(python, folder).await,
         Part::AttachedKilled => faults::attached_killed(python, folder).await,
+        Part::Agent => faults::agent(python, folder).await,
         Part::Away => faults::away(python, folder).await,
         Part::Rounds => faults::rounds(python, folder).await,
         Part::Recovery => faults::recovery(python, folder).await,

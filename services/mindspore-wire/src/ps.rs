@@ -11,7 +11,7 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use prost::Message as _;
 use tripod_proto::mindspore::ps_core::MessageMeta;
 
-use super::{Broken, Command};
+use super::{Broken, Command, Mark, Word};
 
 /// Bytes of the part that every frame has.
 pub const HEADER_BYTES: usize = 16;
@@ -35,6 +35,30 @@ pub struct Frame {
     pub format: Format,
     pub meta: MessageMeta,
     pub payload: Bytes,
+}
+
+/// One message whose meta is left as it came, whatever a later release says in it: for whoever passes it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts {
+    pub format: Format,
+    pub meta: Bytes,
+    pub payload: Bytes,
+}
+
+/// One message as a node takes it, and what an agent says with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marked {
+    pub frame: Frame,
+    pub mark: Option<Mark>,
+}
+
+/// What agents and nodes say in a meta. No release has fields of such numbers, and everybody skips those that it does not know.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Ours {
+    #[prost(bytes = "vec", optional, tag = "1001")]
+    mark: Option<Vec<u8>>,
+    #[prost(bytes = "vec", optional, tag = "1002")]
+    word: Option<Vec<u8>>,
 }
 
 /// What stands in front of a frame.
@@ -83,13 +107,93 @@ impl Frame {
     /// It is larger than a header can say.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut bytes = front(self.format, &self.meta, self.payload.len());
-        bytes.extend_from_slice(&self.payload);
-        bytes.freeze()
+        encode(self.format, &self.meta.encode_to_vec(), &self.payload)
     }
 }
 
 impl super::Frame for Frame {
+    fn bytes_of(front: &[u8]) -> Result<usize, Broken> {
+        <Parts as super::Frame>::bytes_of(front)
+    }
+
+    fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Broken> {
+        <Parts as super::Frame>::take(buffer)?.map(Self::try_from).transpose()
+    }
+}
+
+impl super::Frame for Marked {
+    fn bytes_of(front: &[u8]) -> Result<usize, Broken> {
+        <Parts as super::Frame>::bytes_of(front)
+    }
+
+    fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Broken> {
+        let Some(parts) = <Parts as super::Frame>::take(buffer)? else { return Ok(None) };
+        let mark = parts.mark();
+        Ok(Some(Self { frame: parts.try_into()?, mark }))
+    }
+}
+
+/// Reads what the meta says.
+impl TryFrom<Parts> for Frame {
+    type Error = Broken;
+
+    fn try_from(Parts { format, meta, payload }: Parts) -> Result<Self, Broken> {
+        Ok(Self { format, meta: MessageMeta::decode(meta)?, payload })
+    }
+}
+
+impl Parts {
+    /// What it is about.
+    ///
+    /// # Errors
+    /// The meta cannot be read.
+    pub fn command(&self) -> Result<Command, Broken> {
+        Ok(MessageMeta::decode(self.meta.clone())?.cmd.into())
+    }
+
+    /// Its bytes on the wire.
+    ///
+    /// # Panics
+    /// It is larger than a header can say.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        encode(self.format, &self.meta, &self.payload)
+    }
+
+    /// The same frame, from an agent. What its client has written in that place does not count: of a field that is there
+    /// twice the last one does.
+    ///
+    /// # Errors
+    /// There is no room for it in the meta, or in the message.
+    pub fn marked(&self, mark: Mark) -> Result<Self, Broken> {
+        let ours = Ours { mark: Some(mark.to_string().into()), word: None };
+        let meta = [&self.meta[..], &ours.encode_to_vec()].concat();
+        within("meta", meta.len() as u64, META_BYTES_MAX.into())?;
+        within("message", (meta.len() + self.payload.len()) as u64, MESSAGE_BYTES_MAX)?;
+        Ok(Self { meta: meta.into(), ..self.clone() })
+    }
+
+    /// What an agent says with it.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        Mark::read(&Ours::decode(self.meta.clone()).ok()?.mark?)
+    }
+
+    /// A word to an agent.
+    #[must_use]
+    pub fn of_word(word: Word) -> Self {
+        let ours = Ours { mark: None, word: Some(word.text().into()) };
+        Self { format: Format::Raw, meta: ours.encode_to_vec().into(), payload: Bytes::new() }
+    }
+
+    /// The word that it is.
+    #[must_use]
+    pub fn word(&self) -> Option<Word> {
+        Word::read(&Ours::decode(self.meta.clone()).ok()?.word?)
+    }
+}
+
+impl super::Frame for Parts {
     fn bytes_of(front: &[u8]) -> Result<usize, Broken> {
         Ok(Header::read(front)?.map_or(HEADER_BYTES, |header| HEADER_BYTES + header.message_bytes))
     }
@@ -101,7 +205,7 @@ impl super::Frame for Frame {
         }
         buffer.advance(HEADER_BYTES);
         let mut message = buffer.split_to(header.message_bytes).freeze();
-        let meta = MessageMeta::decode(message.split_to(header.meta_bytes))?;
+        let meta = message.split_to(header.meta_bytes);
         Ok(Some(Self { format: header.format, meta, payload: message }))
     }
 }
@@ -112,14 +216,23 @@ impl super::Frame for Frame {
 /// The meta is larger than a header can say.
 #[must_use]
 pub fn front(format: Format, meta: &MessageMeta, payload_bytes: usize) -> BytesMut {
-    let meta = meta.encode_to_vec();
+    front_of(format, &meta.encode_to_vec(), payload_bytes)
+}
+
+fn front_of(format: Format, meta: &[u8], payload_bytes: usize) -> BytesMut {
     let message = meta.len() + payload_bytes;
     let mut bytes = BytesMut::with_capacity(HEADER_BYTES + meta.len());
     bytes.put_u32_le(format as u32);
     bytes.put_u32_le(u32::try_from(meta.len()).expect("a meta is short"));
     bytes.put_u64_le(message as u64);
-    bytes.extend_from_slice(&meta);
+    bytes.extend_from_slice(meta);
     bytes
+}
+
+fn encode(format: Format, meta: &[u8], payload: &[u8]) -> Bytes {
+    let mut bytes = front_of(format, meta, payload.len());
+    bytes.extend_from_slice(payload);
+    bytes.freeze()
 }
 
 fn within(what: &'static str, bytes: u64, limit: u64) -> Result<(), Broken> {
@@ -128,7 +241,7 @@ fn within(what: &'static str, bytes: u64, limit: u64) -> Result<(), Broken> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Frame as _;
+    use super::super::{Frame as _, Stamp};
     use super::*;
 
     fn header(format: u32, meta: u32, message: u64) -> Vec<u8> {
@@ -164,6 +277,30 @@ mod tests {
         assert!(matches!(taken, Err(Broken::Meta(_))), "{taken:?}");
         let empty = Frame::take(&mut BytesMut::from(&header(0, 0, 0)[..])).unwrap().unwrap();
         assert_eq!((empty.meta, empty.payload), (MessageMeta::default(), Bytes::new()));
+    }
+
+    #[test]
+    fn a_mark_is_the_agents_and_the_rest_of_a_meta_stays_as_it_came() {
+        let meta = MessageMeta { cmd: 1, request_id: 9, rank_id: u32::MAX, ..MessageMeta::default() };
+        let frame = Frame { format: Format::Protobuf, meta, payload: Bytes::from_static(b"x") };
+        let parts = Parts::take(&mut BytesMut::from(&frame.encode()[..])).unwrap().unwrap();
+        assert_eq!((parts.mark(), parts.word()), (None, None));
+        let forged = Mark { stamp: Some(Stamp { session: 7, sequence: 1, acknowledged_below: 1 }) };
+        let marked = parts.marked(forged).unwrap().marked(Mark { stamp: None }).unwrap();
+        assert_eq!(marked.mark(), Some(Mark { stamp: None }), "the last one counts");
+        assert_eq!(marked.command(), Ok(Command::from(1)));
+        assert!(marked.meta.starts_with(&parts.meta));
+        assert_eq!(Frame::try_from(marked).unwrap(), frame, "who knows no mark reads the same");
+        let word = Parts::take(&mut BytesMut::from(&Parts::of_word(Word::Refused).encode()[..]));
+        assert_eq!(word.unwrap().unwrap().word(), Some(Word::Refused));
+    }
+
+    #[test]
+    fn a_mark_for_which_a_meta_has_no_room_is_refused_as_such_a_meta_is() {
+        let meta = Bytes::from(vec![0; META_BYTES_MAX as usize]);
+        let full = Parts { format: Format::Raw, meta, payload: Bytes::new() };
+        let refused = full.marked(Mark { stamp: None });
+        assert!(matches!(refused, Err(Broken::TooLong { what: "meta", .. })), "{refused:?}");
     }
 
     #[test]

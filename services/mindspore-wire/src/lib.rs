@@ -11,9 +11,13 @@
 //! | [`rpc0`] | frames of dynamic clusters: a name, two addresses, a body |
 //! | `command`, `name` | what messages are called, in each protocol |
 //! | `broken` | what is no frame |
+//! | `mark` | what agents and nodes say to each other beside the frames of clients |
+//!
+//! What this crate does not know: what a message does, who serves it, or how it travels.
 
 mod broken;
 mod command;
+mod mark;
 mod name;
 mod opening;
 pub mod ps;
@@ -23,7 +27,8 @@ use bytes::BytesMut;
 
 pub use broken::Broken;
 pub use command::Command;
-pub use name::Name;
+pub use mark::{Mark, Stamp, Word};
+pub use name::{Dialect, Name};
 pub use opening::{OPENING_BYTES, Opening};
 
 /// A frame of either protocol.

@@ -1,7 +1,14 @@
 //! What messages of dynamic clusters are called: a number as text. In 2.10 the numbers from 10 on are one higher than in
 //! releases before, so that one answer cannot be right for both.
 
-use tripod_state::mindspore::topology::Dialect;
+/// How the numbers of a node are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// 1.8 to 2.2.
+    V2_0,
+    /// 2.10.
+    V2_10,
+}
 
 /// A message between a worker and its scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-use super::Broken;
+use super::{Broken, Mark, Word};
 
 /// What every frame begins with.
 pub const MAGIC: [u8; 4] = *b"RPC0";
@@ -21,6 +21,9 @@ pub const HEADER_BYTES: usize = 20;
 pub const FIELD_BYTES_MAX: u32 = 1024;
 /// Bytes of a body. Upstream takes a GiB; what workers tell each other by their scheduler are addresses and ids.
 pub const BODY_BYTES_MAX: u32 = 16 << 20;
+
+/// What every address begins with.
+const ADDRESS: &str = "@";
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +94,35 @@ impl Frame {
     }
 }
 
+/// What an agent adds to a frame, and what it is told alone.
+impl Frame {
+    /// The same frame, from an agent.
+    #[must_use]
+    pub fn marked(&self, mark: Mark) -> Self {
+        Self { from: format!("{ADDRESS}{mark}").into(), ..self.clone() }
+    }
+
+    /// What an agent says with it.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        Mark::read(self.from.strip_prefix(ADDRESS.as_bytes())?)
+    }
+
+    /// A word to an agent.
+    #[must_use]
+    pub fn of_word(word: Word) -> Self {
+        let (name, address) = (word.text().as_bytes(), ADDRESS.as_bytes());
+        let (name, address) = (Bytes::from_static(name), Bytes::from_static(address));
+        Self { name, to: address.clone(), from: address, body: Bytes::new() }
+    }
+
+    /// The word that it is.
+    #[must_use]
+    pub fn word(&self) -> Option<Word> {
+        Word::read(&self.name)
+    }
+}
+
 impl super::Frame for Frame {
     fn bytes_of(front: &[u8]) -> Result<usize, Broken> {
         Ok(Header::read(front)?.map_or(HEADER_BYTES, |header| header.bytes()))
@@ -139,6 +171,19 @@ mod tests {
         }
         let largest = [FIELD_BYTES_MAX, FIELD_BYTES_MAX, FIELD_BYTES_MAX, BODY_BYTES_MAX];
         assert!(Frame::bytes_of(&header(largest)).unwrap() > BODY_BYTES_MAX as usize);
+    }
+
+    #[test]
+    fn a_mark_stands_in_the_place_of_the_origin_and_changes_nothing_else() {
+        let part = |text: &'static str| Bytes::from_static(text.as_bytes());
+        let frame = Frame { name: part("6"), to: part("@10.0.0.1:8118"), from: part("@"), body: part("x") };
+        assert_eq!((frame.mark(), frame.word()), (None, None));
+        let mark = Mark { stamp: None };
+        let marked = frame.marked(mark);
+        assert_eq!((marked.mark(), &marked.from[..]), (Some(mark), &b"@tripod/1"[..]));
+        assert_eq!(Frame { from: frame.from.clone(), ..marked }, frame);
+        let word = Frame::take(&mut BytesMut::from(&Frame::of_word(Word::Silent).encode()[..]));
+        assert_eq!(word.unwrap().unwrap().word(), Some(Word::Silent));
     }
 
     #[test]

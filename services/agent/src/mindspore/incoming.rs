@@ -1,0 +1,132 @@
+//! What comes on a client's connection, frame by frame.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{BufMut as _, BytesMut};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use tripod_mindspore_wire::{Frame, OPENING_BYTES, Opening};
+use tripod_port::{Account, Charge, Deadlines, Short, Stopping, Timeouts};
+
+use super::ended::Ended;
+
+/// As nodes have them: a worker opens both of its connections at once and says nothing on the second one before all are
+/// there, for which they have ten minutes.
+pub(super) const TIMEOUTS: Timeouts =
+    Timeouts { begin: Duration::from_secs(900), message: Duration::from_secs(30), idle: None };
+/// Bytes that are asked for at a time: what a frame claims is not held before it comes.
+pub(super) const READ_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of a frame are counted from when they are waited for until it is answered.
+pub(super) struct Incoming<R> {
+    reader: BufReader<R>,
+    /// What has come of the frame that is under way.
+    buffer: BytesMut,
+    held: Option<Charge>,
+    account: Account,
+    deadlines: Deadlines,
+    stopping: Stopping,
+}
+
+/// Something, and what counts its bytes for as long as it is there.
+pub(super) struct Held<T> {
+    pub(super) inner: T,
+    pub(super) _held: Option<Charge>,
+}
+
+impl<R: AsyncRead + Unpin + Send> Incoming<R> {
+    pub(super) fn new(reader: R, account: Account, deadlines: Deadlines, stopping: Stopping) -> Self {
+        let reader = BufReader::new(reader);
+        Self { reader, buffer: BytesMut::new(), held: None, account, deadlines, stopping }
+    }
+
+    /// Which protocol the client speaks; nothing is taken. `None`: the client or the agent ends before that is known.
+    pub(super) async fn opening(&mut self) -> Result<Option<Opening>, Ended> {
+        if !self.begun().await? {
+            return Ok(None);
+        }
+        let (deadlines, stopping) = (self.deadlines.clone(), self.stopping.clone());
+        let opening = async {
+            loop {
+                if let Some(first) = self.buffer.first_chunk::<OPENING_BYTES>() {
+                    return Ok::<_, Ended>(Opening::of(*first));
+                }
+                self.more(OPENING_BYTES).await?;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopping.begun() => Ok(None),
+            opening = deadlines.whole(async { Ok(opening.await) }) => opening?.map(Some),
+        }
+    }
+
+    /// The next frame. `None`: the client ends between two, or the agent stops before it has come.
+    pub(super) async fn next<F: Frame>(&mut self) -> Result<Option<Held<F>>, Ended> {
+        if !self.begun().await? {
+            return Ok(None);
+        }
+        let (deadlines, stopping) = (self.deadlines.clone(), self.stopping.clone());
+        let frame = async {
+            loop {
+                if let Some(inner) = F::take(&mut self.buffer)? {
+                    return Ok::<_, Ended>(Held { inner, _held: self.held.take() });
+                }
+                let whole = F::bytes_of(&self.buffer)?;
+                self.more(whole).await?;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopping.begun() => Ok(None),
+            frame = deadlines.whole(async { Ok(frame.await) }) => frame?.map(Some),
+        }
+    }
+
+    /// Resolves when the client has ended its connection and said nothing more before. Nothing is lost if this is dropped.
+    pub(super) async fn gone(&mut self) {
+        let is_over = self.reader.fill_buf().await.map_or(true, <[u8]>::is_empty);
+        if !is_over {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for the first byte of a frame. `false`: the client or the agent ends.
+    async fn begun(&mut self) -> Result<bool, Ended> {
+        if !self.buffer.is_empty() {
+            return Ok(true);
+        }
+        tokio::select! {
+            biased;
+            () = self.stopping.begun() => Ok(false),
+            begun = self.deadlines.begun(&mut self.reader) => Ok(begun?),
+        }
+    }
+
+    /// Reads some of what is missing of so many bytes, and nothing beyond.
+    async fn more(&mut self, whole: usize) -> Result<(), Ended> {
+        let missing = (whole - self.buffer.len()).min(READ_BYTES_MAX);
+        hold(&mut self.held, (self.buffer.len() + missing) as u64, |bytes| self.account.call(bytes))?;
+        self.buffer.reserve(missing);
+        let mut room = (&mut self.buffer).limit(missing);
+        if self.reader.read_buf(&mut room).await? == 0 {
+            return Err(Ended::Lost(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(())
+    }
+}
+
+/// Counts so many bytes, by a charge that is there already or by a new one.
+pub(super) fn hold(
+    held: &mut Option<Charge>,
+    bytes: u64,
+    new: impl FnOnce(u64) -> Result<Charge, Short>,
+) -> Result<(), Short> {
+    match held {
+        Some(held) => held.set(bytes),
+        None => {
+            *held = Some(new(bytes)?);
+            Ok(())
+        }
+    }
+}
