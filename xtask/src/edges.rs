@@ -112,7 +112,14 @@ const OURS: &[Ours] = &[
     Ours {
         package: "tripod-agent",
         may: &["tripod-local", "tripod-mindspore-wire", "tripod-port", "tripod-proto"],
-        dev: &["tripod-coordination", "tripod-gateway", "tripod-mindspore", "tripod-native", "tripod-state"],
+        dev: &[
+            "tripod-coordination",
+            "tripod-dial",
+            "tripod-gateway",
+            "tripod-mindspore",
+            "tripod-native",
+            "tripod-state",
+        ],
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
     },
     Ours {

@@ -26,6 +26,7 @@ pub struct Mindspore {
     pulse: Pulse,
     heard: Arc<PeerMemory>,
     calls: Calls,
+    dialler: Dialler,
     patience: Patience,
     complaints: Complaints,
 }
@@ -48,6 +49,7 @@ impl Mindspore {
             pulse: Pulse::start(gateway.clone()),
             heard,
             calls: Calls::new(calls::by(dialler)),
+            dialler: dialler.clone(),
             patience,
             complaints: Complaints::default(),
         }
@@ -95,6 +97,7 @@ impl FrontEnd for Mindspore {
             complaints: self.complaints.clone(),
             roster: Arc::new(Roster::default()),
             calls: self.calls.clone(),
+            dialler: self.dialler.clone(),
         };
         let framed =
             Framed::new(move |accepted, stopping| connection::serve(port.clone(), accepted, stopping));

@@ -17,6 +17,7 @@ mod outgoing;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tripod_dial::Dialler;
 use tripod_gateway::{Gateway, JobBinding};
 use tripod_port::{Accepted, Account, CallerAddress, Deadlines, Stopping};
 use tripod_state::Scope;
@@ -40,6 +41,8 @@ pub(crate) struct Port {
     pub(crate) complaints: Complaints,
     pub(crate) roster: Arc<ps::Roster>,
     pub(crate) calls: Calls,
+    /// Judges where nodes say that they listen.
+    pub(crate) dialler: Dialler,
 }
 
 /// Serves a connection until the client ends, or the port stops between two messages.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tripod_dial::{Dialler, Refused};
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerAddress;
 use tripod_proto::code::Code;
@@ -33,6 +34,7 @@ pub(crate) struct Session {
     pulse: Pulse,
     complaints: Complaints,
     roster: Arc<Roster>,
+    dialler: Dialler,
     scope: Scope,
     peer: CallerAddress,
     bound: Mutex<Bound>,
@@ -50,12 +52,13 @@ pub(crate) struct Beaten {
 
 impl Session {
     pub(crate) fn new(port: Port, scope: Scope, peer: CallerAddress) -> Self {
-        let Port { gateway, pulse, complaints, roster, .. } = port;
+        let Port { gateway, pulse, complaints, roster, dialler, .. } = port;
         Self {
             gateway,
             pulse,
             complaints,
             roster,
+            dialler,
             scope,
             peer,
             bound: Mutex::default(),
@@ -115,6 +118,15 @@ impl Session {
     ) -> Result<Frame, Ended> {
         self.bound.lock().learn(Release::of_registration(&frame.meta, &message));
         let node = message.node_id.clone();
+        let message = match self.admitted(message).await {
+            Ok(message) => message,
+            Err(refused) => {
+                let (job, shown) = (self.scope.job, shown(&node));
+                let why = format_args!("{refused}; node `{shown}` of job {job} is not registered");
+                self.complaints.tell(self.peer, &why);
+                return Ok(answer::not_registered(frame, &node));
+            }
+        };
         let (role, at) = (message.role, (message.ip.clone(), message.port));
         let Some(request) = registration(frame, message) else {
             let why = format!("a node of role {role} takes no part; there are 0, servers, and 1, workers");
@@ -139,6 +151,17 @@ impl Session {
             // It cannot be said that it was refused, and a node that hears nothing tries again.
             Err(outage) => Err(Ended::Outage(outage)),
         }
+    }
+
+    /// The message with an address in the place of the node's name. The leader connects to what is noted, and only the
+    /// node that is asked sees where its caller comes from.
+    async fn admitted(&self, message: RegisterMessage) -> Result<RegisterMessage, Refused> {
+        let mut message = message;
+        // What has no bytes at all the domain refuses.
+        if !message.ip.is_empty() {
+            message.ip = self.dialler.admit_host(&message.ip, self.peer.0).await?;
+        }
+        Ok(message)
     }
 
     /// A process that registers again lives. Whoever leads hears of it before the state does, or would find it silent once

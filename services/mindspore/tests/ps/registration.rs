@@ -51,6 +51,17 @@ async fn a_node_for_whom_there_is_no_place_or_no_role_has_no_rank_and_leaves_not
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_at_an_address_that_is_not_connected_to_is_not_registered_and_leaves_nothing() {
+    let cluster = Cluster::of(1, 1).await;
+    let mut node = Node::server(&cluster, "srv-0", 5000);
+    // Of many machines at once, whatever nodes are allowed to connect to.
+    let elsewhere = RegisterMessage { ip: "224.0.0.1".into(), ..node.registration() };
+    assert_eq!(node.register_as(&elsewhere).await, NO_RANK);
+    assert_eq!(cluster.view().present, 0);
+    assert_eq!(node.register().await, 0, "its connection goes on");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nodes_of_2_0_fetch_all_nodes_and_earlier_ones_all_servers() {
     let (cluster, mut worker, _servers) = formed(&["srv-0", "srv-1"]).await;
     let earlier = worker.line.fetch().await;

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio_stream::StreamExt as _;
 use tripod_agent::AgentConfig;
 use tripod_coordination::Coordination;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, PortKind};
 use tripod_mindspore::{Mindspore, PORT};
 use tripod_mindspore_wire::{Mark, Word, rpc0};
@@ -103,7 +104,7 @@ impl Nodes {
         let ports = NODES.map(|node| watch::Sender::new(ports_of(job, node))).into();
         let scope = Scope { job, service: None };
         let mut nodes = Self { backend, scope, script, ports, tasks: JoinSet::new() };
-        let mindspore = Mindspore::new(&gateway);
+        let mindspore = Mindspore::new(&gateway, &Dialler::new(Rule::any()));
         for (node, ports) in NODES.into_iter().zip(nodes.ports.clone()) {
             nodes.serve(node, &gateway, mindspore.clone(), &ports);
         }
