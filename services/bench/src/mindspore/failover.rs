@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tripod_load::mindspore::{Dialect, Worker};
+use tripod_load::mindspore::Worker;
 use tripod_processes::cluster::Cluster;
 
 use super::{Row, dynamic};
