@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -149,7 +148,7 @@ fn serve(node: &Node, lines: &Lines, tasks: &mut JoinSet<()>) {
 async fn answer(lines: Lines, answers: Answers) {
     let mut arrivals = lines.listen(NODE_OF_MINDSPORE);
     let mut connections = JoinSet::new();
-    while let Some(Ok(mut agent)) = arrivals.next().await {
+    while let Some(mut agent) = arrivals.next().await {
         let answers = Arc::clone(&answers);
         connections.spawn(async move {
             let mut bytes = vec![0; 64 << 10];

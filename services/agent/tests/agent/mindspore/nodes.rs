@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_stream::StreamExt as _;
 use tripod_agent::AgentConfig;
 use tripod_coordination::Coordination;
 use tripod_dial::{Dialler, Rule};
@@ -136,7 +135,7 @@ impl Nodes {
         let (mut arrivals, script) = (lines().listen(&found_at(node)), self.script.clone());
         self.tasks.spawn(async move {
             let mut carried = JoinSet::new();
-            while let Some(Ok(agent)) = arrivals.next().await {
+            while let Some(agent) = arrivals.next().await {
                 carried.spawn(carry(agent, node, script.clone()));
             }
         });

@@ -6,7 +6,6 @@ use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use prost::Message as _;
 use tokio::io::AsyncWriteExt as _;
-use tokio_stream::StreamExt as _;
 use tripod_mindspore_wire::ps::{Format, Parts};
 use tripod_proto::mindspore::ps_core::MessageMeta;
 
@@ -28,7 +27,7 @@ fn played(lost: usize) -> Arc<Mutex<Vec<Parts>>> {
     let came = Arc::<Mutex<Vec<Parts>>>::default();
     let (seen, mut arrivals) = (Arc::clone(&came), lines().listen("node-1:8400"));
     tokio::spawn(async move {
-        while let Some(Ok(mut agent)) = arrivals.next().await {
+        while let Some(mut agent) = arrivals.next().await {
             let seen = Arc::clone(&seen);
             tokio::spawn(async move {
                 let mut buffer = BytesMut::new();
