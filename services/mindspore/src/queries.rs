@@ -81,7 +81,7 @@ async fn gathered(
 async fn ask(calls: &Calls, place: &str, rank: u32) -> Result<Answer, Failed> {
     let _turn = calls.turn(Standing::Sound).await;
     let mut connection = calls.connect(place).await?;
-    let call = Call::query(Query::QueryInstance, rank, Bytes::new());
+    let call = Call::query(Query::Instance, rank, Bytes::new());
     let request = connection.send(&call).await?;
     connection.answer(&call, request).await
 }

@@ -12,6 +12,24 @@ fn read(key: &str) -> Call {
     Call::Read { key: Key::from(key) }
 }
 
+/// What nodes of a MindSpore cluster do.
+fn of_nodes(job: &Job) -> Vec<(Call, Reply)> {
+    let (role, name, life) = (ClusterRole::Server, NodeName::from("n"), LifeId(40_053));
+    let node = ClusterNode { job: job.clone(), round: Round(1), name: name.clone(), role, life };
+    let members = vec![ListedNode { role, rank: Rank(0), name, life }];
+    let hear_members = Act::HearMembers { rank: Rank(0), members };
+    vec![
+        (Call::Node { node: node.clone(), act: Act::Join }, Reply::Rank(Rank(0))),
+        (Call::Node { node: node.clone(), act: Act::ReadRank }, Reply::Rank(Rank(0))),
+        (Call::Node { node: node.clone(), act: Act::Tell { event: 3 } }, Reply::Done),
+        (Call::Node { node: node.clone(), act: hear_members }, Reply::Done),
+        (Call::Node { node: node.clone(), act: Act::HearEvent { event: 3 } }, Reply::Done),
+        (Call::Node { node: node.clone(), act: Act::Finish }, Reply::Done),
+        (Call::Node { node: node.clone(), act: Act::HearFinish }, Reply::Done),
+        (Call::Node { node, act: Act::End }, Reply::Done),
+    ]
+}
+
 /// One operation of each kind and one answer of each kind.
 fn everything() -> History {
     let recorder = Recorder::new(header());
@@ -34,10 +52,7 @@ fn everything() -> History {
     let (version, index) = (Some(Version(1)), Some(LogIndex(8)));
     let fenced = Reply::Refused(Refusal::Fenced);
     let mismatch = Reply::Refused(Refusal::VersionMismatch { current: Some(Version(0)) });
-    let (role, name, life) = (ClusterRole::Server, NodeName::from("n"), LifeId(40_053));
-    let node = ClusterNode { job: job.clone(), round: Round(1), name: name.clone(), role, life };
-    let members = vec![ListedNode { role, rank: Rank(0), name, life }];
-    let hear_members = Act::HearMembers { rank: Rank(0), members };
+    let nodes = of_nodes(&job);
     let calls = vec![
         (read("r"), Reply::Value(Some(found))),
         (read("r"), Reply::Value(None)),
@@ -68,21 +83,13 @@ fn everything() -> History {
         (Call::Heartbeat { job: job.clone(), task, incarnation }, Reply::Refused(Refusal::Dead)),
         (Call::Leave { job: job.clone(), task, incarnation }, Reply::Done),
         (Call::ReadTasks { job }, Reply::Tasks(tasks)),
-        (Call::Node { node: node.clone(), act: Act::Join }, Reply::Rank(Rank(0))),
-        (Call::Node { node: node.clone(), act: Act::ReadRank }, Reply::Rank(Rank(0))),
-        (Call::Node { node: node.clone(), act: Act::Tell { event: 3 } }, Reply::Done),
-        (Call::Node { node: node.clone(), act: hear_members }, Reply::Done),
-        (Call::Node { node: node.clone(), act: Act::HearEvent { event: 3 } }, Reply::Done),
-        (Call::Node { node: node.clone(), act: Act::Finish }, Reply::Done),
-        (Call::Node { node: node.clone(), act: Act::HearFinish }, Reply::Done),
-        (Call::Node { node, act: Act::End }, Reply::Done),
         (
             Call::ReadDigest { node: NodeId(1) },
             Reply::Digest { node: NodeId(1), applied_index: LogIndex(5), digest: 1 << 63 },
         ),
     ];
     recorder.timers_restarted(Micros(7));
-    for (client, (call, reply)) in (0..).zip(calls) {
+    for (client, (call, reply)) in (0..).zip(calls.into_iter().chain(nodes)) {
         let pending = recorder.invoke(Micros(10), ClientId(client), call).by_node(NodeId(2));
         pending.again();
         pending.complete(Micros(20), Outcome::Ok(reply));

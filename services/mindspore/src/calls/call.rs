@@ -26,7 +26,8 @@ pub(crate) struct Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Query {
     NewInstance = 19,
-    QueryInstance = 20,
+    /// What it runs at.
+    Instance = 20,
     EnableFls = 21,
     DisableFls = 22,
 }

@@ -104,7 +104,7 @@ fn look(led: &LeaderTerm, state: &State, time: &mut LogTime) -> Option<Kept> {
         let nodes = state.cluster_nodes(led.scope()).ok()?;
         // One that finished before its cluster was ever complete has given up its place, and stays away.
         let forming = state.cluster(led.scope()).is_ok_and(|view| view.state == ClusterState::Starting);
-        let dead = nodes.iter().filter(|node| !node.is_alive && !(forming && node.is_finished));
+        let dead = nodes.iter().filter(|node| !(node.is_alive || forming && node.is_finished));
         let dead: Vec<Peer> = dead.map(|node| (node.member, Some(node.incarnation))).collect();
         kept.peers.extend(&dead);
         kept.silent.extend(dead);

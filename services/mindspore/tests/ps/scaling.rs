@@ -4,6 +4,7 @@ use tripod_proto::mindspore::ps_core::{NodeCommand, RegisterMessage};
 
 use crate::nodes::{Node, formed};
 use crate::operator::Operator;
+use crate::support::Cluster;
 
 const BEGUN_OUT: (u16, &str) = (200, r#"{"message":"Cluster begin to scale out."}"#);
 const BEGUN_IN: (u16, &str) = (200, r#"{"message":"Cluster begin to scale in."}"#);
@@ -81,11 +82,20 @@ async fn a_cluster_scales_out_and_in_and_out_again_and_nobody_is_done_too_early(
     servers[1].finish().await;
     assert_eq!(servers[1].state().await, "CLUSTER_EXIT");
     assert_eq!(cluster.node("srv-1"), None);
+    scales_out_once_more(&cluster, &mut operator, worker, servers).await;
+}
 
+/// `servers` are one that stays, one that has left, and one that stays.
+async fn scales_out_once_more(
+    cluster: &Cluster,
+    operator: &mut Operator,
+    mut worker: Node,
+    mut servers: Vec<Node>,
+) {
     let begun = operator.post("/scaleout", r#"{"worker_num": 0, "server_num": 1}"#).await;
     assert_eq!(seen(&begun), BEGUN_OUT);
     cluster.tell().await;
-    let mut last = Node::server(&cluster, "srv-3", 5003);
+    let mut last = Node::server(cluster, "srv-3", 5003);
     assert_eq!(last.register().await, 2);
     for node in [&mut worker, &mut servers[0], &mut last] {
         node.register().await;

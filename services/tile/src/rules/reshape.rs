@@ -57,7 +57,7 @@ fn resolve(old: &[u64], wanted: &[i64]) -> Result<Vec<u64>, Reason> {
     }
     match left {
         None if known == elements => Ok(new),
-        Some(axis) if known > 0 && elements % known == 0 => {
+        Some(axis) if known > 0 && elements.is_multiple_of(known) => {
             new[axis] = elements / known;
             Ok(new)
         }

@@ -148,7 +148,8 @@ fn source(operator: &ChunkOperator, shape: &[usize], dtype: DType) -> Dense {
         ChunkOperator::Linspace { start, step, last, num, offset } => {
             let at = count(index, *offset);
             let is_last = at + 1.0 == *num as f64;
-            last.filter(|_| is_last).map_or(at * step.as_float() + start.as_float(), |last| last.as_float())
+            last.filter(|_| is_last)
+                .map_or(at * step.as_float() + start.as_float(), tripod_tile::Scalar::as_float)
         }
         ChunkOperator::RandUniform { seed, stream, .. } | ChunkOperator::RandNormal { seed, stream, .. } => {
             functions::noise(*seed, *stream, flat(index))

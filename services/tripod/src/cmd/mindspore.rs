@@ -238,7 +238,10 @@ async fn events(mindspore: &Mindspore, args: &EventsArgs, format: Format) -> Res
     if !args.follow || view.has_news() {
         print(format, &view, || view.render())?;
     }
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         let answer = mindspore.events(after, EVENTS_WAIT).await?;
         after = self::after(&answer, after);
         let view = EventsView::of(&args.of.job, answer);
@@ -246,7 +249,6 @@ async fn events(mindspore: &Mindspore, args: &EventsArgs, format: Format) -> Res
             print(format, &view, || view.render())?;
         }
     }
-    Ok(())
 }
 
 /// The number of the last event that was told of, or was gone before.

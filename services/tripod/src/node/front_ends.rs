@@ -18,13 +18,13 @@ pub(super) struct NodeNews {
 }
 
 /// All of them, in the order in which a port asks whose a call is. Must be called once for a node, within a runtime.
-pub(super) fn all(gateway: &Gateway, config: &Config, dialler: Dialler, told: NodeNews) -> FrontEnds {
+pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: NodeNews) -> FrontEnds {
     let to_tasks = dialling::to_tasks(dialler.clone(), &config.default_job);
     FrontEnds::of(vec![
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),
         Box::new(Native::new(gateway.clone(), told.job_ports, told.backups)),
         Box::new(Xds::new(gateway.clone())),
         Box::new(Scheduler::new(gateway, dialler.clone())),
-        Box::new(Mindspore::new(gateway, &dialler)),
+        Box::new(Mindspore::new(gateway, dialler)),
     ])
 }

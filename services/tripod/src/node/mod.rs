@@ -122,7 +122,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let (backups, backups_told) = watch::channel(None);
     let dialler = dialling::dialler(&config);
     let told = NodeNews { job_ports: job_ports_told, backups: backups_told };
-    let front_ends = front_ends::all(&gateway, &config, dialler, told);
+    let front_ends = front_ends::all(&gateway, &config, &dialler, told);
     let resources =
         PortResources::new(contact, gateway.connections().clone()).charging(gateway.memory().clone());
     tasks.serve(listeners, &gateway, &front_ends, &resources);

@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn what_was_found_before_a_nodes_last_answer_is_not_told_once_more() {
         let order = Order::Finish;
-        let first = Call::query(crate::calls::Query::QueryInstance, 0, bytes::Bytes::new());
+        let first = Call::query(crate::calls::Query::Instance, 0, bytes::Bytes::new());
         let assigned = Assigned::after(2, Some(Assignment { orders: vec![order], first }));
         assert!(assigned.for_one_with(3).is_none());
         assert_eq!(assigned.for_one_with(2).unwrap().order(), Some(order));
