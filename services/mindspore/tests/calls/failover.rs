@@ -19,13 +19,13 @@ fn is_echo(envelope: &Envelope) -> bool {
 }
 
 /// From now on nothing that nodes have answered comes into the log.
-fn lose_echoes(cluster: &Cluster) {
+pub(crate) fn lose_echoes(cluster: &Cluster) {
     let fate = |envelope: &Envelope| if is_echo(envelope) { Mishap::Silence } else { Mishap::Success };
     cluster.backend.set_mishaps(fate);
 }
 
 /// Another one leads, which knows what stands in the log and nothing else.
-async fn next_leader(cluster: &Cluster) {
+pub(crate) async fn next_leader(cluster: &Cluster) {
     cluster.backend.depose();
     // Whatever the last one was about to do it has done.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;

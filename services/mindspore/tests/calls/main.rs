@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
+mod every_step;
 mod failover;
 #[path = "../ps/operator.rs"]
 mod operator;

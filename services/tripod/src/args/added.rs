@@ -9,6 +9,8 @@ pub(crate) fn added(text: &str) -> Result<u32, String> {
         format!("write +{text} for so many more; how many there are to be is --to-servers {text}")
     })?;
     match number.parse() {
+        // A number may have a sign of its own.
+        _ if number.starts_with('+') => Err("one + is enough".to_owned()),
         Ok(0) | Err(_) => Err("not a number from 1 on behind the +".to_owned()),
         Ok(number) => Ok(number),
     }
