@@ -138,8 +138,7 @@ async fn whichever_step_the_leader_is_lost_after_all_are_told_the_same_in_the_sa
     assert_eq!(events("s1"), ["event 3"]);
     assert_eq!(events("s2"), ["event 4"]);
     assert_eq!(undisturbed.ranks["s0"], Some(0));
-    for number in 0..LIFE.len() {
-        let lived = lived(Some(number)).await;
-        assert_eq!(lived, undisturbed, "the leader was lost after {:?}", LIFE[number]);
+    for (number, step) in LIFE.iter().enumerate() {
+        assert_eq!(lived(Some(number)).await, undisturbed, "the leader was lost after {step:?}");
     }
 }
