@@ -72,7 +72,7 @@ fn in_order(mut cases: Vec<Case>) -> Vec<Case> {
 
 async fn run(settings: &Arc<Settings>, cases: Vec<Case>) -> Result<Vec<Record>> {
     settings.make_results()?;
-    let runner = Runner::new(Report::new(settings.report.as_deref())?);
+    let runner = Runner::new(Report::new(settings.report.as_deref())?, settings.begin_within);
     let (sharing, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(Case::shares);
     let others = others.into_iter().map(|case| Prepared::alone(case, settings)).collect();
     let all = async {
@@ -107,7 +107,11 @@ fn told(records: &[Record], missing: &[Missing]) -> ExitCode {
     let of = |outcome| records.iter().filter(move |record| record.outcome == outcome);
     let (passed, flaky) = (of(Outcome::Passed).count(), of(Outcome::Flaky).count());
     let failed = of(Outcome::Failed).count();
+    let left_out: Vec<&str> = of(Outcome::LeftOut).map(|record| &*record.name).collect();
     println!("client tests: {passed} passed, {flaky} flaky, {failed} failed, {} missing", missing.len());
+    if !left_out.is_empty() {
+        println!("left out, as there was no time: {}", left_out.join(", "));
+    }
     for record in of(Outcome::Flaky) {
         println!("flaky: {} ({})", record.name, kept(record));
     }
@@ -132,7 +136,7 @@ fn status(records: &[Record], missing: &[Missing]) -> u8 {
     let failed = records.iter().any(|record| record.outcome == Outcome::Failed);
     match (failed, missing) {
         (false, [_, ..]) => INCOMPLETE,
-        (false, []) if !records.is_empty() => 0,
+        (false, []) if records.iter().any(|record| record.outcome != Outcome::LeftOut) => 0,
         _ => 1,
     }
 }
@@ -151,10 +155,13 @@ mod tests {
             log: None,
             error: None,
         };
-        let [passed, flaky, failed] = [Outcome::Passed, Outcome::Flaky, Outcome::Failed].map(record);
+        let outcomes = [Outcome::Passed, Outcome::Flaky, Outcome::Failed, Outcome::LeftOut];
+        let [passed, flaky, failed, left_out] = outcomes.map(record);
         let missing = [Missing { version: "2.12.0".to_owned(), why: "no Python".to_owned() }];
         assert_eq!(status(&[passed.clone(), flaky.clone()], &[]), 0);
         assert_eq!(status(&[passed.clone(), flaky], &missing), INCOMPLETE);
+        assert_eq!(status(&[passed.clone(), left_out.clone()], &[]), 0);
+        assert_eq!(status(&[left_out], &[]), 1);
         assert_eq!(status(&[passed, failed], &missing), 1);
         assert_eq!(status(&[], &missing), INCOMPLETE);
         assert_eq!(status(&[], &[]), 1);

@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
     /// At a later attempt.
     Flaky,
     Failed,
+    /// It was not begun: there was no time for it.
+    LeftOut,
 }
 
 /// What is known of a test that was run.
@@ -46,6 +48,7 @@ impl Outcome {
             Self::Passed => "passed",
             Self::Flaky => "flaky",
             Self::Failed => "failed",
+            Self::LeftOut => "left-out",
         }
     }
 }
@@ -56,6 +59,7 @@ impl fmt::Display for Outcome {
             Self::Passed => "ok",
             Self::Flaky => "flaky",
             Self::Failed => "FAILED",
+            Self::LeftOut => "left out",
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result};
 use tokio::task::JoinSet;
@@ -32,6 +32,8 @@ pub(crate) trait Trial: Clone + Send + Sync + 'static {
 /// Runs trials and writes down how they ended.
 pub(crate) struct Runner {
     progress: Progress,
+    /// Nothing is begun later.
+    begin_until: Option<Instant>,
     noted: Mutex<Noted>,
 }
 
@@ -55,9 +57,11 @@ struct Attempt {
 }
 
 impl Runner {
-    pub(crate) fn new(report: Report) -> Self {
+    /// One that begins no test later than after `begin_within`.
+    pub(crate) fn new(report: Report, begin_within: Option<Duration>) -> Self {
         Self {
             progress: Progress::new(),
+            begin_until: begin_within.map(|within| Instant::now() + within),
             noted: Mutex::new(Noted { report, records: Vec::new(), complaint: None }),
         }
     }
@@ -74,6 +78,9 @@ impl Runner {
         let mut begun = HashMap::new();
         let mut failed = Vec::new();
         loop {
+            if self.begin_until.is_some_and(|until| Instant::now() >= until) {
+                waiting.drain(..).for_each(|trial: T| self.leave_out(trial.name()));
+            }
             while running.len() < at_once {
                 let Some(trial) = waiting.pop_front() else { break };
                 self.progress.begins(&trial.name());
@@ -124,6 +131,14 @@ impl Runner {
             None => Ok(noted.records),
             Some(complaint) => Err(complaint),
         }
+    }
+
+    /// Notes that a trial was not begun.
+    fn leave_out(&self, name: String) {
+        let outcome = Outcome::LeftOut;
+        let record = Record { name, outcome, seconds: 0.0, attempts: 0, log: None, error: None };
+        self.say(&record, "there is no time for it");
+        self.note(record);
     }
 
     fn first_attempt<T: Trial>(&self, trial: T, attempt: Attempt) -> Option<Failed<T>> {
@@ -193,7 +208,6 @@ impl Runner {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use anyhow::bail;
 
@@ -249,11 +263,14 @@ mod tests {
     }
 
     fn runner() -> Runner {
-        Runner::new(Report::new(None).unwrap())
+        Runner::new(Report::new(None).unwrap(), None)
     }
 
     async fn run(trials: Vec<Planned>, at_once: usize) -> Vec<Record> {
-        let runner = runner();
+        run_with(runner(), trials, at_once).await
+    }
+
+    async fn run_with(runner: Runner, trials: Vec<Planned>, at_once: usize) -> Vec<Record> {
         let failed = runner.side_by_side(trials, at_once).await;
         runner.again(failed).await;
         let mut records = runner.end().unwrap();
@@ -299,6 +316,18 @@ mod tests {
         run(names.map(|name| Planned::new(&stage, name, 0)).to_vec(), 3).await;
         assert_eq!(*stage.log.lock().unwrap(), ["a 1", "b 1", "c 1", "d 1", "e 1"]);
         assert_eq!(stage.most.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test]
+    async fn what_there_is_no_time_for_is_left_out_and_told() {
+        let stage = Arc::new(Stage::default());
+        let late = Runner::new(Report::new(None).unwrap(), Some(Duration::ZERO));
+        let records = run_with(late, vec![Planned::new(&stage, "late", 0)], 2).await;
+        assert_eq!(brief(&records), [("late", Outcome::LeftOut, 0, None)]);
+        assert!(stage.log.lock().unwrap().is_empty());
+        let in_time = Runner::new(Report::new(None).unwrap(), Some(Duration::from_secs(3600)));
+        let records = run_with(in_time, vec![Planned::new(&stage, "in time", 0)], 2).await;
+        assert_eq!(brief(&records), [("in time", Outcome::Passed, 1, None)]);
     }
 
     #[tokio::test]

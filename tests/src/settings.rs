@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
@@ -47,6 +48,9 @@ pub(crate) struct Arguments {
     /// How many tests that have a cluster of their own run at the same time [default: as many as processors, at most 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     jobs: Option<u8>,
+    /// Begin no test later than this. What is left out then is told, and nothing is wrong with the run.
+    #[arg(long, value_name = "SECONDS")]
+    begin_within: Option<u64>,
     /// List what would run, and run nothing.
     #[arg(long)]
     list: bool,
@@ -69,6 +73,8 @@ pub(crate) struct Settings {
     pub(crate) results: PathBuf,
     pub(crate) report: Option<PathBuf>,
     pub(crate) jobs: usize,
+    /// For how long tests may begin.
+    pub(crate) begin_within: Option<Duration>,
     pub(crate) list: bool,
     pythons: BTreeMap<&'static str, PathBuf>,
 }
@@ -110,6 +116,7 @@ impl Settings {
             rotated,
             missing,
             all_clients: arguments.all_clients,
+            begin_within: arguments.begin_within.map(Duration::from_secs),
             filters: arguments.filter,
             results: arguments.results,
             report: arguments.report,

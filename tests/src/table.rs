@@ -67,7 +67,7 @@ const OF_JAXLIB: [Row<Jaxlib, 7>; 15] = [
     Row([Every, Never, Never, Every, Never, Never, Never], &[RawCalls]),
     Row([Every, Never, All,   All,   Never, Never, Never], &[Heartbeats]),
     Row([Every, Never, All,   Every, Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::Kills)]),
-    Row([All,   All,   Turn,  Turn,  Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::Rounds)]),
+    Row([All,   All,   All,   All,   Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::Rounds)]),
     Row([Every, Never, All,   All,   Never, Never, Never], &[FaultTolerant(fault_tolerant::Part::BadInput)]),
     Row([Every, Never, Turn,  Turn,  Never, Never, Never], &[Programs]),
     Row([Every, Turn,  Turn,  Turn,  Turn,  Turn,  Every], &[Directed(Target::List)]),
@@ -85,14 +85,15 @@ const OF_JAXLIB: [Row<Jaxlib, 7>; 15] = [
 const TENSORFLOWS: [&str; 2] = ["2.21.0", "2.12.0"];
 
 #[rustfmt::skip] // A table is read by its columns.
-const OF_TENSORFLOW: [Row<tensorflow::Part, 2>; 2] = {
+const OF_TENSORFLOW: [Row<tensorflow::Part, 2>; 3] = {
     use tensorflow::Part::{
         AgentScenarios, AgentTraining, ParameterServer, Scenarios, ScenariosLeaderKilled, Training,
     };
     [
         // 2.21.0 2.12.0
         Row([Every, Every], &[ScenariosLeaderKilled, AgentTraining]),
-        Row([Every, All],   &[Scenarios, Training, AgentScenarios, ParameterServer]),
+        Row([Every, All],   &[Training, AgentScenarios, ParameterServer]),
+        Row([All,   All],   &[Scenarios]),
     ]
 };
 
@@ -311,7 +312,7 @@ mod tests {
             ]
         );
         assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + 2 + Fault::ALL.len() + 2 + 4);
-        assert_eq!(of("2.21.0").len(), 6);
+        assert_eq!(of("2.21.0").len(), 5);
         assert_eq!(
             of("2.12.0"),
             ["tensorflow 2.12.0 agent training", "tensorflow 2.12.0 scenarios leader killed"]
@@ -329,10 +330,10 @@ mod tests {
             let python = format!("--python={release}=p");
             names(&[&python, "--rotated", release]).len()
         };
-        // Conformance, two killed tasks, a unix socket, programs, with a list, with xDS, with agents, rounds of kills.
-        assert_eq!(run("0.10.2"), 4 + Fault::ALL.len() + 3 + 1);
+        // Conformance, two killed tasks, a unix socket, programs, with a list, with xDS, with agents.
+        assert_eq!(run("0.10.2"), 4 + Fault::ALL.len() + 3);
         // The same without xDS, raw calls, and three processes that come back.
-        assert_eq!(run("0.9.2"), 4 + Fault::ALL.len() + 2 + 1 + 1 + 1);
+        assert_eq!(run("0.9.2"), 4 + Fault::ALL.len() + 2 + 1 + 1);
         assert_eq!([run("0.11.2"), run("0.4.30"), run("0.4.20")], [2, 2, 2]);
         assert!(["0.11.2", "0.10.2", "0.9.2", "0.4.30", "0.4.20"].into_iter().all(takes_turns));
         assert!(!["0.12.0.1", "0.4.13", "none"].into_iter().any(takes_turns));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -24,6 +24,11 @@ const MINUTES: &str = "3";
 const SCHEDULER_MINUTES: &str = "0.5";
 /// The program of a real client that a quick run has.
 const PROGRAM_QUICK: &str = "program 0.12.0.1 leader killed";
+/// In CI the whole run is cut off after 90 minutes: tests of clients begin within so much of it, which leaves what
+/// their last ones, further attempts and chaos take on a machine that is three times slower than usual.
+const CLIENTS_BEGIN_WITHIN: Duration = Duration::from_mins(66);
+/// For so long they may begin in any case.
+const CLIENTS_BEGIN_LEAST: Duration = Duration::from_mins(5);
 /// What the driver of the clients says when all that ran passed, and something could not be run.
 const INCOMPLETE: i32 = 4;
 
@@ -69,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             std::fs::remove_file(report).with_context(|| format!("cannot remove {}", report.display()))?;
         }
     }
-    let ended = stage::run("test", options.only.as_deref(), stages(&options)?)?;
+    let ended = stage::run("test", options.only.as_deref(), stages(&options, begun)?)?;
     let mut tests = Vec::new();
     if reports[0].exists() {
         tests.extend(report::of_nextest(&reports[0])?);
@@ -84,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn stages(options: &Options) -> Result<Vec<Stage>> {
+fn stages(options: &Options, begun: Instant) -> Result<Vec<Stage>> {
     let mut stages = vec![Stage::new("machine", machine::check)];
     let picked = Picked::new(options.all_clients, &options.filter, options.rotated.as_deref(), turn())?;
     if !is_skipped() {
@@ -108,7 +113,8 @@ fn stages(options: &Options) -> Result<Vec<Stage>> {
     stages.push(Stage::new("simulation", || simulation(seeds)).needs(&["build"]).beside());
     let clients = options.clone();
     stages.push(
-        Stage::new("clients", move || client_tests(&clients, &picked)).needs(&["build", "environments"]),
+        Stage::new("clients", move || client_tests(&clients, &picked, begun))
+            .needs(&["build", "environments"]),
     );
     if !options.quick {
         stages.push(Stage::new("chaos", disturbed).needs(&["build"]));
@@ -161,7 +167,7 @@ fn environments(picked: &Picked) -> Result<()> {
     if made.missing.is_empty() { Ok(()) } else { Err(Missing(made.missing.join("; ")).into()) }
 }
 
-fn client_tests(options: &Options, picked: &Picked) -> Result<()> {
+fn client_tests(options: &Options, picked: &Picked, begun: Instant) -> Result<()> {
     if is_skipped() {
         return Err(Missing(format!("{SKIP_VARIABLE}=1: no real client was run")).into());
     }
@@ -190,6 +196,9 @@ fn client_tests(options: &Options, picked: &Picked) -> Result<()> {
     }
     if options.all_clients {
         command.arg("--all-clients");
+    } else if std::env::var_os("CI").is_some() {
+        let left = CLIENTS_BEGIN_WITHIN.saturating_sub(begun.elapsed()).max(CLIENTS_BEGIN_LEAST);
+        command.args(["--begin-within", &left.as_secs().to_string()]);
     }
     for filter in &options.filter {
         command.args(["--filter", filter]);

@@ -62,7 +62,8 @@ fn case_of_nextest(case: &Node<'_, '_>) -> Tried {
     }
 }
 
-/// The cases in the report of `tripod-clients`: a line of JSON each. What could not be run was not tried.
+/// The cases in the report of `tripod-clients`: a line of JSON each. What could not be run, or
+/// was left out, was not tried.
 ///
 /// # Errors
 /// It cannot be read, or it is no such file.
@@ -74,7 +75,7 @@ pub(crate) fn of_clients(file: &Path) -> Result<Vec<Tried>> {
 fn case_of_clients(line: &str) -> Result<Option<Tried>> {
     let value: Value = serde_json::from_str(line).with_context(|| format!("no JSON: {line}"))?;
     let ending = match value["outcome"].as_str() {
-        Some("missing") => return Ok(None),
+        Some("missing" | "left-out") => return Ok(None),
         Some("passed") => Ending::Passed,
         Some("flaky") => Ending::Flaky,
         _ => Ending::Failed,
@@ -129,6 +130,14 @@ mod tests {
         let logs: Vec<_> = tried.iter().map(|test| test.log.clone().unwrap_or_default()).collect();
         assert!(logs[1].contains("first try") && logs[1].contains("broke <here>"), "{logs:?}");
         assert!(logs[2].contains("at three.rs") && logs[2].contains("third"), "{logs:?}");
+    }
+
+    #[test]
+    fn what_the_driver_did_not_run_was_not_tried() {
+        for outcome in ["missing", "left-out"] {
+            let line = format!(r#"{{"name":"program 0.12.0.1","outcome":"{outcome}","why":"no time"}}"#);
+            assert_eq!(case_of_clients(&line).unwrap(), None);
+        }
     }
 
     #[test]
