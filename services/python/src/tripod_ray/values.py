@@ -11,7 +11,7 @@ import sys
 
 import cloudpickle
 
-from .errors import ObjectLostError, TaskError
+from .errors import ObjectLostError, TaskCancelledError, TaskError
 from .reference import ObjectRef, collecting
 
 PICKLE_MARK = "tripod.pickle"
@@ -128,6 +128,34 @@ def read(obj, handle):
         if obj.HasField(name):
             return reader(getattr(obj, name), handle)
     raise ValueError("an Obj without a value")
+
+
+def failure(obj):
+    """The failure that an `Obj` stands for, without the exception itself, and nothing is unpickled; None if it stands for
+    none."""
+    entries = obj.dict_data.elem
+    if not entries or entries[0].key.string_data.data != ERROR_MARK.encode():
+        return None
+    simple = ((entry.key, entry.value) for entry in entries if not entry.value.HasField("pyobj_data"))
+    return _error({read(key, _no_handle): read(value, _no_handle) for key, value in simple})
+
+
+def ids(obj):
+    """The ids inside an `Obj`, once per occurrence. Nothing is unpickled."""
+    left = [obj]
+    while left:
+        at = left.pop()
+        if at.HasField("objectid_data"):
+            yield at.objectid_data.data
+        yield from at.array_data.objectid_data
+        left.extend(at.list_data.elem)
+        left.extend(at.tuple_data.elem)
+        for entry in at.dict_data.elem:
+            left.extend((entry.key, entry.value))
+
+
+def _no_handle(objectid):
+    raise ValueError(f"a failure with the object {objectid} inside")
 
 
 class _Writer:
@@ -260,6 +288,8 @@ def _error(entries):
     text, history = entries.get("text") or "", entries.get("history") or ()
     if reason in _EXCEPTIONS:
         return TaskError(function, entries.get("cause"), text)
+    if reason == TaskCancelledError.REASON:
+        return TaskCancelledError(function, text, history)
     return ObjectLostError(reason, function, text, history)
 
 
