@@ -222,7 +222,7 @@ class Definitions(Recorded):
             ({"resources": ["gpu"]}, TypeError, "resources is a dict"),
             ({"resources": {"a=b": 1}}, ValueError, "resources has the name 'a=b'"),
             ({"resources": {"gpu": -1}}, ValueError, r"resources\['gpu'\] is -1"),
-            ({"resources": {str(n): 1 for n in range(17)}}, ValueError, "resources has 17 names"),
+            ({"resources": {str(n): 1 for n in range(33)}}, ValueError, "resources has 33 names"),
             ({"priority": 0.5}, TypeError, "priority is an integer, and not 0.5"),
             ({"priority": 2**31}, ValueError, "priority is 2147483648, and has 32 bits"),
         ]:

@@ -15,8 +15,8 @@ from .reference import ObjectRef
 from .reusable import reusables
 
 ENDPOINTS = "TRIPOD_ENDPOINTS"
-# A task that is given longer to end is not waited for.
-GRACE_S_MAX = 86_400
+# The longest that the scheduler gives a task to end.
+GRACE_S_MAX = 600
 
 
 # The cluster that `init` started, which ends with the connection.

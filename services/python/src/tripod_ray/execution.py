@@ -74,7 +74,7 @@ class Executor:
     """Executes the tasks of one worker."""
 
     def __init__(self, process, functions, cancels, reported, has_more, keeps_up):
-        """`cancels` are orders to end tasks; `reported(run)` is called when a task's report is in the queue of calls; `has_more()` tells whether
+        """`cancels` are orders to end tasks. `reported(run)` is called when a task's report is in the queue of calls; `has_more()` tells whether
         the next task is at hand; `keeps_up()` is called before the report of a task after which variables are
         made anew."""
         self._process = process

@@ -12,7 +12,7 @@ from . import wire
 _AMOUNT_MAX = 1_000_000
 _MEMORY_BYTES_MAX = 1 << 50
 # Of a task or a worker: each is looked at whenever a task is given to somebody.
-_RESOURCES_MAX = 16
+_RESOURCES_MAX = 32
 _PRIORITY_MAX = 2**31 - 1
 # As they are written in metadata.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -10,8 +10,9 @@ written by itself, where it is to lie.
 from collections.abc import Callable
 from typing import NamedTuple
 
-# A tensor of more axes is a mistake.
+# As the scheduler takes them: what it cannot read at all would end the worker's registration.
 _AXES_MAX = 64
+_ELEMENT_TYPE_MAX = 255
 
 
 class RawInput(NamedTuple):
@@ -38,7 +39,8 @@ class RawResult(NamedTuple):
         numbers = (self.size, self.metadata_offset, self.element_type, self.bytes, *self.shape)
         if not all(isinstance(number, int) and 0 <= number < 2**63 for number in numbers):
             raise ValueError(f"a raw result has a number that is none, or is negative: {self._replace(write=None)}")
-        if self.metadata_offset % 8 or self.metadata_offset > self.size or len(self.shape) > _AXES_MAX:
+        placed = self.metadata_offset % 8 == 0 and self.metadata_offset <= self.size
+        if not placed or len(self.shape) > _AXES_MAX or self.element_type > _ELEMENT_TYPE_MAX:
             raise ValueError(f"a raw result is wrong: {self._replace(write=None)}")
 
 
