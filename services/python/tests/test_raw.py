@@ -103,7 +103,7 @@ class Raw(unittest.TestCase):
         two = self.submit(b"join ab", one, one)
         self.assertEqual(self.bytes_of(two)[0], b"ab" + data + data + bytes(8))
         value = ray.put({"a": 1})
-        self.assertEqual(self.bytes_of(self.submit(b"offsets", one, value))[0].rstrip(b"\0"), b"[16, 0]")
+        self.assertEqual(self.bytes_of(self.submit(b"offsets", one, value))[0].rstrip(b"\0"), b"[24, 0]")
 
     def test_large_objects_are_written_where_they_lie(self):
         ref = self.submit(b"zeros 3000000")

@@ -43,8 +43,8 @@ def init(
     environment's TRIPOD_ENDPOINTS. With neither, a cluster is started on this machine, for this program
     alone: three nodes, an object store of `store_mib` MiB and `num_workers` workers, by default one for each
     processor. `num_cpus`, `memory` and `resources` are what each of these has, for tasks that need it, as
-    `python -m tripod_ray.worker` is told. It needs the program `tripod`, from the environment's TRIPOD_BIN or from PATH, and ends with
-    `shutdown` or with this program.
+    `python -m tripod_ray.worker` is told. It needs the program `tripod`, from the environment's TRIPOD_BIN or
+    from PATH, and ends with `shutdown` or with this program.
 
     `node_ip` is this machine's address, as its object store is registered; without it the environment's
     TRIPOD_NODE_IP, else the address by which it reaches the first node. `objstore_address` chooses among
@@ -58,7 +58,8 @@ def init(
         raise ValueError("num_workers is for a cluster that init starts; this one has its own")
     of_worker = {"num_cpus": num_cpus, "memory": memory, "resources": resources}
     if address and any(value is not None for value in of_worker.values()):
-        raise ValueError("num_cpus, memory and resources are for a cluster that init starts; workers say them themselves")
+        text = "num_cpus, memory and resources are for a cluster that init starts; workers say them themselves"
+        raise ValueError(text)
     needs.offers(**of_worker)
     try:
         if not address:
@@ -124,8 +125,8 @@ def put(value):
 def get(refs, timeout=None):
     """The value of a handle, or a list of those of a list of handles. `timeout` is in seconds.
 
-    Raises `TaskError` if a task failed, `TaskCancelledError` if it was cancelled, `ObjectLostError` if the object cannot
-    be had, `GetTimeoutError`.
+    Raises `TaskError` if a task failed, `TaskCancelledError` if it was cancelled, `ObjectLostError` if the object
+    cannot be had, `GetTimeoutError`.
     """
     if isinstance(refs, ObjectRef):
         return runtime.process().get((refs,), timeout)[0]
@@ -147,12 +148,13 @@ def wait(refs, num_returns=1, timeout=None):
 
 
 def cancel(ref, grace=5.0):
-    """A task is not to run any more; `ref` is the handle of one of its results. One that has not begun does not begin. In
-    one that runs `TaskCancelledError` is raised where it is, and its worker's process ends if it has not ended `grace`
-    seconds later, with 0 at once; another worker takes its place where something begins workers again.
+    """A task is not to run any more; `ref` is the handle of one of its results. One that has not begun does not
+    begin. In one that runs `TaskCancelledError` is raised where it is, and its worker's process ends if it has
+    not ended `grace` seconds later, with 0 at once; another worker takes its place where something begins
+    workers again.
 
-    Answers whether the task was not over before: then getting its results raises `TaskCancelledError`. Tasks that it
-    has submitted go on. Needs feature level 10 of the cluster.
+    Answers whether the task was not over before: then getting its results raises `TaskCancelledError`. One that
+    has reported counts as over. Tasks that it has submitted go on. Needs feature level 10 of the cluster.
     """
     if not isinstance(ref, ObjectRef):
         raise TypeError(f"cancel takes an ObjectRef; a value of type {type(ref).__name__} is none")

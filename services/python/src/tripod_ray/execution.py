@@ -74,9 +74,9 @@ class Executor:
     """Executes the tasks of one worker."""
 
     def __init__(self, process, functions, cancels, reported, has_more, keeps_up):
-        """`cancels` are orders to end tasks. `reported(run)` is called when a task's report is in the queue of calls; `has_more()` tells whether
-        the next task is at hand; `keeps_up()` is called before the report of a task after which variables are
-        made anew."""
+        """`cancels` are orders to end tasks; `reported(run)` is called when a task's report is in the queue of
+        calls; `has_more()` tells whether the next task is at hand; `keeps_up()` is called before the report of a
+        task after which variables are made anew."""
         self._process = process
         self._functions = functions
         self._cancels = cancels
@@ -87,9 +87,9 @@ class Executor:
         self._returned = {}
 
     def execute(self, request):
-        """Executes a task and reports it. Answers with the reusable variables that it used, and that are to be made anew:
-        those of a task that was cancelled, which may have been in the middle of anything, are left to whoever uses them
-        next. Raises nothing but what ends the process."""
+        """Executes a task and reports it. Answers with the reusable variables that it used, and that are to be
+        made anew from what it left; a task that was cancelled may have been in the middle of anything. Raises
+        nothing but what ends the process."""
         task = request.task
         run = (request.operationid, request.attempt or 1)
         key, name = task.name.decode("utf-8", "replace"), _name(task)
@@ -311,7 +311,7 @@ class _Call:
                 raise _Elsewhere
             for got, (place, ref) in enumerate(self._refs.items()):
                 memory, metadata_offset = gets.take(got, ref)
-                failure = None if metadata_offset else values.failure(wire.Obj.FromString(bytes(memory)))
+                failure = values.failure(memory) if metadata_offset == 0 else None
                 if failure is not None:
                     raise failure
                 inputs.append(raw.RawInput(memoryview(memory).toreadonly(), metadata_offset))
@@ -320,9 +320,8 @@ class _Call:
             raise
         except (TaskError, ObjectLostError) as error:
             raise self._produced_by_failed(place, error) from None
-        except Exception as error:  # Also bytes that are no message.
-            if isinstance(error, StoreError):
-                self._process.note(error)
+        except StoreError as error:
+            self._process.note(error)
             before = f"argument {place} of function {self._name} cannot be read\n"
             raise _raised(self._name, error, before) from None
         finally:
@@ -372,9 +371,9 @@ class _Report:
         self._error = None
 
     def succeed(self, outputs, soon, described=()):
-        """`outputs` are pairs of an id and a handle, a packed value, what `StoreConnection.prepare` answered, or None for
-        what is there already. With `soon` they may be stored together with those of the next task. `described` are
-        calls that belong before the report."""
+        """`outputs` are pairs of an id and a handle, a packed value, what `StoreConnection.prepare` answered, or
+        None for what is there already. With `soon` they may be stored together with those of the next task.
+        `described` are calls that belong before the report."""
         self._described = described
         self._left += len(outputs)
         for objectid, output in outputs:

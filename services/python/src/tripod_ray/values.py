@@ -10,9 +10,11 @@ import pickle
 import sys
 
 import cloudpickle
+from google.protobuf.message import DecodeError
 
 from .errors import ObjectLostError, TaskCancelledError, TaskError
 from .reference import ObjectRef, collecting
+from .wire import Obj
 
 PICKLE_MARK = "tripod.pickle"
 ERROR_MARK = "tripod.error"
@@ -130,14 +132,20 @@ def read(obj, handle):
     raise ValueError("an Obj without a value")
 
 
-def failure(obj):
-    """The failure that an `Obj` stands for, without the exception itself, and nothing is unpickled; None if it stands for
-    none."""
-    entries = obj.dict_data.elem
+def failure(data):
+    """The failure that an encoded `Obj` stands for, without the exception itself: nothing is unpickled. None if it stands
+    for none, or is something else."""
+    try:
+        entries = Obj.FromString(bytes(data)).dict_data.elem
+    except DecodeError:
+        return None
     if not entries or entries[0].key.string_data.data != ERROR_MARK.encode():
         return None
-    simple = ((entry.key, entry.value) for entry in entries if not entry.value.HasField("pyobj_data"))
-    return _error({read(key, _no_handle): read(value, _no_handle) for key, value in simple})
+    texts = {_text(entry.key): entry.value for entry in entries}
+    told = {name: _text(texts[name]) for name in (ERROR_MARK, "function", "text") if name in texts}
+    if "history" in texts:
+        told["history"] = [_text(line) for line in texts["history"].list_data.elem]
+    return _error(told)
 
 
 def ids(obj):
@@ -154,8 +162,8 @@ def ids(obj):
             left.extend((entry.key, entry.value))
 
 
-def _no_handle(objectid):
-    raise ValueError(f"a failure with the object {objectid} inside")
+def _text(obj):
+    return obj.string_data.data.decode("utf-8", "replace")
 
 
 class _Writer:
