@@ -36,6 +36,8 @@ class FakeCluster(grpc.GenericRpcHandler):
         self.too_early, self.refused_early = None, 0
         # Its feature level; what needs more is refused.
         self.level = 10
+        # Whether it is of a build that does not know what needs more.
+        self.is_older = False
         # Every so manieth answer is lost on its way; 0: none.
         self.lose_every = 0
         self._answers = 0
@@ -141,10 +143,12 @@ class FakeCluster(grpc.GenericRpcHandler):
             abort(context, Refused(wire.FAILED_PRECONDITION, self.too_early, wire.LEVEL_LOW))
         request = wire.RegisterWorkerRequest.FromString(data)
         offers = {wire.CPUS_MILLI, wire.MEMORY_BYTES, wire.RESOURCES_MILLI}
-        self._check_level(context, not offers.isdisjoint(dict(context.invocation_metadata())))
+        self._check_level(context, not self.is_older and not offers.isdisjoint(dict(context.invocation_metadata())))
         return self._once(context, lambda metadata: self.scheduler.register(request, metadata))
 
     def _check_level(self, context, is_newer):
+        if is_newer and self.is_older:
+            abort(context, Refused(wire.INVALID_ARGUMENT, "call 0: call: it is none", "invalid"))
         if is_newer and self.level < 10:
             text = f"T4401 level-low: this needs feature level 10, and the cluster is at {self.level}: node 2 supports "
             text += f"{self.level} only (older; upgrade it); see `tripod level show`"

@@ -13,6 +13,7 @@ from tripod_ray import layout, wire
 from tripod_ray.errors import TaskCancelledError
 
 CREATION = "creation"
+NOBODY = 2**64 - 1
 
 
 class Refused(Exception):
@@ -325,6 +326,8 @@ class FakeScheduler:
             self.queue.append(task)
 
     def _cancel(self, call, by, result):
+        if call.cancel.workerid == NOBODY:
+            raise Refused(wire.NOT_FOUND, "a question about the level", "expected")
         self.living(call.cancel.workerid)
         tasks = [task for task in self.operations if task is not None]
         task = next((task for task in tasks if call.cancel.objectid in task.results), None)

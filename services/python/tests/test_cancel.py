@@ -215,7 +215,7 @@ class ProcessesThatEnd(CancelTest):
         self.cluster.await_workers(1)
         ref = function.remote(str(self.folder))
         self.begun()
-        self.assertEqual((self.folder / "begun").read_text(), str(worker.pid))
+        eventually(lambda: (self.folder / "begun").read_text() == str(worker.pid), "the task says where it is")
         self.assertIs(ray.cancel(ref, grace=grace), True)
         status = worker.wait(DEADLINE_S)
         self.assert_cancelled(ref)
@@ -296,6 +296,10 @@ class WithALog(unittest.TestCase):
         for options in ({"num_cpus": 2}, {"priority": 1}, {"memory": 1, "resources": {"gpu": 1}}):
             with self.assertRaisesRegex(ray.RefusedError, f"^{', '.join(options)}: .*the cluster is at 9"):
                 identity.options(**options).remote(1)
+        self.fake.is_older = True
+        with self.assertRaisesRegex(ray.RefusedError, "^cancel: feature level 10 .* of an earlier build.*`tripod level show`"):
+            ray.cancel(ref)
+        self.fake.is_older = False
         self.assertEqual(ray.get(ref), 5, "and the process goes on")
         self.fake.level = 10
         self.assertEqual(ray.get(identity.options(priority=1).remote(6)), 6)

@@ -135,10 +135,15 @@ class Options(unittest.TestCase):
         self.addCleanup(fake.close)
         fake.level = 9
         worker = fake.start_worker("--num-cpus=2", stderr=subprocess.PIPE)
-        said = "does not count yet what workers have.*the cluster is at 9: node 2"
-        self.assertRegex(worker.stderr.readline(), said)
-        fake.level = 10
+        said = "does not count yet what workers have: "
+        self.assertRegex(worker.stderr.readline(), said + ".*the cluster is at 9: node 2.*`tripod level unpin`")
+        # One that would register the worker, and forget what it has.
+        fake.is_older = True
+        self.assertRegex(worker.stderr.readline(), said + ".*earlier build.*`tripod level show`")
+        self.assertEqual(fake.scheduler.workers, [])
+        fake.level, fake.is_older = 10, False
         fake.await_workers(1, DEADLINE_S)
+        self.assertEqual([worker.cpus_milli for worker in fake.scheduler.workers], [2000])
         self.assertIsNone(worker.poll())
 
 

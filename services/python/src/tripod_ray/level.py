@@ -40,15 +40,17 @@ def awaited(register, patience_s, lacks="has no schedulers yet"):
         time.sleep(_PAUSE_S)
 
 
+def told(error):
+    """What a cluster refused to who asked whether its level is that of `TASKS`: if it was for that, with `wire.LEVEL_LOW`
+    as the reason."""
+    if error.code != wire.INVALID_ARGUMENT:
+        return error
+    # What a node answers that does not know the call at all.
+    text = f"feature level {TASKS} is needed, and the node that answered is of an earlier build, which holds the cluster's"
+    text = f"{text} down ({error}); see `tripod level show`"
+    return RefusedError(wire.FAILED_PRECONDITION, text, wire.LEVEL_LOW)
+
+
 def too_low(what, error):
-    """Why something cannot be done yet that a cluster refused: who holds its level down, and what to do."""
-    if error.reason == wire.LEVEL_LOW:
-        return RefusedError(error.code, f"{what}: {error}; {_NEXT}", error.reason)
-    if error.code == wire.INVALID_ARGUMENT:
-        # What a node answers that does not know the call at all.
-        text = (
-            f"{what} needs feature level {TASKS}, and a node of an earlier build, which answered, holds the cluster's down "
-            f"({error}); see `tripod level show`; {_NEXT}"
-        )
-        return RefusedError(error.code, text, wire.LEVEL_LOW)
-    return error
+    """The same, of something that was to be done, and with what to do instead."""
+    return RefusedError(error.code, f"{what}: {error}; {_NEXT}", error.reason)

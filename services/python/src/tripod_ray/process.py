@@ -29,8 +29,8 @@ from .store import Gets, StoreConnection
 _REQUEST_AFTER_S = 0.003
 _WAIT_SLICE_S = 5.0
 _TTL_FIRST_MS = 3000
-# No object has it: what is asked of it has no effect.
-_NO_OBJECT = 2**64 - 1
+# No worker and no object has it: what is asked of it has no effect.
+_NOBODY = 2**64 - 1
 # Objects that did not come in time, of which an error names so many.
 _NAMED_MOST = 5
 
@@ -221,18 +221,23 @@ class Process:
             raise self.outbox.lost
 
     def _require(self, what):
-        """Raises `RefusedError` if the cluster's level is below that of `level.TASKS`. It is asked first, since a node of
-        an earlier build leaves out what it does not know, and says nothing."""
-        if self._knows_tasks:
-            return
-        request = wire.RayBatchRequest(workerid=self.workerid)
+        """Raises `RefusedError` if the cluster's level is below that of `level.TASKS`."""
+        if not self._knows_tasks:
+            try:
+                self._ask_level()
+            except RefusedError as error:
+                raise level.too_low(what, error) from None
+
+    def _ask_level(self):
+        """The same. It is asked before anything relies on it, since a node of an earlier build leaves out what it does
+        not know, and says nothing."""
+        request = wire.RayBatchRequest()
         asked = request.calls.add().cancel
-        asked.workerid, asked.objectid = self.workerid, _NO_OBJECT
-        metadata = ((wire.WORKER, str(self.workerid)),)
+        asked.workerid = asked.objectid = _NOBODY
         try:
-            self.link.call(wire.BATCH, request.SerializeToString(), metadata)
+            self.link.call(wire.BATCH, request.SerializeToString())
         except RefusedError as error:
-            raise level.too_low(what, error) from None
+            raise level.told(error) from None
         self._knows_tasks = True
 
     def _await_objects(self, gets, end, timeout_s):
@@ -283,7 +288,13 @@ class Process:
         # A worker has time; whoever begins a program wants to know why it does not begin.
         patience_s = link.PATIENCE_S if self.driver else None
         lacks = "does not count yet what workers have" if offers else "has no schedulers yet"
-        reply = level.awaited(lambda: self.outbox.register(request, extra), patience_s, lacks)
+
+        def register():
+            if offers and not self._knows_tasks:
+                self._ask_level()
+            return self.outbox.register(request, extra)
+
+        reply = level.awaited(register, patience_s, lacks)
         self.workerid, self.objstoreid = reply.workerid, reply.objstoreid
         self.address, self.store_address = reply.worker_address, reply.objstore_address
 
