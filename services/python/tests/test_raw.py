@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+import numpy as np
 from cluster import DEADLINE_S, eventually
 from fake import FakeCluster
 
@@ -131,7 +132,7 @@ class Raw(unittest.TestCase):
         self.assertRegex(text, "(?s)^Traceback.*KeyError: 'here'")
         self.assertNotIn("cancelling.py", text)
         self.assertIn("made NoneType for 1 results", self.failure(b"nothing"))
-        self.assertIn("a raw result is wrong", self.failure(b"misplaced"))
+        self.assertIn("multiple of 8: size 16, metadata at 4", self.failure(b"misplaced"))
         for size in (b"100", b"1000000"):
             text = self.failure(b"unwritten " + size)
             self.assertRegex(text, "(?s)^the result of function tripod.mars.chunk cannot be written.*ZeroDivisionError")
@@ -159,6 +160,23 @@ class Registration(unittest.TestCase):
         with self.assertRaises(TypeError):
             raw.register("x", 5)
         self.assertNotIn("x", raw.names())
+
+    def test_results_that_there_cannot_be_are_refused(self):
+        good = raw.RawResult(80, None, 64, (np.int64(2), 1), np.uint8(4), 8)
+        self.assertEqual(good.checked(), (80, None, 64, (2, 1), 4, 8))
+        self.assertIs(type(good.checked().shape[0]), int)
+        for wrong in (
+            {"size": -1},
+            {"size": 56},
+            {"metadata_offset": 60},
+            {"shape": (1,) * 65},
+            {"shape": (-1,)},
+            {"element_type": 256},
+            {"bytes": 2**63},
+            {"size": 80.0},
+        ):
+            with self.subTest(wrong), self.assertRaises((TypeError, ValueError)):
+                good._replace(**wrong).checked()
 
     def test_a_worker_that_is_to_execute_them_and_cannot_says_so(self):
         command = [sys.executable, "-m", "tripod_ray.worker", "--address", "none:1", "--mars"]

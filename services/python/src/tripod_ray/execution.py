@@ -178,11 +178,11 @@ class Executor:
             what = f"made {type(made).__name__} for {len(task.result)} results"
             raise TaskError(name, None, f"raw function {name} {what}, and makes a RawResult for one")
         (objectid,) = task.result
-        described = (calls.Describe(objectid, made, run),)
-        if request.store_output and not request.store_output[0]:
-            return (), described
         try:
-            made.check()
+            made = made.checked()
+            described = (calls.Describe(objectid, made, run),)
+            if request.store_output and not request.store_output[0]:
+                return (), described
             filled = layout.Filled(made.size, made.metadata_offset, made.write)
             return ((objectid, self._process.store.prepare(objectid, filled, run, True)),), described
         except StoreError as error:

@@ -8,6 +8,7 @@ written by itself, where it is to lie.
 """
 
 from collections.abc import Callable
+from operator import index
 from typing import NamedTuple
 
 # As the scheduler takes them: what it cannot read at all would end the worker's registration.
@@ -34,14 +35,19 @@ class RawResult(NamedTuple):
     element_type: int
     bytes: int
 
-    def check(self):
-        """Raises `ValueError` if it cannot be such an object."""
-        numbers = (self.size, self.metadata_offset, self.element_type, self.bytes, *self.shape)
-        if not all(isinstance(number, int) and 0 <= number < 2**63 for number in numbers):
-            raise ValueError(f"a raw result has a number that is none, or is negative: {self._replace(write=None)}")
-        placed = self.metadata_offset % 8 == 0 and self.metadata_offset <= self.size
-        if not placed or len(self.shape) > _AXES_MAX or self.element_type > _ELEMENT_TYPE_MAX:
-            raise ValueError(f"a raw result is wrong: {self._replace(write=None)}")
+    def checked(self):
+        """The same with integers of Python. Raises `TypeError` or `ValueError` if there can be no such object."""
+        size, metadata_offset = index(self.size), index(self.metadata_offset)
+        element_type, size_bytes = index(self.element_type), index(self.bytes)
+        shape = tuple(map(index, self.shape))
+        told = f"size {size}, metadata at {metadata_offset}, shape {shape}, type {element_type}, {size_bytes} bytes"
+        if not all(0 <= number < 2**63 for number in (size, metadata_offset, element_type, size_bytes, *shape)):
+            raise ValueError(f"a raw result has a number that there cannot be: {told}")
+        if metadata_offset % 8 or metadata_offset > size:
+            raise ValueError(f"the metadata of a raw result has no place in it that is a multiple of 8: {told}")
+        if len(shape) > _AXES_MAX or element_type > _ELEMENT_TYPE_MAX:
+            raise ValueError(f"a raw result is more than the cluster takes: {told}")
+        return RawResult(size, self.write, metadata_offset, shape, element_type, size_bytes)
 
 
 _functions = {}
