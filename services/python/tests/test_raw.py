@@ -70,8 +70,8 @@ class Raw(unittest.TestCase):
         (cls.folder / "tripod_mars" / "worker.py").write_text(PACKAGE)
         cls.fake = FakeCluster()
         cls.addClassCleanup(cls.fake.close)
-        path = os.pathsep.join([str(cls.folder), os.environ.get("PYTHONPATH", "")])
-        with mock.patch.dict(os.environ, {"PYTHONPATH": path}):
+        cls.path = os.pathsep.join([str(cls.folder), os.environ.get("PYTHONPATH", "")])
+        with mock.patch.dict(os.environ, {"PYTHONPATH": cls.path}):
             cls.worker = cls.fake.start_worker("--mars")
         cls.fake.await_workers(1, DEADLINE_S)
         ray.init(cls.fake.address)
@@ -120,6 +120,28 @@ class Raw(unittest.TestCase):
         # The fake refuses what comes after the report.
         self.assertEqual(self.fake.scheduler.described[ref.id], ((5,), 2, 5))
         self.assertLessEqual(succeeded, self.fake.scheduler.succeeded)
+
+    def test_below_its_level_nothing_is_told_and_the_worker_goes_on(self):
+        fake = FakeCluster()
+        self.addCleanup(fake.close)
+        fake.level = 9
+        with mock.patch.dict(os.environ, {"PYTHONPATH": self.path}):
+            fake.start_worker()
+        fake.await_workers(1, DEADLINE_S)
+        connected = runtime.connected()
+        runtime.connect(None)
+        try:
+            ray.init(fake.address)
+            for older in (False, True):
+                fake.is_older = older
+                ref = self.submit(b"join abcde")
+                self.assertEqual(self.bytes_of(ref)[0][:5], b"abcde")
+            del ref
+            ray.shutdown()
+        finally:
+            runtime.connect(connected)
+        self.assertEqual(len(fake.scheduler.workers), 2, "none registered again")
+        self.assertEqual((fake.scheduler.described, fake.scheduler.violations), ({}, []))
 
     def failure(self, *submitted):
         with self.assertRaises(ray.TaskError) as caught:

@@ -180,7 +180,7 @@ class Executor:
         (objectid,) = task.result
         try:
             made = made.checked()
-            described = (calls.Describe(objectid, made, run),)
+            described = (calls.Describe(objectid, made, run),) if self._process.takes_descriptions() else ()
             if request.store_output and not request.store_output[0]:
                 return (), described
             filled = layout.Filled(made.size, made.metadata_offset, made.write)

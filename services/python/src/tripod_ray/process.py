@@ -220,6 +220,13 @@ class Process:
         if self.outbox.lost is not None:
             raise self.outbox.lost
 
+    def takes_descriptions(self):
+        """Whether the cluster can be told what objects are."""
+        if not self._knows_tasks:
+            with contextlib.suppress(RefusedError):
+                self._ask_level()
+        return self._knows_tasks
+
     def _require(self, what):
         """Raises `RefusedError` if the cluster's level is below that of `level.TASKS`."""
         if not self._knows_tasks:
