@@ -50,6 +50,12 @@ pub const RAY_MAX_RETRIES: &str = "x-tripod-max-retries";
 pub const RAY_RETRY_EXCEPTIONS: &str = "x-tripod-retry-exceptions";
 /// With `RegisterWorker`: how many tasks the worker may be given at a time. Without it 1.
 pub const RAY_SLOTS: &str = "x-tripod-slots";
+/// With `RegisterWorker`: processors that the worker may use, in thousandths. Without it 1000.
+pub const RAY_CPUS_MILLI: &str = "x-tripod-cpus-milli";
+/// With `RegisterWorker`: bytes of memory that its tasks may use. Without it nobody knows, and no task may ask for any.
+pub const RAY_MEMORY_BYTES: &str = "x-tripod-memory-bytes";
+/// With `RegisterWorker`: other things that the worker has, in thousandths: `gpu=1000,licence=500`.
+pub const RAY_RESOURCES_MILLI: &str = "x-tripod-resources-milli";
 /// With `RegisterWorker` and `RegisterObjStore`, value `1`: the process sends heartbeats and knows the fields from
 /// 1001 on.
 pub const RAY_EXTENDED: &str = "x-tripod-extended";

@@ -34,6 +34,10 @@ class FakeCluster(grpc.GenericRpcHandler):
         self.ttl_ms, self.beats = ttl_ms, 0
         # Why there are no schedulers yet, if that is so, and how often it was said.
         self.too_early, self.refused_early = None, 0
+        # Its feature level; what needs more is refused.
+        self.level = 10
+        # Whether it is of a build that does not know what needs more.
+        self.is_older = False
         # Every so manieth answer is lost on its way; 0: none.
         self.lose_every = 0
         self._answers = 0
@@ -138,12 +142,24 @@ class FakeCluster(grpc.GenericRpcHandler):
             self.refused_early += 1
             abort(context, Refused(wire.FAILED_PRECONDITION, self.too_early, wire.LEVEL_LOW))
         request = wire.RegisterWorkerRequest.FromString(data)
-        return self._once(
-            context, lambda metadata: self.scheduler.register(request, int(metadata.get(wire.SLOTS, 1)))
-        )
+        offers = {wire.CPUS_MILLI, wire.MEMORY_BYTES, wire.RESOURCES_MILLI}
+        self._check_level(context, not self.is_older and not offers.isdisjoint(dict(context.invocation_metadata())))
+        return self._once(context, lambda metadata: self.scheduler.register(request, metadata))
+
+    def _check_level(self, context, is_newer):
+        if is_newer and self.is_older:
+            abort(context, Refused(wire.INVALID_ARGUMENT, "call 0: call: it is none", "invalid"))
+        if is_newer and self.level < 10:
+            text = f"T4401 level-low: this needs feature level 10, and the cluster is at {self.level}: node 2 supports "
+            text += f"{self.level} only (older; upgrade it); see `tripod level show`"
+            abort(context, Refused(wire.FAILED_PRECONDITION, text, wire.LEVEL_LOW))
 
     def _batch(self, data, context):
         request = wire.RayBatchRequest.FromString(data)
+        self._check_level(context, any(map(needs_level_10, request.calls)))
+        if wire.SESSION not in dict(context.invocation_metadata()):
+            with self.scheduler.lock:
+                return self.scheduler.batch(request).SerializeToString()
 
         def work(metadata):
             if metadata.get(wire.WORKER) != str(request.workerid):
@@ -259,6 +275,12 @@ class FakeCluster(grpc.GenericRpcHandler):
         address = f"127.0.0.1:{held.getsockname()[1]}"
         held.close()
         return address
+
+
+def needs_level_10(call):
+    options = call.options
+    needs = options.priority or options.cpus_milli or options.memory_bytes or options.resources_milli
+    return bool(needs) or call.WhichOneof("call") in ("cancel", "describe")
 
 
 class _StoreInfo(grpc.GenericRpcHandler):

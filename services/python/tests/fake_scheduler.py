@@ -9,9 +9,11 @@ from collections import Counter, deque
 
 import grpc
 
-from tripod_ray import wire
+from tripod_ray import layout, wire
+from tripod_ray.errors import TaskCancelledError
 
 CREATION = "creation"
+NOBODY = 2**64 - 1
 
 
 class Refused(Exception):
@@ -38,6 +40,7 @@ class Task:
         self.options, self.attempt, self.results, self.worker = options, 1, [], None
         # What its calls put, kept between two attempts.
         self.kept = []
+        self.cancelled = self.over = False
 
     def held(self):
         ids = []
@@ -47,11 +50,23 @@ class Task:
 
 
 class Worker:
-    def __init__(self, workerid, address, store, driver, slots):
-        self.id, self.address, self.store, self.driver, self.slots = workerid, address, store, driver, slots
+    def __init__(self, workerid, address, store, driver, metadata):
+        self.id, self.address, self.store, self.driver = workerid, address, store, driver
+        self.slots = int(metadata.get(wire.SLOTS, 1))
+        self.cpus_milli = int(metadata.get(wire.CPUS_MILLI, 1000))
+        self.memory_bytes = int(metadata.get(wire.MEMORY_BYTES, 0))
+        named = filter(None, metadata.get(wire.RESOURCES_MILLI, "").split(","))
+        self.resources_milli = {name: int(milli) for name, milli in (piece.split("=") for piece in named)}
         self.alive, self.ready, self.tasks = True, False, []
         self.accepting, self.window = True, 2
         self.orders = deque()
+
+    def has(self, options):
+        return (
+            options.cpus_milli <= self.cpus_milli
+            and options.memory_bytes <= self.memory_bytes
+            and all(self.resources_milli.get(name, 0) >= milli for name, milli in options.resources_milli.items())
+        )
 
     def is_free(self):
         return self.accepting and len(self.tasks) < min(self.slots, self.window)
@@ -85,6 +100,8 @@ class FakeScheduler:
         self.failed, self.succeeded, self.requests, self.given_back = [], 0, 0, 0
         self.children, self.violations, self.sessions = {}, [], {}
         self.scheduling = False
+        # What objects are, by their ids.
+        self.described = {}
         self.aliases = set()
         # False: stores have not told yet what they hold, as far as those who put are concerned.
         self.hears_stores = True
@@ -93,14 +110,14 @@ class FakeScheduler:
 
     # Processes
 
-    def register(self, request, slots):
+    def register(self, request, metadata):
         stores = list(self.stores)
         store = next((s for s in stores if request.objstore_address == self.stores[s].address), stores[0])
         if not request.objstore_address:
             used = Counter(worker.store for worker in self.workers if worker.alive)
             store = min(stores, key=lambda s: (used[s], s))
         workerid = len(self.workers)
-        self.workers.append(Worker(workerid, self.port(), store, request.is_driver, slots))
+        self.workers.append(Worker(workerid, self.port(), store, request.is_driver, metadata))
         return wire.RegisterWorkerReply(
             workerid=workerid,
             objstoreid=store,
@@ -121,7 +138,10 @@ class FakeScheduler:
                 if found.owners.pop(("process", workerid), 0):
                     self.collect(objectid)
             for task in worker.tasks:
-                self.retry(task, "its worker died")
+                if task.cancelled:
+                    self.end_cancelled(task)
+                else:
+                    self.retry(task, "its worker died")
             worker.tasks = []
             self.schedule()
 
@@ -274,6 +294,13 @@ class FakeScheduler:
         for objectid in task.kept:
             self.take(objectid, ("calls", task.op))
         task.kept = []
+        if task.cancelled:
+            if info.task_succeeded:
+                self.violations.append(f"a success is reported of task {task.op}, which was cancelled")
+            self.failed.append((task, worker.address, info.error_message))
+            self.end_cancelled(task)
+            return
+        task.over = True
         if info.task_succeeded:
             self.succeeded += 1
         elif task.options.retry_exceptions and task.attempt <= self.retries(task):
@@ -297,6 +324,46 @@ class FakeScheduler:
                 self.move(objectid, ("process", worker.id), ("task", task.op))
             task.attempt += 1
             self.queue.append(task)
+
+    def _cancel(self, call, by, result):
+        if call.cancel.workerid == NOBODY:
+            raise Refused(wire.NOT_FOUND, "a question about the level", "expected")
+        self.living(call.cancel.workerid)
+        tasks = [task for task in self.operations if task is not None]
+        task = next((task for task in tasks if call.cancel.objectid in task.results), None)
+        if task is None:
+            raise Refused(wire.INVALID_ARGUMENT, f"no task makes object {call.cancel.objectid}", "expected")
+        result.cancel.over = task.over
+        if task.over:
+            return
+        task.cancelled = True
+        if task in self.queue:
+            self.queue.remove(task)
+            for objectid in task.held():
+                self.take(objectid, ("task", task.op))
+            self.end_cancelled(task)
+            return
+        order = wire.RayTellRequest()
+        cancel = order.orders.add().cancel
+        cancel.run.operationid, cancel.run.attempt = task.op, task.attempt
+        cancel.grace_ms = call.cancel.grace_ms
+        worker = next(worker for worker in self.workers if task in worker.tasks)
+        self.send(worker, "/tripod.v1.RayPeer/Tell", order)
+
+    def end_cancelled(self, task):
+        task.over = True
+        packed = layout.pack_error(_Cancelled(task.name.decode().rpartition(":")[0]))
+        for objectid in task.results:
+            if not self.objects[objectid].gone:
+                self.stores[0].insert(objectid, packed.metadata_offset, packed.whole())
+
+    def _describe(self, call, by, result):
+        worker, run = self.living(by), (call.run.operationid, call.run.attempt)
+        task = next((task for task in worker.tasks if (task.op, task.attempt) == run), None)
+        if task is None or call.describe.objectid not in task.results:
+            raise Refused(wire.FAILED_PRECONDITION, f"{call.describe.objectid} is described by {run}")
+        about = call.describe
+        self.described[about.objectid] = (tuple(about.shape), about.element_type, about.bytes)
 
     def _leave(self, call, by, result):
         self.expire(call.leave.workerid)
@@ -427,9 +494,10 @@ class FakeScheduler:
                 self.gets.append((store, objectid))
 
     def serve_tasks(self):
-        for task in list(self.queue):
+        for task in sorted(self.queue, key=lambda task: -task.options.priority):
             able = self.functions.get(task.name, (0, ()))[1]
             free = [w for w in self.workers if w.alive and w.ready and w.id in able and w.is_free()]
+            free = [worker for worker in free if worker.has(task.options)]
             needs = [value.id for value in task.args if not value.HasField("obj")]
             if task.attempt > 1 and self.elsewhere:
                 free = [w for w in free if self.stores[w.store].refused.keys().isdisjoint(needs)]
@@ -467,6 +535,15 @@ class FakeScheduler:
                 self.send(worker, "/WorkerService/Die", wire.DieRequest())
         self.functions.clear()
         return True
+
+
+class _Cancelled:
+    """What is stored in place of results of a task that was cancelled."""
+
+    reason, traceback_text, cause = TaskCancelledError.REASON, "", None
+
+    def __init__(self, function_name):
+        self.function_name = function_name
 
 
 def abort(context, refused):

@@ -29,6 +29,7 @@ class FakeStore:
         self.aliases = {}
         self.released = 0
         self.pinned = 0
+        self.aborted = 0
         # Objects that cannot come here, with the code that gets of them are answered.
         self.refused = {}
         # Cleared while nothing is read from connections that were greeted.
@@ -189,7 +190,11 @@ class FakeStore:
         send(wire.LocalReply(tag=request.tag))
 
     def _abort(self, request, send, created, _):
-        created.pop(request.abort.objectid, None)
+        descriptor = created.pop(request.abort.objectid, None)
+        if descriptor is not None:
+            os.close(descriptor)
+            self.aborted += 1
+        send(wire.LocalReply(tag=request.tag))
         send(wire.LocalReply(tag=request.tag))
 
     def _get(self, request, send, _, gets):

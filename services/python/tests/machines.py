@@ -55,9 +55,9 @@ class MachinesTest(unittest.TestCase):
         command = [FOUND, "objstore", "--exit-with-parent", "--json", "--endpoints", endpoints]
         return self.start(name, [*command, "--listen", f"{host}:0", "--directory", self.path(name)])
 
-    def start_worker(self, name, endpoints, host):
+    def start_worker(self, name, endpoints, host, *more):
         command = [sys.executable, "-m", "tripod_ray.worker", "--until-eof", "--address", endpoints]
-        return self.start(name, [*command, "--node-ip", host])
+        return self.start(name, [*command, "--node-ip", host, *more])
 
     def await_tasks(self, count, cluster, what):
         """Waits until so many tasks have succeeded. If they do not, everything is told that may say why."""

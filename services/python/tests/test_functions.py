@@ -7,6 +7,7 @@ import cloudpickle
 
 import tripod_ray as ray
 from tripod_ray import runtime, values
+from tripod_ray.needs import NONE, Needs
 from tripod_ray.reference import ObjectRef
 from tripod_ray.remote import FUNCTION_MAGIC
 
@@ -24,8 +25,9 @@ class Recorder:
     def drop(self, objectid):
         pass
 
-    def submit(self, function, arguments, results, options):
+    def submit(self, function, arguments, results, options, needs=NONE):
         self.submitted.append((function.decode(), arguments, options))
+        self.needs = needs
         return [ObjectRef(self, place) for place in range(results)]
 
     def put_packed(self, packed):
@@ -191,6 +193,44 @@ class Definitions(Recorded):
         f.remote()
         self.assertEqual(self.process.submitted[-1][2], (None, False))
         self.assertEqual(len(f.options(num_returns=2).remote()), 2)
+
+    def test_needs_are_options_too(self):
+        f = ray.remote(num_cpus=0.5, memory="1.5GiB", resources={"gpu": 1, "disk": 0.25}, priority=-3)(lambda: 0)
+        f.remote()
+        of_f = Needs(-3, 500, 3 << 29, (("disk", 250), ("gpu", 1000)))
+        self.assertEqual(self.process.needs, of_f)
+        f.options(num_cpus=None, resources={}, memory=4096).remote()
+        self.assertEqual(self.process.needs, Needs(-3, 0, 4096, ()))
+        ray.remote(lambda: 0).options(num_cpus=0, max_retries=1).remote()
+        self.assertEqual(self.process.needs, NONE)
+        for function, expected in [(f, of_f), (ray.remote(lambda: 0), NONE)]:
+            restored = pickle.loads(cloudpickle.dumps(function))
+            restored.remote()
+            self.assertEqual(self.process.needs, expected)
+
+    def test_bad_needs_are_refused_by_their_name(self):
+        for options, error, text in [
+            ({"num_cpus": -1}, ValueError, "num_cpus is -1; it is at least 0"),
+            ({"num_cpus": float("nan")}, ValueError, "num_cpus is nan"),
+            ({"num_cpus": 0.0005}, ValueError, "num_cpus is 0.0005, and is counted in thousandths"),
+            ({"num_cpus": "2"}, TypeError, "num_cpus is a number, and not '2'"),
+            ({"num_cpus": True}, TypeError, "num_cpus is a number, and not True"),
+            ({"memory": "4 GB"}, ValueError, "memory is '4 GB'; write bytes, or"),
+            ({"memory": 0.5}, ValueError, "memory is 0.5, which is no whole number of bytes"),
+            ({"memory": -4}, ValueError, "memory is -4; it is at least 0"),
+            ({"memory": []}, TypeError, "memory is a number of bytes"),
+            ({"resources": ["gpu"]}, TypeError, "resources is a dict"),
+            ({"resources": {"a=b": 1}}, ValueError, "resources has the name 'a=b'"),
+            ({"resources": {"gpu": -1}}, ValueError, r"resources\['gpu'\] is -1"),
+            ({"resources": {str(n): 1 for n in range(33)}}, ValueError, "resources has 33 names"),
+            ({"priority": 0.5}, TypeError, "priority is an integer, and not 0.5"),
+            ({"priority": 2**31}, ValueError, "priority is 2147483648, and has 32 bits"),
+        ]:
+            with self.subTest(options):
+                with self.assertRaisesRegex(error, text):
+                    ray.remote(**options)(lambda: 0)
+                with self.assertRaisesRegex(error, text):
+                    ray.remote(lambda: 0).options(**options)
 
     def test_a_function_is_exported_once_and_keys_tell_functions_apart(self):
         def make(number):

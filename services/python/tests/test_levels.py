@@ -1,5 +1,6 @@
 """Clusters that have no schedulers yet, since they are at an earlier feature level."""
 
+import pathlib
 import re
 import subprocess
 import threading
@@ -88,6 +89,28 @@ class OfACluster(MachinesTest):
         self.end(newer)
         worker.terminate()
         self.assertEqual(worker.wait(DEADLINE_S), 0, "it is not lost, and waits for no nodes that are gone")
+
+    def test_what_needs_a_later_level_is_refused_and_the_rest_goes_on(self):
+        host, port = keeper._own_address(), keeper._free_port()
+        endpoints = ",".join(f"127.0.0.1:{port + node}" for node in range(3))
+        nodes = self.start_nodes("older", port, "--feature-level-max", "9")
+        self.start_store("store", endpoints, host)
+        worker, log = self.start_worker("worker", endpoints, host)
+        self.start_worker("rich", endpoints, host, "--num-cpus", "2")
+        ray.init(endpoints, node_ip=host)
+        five = ray.remote(lambda: 5)
+        ref = five.remote()
+        # Nodes that know the call name who holds the level down; others do that themselves.
+        named = r"needs feature level 10, and the cluster is at 9: .*node \d supports 9 only"
+        for call in (lambda: ray.cancel(ref), lambda: five.options(num_cpus=0.5).remote()):
+            with self.assertRaisesRegex(ray.RefusedError, f"{named}|the node that answered is of an earlier build"):
+                call()
+        self.assertEqual(ray.get([ref, five.remote()], timeout=DEADLINE_S), [5, 5])
+        self.await_text(pathlib.Path(self.path("rich.log")), "does not count yet what workers have")
+        self.assertNotIn("registering again", log.read_text())
+        self.assertIsNone(worker.poll())
+        ray.shutdown()
+        self.end(nodes)
 
 
 if __name__ == "__main__":

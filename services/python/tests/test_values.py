@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 from tripod_ray import layout, values
-from tripod_ray.errors import DependencyFailedError, ObjectLostError, TaskError
+from tripod_ray.errors import DependencyFailedError, ObjectLostError, TaskCancelledError, TaskError
 from tripod_ray.reference import ObjectRef
 from tripod_ray.wire import Obj
 
@@ -278,6 +278,36 @@ class Failures(unittest.TestCase):
                 values.write(entry.value, value, [])
             with self.assertRaisesRegex(TaskError, "(?s)add.*overflow"):
                 layout.unpack(obj.SerializeToString(), 0, ref)
+
+    def test_a_cancelled_task_has_an_error_of_its_own(self):
+        obj = Obj()
+        for key, value in {"tripod.error": "CANCELLED", "function": "f", "text": "", "history": ["died"]}.items():
+            entry = obj.dict_data.elem.add()
+            values.write(entry.key, key, [])
+            values.write(entry.value, value, [])
+        with self.assertRaises(TaskCancelledError) as caught:
+            layout.unpack(obj.SerializeToString(), 0, ref)
+        self.assertEqual((caught.exception.function, caught.exception.history), ("f", ["died"]))
+
+    def test_a_failure_is_known_without_unpickling_anything(self):
+        packed = layout.pack_error(TaskError("f", KeyError("cause"), "text"))
+        failed = values.failure(packed.whole())
+        self.assertEqual((failed.function_name, failed.cause, failed.traceback_text), ("f", None, "text"))
+        obj = Obj()
+        for key in ("tripod.error", "function", "text", "history", "cause"):
+            entry = obj.dict_data.elem.add()
+            entry.key.string_data.data = key.encode()
+            for inside in (entry.value, entry.value.list_data.elem.add()):
+                inside.pyobj_data.data = b"cos\nabort\n(tR."
+        self.assertIsInstance(values.failure(obj.SerializeToString()), ObjectLostError)
+        for other in (b"", b"TPCH\1\0\0\0", layout.pack({"a": 1}).whole(), layout.pack("tripod.error").whole()):
+            self.assertIsNone(values.failure(other))
+
+    def test_ids_inside_a_message_are_found_without_reading_it(self):
+        obj, refs = Obj(), []
+        values.write(obj, [ref(1), {"a": (ref(2), ref(1))}, {3, "x"}], refs)
+        self.assertEqual(sorted(values.ids(obj)), sorted(ids_inside(obj)))
+        self.assertEqual(sorted(values.ids(obj)), [1, 1, 2])
 
     def test_damaged_objects_are_refused(self):
         packed = layout.pack(np.arange(1000.0))

@@ -20,9 +20,10 @@ Invariants:
 
 | module | what |
 |---|---|
-| `api` | init, shutdown, put, get, wait and the like |
+| `api` | init, shutdown, put, get, wait, cancel and the like |
 | `remote` | remote functions and their arguments |
 | `typed` | declared types of arguments and results |
+| `needs` | what tasks need of workers, and what those have |
 | `reference` | handles |
 | `reusable` | reusable variables |
 | `process` | a registration: puts, gets, waits, heartbeats |
@@ -33,12 +34,15 @@ Invariants:
 | `values`, `layout` | how values are written |
 | `wire` | messages, paths and metadata keys |
 | `worker`, `service`, `turn`, `execution` | workers |
+| `raw` | functions whose arguments and results are bytes of their own kind |
+| `cancelling` | tasks that are not to run any more |
 | `ending` | what tells a worker to end |
 | `context`, `runtime`, `again` | the running task; the connection; puts of a task that runs again |
 | `errors` | what can go wrong |
 """
 
 from .api import (
+    cancel,
     get,
     init,
     is_initialized,
@@ -58,6 +62,7 @@ from .errors import (
     ObjectLostError,
     RefusedError,
     StoreError,
+    TaskCancelledError,
     TaskError,
     TripodError,
     UnreachableError,
@@ -78,9 +83,11 @@ __all__ = [
     "Reusable",
     "ReusableError",
     "StoreError",
+    "TaskCancelledError",
     "TaskError",
     "TripodError",
     "UnreachableError",
+    "cancel",
     "get",
     "init",
     "is_initialized",

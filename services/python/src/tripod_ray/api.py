@@ -1,10 +1,12 @@
 """What programs call."""
 
 import atexit
+import math
 import os
 from collections.abc import Iterable
+from numbers import Real
 
-from . import runtime, wire
+from . import needs, runtime, wire
 from .calls import Alone
 from .errors import TripodError
 from .local import STORE_MIB, LocalCluster
@@ -13,6 +15,8 @@ from .reference import ObjectRef
 from .reusable import reusables
 
 ENDPOINTS = "TRIPOD_ENDPOINTS"
+# The longest that the scheduler gives a task to end.
+GRACE_S_MAX = 600
 
 
 # The cluster that `init` started, which ends with the connection.
@@ -21,14 +25,26 @@ _local = None
 _of_parent = None
 
 
-def init(address=None, *, node_ip=None, objstore_address="", job=None, num_workers=None, store_mib=STORE_MIB):
+def init(
+    address=None,
+    *,
+    node_ip=None,
+    objstore_address="",
+    job=None,
+    num_workers=None,
+    store_mib=STORE_MIB,
+    num_cpus=None,
+    memory=None,
+    resources=None,
+):
     """Connects this program to a cluster, as a driver.
 
     `address` are the client addresses of its nodes, `host:port` with commas between; without it the
     environment's TRIPOD_ENDPOINTS. With neither, a cluster is started on this machine, for this program
     alone: three nodes, an object store of `store_mib` MiB and `num_workers` workers, by default one for each
-    processor. It needs the program `tripod`, from the environment's TRIPOD_BIN or from PATH, and ends with
-    `shutdown` or with this program.
+    processor. `num_cpus`, `memory` and `resources` are what each of these has, for tasks that need it, as
+    `python -m tripod_ray.worker` is told. It needs the program `tripod`, from the environment's TRIPOD_BIN or
+    from PATH, and ends with `shutdown` or with this program.
 
     `node_ip` is this machine's address, as its object store is registered; without it the environment's
     TRIPOD_NODE_IP, else the address by which it reaches the first node. `objstore_address` chooses among
@@ -40,9 +56,15 @@ def init(address=None, *, node_ip=None, objstore_address="", job=None, num_worke
     address = address or os.environ.get(ENDPOINTS)
     if address and num_workers is not None:
         raise ValueError("num_workers is for a cluster that init starts; this one has its own")
+    of_worker = {"num_cpus": num_cpus, "memory": memory, "resources": resources}
+    if address and any(value is not None for value in of_worker.values()):
+        text = "num_cpus, memory and resources are for a cluster that init starts; workers say them themselves"
+        raise ValueError(text)
+    needs.offers(**of_worker)
     try:
         if not address:
-            _local = LocalCluster(num_workers if num_workers is not None else os.cpu_count() or 1, store_mib)
+            workers = num_workers if num_workers is not None else os.cpu_count() or 1
+            _local = LocalCluster(workers, store_mib, of_worker=of_worker)
             address, node_ip = _local.endpoints, _local.node_ip
         process = Process(address, driver=True, node_ip=node_ip, store_address=objstore_address, job=job)
         runtime.connect(process)
@@ -103,7 +125,8 @@ def put(value):
 def get(refs, timeout=None):
     """The value of a handle, or a list of those of a list of handles. `timeout` is in seconds.
 
-    Raises `TaskError` if a task failed, `ObjectLostError` if the object cannot be had, `GetTimeoutError`.
+    Raises `TaskError` if a task failed, `TaskCancelledError` if it was cancelled, `ObjectLostError` if the object
+    cannot be had, `GetTimeoutError`.
     """
     if isinstance(refs, ObjectRef):
         return runtime.process().get((refs,), timeout)[0]
@@ -122,6 +145,24 @@ def wait(refs, num_returns=1, timeout=None):
         [ref for place, ref in enumerate(refs) if place in ready],
         [ref for place, ref in enumerate(refs) if place not in ready],
     )
+
+
+def cancel(ref, grace=5.0):
+    """A task is not to run any more; `ref` is the handle of one of its results. One that has not begun does not
+    begin. In one that runs `TaskCancelledError` is raised where it is, and its worker's process ends if it has
+    not ended `grace` seconds later, with 0 at once; another worker takes its place where something begins
+    workers again.
+
+    Answers whether the task was not over before: then getting its results raises `TaskCancelledError`. One that
+    has reported counts as over. Tasks that it has submitted go on. Needs feature level 10 of the cluster.
+    """
+    if not isinstance(ref, ObjectRef):
+        raise TypeError(f"cancel takes an ObjectRef; a value of type {type(ref).__name__} is none")
+    if isinstance(grace, bool) or not isinstance(grace, Real):
+        raise TypeError(f"grace is a number of seconds, and not {grace!r}")
+    if not 0 <= grace <= GRACE_S_MAX:
+        raise ValueError(f"grace is {grace}; it is at least 0 and at most {GRACE_S_MAX} seconds")
+    return runtime.process().cancel(ref, math.ceil(grace * 1000))
 
 
 def kill_workers():

@@ -4,6 +4,7 @@ means."""
 import time
 
 from .errors import FunctionNotRegisteredError, RefusedError
+from .needs import NONE
 from .wire import OK
 
 # How long a submission waits for a worker that knows its function, and how often it asks.
@@ -21,6 +22,8 @@ class Call:
 
     __slots__ = ("done", "error", "result")
     needs = ()
+    # Whether a cluster below the level of `level.TASKS` refuses it.
+    is_newer = False
 
     def __init__(self):
         self.done = False
@@ -53,13 +56,26 @@ class Submit(Call):
     """A task. Its handles get their ids with the answer; the references that the scheduler counts for the
     reply are theirs from then on."""
 
-    __slots__ = ("function", "arguments", "needs", "refs", "child", "options", "_held", "_until", "_pause")
+    __slots__ = (
+        "function",
+        "arguments",
+        "needs",
+        "refs",
+        "child",
+        "options",
+        "worker_needs",
+        "_held",
+        "_until",
+        "_pause",
+    )
 
-    def __init__(self, function, arguments, refs, child=None, options=(None, False)):
+    def __init__(self, function, arguments, refs, child=None, options=(None, False), worker_needs=NONE):
         """`arguments` are handles, or pairs of an `Obj` and the handles inside it; `function` is a name,
         encoded; `child` is the attempt that calls and the place among its calls, or None;
-        `options` are the retries after the first attempt, or None, and whether exceptions are tried again."""
+        `options` are the retries after the first attempt, or None, and whether exceptions are tried again;
+        `worker_needs` are the task's `Needs`."""
         super().__init__()
+        self.worker_needs = worker_needs
         self.function = function
         self.arguments = arguments
         self.needs = [argument for argument in arguments if type(argument) is not tuple]
@@ -70,6 +86,10 @@ class Submit(Call):
         self._held = None
         self._until = 0.0
         self._pause = _AGAIN_FIRST_S
+
+    @property
+    def is_newer(self):
+        return self.worker_needs != NONE
 
     def holds(self):
         """The references that this process needs, once per occurrence of an id, before it can give them to
@@ -101,6 +121,8 @@ class Submit(Call):
             call.options.max_retries = retries
         if exceptions:
             call.options.retry_exceptions = True
+        if self.is_newer:
+            self.worker_needs.write(call.options)
 
     def answer(self, result, outbox):
         if result.code == OK and not result.submit.function_registered:
@@ -201,6 +223,10 @@ class Holds(Increment):
     def __init__(self, submit, objectids):
         super().__init__(list(objectids))
         self._submit = submit
+
+    @property
+    def is_newer(self):
+        return self._submit.is_newer
 
     def fail(self, error):
         super().fail(error)
@@ -328,6 +354,48 @@ class GiveBack(Call):
         call.give_back.workerid = workerid
         for operationid, attempt in self.runs:
             call.give_back.runs.add(operationid=operationid, attempt=attempt)
+
+
+class Cancel(Call):
+    """A task is not to run any more. Its result is whether it was not over before."""
+
+    __slots__ = ("needs", "grace_ms")
+    is_newer = True
+
+    def __init__(self, ref, grace_ms):
+        """`ref` is the handle of a result of the task."""
+        super().__init__()
+        self.needs = (ref,)
+        self.grace_ms = grace_ms
+
+    def write(self, call, workerid):
+        call.cancel.workerid = workerid
+        call.cancel.objectid = self.needs[0].id
+        call.cancel.grace_ms = self.grace_ms
+
+    def take(self, result, outbox):
+        self.result = not result.cancel.over
+
+
+class Describe(Call):
+    """What a result of an attempt is, for who asks without reading it."""
+
+    __slots__ = ("objectid", "made", "run")
+    is_newer = True
+
+    def __init__(self, objectid, made, run):
+        """`made` is a `RawResult`."""
+        super().__init__()
+        self.objectid = objectid
+        self.made = made
+        self.run = run
+
+    def write(self, call, workerid):
+        call.describe.objectid = self.objectid
+        call.describe.shape.extend(self.made.shape)
+        call.describe.element_type = self.made.element_type
+        call.describe.bytes = self.made.bytes
+        call.run.operationid, call.run.attempt = self.run
 
 
 class Leave(Call):

@@ -73,6 +73,20 @@ class ObjectLostError(TripodError):
         return ObjectLostError, (self.reason, self.function, self.text, self.history)
 
 
+class TaskCancelledError(ObjectLostError):
+    """The task that was to make the object was cancelled. In that task itself it is what is raised where it is: one that
+    catches it, to clean up, is expected to end then."""
+
+    # The word by which its results tell why there are none.
+    REASON = "CANCELLED"
+
+    def __init__(self, function="", text="", history=()):
+        super().__init__(self.REASON, function, text, history)
+
+    def __reduce__(self):
+        return TaskCancelledError, (self.function, self.text, self.history)
+
+
 class TaskError(TripodError):
     """A task raised an exception, or one of its arguments was made by a task that did. `cause` is the
     exception itself if it could be serialised, and `traceback_text` what the worker would have printed."""

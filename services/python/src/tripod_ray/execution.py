@@ -7,7 +7,7 @@ import traceback
 
 import cloudpickle
 
-from . import calls, layout, values, wire
+from . import calls, layout, raw, values, wire
 from .context import TaskContext
 from .errors import DependencyFailedError, ObjectLostError, StoreError, TaskError
 from .reference import ObjectRef
@@ -55,23 +55,31 @@ class Functions:
         self._process.outbox.post(calls.RegisterFunction(key.encode(), results))
 
     def find(self, key):
-        """The function. Raises what its deserialisation raises."""
+        """The function, and whether it is a raw one. Raises what its deserialisation raises."""
+        if (function := raw.find(key)) is not None:
+            return function, True
         function = self._loaded.get(key)
         if function is None:
             function = cloudpickle.loads(self._bodies[key][1])
             self._loaded[key] = function
-        return function
+        return function, False
+
+    def register_raw(self):
+        """Tells the scheduler of the raw functions of this process."""
+        for name in raw.names():
+            self._process.outbox.post(calls.RegisterFunction(name.encode(), 1))
 
 
 class Executor:
     """Executes the tasks of one worker."""
 
-    def __init__(self, process, functions, reported, has_more, keeps_up):
-        """`reported(run)` is called when a task's report is in the queue of calls; `has_more()` tells whether
-        the next task is at hand; `keeps_up()` is called before the report of a task after which variables are
-        made anew."""
+    def __init__(self, process, functions, cancels, reported, has_more, keeps_up):
+        """`cancels` are orders to end tasks; `reported(run)` is called when a task's report is in the queue of
+        calls; `has_more()` tells whether the next task is at hand; `keeps_up()` is called before the report of a
+        task after which variables are made anew."""
         self._process = process
         self._functions = functions
+        self._cancels = cancels
         self._reported = reported
         self._has_more = has_more
         self._keeps_up = keeps_up
@@ -79,26 +87,47 @@ class Executor:
         self._returned = {}
 
     def execute(self, request):
-        """Executes a task and reports it. Answers with the reusable variables that it used. Raises nothing but
-        what ends the process."""
+        """Executes a task and reports it. Answers with the reusable variables that it used, and that are to be
+        made anew from what it left; a task that was cancelled may have been in the middle of anything. Raises
+        nothing but what ends the process."""
         task = request.task
         run = (request.operationid, request.attempt or 1)
         key, name = task.name.decode("utf-8", "replace"), _name(task)
         with TaskContext(run, name) as context:
-            call = _Call(self._process, name, task, request.elsewhere and self._may_return(run))
+            self._cancels.begin(context.cancellation)
+            call = _Call(self._process, context, task, request.elsewhere and self._may_return(run))
+            outputs, described, failed = (), (), None
             try:
-                function = self._function(key, name)
-                outputs = self._outputs(request, call.run(function, len(task.result)))
-            except _Elsewhere:
+                function, is_raw = self._function(key, name)
+                if is_raw:
+                    outputs, described = self._written(request, run, call.run_raw(function))
+                else:
+                    outputs = self._outputs(request, call.run(function, len(task.result)))
+            except (_Elsewhere, TaskError) as error:
+                # Its frames would keep arguments alive.
+                failed = error.with_traceback(None)
+            if self._cancels.end(context.cancellation):
+                self._abandon(outputs)
+                self._report(request, run).end(_cancelled(name))
+                return {}
+            if isinstance(failed, _Elsewhere):
                 call.surrender()
                 self._return(run)
-            except TaskError as error:
+            elif failed is not None:
                 self._over(context)
-                self._fail(request, run, error, call.retries)
+                self._fail(request, run, failed, call.retries)
             else:
                 self._over(context)
-                self._report(request, run).succeed(outputs, self._has_more())
+                self._report(request, run).succeed(outputs, self._has_more(), described)
             return context.variables
+
+    def drop(self, request):
+        """Reports a task that was cancelled, and does not begin it."""
+        task, run = request.task, (request.operationid, request.attempt or 1)
+        self._report(request, run).end(_cancelled(_name(task)))
+        for value in task.arg:
+            for objectid in values.ids(value.obj) if value.HasField("obj") else (value.id,):
+                self._process.outbox.drop(objectid)
 
     def _over(self, context):
         if context.variables:
@@ -142,6 +171,35 @@ class Executor:
             outputs.append((objectid, result))
         return outputs
 
+    def _written(self, request, run, made):
+        """What a raw function has made: the same as `_outputs`, and what is to be told of it."""
+        task, name = request.task, _name(request.task)
+        if not isinstance(made, raw.RawResult) or len(task.result) != 1:
+            what = f"made {type(made).__name__} for {len(task.result)} results"
+            raise TaskError(name, None, f"raw function {name} {what}, and makes a RawResult for one")
+        (objectid,) = task.result
+        try:
+            made = made.checked()
+            described = (calls.Describe(objectid, made, run),) if self._process.takes_descriptions() else ()
+            if request.store_output and not request.store_output[0]:
+                return (), described
+            filled = layout.Filled(made.size, made.metadata_offset, made.write)
+            return ((objectid, self._process.store.prepare(objectid, filled, run, True)),), described
+        except StoreError as error:
+            if error.code == wire.ALREADY_EXISTS:
+                # An earlier attempt has written it.
+                return ((objectid, None),), described
+            self._process.note(error)
+            raise TaskError(name, None, f"a result cannot be stored: {error}") from None
+        except Exception as error:  # What writing raises is up to the function.
+            raise _raised(name, error, f"the result of function {name} cannot be written\n") from None
+
+    def _abandon(self, outputs):
+        """What is ready to be stored is not stored."""
+        for _, output in outputs:
+            if isinstance(output, wire.LocalRequest):
+                self._process.store.abandon(output)
+
     def _fail(self, request, run, error, retries):
         report = self._report(request, run)
         if retries is not None and (retries < 0 or run[1] <= retries):
@@ -158,10 +216,11 @@ class _Call:
     """The arguments of a task. The references that the task holds are the worker's from the start; handles
     take them over, and give them up when nobody uses the arguments any more."""
 
-    def __init__(self, process, name, task, may_return):
+    def __init__(self, process, context, task, may_return):
         """`may_return`: if an argument cannot come to this machine, `run` raises `_Elsewhere`."""
         self._process = process
-        self._name = name
+        self._name = context.name
+        self._cancellation = context.cancellation
         self._may_return = may_return
         self._arguments = task.arg
         self._refs = {
@@ -182,11 +241,21 @@ class _Call:
         positional = arguments[: len(arguments) - len(self._names)]
         named = dict(zip(self._names, arguments[len(positional) :]))
         del arguments
+        return self._split(self._execute(function, positional, named), results)
+
+    def run_raw(self, function):
+        """Calls a raw function, and answers with what it has made. Raises `TaskError`."""
+        first = self._arguments[0] if self._arguments else None
+        if first is None or not first.obj.HasField("pyobj_data") or len(self._refs) != len(self._arguments) - 1:
+            text = f"raw function {self._name} takes bytes, and then objects"
+            raise TaskError(self._name, None, text)
+        return self._execute(function, (first.obj.pyobj_data.data, self._inputs()), {})
+
+    def _execute(self, function, positional, named):
         try:
-            returned = function(*positional, **named)
+            return self._cancellation.execute(function, positional, named)
         except BaseException as error:  # A task's own exit ends the task and not the worker.
-            raise _raised(self._name, error, "", skip=1) from None
-        return self._split(returned, results)
+            raise _raised(self._name, error, "", skip=2) from None
 
     def surrender(self):
         """The references go back with the task, so the handles end without giving any up."""
@@ -232,6 +301,32 @@ class _Call:
             if gets is not None:
                 gets.close()
 
+    def _inputs(self):
+        """The objects of a raw function, as they are."""
+        gets = Gets(self._process.store, [ref.id for ref in self._refs.values()])
+        place, inputs = 0, []
+        try:
+            gets.wait(None)
+            if self._may_return and not _ELSEWHERE.isdisjoint(gets.codes()):
+                raise _Elsewhere
+            for got, (place, ref) in enumerate(self._refs.items()):
+                memory, metadata_offset = gets.take(got, ref)
+                failure = values.failure(memory) if metadata_offset == 0 else None
+                if failure is not None:
+                    raise failure
+                inputs.append(raw.RawInput(memoryview(memory).toreadonly(), metadata_offset))
+            return inputs
+        except _Elsewhere:
+            raise
+        except (TaskError, ObjectLostError) as error:
+            raise self._produced_by_failed(place, error) from None
+        except StoreError as error:
+            self._process.note(error)
+            before = f"argument {place} of function {self._name} cannot be read\n"
+            raise _raised(self._name, error, before) from None
+        finally:
+            gets.close()
+
     def _produced_by_failed(self, place, error):
         if isinstance(error, TaskError):
             maker, text = error.function_name, error.traceback_text
@@ -270,18 +365,27 @@ class _Report:
         self._results = list(task.result)
         # Those that are stored when all outputs are, of which the report tells the scheduler.
         self._made = []
+        self._described = ()
         self._lock = threading.Lock()
         self._left = 1
         self._error = None
 
-    def succeed(self, outputs, soon):
-        """`outputs` are pairs of an id and a handle or a packed value. With `soon` they may be stored
-        together with those of the next task."""
+    def succeed(self, outputs, soon, described=()):
+        """`outputs` are pairs of an id and a handle, a packed value, what `StoreConnection.prepare` answered, or
+        None for what is there already. With `soon` they may be stored together with those of the next task.
+        `described` are calls that belong before the report."""
+        self._described = described
         self._left += len(outputs)
         for objectid, output in outputs:
             if isinstance(output, ObjectRef):
                 self._process.outbox.post(calls.Alias(objectid, output, self._run))
                 self._stored(None)
+            elif output is None:
+                self._made.append(objectid)
+                self._stored(None)
+            elif isinstance(output, wire.LocalRequest):
+                self._made.append(objectid)
+                self._process.store.finish(output, self._stored, soon)
             else:
                 self._process.contain(objectid, output)
                 self._made.append(objectid)
@@ -320,6 +424,8 @@ class _Report:
         if self._error is None:
             for objectid in self._made:
                 self._process.outbox.post(calls.Ready(objectid, self._process.objstoreid, self._run))
+            for call in self._described:
+                self._process.outbox.post(call)
             self.end()
         else:
             self._process.note(self._error)
@@ -330,6 +436,11 @@ def _name(task):
     """A function's name for people: its key without the digest."""
     key = task.name.decode("utf-8", "replace")
     return key.rpartition(":")[0] or key
+
+
+def _cancelled(name):
+    """What is reported of a task that was cancelled. Nothing is stored: the scheduler knows what its results are."""
+    return TaskError(name, None, f"task {name} was cancelled")
 
 
 def _raised(name, error, before, skip=0):

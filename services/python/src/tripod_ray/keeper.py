@@ -36,6 +36,8 @@ _TAIL_BYTES = 2000
 # long has begun well, and what comes later is not in a row.
 RESTARTS_MOST = 5
 _STEADY_S = 60.0
+# How a worker ends whose task was cancelled and did not end: that is not its own fault.
+CANCELLED_STATUS = 86
 
 
 class StartError(Exception):
@@ -89,7 +91,7 @@ class Keeper:
         store += ["--capacity-mib", str(self._options.store_mib)]
         self._await("objstore", self._begin("objstore", [self._options.program, *store]), '"socket"')
         worker = ["-m", "tripod_ray.worker", "--until-eof", "--address", self.endpoints]
-        self._worker = [sys.executable, *worker, "--node-ip", self.host]
+        self._worker = [sys.executable, *worker, "--node-ip", self.host, *self._options.worker_flag]
         self.start_workers()
 
     def start_workers(self):
@@ -106,16 +108,18 @@ class Keeper:
             self._children.remove(worker.process)
             with contextlib.suppress(OSError):
                 worker.process.stdin.close()
+            was_cancelled = status == CANCELLED_STATUS
             restarts = worker.restarts_in_a_row()
             if status == 0:
                 del self._workers[number]
                 what = "was told to end, and is not begun again"
-            elif restarts >= RESTARTS_MOST:
+            elif restarts >= RESTARTS_MOST and not was_cancelled:
                 del self._workers[number]
                 what = f"{_ended_by(status)}, {restarts + 1} times in a row, and is not begun again; its log: "
                 what += self._log(f"worker-{number}")
             else:
-                self._workers[number] = _Worker(self._begin(f"worker-{number}", self._worker), restarts + 1)
+                process = self._begin(f"worker-{number}", self._worker)
+                self._workers[number] = _Worker(process, restarts + (not was_cancelled))
                 what = f"{_ended_by(status)}; process {self._workers[number].process.pid} takes its place"
             left = f"{len(self._workers)} of {self._options.workers} workers run"
             _say(f"worker {number} (process {worker.process.pid}) {what}; {left}")
@@ -186,6 +190,8 @@ class Keeper:
 
 
 def _ended_by(status):
+    if status == CANCELLED_STATUS:
+        return "ended with a task that was cancelled"
     if status > 0:
         return f"ended with status {status}"
     try:
@@ -235,6 +241,7 @@ def main():
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--store-mib", type=int, required=True)
     parser.add_argument("--host")
+    parser.add_argument("--worker-flag", action="append", default=[])
     # The driver decides when this ends; its input tells, also when the driver was interrupted or killed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     options = parser.parse_args()

@@ -11,6 +11,8 @@ A reader maps the object and hands slices of the mapping to pickle as out-of-ban
 the shared memory itself.
 """
 
+import mmap
+import os
 import struct
 
 from . import values
@@ -43,6 +45,42 @@ class Packed:
         for place, piece in self.pieces:
             data[place : place + len(piece)] = piece
         return bytes(data)
+
+    def write_to(self, descriptor):
+        """Writes it into memory that has its size and nothing in it."""
+        for place, piece in self.pieces:
+            view = memoryview(piece).cast("B")
+            while len(view):
+                written = os.pwrite(descriptor, view, place)
+                view, place = view[written:], place + written
+
+
+class Filled:
+    """An object that a function writes, where it is to lie: `write(memory)` fills all of it."""
+
+    __slots__ = ("size_bytes", "metadata_offset", "_write")
+
+    def __init__(self, size_bytes, metadata_offset, write):
+        self.size_bytes = size_bytes
+        self.metadata_offset = metadata_offset
+        self._write = write
+
+    def whole(self):
+        data = bytearray(self.size_bytes)
+        self._write(memoryview(data))
+        return bytes(data)
+
+    def write_to(self, descriptor):
+        mapping = mmap.mmap(descriptor, self.size_bytes, flags=mmap.MAP_SHARED)
+        memory = memoryview(mapping)
+        # If this raises, what it was about may still refer to the memory, and the mapping ends with that.
+        self._write(memory)
+        try:
+            memory.release()
+            mapping.close()
+        except BufferError:
+            # Whoever reads the object would see what is written later.
+            raise ValueError("what wrote the object keeps its memory") from None
 
 
 def pack(value):

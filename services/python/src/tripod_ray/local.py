@@ -19,14 +19,16 @@ class LocalCluster:
     """Three nodes, an object store and workers, each a process of its own, with their data in a temporary
     directory. `close` ends them; so does the end of this process, whatever it is."""
 
-    def __init__(self, workers, store_mib=STORE_MIB, host=None):
-        """Begins everything, and waits for the nodes and the store. Raises `ClusterError`."""
+    def __init__(self, workers, store_mib=STORE_MIB, host=None, of_worker=None):
+        """Begins everything, and waits for the nodes and the store. `of_worker` is what each worker has, by the names
+        of `needs.offers`. Raises `ClusterError`."""
         command = [sys.executable, str(_KEEPER), "--program", find_program()]
         command += ["--workers", str(workers), "--store-mib", str(store_mib)]
         command += ["--host", host] if host else []
+        command += [f"--worker-flag={flag}" for flag in _flags(of_worker or {})]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
         # What the workers of this cluster are told by their command line.
-        for name in ("TRIPOD_ENDPOINTS", "TRIPOD_NODE_IP"):
+        for name in ("TRIPOD_ENDPOINTS", "TRIPOD_NODE_IP", "TRIPOD_NUM_CPUS", "TRIPOD_MEMORY", "TRIPOD_RESOURCES"):
             environment.pop(name, None)
         self._keeper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
@@ -77,6 +79,15 @@ def find_program():
         f"    cargo build --release -p tripod && export {PROGRAM}=$PWD/target/release/tripod\n"
         'or name a cluster that runs: init("HOST:7700,HOST:7700,HOST:7700"), or TRIPOD_ENDPOINTS.'
     )
+
+
+def _flags(of_worker):
+    """What a worker has, as it is told."""
+    for name, value in of_worker.items():
+        if value is not None:
+            if name == "resources" and not isinstance(value, str):
+                value = ",".join(f"{resource}={amount}" for resource, amount in value.items())
+            yield f"--{name.replace('_', '-')}={value}"
 
 
 def _import_path():

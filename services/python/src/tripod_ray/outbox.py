@@ -17,6 +17,7 @@ import time
 from collections import deque
 
 from . import calls, wire
+from .context import sheltered, wait_for
 from .errors import ExpiredError, RefusedError, TripodError
 from .interrupts import Held
 
@@ -94,12 +95,13 @@ class Outbox:
         self._leave(objectid)
 
     def ask(self, *posted):
-        """Sends calls, and waits for the answer to the last of them."""
-        for call in posted:
-            self._leave(call)
-        for call in posted:
-            self.finish(call)
-        return posted[-1].result
+        """Sends calls, and waits for the answer to the last of them. A task that is cancelled is told so afterwards."""
+        with sheltered():
+            for call in posted:
+                self._leave(call)
+            for call in posted:
+                self.finish(call)
+            return posted[-1].result
 
     def finish(self, call):
         """Waits for the answer to a call that was posted. Raises its error."""
@@ -111,16 +113,17 @@ class Outbox:
 
     def await_ids(self, refs, timeout_s=None):
         """Waits until handles have ids. Raises why one will have none; answers whether all have."""
-        for ref in refs:
-            if ref._id is None:
-                in_time = self._wait(lambda: ref._id is not None or ref._error is not None, timeout_s)
-                if ref._error is not None:
-                    raise ref._error
+        with sheltered():
+            for ref in refs:
                 if ref._id is None:
-                    if self.lost is not None:
-                        raise self.lost
-                    return in_time
-        return True
+                    in_time = self._wait(lambda: ref._id is not None or ref._error is not None, timeout_s, wait_for)
+                    if ref._error is not None:
+                        raise ref._error
+                    if ref._id is None:
+                        if self.lost is not None:
+                            raise self.lost
+                        return in_time
+            return True
 
     def lose(self, error):
         """Nothing is sent any more; whoever waits is told why."""
@@ -152,16 +155,16 @@ class Outbox:
             self._rung = True
             self._bell.put(None)
 
-    def _wait(self, done, timeout_s):
+    def _wait(self, done, timeout_s, wait_for=threading.Condition.wait_for):
         if self.direct and timeout_s is None and not done():
             self._send_until(done)
         first = _ANSWER_S if timeout_s is None else min(_ANSWER_S, timeout_s)
         with self._answered:
-            if self._answered.wait_for(lambda: done() or self.lost is not None, first):
+            if wait_for(self._answered, lambda: done() or self.lost is not None, first):
                 return True
         left = None if timeout_s is None else timeout_s - first
         with self.pausing(), self._answered:
-            return self._answered.wait_for(lambda: done() or self.lost is not None, left)
+            return wait_for(self._answered, lambda: done() or self.lost is not None, left)
 
     def _send_until(self, done):
         """Sends in the calling thread, unless another one does, until `done` or there is nothing to send."""
@@ -310,9 +313,37 @@ class Outbox:
         self._unanswered = None
 
     def _send_batch(self, message, sent):
-        with self._held.allowed():
-            reply = self._link.batch(message, self._session)
-        self._settle(sent, reply.results)
+        try:
+            with self._held.allowed():
+                reply = self._link.batch(message, self._session)
+        except RefusedError as error:
+            if error.reason != wire.LEVEL_LOW or not self._leave_out(message, sent, error):
+                raise
+            # Nothing was done, so the place in the session is free.
+            if sent:
+                self._send_batch(message, sent)
+            else:
+                self._seq -= 1
+        else:
+            self._settle(sent, reply.results)
+
+    def _leave_out(self, message, sent, error):
+        """Takes the calls out of a batch for which the cluster's level is too low. Answers whether there were any."""
+        places = [place for place, call in enumerate(sent) if call.is_newer]
+        left_out = [sent[place] for place in places]
+        for place in reversed(places):
+            del message.batch.calls[place], sent[place]
+        with self._answered:
+            for call in left_out:
+                call.fail(error)
+                if type(call) is calls.Describe:
+                    # Nobody waits for it.
+                    _log.warning("%s was refused: %s", type(call).__name__, error)
+            self._answered.notify_all()
+        for call in left_out:
+            if type(call) is calls.Submit:
+                self._unpark(call.refs)
+        return bool(left_out)
 
     def _settle(self, sent, results):
         if len(sent) != len(results):

@@ -9,7 +9,7 @@ import threading
 import time
 
 from . import again, calls, layout, level, link, wire
-from .context import current, next_child
+from .context import current, during, next_child, sheltered
 from .errors import (
     ExpiredError,
     GetTimeoutError,
@@ -19,6 +19,7 @@ from .errors import (
     TripodError,
     UnreachableError,
 )
+from .needs import NONE
 from .outbox import Outbox
 from .reference import ObjectRef
 from .store import Gets, StoreConnection
@@ -28,6 +29,8 @@ from .store import Gets, StoreConnection
 _REQUEST_AFTER_S = 0.003
 _WAIT_SLICE_S = 5.0
 _TTL_FIRST_MS = 3000
+# No worker and no object has it: what is asked of it has no effect.
+_NOBODY = 2**64 - 1
 # Objects that did not come in time, of which an error names so many.
 _NAMED_MOST = 5
 
@@ -37,8 +40,9 @@ _log = logging.getLogger("tripod_ray")
 class Process:
     """One registration with the scheduler. It ends with `close`, or when `lost` says why."""
 
-    def __init__(self, endpoints, *, driver, node_ip=None, store_address="", job=None, slots=None):
-        """Registers, and connects to the object store of this machine. Raises `TripodError`."""
+    def __init__(self, endpoints, *, driver, node_ip=None, store_address="", job=None, slots=None, offers=()):
+        """Registers, and connects to the object store of this machine. `offers` is metadata by which a worker says
+        what it has. Raises `TripodError`."""
         _raise_descriptor_limit()
         self.link = link.Link(endpoints, job)
         self.outbox = Outbox(self.link)
@@ -51,11 +55,13 @@ class Process:
         self.last_answer_s = time.monotonic()
         self.ttl_ms = _TTL_FIRST_MS
         self._stopped = threading.Event()
+        # Whether the cluster's level is known to be that of `level.TASKS`; levels never fall.
+        self._knows_tasks = False
         # Keys of functions that this process has exported.
         self.exported = set()
         try:
             node_ip = node_ip or os.environ.get("TRIPOD_NODE_IP") or _own_ip(self.link.endpoints[0])
-            self._register(node_ip, store_address, slots)
+            self._register(node_ip, store_address, slots, offers)
             self.store = self._connect_store()
             if self.store.relay_path is not None:
                 self.link.relay = (self.store.relay_path, self.workerid)
@@ -94,28 +100,39 @@ class Process:
         if error.gone:
             self.lose(error)
 
-    def submit(self, function, arguments, results, options):
+    def submit(self, function, arguments, results, options, needs=NONE):
         """Submits a task; its handles get their ids later. `function` is the encoded name."""
-        self._check()
-        refs = [ObjectRef(self.outbox) for _ in range(results)]
-        self.outbox.post(calls.Submit(function, arguments, refs, next_child(), options))
-        return refs
+        with sheltered():
+            self._check()
+            if needs != NONE:
+                self._require(needs.named())
+            refs = [ObjectRef(self.outbox) for _ in range(results)]
+            self.outbox.post(calls.Submit(function, arguments, refs, next_child(), options, needs))
+            return refs
+
+    def cancel(self, ref, grace_ms):
+        """The task of which this is a result is not to run any more. Whether it was not over before."""
+        with sheltered():
+            self._check()
+            self._require("cancel")
+            return self.outbox.ask(calls.Cancel(ref, grace_ms))
 
     def put(self, value):
         """Stores a value, and answers with its handle."""
         return self.put_packed(layout.pack(value))
 
     def put_packed(self, packed):
-        self._check()
-        task = current()
-        objectid, present = self.outbox.ask(calls.Put(next_child()))
-        if not present:
-            last = self.contain(objectid, packed)
-            present = self._store(objectid, packed, task.run if task else None, last)
-        ref = ObjectRef(self.outbox, objectid)
-        if present and task is not None:
-            again.compare(self, task, ref, packed)
-        return ref
+        with sheltered():
+            self._check()
+            task = current()
+            objectid, present = self.outbox.ask(calls.Put(next_child()))
+            if not present:
+                last = self.contain(objectid, packed)
+                present = self._store(objectid, packed, task.run if task else None, last)
+            ref = ObjectRef(self.outbox, objectid)
+            if present and task is not None:
+                again.compare(self, task, ref, packed)
+            return ref
 
     def contain(self, objectid, packed):
         """Tells the scheduler which ids are inside an object that is about to be stored."""
@@ -130,6 +147,10 @@ class Process:
     def get(self, refs, timeout_s=None):
         """The values of handles, in their order. Raises the first failure among them, or
         `GetTimeoutError`."""
+        with sheltered():
+            return self._get(refs, timeout_s)
+
+    def _get(self, refs, timeout_s):
         self._check()
         end = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.outbox.await_ids(refs, timeout_s):
@@ -167,6 +188,10 @@ class Process:
 
     def wait(self, refs, count, timeout_s):
         """The places of the first `count` handles, in their order, whose objects can be had or never will."""
+        with sheltered():
+            return self._wait(refs, count, timeout_s)
+
+    def _wait(self, refs, count, timeout_s):
         self._check()
         end = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.outbox.await_ids(refs, timeout_s):
@@ -176,9 +201,12 @@ class Process:
             while True:
                 left = _WAIT_SLICE_S if end is None else min(_WAIT_SLICE_S, max(0.0, end - time.monotonic()))
                 request.timeout_ms = int(left * 1000)
-                reply = wire.RayWaitResponse.FromString(
-                    self.link.call(wire.WAIT, request.SerializeToString(), attempt_s=left + 5.0)
-                )
+                data, attempt_s = request.SerializeToString(), left + 5.0
+                if timeout_s == 0:
+                    answer = self.link.call(wire.WAIT, data, attempt_s=attempt_s)
+                else:
+                    answer = during(lambda: self.link.call(wire.WAIT, data, attempt_s=attempt_s))
+                reply = wire.RayWaitResponse.FromString(answer)
                 places = [waited.place for waited in reply.objects]
                 if len(places) >= count or (end is not None and time.monotonic() >= end):
                     return places[:count]
@@ -191,6 +219,33 @@ class Process:
     def _check(self):
         if self.outbox.lost is not None:
             raise self.outbox.lost
+
+    def takes_descriptions(self):
+        """Whether the cluster can be told what objects are."""
+        if not self._knows_tasks:
+            with contextlib.suppress(RefusedError):
+                self._ask_level()
+        return self._knows_tasks
+
+    def _require(self, what):
+        """Raises `RefusedError` if the cluster's level is below that of `level.TASKS`."""
+        if not self._knows_tasks:
+            try:
+                self._ask_level()
+            except RefusedError as error:
+                raise level.too_low(what, error) from None
+
+    def _ask_level(self):
+        """The same. It is asked before anything relies on it, since a node of an earlier build leaves out what it does
+        not know, and says nothing."""
+        request = wire.RayBatchRequest()
+        asked = request.calls.add().cancel
+        asked.workerid = asked.objectid = _NOBODY
+        try:
+            self.link.call(wire.BATCH, request.SerializeToString())
+        except RefusedError as error:
+            raise level.told(error) from None
+        self._knows_tasks = True
 
     def _await_objects(self, gets, end, timeout_s):
         left = None if end is None else end - time.monotonic()
@@ -232,14 +287,21 @@ class Process:
             raise error
         return error is not None
 
-    def _register(self, node_ip, store_address, slots):
+    def _register(self, node_ip, store_address, slots, offers):
         request = wire.RegisterWorkerRequest(
             node_ip_address=node_ip, objstore_address=store_address, is_driver=self.driver
         )
-        extra = () if slots is None else ((wire.SLOTS, str(slots)),)
+        extra = (*offers, *(() if slots is None else ((wire.SLOTS, str(slots)),)))
         # A worker has time; whoever begins a program wants to know why it does not begin.
         patience_s = link.PATIENCE_S if self.driver else None
-        reply = level.awaited(lambda: self.outbox.register(request, extra), patience_s)
+        lacks = "does not count yet what workers have" if offers else "has no schedulers yet"
+
+        def register():
+            if offers and not self._knows_tasks:
+                self._ask_level()
+            return self.outbox.register(request, extra)
+
+        reply = level.awaited(register, patience_s, lacks)
         self.workerid, self.objstoreid = reply.workerid, reply.objstoreid
         self.address, self.store_address = reply.worker_address, reply.objstore_address
 

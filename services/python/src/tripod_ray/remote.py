@@ -8,7 +8,7 @@ import threading
 
 import cloudpickle
 
-from . import layout, runtime, values, wire
+from . import layout, needs, runtime, values, wire
 from .calls import Alone
 from .reference import ObjectRef
 from .typed import Typed, Types
@@ -33,10 +33,13 @@ class RemoteFunction:
     functions of the same name do not disturb each other, and a function that is defined again is another one.
     """
 
-    def __init__(self, function, num_returns=1, max_retries=None, retry_exceptions=False, types=None):
+    def __init__(
+        self, function, num_returns=1, max_retries=None, retry_exceptions=False, types=None, **of_worker
+    ):
         if not callable(function) or inspect.isclass(function):
             raise TypeError("only functions can be remote")
         options = _checked(num_returns, max_retries, retry_exceptions)
+        self._needs = needs.changed(needs.NONE, of_worker)
         functools.update_wrapper(self, function)
         self._function = function if types is None else Typed(function, types)
         self._types = types
@@ -52,7 +55,9 @@ class RemoteFunction:
         raise TypeError(f"{self._name} is a remote function: call {self.__name__}.remote() instead")
 
     def options(self, **changed):
-        """The same function with another `num_returns`, `max_retries` or `retry_exceptions`."""
+        """The same function with another `num_returns`, `max_retries`, `retry_exceptions`, `num_cpus`, `memory`,
+        `resources` or `priority`."""
+        of_worker = {name: changed.pop(name) for name in needs.NAMES & set(changed)}
         unknown = set(changed) - {"num_returns", "max_retries", "retry_exceptions"}
         if unknown:
             raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
@@ -66,6 +71,7 @@ class RemoteFunction:
         other = RemoteFunction.__new__(RemoteFunction)
         other.__dict__.update(self.__dict__)
         other._options = options
+        other._needs = needs.changed(self._needs, of_worker)
         if num_returns != self._num_returns:
             if self._function is None or self._types is not None:
                 raise TypeError("num_returns is changed where the function is defined")
@@ -82,9 +88,10 @@ class RemoteFunction:
             self._types.check_arguments(self._name, call)
         if self._encoded_key not in process.exported:
             self._export(process)
-        refs = process.submit(
-            self._encoded_key, _arguments(process, call, self._options), self._num_returns, self._options
-        )
+        arguments = _arguments(process, call, self._options)
+        # Nothing is said of needs where there are none.
+        of_worker = () if self._needs == needs.NONE else (self._needs,)
+        refs = process.submit(self._encoded_key, arguments, self._num_returns, self._options, *of_worker)
         if self._num_returns == 1:
             return refs[0]
         return refs or None
@@ -97,6 +104,9 @@ class RemoteFunction:
             return _unknown, (self._name,)
         self._define()
         fields = (self._key, self._num_returns, self._options, self._name, self._signature, self._types)
+        if self._needs != needs.NONE:
+            # Processes with earlier versions of this package read the others.
+            fields += (tuple(self._needs),)
         restored = (self._key, cloudpickle.dumps(fields))
         # Whoever gets the function may submit it, so it must be known before.
         process = runtime.connected()
@@ -148,7 +158,16 @@ class RemoteFunction:
         return bound.args, tuple(bound.kwargs.items())
 
 
-def remote(*function, num_returns=1, max_retries=None, retry_exceptions=False):
+def remote(
+    *function,
+    num_returns=1,
+    max_retries=None,
+    retry_exceptions=False,
+    num_cpus=None,
+    memory=None,
+    resources=None,
+    priority=None,
+):
     """Makes a function remote: `@remote` or `@remote(num_returns=2)`.
 
     With two lists, `@remote([int, str], [float])`, the types of arguments and results are declared, as in
@@ -158,17 +177,24 @@ def remote(*function, num_returns=1, max_retries=None, retry_exceptions=False):
 
     `max_retries` are the attempts after the first when workers die (3 if not given, -1: without limit);
     `retry_exceptions` has exceptions of the function tried again as well, within the same number.
+
+    `num_cpus`, `memory` (bytes, or a text such as `4GiB`) and `resources` (`{"gpu": 0.5}`) are what a worker must have
+    for the task; fractions are counted in thousandths. Of the tasks that can run, one with the highest `priority`, an
+    integer and 0 if not given, is the next. They need feature level 10 of the cluster.
     """
+    of_worker = {"num_cpus": num_cpus, "memory": memory, "resources": resources, "priority": priority}
     if len(function) == 2 and all(isinstance(types, (list, tuple)) for types in function):
         types = Types(*function)
         return lambda function: RemoteFunction(
-            function, len(types.results), max_retries, retry_exceptions, types
+            function, len(types.results), max_retries, retry_exceptions, types, **of_worker
         )
     if function:
         if len(function) != 1:
             raise TypeError("remote takes one function, or the types of its arguments and of its results")
-        return RemoteFunction(function[0], num_returns, max_retries, retry_exceptions)
-    return lambda function: RemoteFunction(function, num_returns, max_retries, retry_exceptions)
+        return RemoteFunction(function[0], num_returns, max_retries, retry_exceptions, **of_worker)
+    return lambda function: RemoteFunction(
+        function, num_returns, max_retries, retry_exceptions, **of_worker
+    )
 
 
 def _checked(num_returns, max_retries, retry_exceptions):
@@ -185,11 +211,12 @@ def export_bytes(key, num_returns, function):
 
 
 def _restored(key, fields):
-    _, num_returns, options, name, signature, types = cloudpickle.loads(fields)
+    _, num_returns, options, name, signature, types, *of_worker = cloudpickle.loads(fields)
     made = RemoteFunction.__new__(RemoteFunction)
     made.__name__ = made.__qualname__ = name.rpartition(".")[2]
     made._function = None
     made._types = types
+    made._needs = needs.Needs(*of_worker[0]) if of_worker else needs.NONE
     made._key, made._encoded_key = key, key.encode()
     made._num_returns, made._options, made._name, made._signature = num_returns, options, name, signature
     made._least, made._most = _arity(signature)

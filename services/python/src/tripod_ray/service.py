@@ -24,8 +24,8 @@ class Service(grpc.GenericRpcHandler):
     """Queues what comes, in the order in which it comes: answers mean "queued"."""
 
     def __init__(self, workerid, queue):
-        """`queue(items)` takes a list of `ExecuteTaskRequest`, `Function`, `ReusableVar`, and None for the
-        end."""
+        """`queue(items)` takes a list of `ExecuteTaskRequest`, `Function`, `ReusableVar`, `RayCancelOrder`, and
+        None for the end."""
         self._workerid = workerid
         # Where it listens, when it does.
         self.port = None
@@ -126,6 +126,8 @@ class Service(grpc.GenericRpcHandler):
                 items.extend(self._imported(kind, order.function, order.function.function))
             elif kind == "variable":
                 items.extend(self._imported(kind, order.variable, order.variable.reusable_variable))
+            elif kind == "cancel":
+                items.append(order.cancel)
             elif kind == "die":
                 items.append(None)
             else:

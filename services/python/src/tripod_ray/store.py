@@ -14,7 +14,8 @@ import time
 from collections import deque
 
 from . import private, wire
-from .errors import StoreError
+from .context import wait_for
+from .errors import StoreError, TaskCancelledError
 from .interrupts import Held
 
 _LENGTH = struct.Struct("<I")
@@ -158,32 +159,53 @@ class StoreConnection:
         reader's thread. A large one is written by the calling thread, which waits for room. `before_ready` is
         called after that and before the object becomes readable. With `soon` others may be written with it, a
         few milliseconds later at most. With `told_by_maker` the caller tells the scheduler that it is there."""
-        if packed.size_bytes > self.inline_bytes_max:
-            try:
-                request = self._write_large(objectid, packed, run, told_by_maker)
-            except StoreError as error:
-                answered(error)
-                return
-        else:
-            request = wire.LocalRequest()
-            request.put.objectid = objectid
-            request.put.data = packed.whole()
-            request.put.metadata_offset = packed.metadata_offset
-            _set_maker(request.put, run, told_by_maker)
+        try:
+            request = self.prepare(objectid, packed, run, told_by_maker)
+        except StoreError as error:
+            answered(error)
+            return
         if before_ready is not None:
             before_ready()
+        self.finish(request, answered, soon)
+
+    def prepare(self, objectid, packed, run, told_by_maker=False):
+        """The request that makes an object readable, for `finish` or `abandon`. A large one is written first. Raises
+        `StoreError`, and what writing raises."""
+        if packed.size_bytes > self.inline_bytes_max:
+            return self._write_large(objectid, packed, run, told_by_maker)
+        request = wire.LocalRequest()
+        request.put.objectid = objectid
+        request.put.data = packed.whole()
+        request.put.metadata_offset = packed.metadata_offset
+        _set_maker(request.put, run, told_by_maker)
+        return request
+
+    def finish(self, request, answered, soon=False):
+        """Sends it. `answered` and `soon` are those of `put`."""
         self._append([request], lambda _, reply, __: answered(_failure(reply)))
         if soon:
             self._flush_soon()
         else:
             self.flush()
 
+    def abandon(self, request):
+        """Does not make the object readable after all."""
+        if request.HasField("seal"):
+            self._abort(request.seal.objectid)
+
+    def _abort(self, objectid):
+        abort = wire.LocalRequest()
+        abort.abort.objectid = objectid
+        self.send([abort], lambda *_: None)
+
     def _write_large(self, objectid, packed, run, told_by_maker):
         """Writes a large object, and answers with the request that makes it readable. Raises `StoreError`."""
         descriptor = self._create(objectid, packed.size_bytes)
         try:
-            for place, piece in packed.pieces:
-                _write_all(descriptor, memoryview(piece).cast("B"), place)
+            packed.write_to(descriptor)
+        except BaseException:
+            self._abort(objectid)
+            raise
         finally:
             os.close(descriptor)
         seal = wire.LocalRequest()
@@ -355,14 +377,18 @@ class Gets:
 
     def wait(self, timeout_s):
         """Whether all of them came within a time (seconds, None: for ever). Raises `StoreError` if the store
-        went."""
+        went, and `TaskCancelledError` in a task that is cancelled."""
         if self._left and self._store.direct:
             end = None if timeout_s is None else time.monotonic() + timeout_s
             self._store.read_until(lambda: not self._left or self._lost, end)
             timeout_s = None if end is None else max(0.0, end - time.monotonic())
         if self._left:
-            with self._changed:
-                self._changed.wait_for(lambda: not self._left or self._lost, timeout_s)
+            try:
+                with self._changed:
+                    wait_for(self._changed, lambda: not self._left or self._lost, timeout_s)
+            except TaskCancelledError:
+                self.cancel()
+                raise
         if self._lost:
             raise StoreError(f"the object store of this machine is gone: {self._store.lost}", gone=True)
         return not self._left
@@ -466,9 +492,3 @@ def _set_maker(message, run, told_by_maker):
         message.run.operationid, message.run.attempt = run
     if told_by_maker:
         message.told_by_maker = True
-
-
-def _write_all(descriptor, view, place):
-    while len(view):
-        written = os.pwrite(descriptor, view, place)
-        view, place = view[written:], place + written

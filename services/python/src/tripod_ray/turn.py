@@ -29,6 +29,8 @@ class Turn:
         self._waiting = 0
         self._resuming = 0
         self._takers = 0
+        # Threads whose task is cancelled, and goes on without a turn to its end.
+        self._beside = set()
         self._closed = False
         # False while the process must not begin anything.
         self._allowed = lambda: True
@@ -111,12 +113,19 @@ class Turn:
 
     def done(self):
         with self._changed:
-            self._busy = False
+            if threading.get_ident() in self._beside:
+                self._beside.remove(threading.get_ident())
+            else:
+                self._busy = False
             self._changed.notify_all()
 
     @contextlib.contextmanager
-    def pausing(self):
-        """While it is entered, by the thread whose turn it is, others may run."""
+    def pausing(self, cancellation=None):
+        """While it is entered, by the thread whose turn it is, others may run. A task that is cancelled does not wait for
+        those: it goes on to its end beside them."""
+        if threading.get_ident() in self._beside:
+            yield
+            return
         with self._changed:
             self._busy = False
             self._waiting += 1
@@ -136,10 +145,18 @@ class Turn:
         finally:
             with self._changed:
                 self._resuming += 1
-                while self._busy and not self._closed:
-                    self._changed.wait()
+                self._await_turn(cancellation)
                 self._resuming -= 1
                 self._waiting -= 1
-                self._busy = True
-                self._since_s = time.monotonic()
-                self._upkeep = False
+                if self._busy and not self._closed:
+                    self._beside.add(threading.get_ident())
+                    self._changed.notify_all()
+                else:
+                    self._busy = True
+                    self._since_s = time.monotonic()
+                    self._upkeep = False
+
+    def _await_turn(self, cancellation):
+        with contextlib.nullcontext() if cancellation is None else cancellation.watching(self._changed):
+            while self._busy and not self._closed and not (cancellation is not None and cancellation.wanted):
+                self._changed.wait()

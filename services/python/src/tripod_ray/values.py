@@ -10,9 +10,11 @@ import pickle
 import sys
 
 import cloudpickle
+from google.protobuf.message import DecodeError
 
-from .errors import ObjectLostError, TaskError
+from .errors import ObjectLostError, TaskCancelledError, TaskError
 from .reference import ObjectRef, collecting
+from .wire import Obj
 
 PICKLE_MARK = "tripod.pickle"
 ERROR_MARK = "tripod.error"
@@ -128,6 +130,40 @@ def read(obj, handle):
         if obj.HasField(name):
             return reader(getattr(obj, name), handle)
     raise ValueError("an Obj without a value")
+
+
+def failure(data):
+    """The failure that an encoded `Obj` stands for, without the exception itself: nothing is unpickled. None if it stands
+    for none, or is something else."""
+    try:
+        entries = Obj.FromString(bytes(data)).dict_data.elem
+    except DecodeError:
+        return None
+    if not entries or entries[0].key.string_data.data != ERROR_MARK.encode():
+        return None
+    texts = {_text(entry.key): entry.value for entry in entries}
+    told = {name: _text(texts[name]) for name in (ERROR_MARK, "function", "text") if name in texts}
+    if "history" in texts:
+        told["history"] = [_text(line) for line in texts["history"].list_data.elem]
+    return _error(told)
+
+
+def ids(obj):
+    """The ids inside an `Obj`, once per occurrence. Nothing is unpickled."""
+    left = [obj]
+    while left:
+        at = left.pop()
+        if at.HasField("objectid_data"):
+            yield at.objectid_data.data
+        yield from at.array_data.objectid_data
+        left.extend(at.list_data.elem)
+        left.extend(at.tuple_data.elem)
+        for entry in at.dict_data.elem:
+            left.extend((entry.key, entry.value))
+
+
+def _text(obj):
+    return obj.string_data.data.decode("utf-8", "replace")
 
 
 class _Writer:
@@ -260,6 +296,8 @@ def _error(entries):
     text, history = entries.get("text") or "", entries.get("history") or ()
     if reason in _EXCEPTIONS:
         return TaskError(function, entries.get("cause"), text)
+    if reason == TaskCancelledError.REASON:
+        return TaskCancelledError(function, text, history)
     return ObjectLostError(reason, function, text, history)
 
 

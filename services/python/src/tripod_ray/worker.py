@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import importlib.util
 import logging
 import os
 import random
@@ -9,11 +10,13 @@ import sys
 import threading
 import time
 
-from . import calls, context, link, runtime, wire
+from . import calls, cancelling, context, link, needs, runtime, wire
 from .api import ENDPOINTS
+from .cancelling import Cancels
 from .ending import Signals, end_with_input, limit_end
 from .errors import RefusedError, TripodError, UnreachableError
 from .execution import Executor, Functions
+from .keeper import CANCELLED_STATUS
 from .process import Process
 from .reusable import reusables
 from .service import Service
@@ -26,6 +29,10 @@ SLOTS = 128
 _PATIENCE_S = 0.1
 _LOOK_S = 0.05
 _AGAIN_MOST_S = 5.0
+# How long a process that ends with a cancelled task tells the cluster so. Whoever is not told waits until it is missed.
+_LEAVE_S = 0.5
+# The package whose functions a worker executes where it is installed.
+_MARS = "tripod_mars"
 # A cluster that has been silent for longer than any election, or restart of a node, takes is gone.
 _GONE_S = link.PATIENCE_S
 
@@ -47,6 +54,7 @@ class Life:
             store_address=options.objstore_address,
             job=options.job,
             slots=options.slots,
+            offers=options.offers,
         )
         process = self._process
         self._turn = Turn(self._start_runner)
@@ -59,7 +67,10 @@ class Life:
             self._turn.close()
         self._functions = Functions(process)
         turn = self._turn
-        self._executor = Executor(process, self._functions, self._forget, turn.has_more, turn.keeps_up)
+        self._cancels = Cancels(self._held.__contains__, self._drop, self._end_process)
+        self._executor = Executor(
+            process, self._functions, self._cancels, self._forget, turn.has_more, turn.keeps_up
+        )
         try:
             self._service = Service(process.workerid, self._arrived)
             self._server = self._service.serve(process.address)
@@ -73,6 +84,7 @@ class Life:
         """Runs tasks until the end."""
         runtime.connect(self._process)
         _log.info("worker %d listens on %s", self._process.workerid, self._process.address)
+        self._functions.register_raw()
         self._process.outbox.post(calls.Idle())
         over = threading.Event()
         threading.Thread(target=self._watch, args=(over,), name="tripod-watch", daemon=True).start()
@@ -125,12 +137,40 @@ class Life:
 
     def _forget(self, run):
         self._held.pop(run, None)
+        self._cancels.forget(run)
 
     def _arrived(self, items):
+        queued = []
         for item in items:
-            if isinstance(item, wire.ExecuteTaskRequest):
-                self._held[_run(item)] = None
-        self._turn.put(items)
+            if isinstance(item, wire.RayCancelOrder):
+                # It may be about a task that came before it.
+                self._turn.put(queued)
+                queued = []
+                self._cancels.take(item)
+            else:
+                if isinstance(item, wire.ExecuteTaskRequest):
+                    self._held[_run(item)] = None
+                queued.append(item)
+        self._turn.put(queued)
+
+    def _drop(self, run):
+        """Reports a run that was cancelled, if it is in the queue."""
+        for item in self._turn.withdraw(lambda item: _can_go_back(item) and _run(item) == run):
+            self._executor.drop(item)
+
+    def _end_process(self, cancellation, grace_s):
+        """A cancelled task did not end in time. What else is here is given to others."""
+        operationid, attempt = cancellation.run
+        late = f"had not ended {grace_s:g} s later" if grace_s else "was to end at once"
+        with contextlib.suppress(OSError, ValueError):
+            print(
+                f"tripod_ray: task {cancellation.name} (operation {operationid}, attempt {attempt}) was cancelled and "
+                f"{late}: its worker ends with it",
+                file=sys.stderr,
+                flush=True,
+            )
+        self._process.outbox.close(_LEAVE_S)
+        os._exit(CANCELLED_STATUS)
 
     def _take_turns(self):
         while (item := self._turn.take()) is not None:
@@ -168,7 +208,7 @@ class Life:
             return contextlib.nullcontext()
         self._give_back(self._turn.withdraw(_can_go_back))
         self._process.outbox.post(calls.Idle())
-        return self._turn.pausing()
+        return self._turn.pausing(context.current().cancellation)
 
     def _may_begin(self):
         """A worker that nobody answers has perhaps been given up, and its tasks given to others."""
@@ -189,6 +229,7 @@ def _can_go_back(item):
 def serve(options):
     """Registers, again and again if need be, and runs tasks until the scheduler ends the worker."""
     signals = Signals()
+    cancelling.hear()
     pause_s = 0.1
     while True:
         try:
@@ -209,6 +250,21 @@ def serve(options):
         _log.warning("registering again: %s", life.lost)
 
 
+def _register_mars():
+    """Has this process execute the chunks of tensors and frames. Answers whether it can."""
+    if importlib.util.find_spec(_MARS) is None:
+        return False
+    try:
+        importlib.import_module(f"{_MARS}.worker").register()
+        return True
+    except ModuleNotFoundError as error:
+        if error.name != f"{_MARS}.worker":
+            _log.warning("chunks of tensors and frames are not executed here: %s", error)
+    except Exception as error:  # Whatever that package needs and does not find.
+        _log.warning("chunks of tensors and frames are not executed here: %r", error)
+    return False
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="tripod-ray-worker", description="Executes tasks of a Tripod cluster."
@@ -224,12 +280,37 @@ def main(arguments=None):
     )
     parser.add_argument("--job", help="the job whose scheduler it serves; the port's own if it is not given")
     parser.add_argument("--slots", type=int, default=SLOTS, help="tasks that may wait at this worker")
+    parser.add_argument(
+        "--num-cpus",
+        default=os.environ.get("TRIPOD_NUM_CPUS"),
+        help="processors that its tasks may use, for tasks that need some; 1 if it is not given (TRIPOD_NUM_CPUS)",
+    )
+    parser.add_argument(
+        "--memory",
+        default=os.environ.get("TRIPOD_MEMORY"),
+        help="memory that its tasks may use: bytes, or 512MiB or 4GiB; if it is not given, tasks that need memory do "
+        "not come here (TRIPOD_MEMORY)",
+    )
+    parser.add_argument(
+        "--resources",
+        default=os.environ.get("TRIPOD_RESOURCES"),
+        help="what else it has, such as gpu=1,licence=0.5 (TRIPOD_RESOURCES)",
+    )
+    parser.add_argument(
+        "--mars", action="store_true", help=f"fail if {_MARS}, whose functions it executes, is not installed"
+    )
     parser.add_argument("--until-eof", action="store_true", help="end when the standard input does")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args(arguments)
     if not options.address:
         parser.error(f"give --address, or set {ENDPOINTS}")
+    try:
+        options.offers = needs.offers(options.num_cpus, options.memory, options.resources)
+    except (TypeError, ValueError) as error:
+        parser.error(str(error))
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, stream=sys.stderr)
+    if not _register_mars() and options.mars:
+        parser.error(f"--mars: the package {_MARS} is not installed, or cannot be imported")
     if options.until_eof:
         end_with_input()
     status = 1
