@@ -30,7 +30,7 @@ def register():
     from tripod_ray import raw
 
     def function(argument, inputs):
-        chunk = compute(argument, [(one.data, one.metadata_offset) for one in inputs])
+        chunk = compute(argument, inputs)
         return raw.RawResult(
             size=chunk.size_bytes,
             write=chunk.write,

@@ -1,4 +1,5 @@
-"""Chunks as objects of a store, little-endian. The object's metadata offset, a multiple of 8, points at
+"""Chunks as objects of a store, little-endian. The object's metadata offset, a multiple of 8 and never 0, which objects
+of other kinds have, points at
 
     "TPCH" | u32 version 1 | u8 kind (1 tensor, 2 frame, 3 partial) | u8 type of elements (0 for frames and partials)
     | u16 dimensions | u32 columns | dimensions x u64 extents | parts
@@ -121,9 +122,14 @@ def _pack_tensor(array):
 def _pack_one(buffer, metadata, shape, element_type):
     """An object of one buffer."""
     size = len(buffer)
-    offset = _up(size, 8)
+    offset = _metadata_offset(size)
     tail = bytes(offset - size) + metadata
     return Packed(size + len(tail), offset, shape, element_type, size, [buffer, tail])
+
+
+def _metadata_offset(end):
+    """Behind buffers that end there."""
+    return max(8, _up(end, 8))
 
 
 def _pack_frame(frame):
@@ -151,7 +157,7 @@ def _pack_frame(frame):
             add(column.values, dtypes.BY_NAME[column.dtype])
         if flags:
             add(column.valid, _TRUTH)
-    offset = _up(at, 8)
+    offset = _metadata_offset(at)
     tail = bytes(offset - at) + b"".join(metadata)
     pieces.append(tail)
     return Packed(at + len(tail), offset, (frame.rows,), 0, data_bytes, pieces)
