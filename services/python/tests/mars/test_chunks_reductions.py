@@ -183,9 +183,10 @@ class Nothing(unittest.TestCase):
                     reduced(function, np.empty(0), splits, (0,))
 
     def test_extremes_that_nobody_sees_are_none(self):
+        """Numpy refuses these, and tiling does not: no element of the result is missing."""
         for function in ("max", "min"):
             for splits in ([[0], [0]], [[0, 0], [0]]):
-                self.check(function, np.empty((0, 0)), splits, (0,))
+                self.assertEqual((0,), reduced(function, np.empty((0, 0)), splits, (0,)).shape)
 
     def test_partial_results_of_others_are_refused(self):
         reduction = {"function": "sum", "axes": [0], "keepdims": False, "ddof": 0}

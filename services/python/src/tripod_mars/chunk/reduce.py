@@ -49,9 +49,10 @@ def _whole(reduction, operator, array, node):
     if function == "mean":
         total = np.sum(array, axis=axes, keepdims=keepdims, dtype=node.dtype)
         return np.true_divide(total, _counted(array, axes), dtype=node.dtype)
-    # Numpy warns where fewer elements are left than are taken away, and where places are found, axes are one or all.
-    is_few = function == "var" and _counted(array, axes) <= reduction["ddof"]
-    if is_few or function in ("argmax", "argmin"):
+    # Numpy warns of variances of too few elements, and refuses extremes of none where tiling, which sees no elements in
+    # the result either, does not. Where places are found, axes are one or all.
+    fewest = {"var": reduction["ddof"], "max": 0, "min": 0}.get(function, -1)
+    if _counted(array, axes) <= fewest or function in ("argmax", "argmin"):
         return _finished(reduction, _state(reduction, operator, array), node.dtype)
     if function == "var":
         return np.var(array, axis=axes, keepdims=keepdims, ddof=reduction["ddof"])
