@@ -264,6 +264,11 @@ class Nodes(unittest.TestCase):
                 worker.compute(node, [])
             self.assertEqual("UNIMPLEMENTED: operator my.own", str(raised.exception))
 
+    def test_a_chunk_that_no_machine_holds_is_refused(self):
+        for extents in ([2**49], [2**40, 2**40]):
+            with self.assertRaisesRegex(MemoryError, "a chunk of .* bytes; this machine has"):
+                chunks.run("full", "f64", extents=extents, value=1)
+
     def test_bytes_that_are_no_node_are_refused(self):
         with self.assertRaises(ValueError):
             Node.decoded(b"\xff\xff")

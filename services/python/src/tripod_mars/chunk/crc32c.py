@@ -18,7 +18,7 @@ import numpy as np
 _POLYNOMIAL = 0x82F63B78
 _ONES = 0xFFFFFFFF
 # Below this a loop is as fast.
-PLAIN_BYTES_MOST = 128
+PLAIN_BYTES_MOST = 40
 _ROW_BYTES = 256
 # Rows, too, have 256 places.
 _ROWS_MOST = 256
@@ -42,6 +42,10 @@ def crc32c(data):
         if size <= PLAIN_BYTES_MOST:
             return plain(data)
         array = np.frombuffer(data, np.uint8)
+    if size <= _ROW_BYTES:
+        table, places = _row_table()
+        added = table.take(places[_ROW_BYTES - size :] + array)
+        return int(np.bitwise_xor.reduce(added)) ^ _of_zeros()[size]
     if size <= _ROW_BYTES * _ROWS_MOST:
         return _by_rows(array, _ONES) ^ _ONES
     return _by_rows(_folded(array), 0) ^ _ONES
@@ -61,7 +65,6 @@ def _byte_tables():
 
 
 _TABLES = _byte_tables()
-_TABLE = _TABLES[0]
 
 
 def plain(data):
@@ -76,6 +79,16 @@ def plain(data):
     for byte in data[end:]:
         register = (register >> 8) ^ t0[(register ^ byte) & 0xFF]
     return register ^ _ONES
+
+
+@functools.lru_cache(maxsize=None)
+def _of_zeros():
+    """Checksums of up to a row of zeros."""
+    register, checksums = _ONES, []
+    for _ in range(_ROW_BYTES + 1):
+        checksums.append(register ^ _ONES)
+        register = (register >> 8) ^ _TABLES[0][register & 0xFF]
+    return checksums
 
 
 def _by_rows(array, register):
@@ -96,7 +109,7 @@ def _by_rows(array, register):
 @functools.lru_cache(maxsize=None)
 def _row_table():
     """What a byte at each place of a row adds, and where in the table each place begins."""
-    last = np.array([[_TABLE[1 << bit] for bit in range(8)]], np.uint32)
+    last = np.array([[_TABLES[0][1 << bit] for bit in range(8)]], np.uint32)
     bits = _at_distances(last, _ROW_BYTES, 1)[::-1]
     return _of_bytes(bits), np.arange(_ROW_BYTES, dtype=np.intp) * 256
 

@@ -82,6 +82,8 @@ def pack(value):
 
 def unpack(view, metadata_offset):
     """What `pack` was given. Raises `DamagedChunkError`."""
+    if metadata_offset == 0:
+        raise DamagedChunkError("the object is no chunk, but a value")
     try:
         magic, version, kind, number, dims, columns = _HEAD.unpack_from(view, metadata_offset)
         if magic != _MAGIC or version != _VERSION or dims > DIMS_MOST or columns > COLUMNS_MOST:

@@ -4,6 +4,9 @@ An operator is a function of a `Node` and its inputs (arrays, frames, partial re
 chunk that is lost is computed again as it was.
 """
 
+import math
+import os
+
 import numpy as np
 
 from . import elementwise, frames, groups, helpers, linear, pieces, read, reduce, shuffle, sources
@@ -22,6 +25,11 @@ OPERATORS = {
 }
 
 
+# The memory of the machine. What has inputs is about as large as they are; what has none is as large as a graph says, and
+# the operating system promises memory that it ends the worker for using.
+_BYTES_MOST = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 class UnknownOperatorError(Exception):
     """This worker has no such operator; another one may."""
 
@@ -34,6 +42,8 @@ def run(node, inputs):
     operator = OPERATORS.get(node.name)
     if operator is None:
         raise UnknownOperatorError(node.name)
+    if not inputs:
+        _check_size(node)
     # Quotients by zero and the like are values, and nobody reads a worker's warnings.
     with np.errstate(all="ignore"):
         value = operator(node, inputs)
@@ -44,3 +54,10 @@ def run(node, inputs):
             # Numpy gives functions of arrays without axes as numbers.
             value = np.asarray(value).astype(dtype, copy=False)
     return value
+
+
+def _check_size(node):
+    if isinstance(node.content, dict) and "tensor" in node.content and None not in node.extents:
+        size = math.prod(node.extents) * node.dtype.itemsize
+        if size > _BYTES_MOST:
+            raise MemoryError(f"a chunk of {size} bytes; this machine has {_BYTES_MOST}")

@@ -8,7 +8,9 @@ As bytes, which only these workers read:
 The header is `[kind, attributes, [[type, shape], ..]]`. It is data alone, so what a store holds never becomes code.
 """
 
+import functools
 import json
+import math
 import struct
 
 import numpy as np
@@ -19,6 +21,8 @@ from .text import Text
 
 _HEAD = struct.Struct("<II")
 _PAD = bytes(8)
+_REMEMBERED_BYTES_MOST = 512
+_REMEMBERED_MOST = 1024
 _BYTES = "u8"
 _DTYPES = {**dtypes.BY_NAME, _BYTES: np.dtype(np.uint8)}
 
@@ -56,19 +60,32 @@ class Partial:
     def decoded(cls, data):
         """Of an array of bytes; arrays are parts of it. Raises `ValueError` if it is damaged."""
         length, _ = _HEAD.unpack_from(data)
-        at = _HEAD.size + length
-        kind, attributes, shapes = json.loads(data[_HEAD.size : at].tobytes())
-        arrays = []
-        for name, shape in shapes:
-            dtype = _DTYPES[name]
-            size = dtype.itemsize
-            for extent in shape:
-                size *= extent
-            if not 0 <= size <= len(data) - at:
+        header = data[_HEAD.size : _HEAD.size + length].tobytes()
+        read = _remembered if length <= _REMEMBERED_BYTES_MOST else _read
+        kind, attributes, described = read(header)
+        at, arrays = _HEAD.size + length, []
+        for dtype, shape, size in described:
+            if size > len(data) - at:
                 raise ValueError("a partial result ends too early")
             arrays.append(data[at : at + size].view(dtype).reshape(shape))
             at += size + -size % 8
         return cls(kind, attributes, arrays)
+
+
+def _read(header):
+    """Kind, attributes, and type, shape and bytes of each array."""
+    kind, attributes, shapes = json.loads(header)
+    described = []
+    for name, shape in shapes:
+        if any(extent < 0 for extent in shape):
+            raise ValueError("an extent is negative")
+        dtype = _DTYPES[name]
+        described.append((dtype, tuple(shape), math.prod(shape) * dtype.itemsize))
+    return kind, attributes, described
+
+
+# Many partial results of one reduction have the same header; nobody changes what was read of it.
+_remembered = functools.lru_cache(_REMEMBERED_MOST)(_read)
 
 
 def flattened(frame):
