@@ -1,10 +1,8 @@
-"""Workers of chunks: `python -m tripod_mars.worker --address HOST:PORT,...`.
+"""Workers of chunks: `python -m tripod_ray.worker --mars --address HOST:PORT,...`.
 
-They are workers of `tripod_ray` that have one function more, which belongs to every program and is exported by none. A
-chunk is computed by what is in `chunk.operators`; nothing that a graph brings is ever run or unpickled.
+They have one function more than others, which belongs to every program and is exported by none. A chunk is computed by
+what is in `chunk.operators`; nothing that a graph brings is ever run or unpickled.
 """
-
-import sys
 
 from .chunk import layout, operators
 from .chunk.node import Node
@@ -41,14 +39,3 @@ def register():
         )
 
     raw.register(FUNCTION, function)
-
-
-def main():
-    from tripod_ray import worker
-
-    register()
-    return worker.main()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
