@@ -95,6 +95,16 @@ class Tensors(unittest.TestCase):
         for empty in (np.empty(0), Frame(["a"], [Column("i64", np.empty(0, np.int64))])):
             self.assertEqual(8, layout.pack(empty).metadata_offset)
 
+    def test_metadata_may_come_first(self):
+        """As those write it that know all checksums before."""
+        elements = struct.pack("<3i", 1, 2, 3)
+        head = struct.pack("<4sIBBHIQ", b"TPCH", 1, 1, 2, 1, 0, 3)
+        buffer = struct.pack("<QQII", 64, 12, bitwise(elements), 0)
+        memory = (head + buffer).ljust(64, b"\0") + elements
+        np.testing.assert_array_equal(layout.unpack(memory, 0), [1, 2, 3])
+        with self.assertRaisesRegex(layout.DamagedChunkError, "but a value"):
+            layout.unpack(b"\x08\x01", 0)
+
     def test_types_that_no_chunk_has_are_refused(self):
         for array in (np.zeros(1, np.complex128), np.array(["a"]), np.zeros(1, np.int8), np.array([None])):
             self.assertRaises(TypeError, layout.pack, array)

@@ -1,5 +1,4 @@
-"""Chunks as objects of a store, little-endian. The object's metadata offset, a multiple of 8 and never 0, which objects
-of other kinds have, points at
+"""Chunks as objects of a store, little-endian. The object's metadata offset, a multiple of 8, points at
 
     "TPCH" | u32 version 1 | u8 kind (1 tensor, 2 frame, 3 partial) | u8 type of elements (0 for frames and partials)
     | u16 dimensions | u32 columns | dimensions x u64 extents | parts
@@ -82,7 +81,7 @@ def pack(value):
 
 def unpack(view, metadata_offset):
     """What `pack` was given. Raises `DamagedChunkError`."""
-    if metadata_offset == 0:
+    if metadata_offset == 0 and bytes(view[:4]) != _MAGIC:
         raise DamagedChunkError("the object is no chunk, but a value")
     try:
         magic, version, kind, number, dims, columns = _HEAD.unpack_from(view, metadata_offset)
@@ -130,7 +129,7 @@ def _pack_one(buffer, metadata, shape, element_type):
 
 
 def _metadata_offset(end):
-    """Behind buffers that end there."""
+    """Behind buffers that end there; never 0, which values that are no chunks have."""
     return max(8, _up(end, 8))
 
 
