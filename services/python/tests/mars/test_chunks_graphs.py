@@ -10,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 # The example `chunks` of services/tile.
-PROGRAM = pathlib.Path(os.environ.get("TRIPOD_CHUNKS", ROOT / "target/debug/examples/chunks"))
+PROGRAM = pathlib.Path(os.environ.get("TRIPOD_TILE_CHUNKS") or ROOT / "target/debug/examples/chunks")
 
 
 @unittest.skipUnless(PROGRAM.is_file(), "`cargo build -p tripod-tile --example chunks` makes what cuts graphs")
