@@ -71,5 +71,5 @@ def npy(data):
 def write_npy(array):
     """As `np.save` would."""
     file = io.BytesIO()
-    np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array(file, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
     return file.getvalue()

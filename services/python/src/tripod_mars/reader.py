@@ -165,6 +165,7 @@ class Reader:
                     raise DamagedDataError(f"chunk {message.chunk_key} was not asked for")
                 if message.HasField("error"):
                     want = queue.pop(0)
+                    assemblies.pop(message.chunk_key, None)
                     if message.error.code == _OUT_OF_RANGE:
                         raise IndexError(message.error.message)
                     want.fail(address, message.error.message)
@@ -172,9 +173,9 @@ class Reader:
                 assembly = assemblies.setdefault(message.chunk_key, Assembly(message.chunk_key))
                 if assembly.add(message):
                     del assemblies[message.chunk_key]
-                    want = queue.pop(0)
-                    want.finish(assembly.finish())
-                    done.append(want)
+                    # If it is damaged it still waits.
+                    queue[0].finish(assembly.finish())
+                    done.append(queue.pop(0))
         except (WorkerError, DamagedDataError) as error:
             _fail(waiting, address, getattr(error, "text", str(error)))
         else:

@@ -118,6 +118,8 @@ def _column(name, values):
         missing = np.ma.getmaskarray(values)
     if array.ndim != 1:
         raise ValueError(f"column {name} has {array.ndim} axes")
+    if array.dtype == object:
+        array, missing = _numbers(array)
     if array.dtype.kind in "OUT":
         return name, dtypes.TEXT, [_text(name, one) for one in array.tolist()]
     dtype = dtypes.name_of(array.dtype)
@@ -130,6 +132,18 @@ def _column(name, values):
     if missing is not None and missing.any():
         fields = ["" if gone else one for one, gone in zip(fields, missing.tolist())]
     return name, dtype, fields
+
+
+def _numbers(array):
+    """Objects as numbers, and where there is none; what is no number stays as it is."""
+    values = array.tolist()
+    missing = np.array([one is None for one in values], bool)
+    there = [one for one in values if one is not None]
+    for kinds, dtype in ((bool, np.bool_), (int, np.int64), ((int, float), np.float64)):
+        if there and all(isinstance(one, kinds) and isinstance(one, bool) == (kinds is bool) for one in there):
+            filled = [0 if one is None else one for one in values]
+            return np.array(filled, dtype), missing
+    return array, None
 
 
 def _text(name, value):

@@ -1,5 +1,7 @@
 """Functions of all elements along some axes, and products of matrices."""
 
+import builtins
+
 from .. import dtypes
 from ..errors import UnsupportedError
 from .base import as_tensor, check_axis, check_axes, make, refuse_out, shown
@@ -29,9 +31,9 @@ def reduce(function, a, axis=None, keepdims=False, ddof=0):
 
 
 def _check_some(function, a, axes):
-    is_empty = any(a.shape[axis] == 0 for axis in axes)
+    is_empty = builtins.any(a.shape[axis] == 0 for axis in axes)
     is_place = function in ("argmax", "argmin")
-    has_result = all(extent != 0 for at, extent in enumerate(a.shape) if at not in axes)
+    has_result = builtins.all(extent != 0 for at, extent in enumerate(a.shape) if at not in axes)
     if is_empty and is_place:
         raise ValueError(f"attempt to get {function} of an empty sequence")
     if is_empty and has_result:
