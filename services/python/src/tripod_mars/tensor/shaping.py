@@ -76,7 +76,8 @@ def reshape(a, shape, *more):
     check_shape([one for one in wanted if one != -1])
     count = count_of(a.shape)
     known = count_of([one for one in wanted if one != -1])
-    refused = ValueError(f"cannot reshape array of size {count} into shape {shown(wanted)}")
+    into = shown(wanted).replace("-1", "newaxis")
+    refused = ValueError(f"cannot reshape array of size {count} into shape {into}")
     if count is None:
         shape = [None if one == -1 else one for one in wanted]
     elif -1 in wanted:
@@ -118,7 +119,7 @@ def concatenate(tensors, axis=0):
     for at, one in enumerate(tensors[1:], start=1):
         if one.ndim != first.ndim:
             raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match exactly, but the array at "
+                "all the input arrays must have same number of dimensions, but the array at "
                 f"index 0 has {first.ndim} dimension(s) and the array at index {at} has {one.ndim} dimension(s)"
             )
         for other, extent in enumerate(one.shape):
