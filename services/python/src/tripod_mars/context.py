@@ -244,10 +244,10 @@ class Context:
             raise ValueError("which worker? Only in a worker it is that one")
         return address
 
-    def _call(self, name, **fields):
+    def _call(self, name, /, **fields):
         return self.scheduler.call(name, **fields)
 
-    def _change(self, name, **fields):
+    def _change(self, name, /, **fields):
         return self._call(name, request_id=new_id(), **fields)
 
     def _submit(self, name, session_id, graph, graph_key, target_keys, options):

@@ -35,6 +35,8 @@ class Releases:
         self._ended = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread = None
+        # Their session has ended, and what it had with it.
+        self._is_over = False
 
     def hold(self, key):
         """A count of that result, which is given up when the answer is forgotten."""
@@ -47,9 +49,10 @@ class Releases:
         weakref.finalize(hold, self._ended.put, key).atexit = False
         return hold
 
-    def close(self, timeout_s=5.0):
-        """Sends what there is."""
+    def close(self, timeout_s=5.0, is_over=False):
+        """Sends what there is, unless the session is over."""
         with self._lock:
+            self._is_over = is_over
             thread = self._thread
         if thread is not None:
             self._ended.put(None)
@@ -67,7 +70,7 @@ class Releases:
             if keys[-1] is None:
                 keys.pop()
                 is_open = False
-            if keys:
+            if keys and not self._is_over:
                 self._send(keys)
 
     def _send(self, keys):

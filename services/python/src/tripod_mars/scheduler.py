@@ -27,7 +27,7 @@ class Scheduler:
         self._link = Link(endpoints)
         self.endpoints = self._link.endpoints
 
-    def call(self, name, patience_s=PATIENCE_S, held_s=0.0, **fields):
+    def call(self, name, /, patience_s=PATIENCE_S, held_s=0.0, **fields):
         """A call by its name, with the fields of its request. `held_s`: for how long a node may hold it before it answers.
         Raises `RefusedError`, or `UnreachableError` after `patience_s`."""
         return self.send(name, wire.SCHEDULER[name][1](**fields), patience_s, held_s)

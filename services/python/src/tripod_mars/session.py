@@ -107,6 +107,7 @@ class Session:
             return
         self._is_open = False
         _forget(self)
+        self.releases.close(is_over=True)
         try:
             self.scheduler.call(
                 "DeleteSession",
