@@ -20,7 +20,7 @@ Invariants:
 | `tensor`, `dataframe` | what programs write |
 | `tileable`, `graph`, `place` | what is to be computed; the graph that is sent; the line that made it |
 | `session`, `execution`, `release`, `progress` | sessions; one execution; counts that have ended; the bar |
-| `reader`, `parts`, `codec`, `arrow`, `compression` | chunks from workers |
+| `reader`, `parts`, `codec`, `image`, `compression` | chunks from workers |
 | `mutable` | tensors that are written in place |
 | `context` | the calls as functions |
 | `scheduler`, `workers`, `wire` | calls to nodes and to workers; messages |

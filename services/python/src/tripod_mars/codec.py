@@ -1,13 +1,13 @@
 """Messages of a chunk, put together: checked, uncompressed, and read as numpy has them.
 
-A tensor comes as a file of `np.save`, a frame as a stream of Arrow. What is read is never a pickle.
+A tensor comes as a file of `np.save`, a frame as its description and buffers. What is read is never a pickle.
 """
 
 import io
 
 import numpy as np
 
-from . import arrow, compression, dtypes, wire
+from . import compression, dtypes, image, wire
 from .chunk.crc32c import crc32c
 from .errors import DamagedDataError
 
@@ -38,8 +38,8 @@ class Assembly:
         try:
             if encoding == wire.ENCODING_NPY:
                 return self._array(data)
-            if encoding == wire.ENCODING_ARROW_IPC:
-                return arrow.read(data)
+            if encoding == wire.ENCODING_TPCH:
+                return image.read(data)
         except (ValueError, IndexError, KeyError, OverflowError) as error:
             raise DamagedDataError(f"chunk {self.key}: {error}") from None
         raise DamagedDataError(f"chunk {self.key}: encoding {encoding} was not asked for")

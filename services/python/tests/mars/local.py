@@ -16,7 +16,7 @@ import unittest
 
 import numpy as np
 
-from mars import arrow_writer
+from mars import images
 from mars.mutables import Mutables
 from tripod_mars import wire
 from tripod_mars.chunk import operators
@@ -238,7 +238,7 @@ class LocalCluster(Mutables):
 def messages(key, value, index=None, part_bytes=_PART_BYTES):
     """Those of one chunk."""
     if isinstance(value, Frame):
-        data, shape, dtype, encoding = arrow_writer.write(arrays(value)), [value.rows], 0, wire.ENCODING_ARROW_IPC
+        data, shape, dtype, encoding = images.write(value), [value.rows], 0, wire.ENCODING_TPCH
     else:
         value = np.asarray(value) if index is None else np.asarray(value[picked(index)])
         data, shape, encoding = write_npy(value).ljust(1, b"\0"), value.shape, wire.ENCODING_NPY
@@ -267,22 +267,6 @@ def picked(index):
         else:
             found.append(dim.integer if kind == "integer" else list(dim.list.integers))
     return tuple(found)
-
-
-def arrays(frame):
-    """Columns of a chunk, as arrays."""
-    found = {}
-    for name, column in zip(frame.names, frame.columns):
-        if column.is_text:
-            texts = [text.decode() for text in column.values.values()]
-            valid = column.valid if column.valid is not None else [True] * len(texts)
-            values = np.empty(len(texts), object)
-            values[:] = [text if there else None for text, there in zip(texts, valid)]
-        else:
-            values = np.asarray(column.values)
-            values = values if column.valid is None else np.ma.MaskedArray(values, ~np.asarray(column.valid))
-        found[name] = values
-    return found
 
 
 def _check(node, value):

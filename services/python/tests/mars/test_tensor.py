@@ -195,6 +195,16 @@ class Shapes(Case):
             self.both(expression)
         self.same(mt.arange(10, chunk_size=3) + mt.linspace(0, 9, 10, chunk_size=4), 2.0 * np.arange(10))
 
+    def test_a_large_array_is_sent_in_small_chunks_and_cut_as_it_is_wanted(self):
+        whole = np.arange(150_000).reshape(3, -1)
+        for chunk_size in (None, 100_000):
+            tensor = mt.tensor(whole, chunk_size=chunk_size)
+            calls = len(self.cluster.calls)
+            self.same(tensor, whole)
+            (graph,) = [request.graph for name, request in self.cluster.calls[calls:] if name == "SubmitTileableGraph"]
+            self.assertEqual([node.op_type for node in graph.nodes], ["from_bytes", "rechunk"])
+            self.assertEqual([len(axis) for axis in tensor.node.placed.splits], [1, 1])
+
     def test_random_tensors_depend_on_their_seed_alone(self):
         first, again = (mt.random.rand(50, 40, chunk_size=16, seed=3) for _ in range(2))
         self.assertTrue(np.array_equal(first.to_numpy(), again.to_numpy()))

@@ -13,9 +13,9 @@ from .. import dtypes
 from ..errors import UnsupportedError
 from ..graph import FrameContent, Node
 
-# Rows and bytes of a chunk, if the program does not say.
+# Rows of a chunk, if the program does not say. A chunk travels within its task, so it has so many bytes at most.
 CHUNK_ROWS = 1 << 20
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES_MAX = 512 << 10
 # Rows from which types of columns are guessed.
 SAMPLE_ROWS = 100_000
 _COLUMNS_MAX, _NAME_BYTES_MAX = 4096, 256
@@ -38,7 +38,7 @@ def of_columns(data, chunk_rows=None):
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(names)
         writer.writerows(zip(*(fields[begin : begin + step] for _, _, fields in columns)))
-        files.append(text.getvalue().encode())
+        files.extend(_cut(text.getvalue().encode(), CHUNK_BYTES_MAX))
     return _node("csv", files, [(name, dtype) for name, dtype, _ in columns])
 
 
@@ -55,7 +55,7 @@ def read_csv(source, columns=None, dtype=None, chunk_bytes=None, sample_rows=SAM
         raise KeyError(f"the file has no column {missing[0]!r}; it has {', '.join(guessed)}")
     told = {name: column_type(one) for name, one in (dtype or {}).items()}
     _checked(wanted)
-    cut = [part for file in files for part in _cut(file, chunk_bytes or CHUNK_BYTES)]
+    cut = [part for file in files for part in _cut(file, min(chunk_bytes or CHUNK_BYTES_MAX, CHUNK_BYTES_MAX))]
     return _node("csv", cut, [(name, told.get(name, guessed[name])) for name in wanted])
 
 
@@ -212,7 +212,7 @@ def _cut(file, chunk_bytes):
     end_of_names = _row_end(file, 0)
     names, begin, parts = file[:end_of_names], end_of_names, []
     while begin < len(file):
-        end = _row_end(file, begin, begin + chunk_bytes)
+        end = _row_end(file, begin, begin + max(1, chunk_bytes - len(names)))
         parts.append(names + file[begin:end])
         begin = end
     return parts

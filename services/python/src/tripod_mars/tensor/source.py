@@ -1,13 +1,16 @@
 """Tensors that are made of nothing, or of what the program has."""
 
+import math
+
 import numpy as np
 
 from .. import dtypes
 from ..errors import UnsupportedError
 from .base import check_shape, chunking, is_tensor, known_shape, make
 
-# Bytes that one graph may bring.
+# Bytes that one graph may bring, and one of its chunks, which travels within its task.
 INLINE_BYTES_MAX = 1 << 30
+INLINE_CHUNK_BYTES_MAX = 512 << 10
 
 
 def tensor(data, dtype=None, chunk_size=None, name=""):
@@ -20,9 +23,16 @@ def tensor(data, dtype=None, chunk_size=None, name=""):
     name_of = dtypes.name_of(array.dtype)
     if array.nbytes > INLINE_BYTES_MAX:
         raise ValueError(f"{array.nbytes} bytes, and a graph may bring {INLINE_BYTES_MAX} at most")
-    attributes = {"shape": list(array.shape), "dtype": name_of, **chunking(chunk_size, array.shape)}
-    data = np.ascontiguousarray(array, dtypes.BY_NAME[name_of].newbyteorder("<")).tobytes()
-    return make("from_bytes", attributes, (), array.shape, dtypes.BY_NAME[name_of], data, name)
+    wanted = chunking(chunk_size, array.shape)
+    fits = _chunk_bytes(array, wanted.get("chunks")) <= INLINE_CHUNK_BYTES_MAX
+    chunks = wanted if fits else {"chunks": _small(array)}
+    attributes = {"shape": list(array.shape), "dtype": name_of, **chunks}
+    data = array.astype(dtypes.BY_NAME[name_of], copy=False).tobytes()
+    made = make("from_bytes", attributes, (), array.shape, dtypes.BY_NAME[name_of], data, name)
+    if fits:
+        return made
+    # It is put together by workers.
+    return make("rechunk", wanted or {"chunks": None}, [made], array.shape, made.dtype, name=name)
 
 
 array = asarray = tensor
@@ -114,6 +124,24 @@ def linspace(start, stop, num=50, endpoint=True, chunk_size=None):
     attributes = {"start": dtypes.written(_number(start)), "stop": dtypes.written(_number(stop)), "num": num}
     attributes = {**attributes, "endpoint": bool(endpoint), **chunking(chunk_size, (num,))}
     return make("linspace", attributes, (), (num,), np.float64)
+
+
+def _chunk_bytes(array, chunks):
+    """Of the largest chunk of an array that is cut so."""
+    if chunks is None:
+        return array.nbytes
+    sizes = [chunks] * array.ndim if isinstance(chunks, int) else chunks
+    longest = [one if isinstance(one, int) else max(one) for one in sizes]
+    return array.itemsize * math.prod(min(one, extent) for one, extent in zip(longest, array.shape))
+
+
+def _small(array):
+    """Extents of chunks that travel within their tasks: the longest axis is halved until they do."""
+    sizes = list(array.shape)
+    while array.itemsize * math.prod(sizes) > INLINE_CHUNK_BYTES_MAX:
+        longest = sizes.index(max(sizes))
+        sizes[longest] = -(-sizes[longest] // 2)
+    return sizes
 
 
 def _number(value):
