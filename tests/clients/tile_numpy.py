@@ -1,4 +1,5 @@
-"""Random graphs of tensors, computed by numpy as wholes and chunk by chunk as Tripod cuts them.
+"""Random graphs of tensors, computed by numpy as wholes, and chunk by chunk as Tripod cuts them and its workers compute
+them (`chunk_graph`).
 
     cargo build -p tripod-tile --example chunks
     python tests/clients/tile_numpy.py target/debug/examples/chunks [--graphs 2000] [--seed 1]
@@ -10,9 +11,9 @@ halves of them, so that sums are exact in any order; what is made of others (mea
 import argparse
 import json
 import random
-import subprocess
 import sys
 
+import chunk_graph
 import numpy as np
 
 DTYPES = {"bool": np.bool_, "i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
@@ -111,159 +112,6 @@ def whole(operator, arrays, data):
         return np.matmul(*arrays)
     assert op == "reduce", op
     return reduced(operator["function"], arrays[0], operator["axes"], operator["keepdims"], operator["ddof"])
-
-
-# ---- Chunks, as a worker computes them ----
-
-
-def ranges(some):
-    def one(some):
-        if some == "whole":
-            return slice(None)
-        start, step, count = (some["part"][of] for of in ("start", "step", "count"))
-        return np.array([start + at * step for at in range(count)], np.int64)
-
-    return [one(each) for each in some]
-
-
-def pick(array, some):
-    for axis, places in enumerate(ranges(some)):
-        array = array[(slice(None),) * axis + (places,)]
-    return array
-
-
-def joined(grid, pieces):
-    """Arrays side by side in a grid, the last axis first."""
-    for axis in reversed(range(len(grid))):
-        pieces = [np.concatenate(pieces[at : at + grid[axis]], axis) for at in range(0, len(pieces), grid[axis])]
-    (array,) = pieces
-    return array
-
-
-class Partial:
-    """Partial results: the elements that were seen, with their places, so that the result is numpy's own."""
-
-    def __init__(self, cells):
-        self.cells = cells
-
-    @staticmethod
-    def of(array, operator):
-        axes = operator["reduction"]["axes"]
-        shape = [1 if axis in axes else extent for axis, extent in enumerate(array.shape)]
-        cells = np.empty(shape, object)
-        for at in np.ndindex(*shape):
-            cells[at] = []
-        begin, all_of = operator.get("begin", []), operator.get("whole", [])
-        for at in np.ndindex(*array.shape):
-            place = 0
-            for axis, first, extent in zip(axes, begin, all_of):
-                place = place * extent + first + at[axis]
-            cells[tuple(0 if axis in axes else one for axis, one in enumerate(at))].append((place, array[at]))
-        return Partial(cells)
-
-    @staticmethod
-    def merged(partials):
-        cells = partials[0].cells.copy()
-        for partial in partials[1:]:
-            for at in np.ndindex(*cells.shape):
-                cells[at] = cells[at] + partial.cells[at]
-        return Partial(cells)
-
-    def result(self, reduction, dtype, source):
-        function = reduction["function"]
-        out = np.empty(self.cells.shape, DTYPES[dtype])
-        for at in np.ndindex(*self.cells.shape):
-            cell = self.cells[at]
-            values = np.array([value for _, value in cell], source)
-            if function in ("argmax", "argmin"):
-                best = (max if function == "argmax" else min)(values)
-                out[at] = min(place for place, value in cell if value == best)
-            else:
-                out[at] = reduced(function, values, None, False, reduction["ddof"])
-        return out if reduction["keepdims"] else out.reshape([e for a, e in enumerate(out.shape) if a not in reduction["axes"]])
-
-
-def chunk(node, arrays):
-    operator = node["operator"]
-    op, content = operator["op"], node["content"]
-    dtype = None if content == "partial" else content["tensor"]
-    of = None if dtype is None else DTYPES[dtype]
-    extents = [extent if isinstance(extent, int) else None for extent in node["extents"]]
-    if op == "full":
-        return np.full(extents, number(operator["value"]), of)
-    if op == "from_bytes":
-        return np.frombuffer(bytes(node.get("data", [])), of).reshape(extents)
-    if op == "eye":
-        return np.eye(extents[0], extents[1], operator["diagonal"], of)
-    if op == "arange":
-        places = operator["offset"] + np.arange(extents[0])
-        return (number(operator["start"]) + places * number(operator["delta"])).astype(of)
-    if op == "linspace":
-        places = operator["offset"] + np.arange(extents[0])
-        array = places * number(operator["step"]) + number(operator["start"])
-        if operator["last"] is not None:
-            array[places == operator["num"] - 1] = number(operator["last"])
-        return array
-    if op == "unary":
-        return UNARY[operator["function"]](arrays[0])
-    if op == "cast":
-        return arrays[0].astype(of)
-    if op in ("binary", "where"):
-        return whole(operator, arrays, None)
-    if op == "slice":
-        array = pick(arrays[0], operator["ranges"])
-        return array.reshape([extent for axis, extent in enumerate(array.shape) if axis not in operator["drop"]])
-    if op == "assemble":
-        return joined(operator["grid"], [pick(array, piece) for array, piece in zip(arrays, operator["pieces"])])
-    if op == "gather":
-        axis = operator["axis"]
-        taken = [np.take(arrays[source], [at], axis) for source, at in operator["from"]]
-        return np.concatenate(taken, axis) if taken else np.take(arrays[0], np.array([], np.int64), axis)
-    if op == "assign":
-        copy = arrays[0].copy()
-        places = [np.arange(extent)[some] for extent, some in zip(copy.shape, ranges(operator["ranges"]))]
-        value = np.asarray(operands([operator["value"]], arrays[1:])[0])
-        target = copy[np.ix_(*places)] if places else copy
-        kept = [extent for axis, extent in enumerate(target.shape) if axis not in operator["drop"]]
-        copy[np.ix_(*places) if places else ()] = np.broadcast_to(value, kept).reshape(target.shape)
-        return copy
-    if op == "compress":
-        return np.compress(arrays[1], arrays[0], operator["axis"])
-    if op == "transpose":
-        return np.transpose(arrays[0], operator["axes"])
-    if op == "expand_dims":
-        return np.expand_dims(arrays[0], operator["axis"])
-    if op == "reshape":
-        return arrays[0].reshape(extents)
-    if op == "matmul":
-        return np.matmul(*arrays)
-    if op == "add_n":
-        total = arrays[0]
-        for array in arrays[1:]:
-            total = total + array
-        return total
-    assert op == "reduce", op
-    values = operator["takes"] == "values"
-    partial = Partial.of(arrays[0], operator) if values else Partial.merged([array for array, _ in arrays])
-    source = arrays[0].dtype if values else arrays[0][1]
-    if operator["gives"] == "partial":
-        return partial, source
-    return partial.result(operator["reduction"], dtype, source)
-
-
-def by_chunks(graph):
-    """The targets of a chunk graph, as wholes."""
-    values = []
-    for node in graph["nodes"]:
-        value = chunk(node, [values[place] for place in node["inputs"]])
-        if node["content"] != "partial":
-            value = np.asarray(value)
-            assert NAMES[value.dtype] == node["content"]["tensor"], (node, value.dtype)
-            for extent, is_ in zip(node["extents"], value.shape, strict=True):
-                assert not isinstance(extent, int) or extent == is_, (node, value.shape)
-        values.append(value)
-    grids = [[len(parts) for parts in target["splits"]] for target in graph["targets"]]
-    return [joined(grid, [values[place] for place in target["chunks"]]) for grid, target in zip(grids, graph["targets"])]
 
 
 # ---- Random graphs ----
@@ -434,22 +282,16 @@ def main():
     arguments = parser.parse_args()
     assert int(np.__version__.split(".")[0]) >= 2, "types are promoted as numpy 2 does"
     used = {}
-    with subprocess.Popen([arguments.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+    with chunk_graph.tiling(arguments.program) as tile:
         for at in range(arguments.graphs):
             graph = build(random.Random(f"{arguments.seed}/{at}"))
-            sent = {"tileables": graph.tileables, "targets": [tileable["key"] for tileable in graph.tileables]}
-            print(json.dumps(sent), file=program.stdin, flush=True)
-            chunks = json.loads(program.stdout.readline())
-            assert "refused" not in chunks, (at, chunks, sent)
-            with np.errstate(all="ignore"):
-                results = by_chunks(chunks)
+            results = chunk_graph.computed(tile(graph.tileables))
             for tileable, is_, wanted in zip(graph.tileables, results, graph.arrays, strict=True):
                 op = tileable["operator"]["op"]
                 used[op] = used.get(op, 0) + 1
                 same = is_.dtype == wanted.dtype and is_.shape == wanted.shape
                 close = same and np.allclose(is_, wanted, rtol=1e-5, atol=1e-8, equal_nan=True)
-                assert close, f"graph {at}, {tileable}:\n{is_}\nand not\n{wanted}\n{json.dumps(sent)}"
-        program.stdin.close()
+                assert close, f"graph {at}, {tileable}:\n{is_}\nand not\n{wanted}\n{json.dumps(graph.tileables)}"
     print(f"{arguments.graphs} graphs are what numpy makes of them: {dict(sorted(used.items()))}")
 
 
