@@ -7,6 +7,9 @@ from .chunk.dtypes import BY_NAME, NUMBERS, TEXT
 from .chunk.dtypes import NAMES as BY_NUMBER
 from .errors import UnsupportedError
 
+# Those of chunks are the client's, too.
+__all__ = ["BY_NAME", "BY_NUMBER", "NAMES", "NUMBERS", "TEXT"]
+
 # What tensors have.
 NAMES = tuple(BY_NAME)
 

@@ -24,6 +24,9 @@ BATCH_BYTES_MAX = 2 << 20
 # A write or a read may take this long, through a change of the tensor's workers.
 PATIENCE_S = 60.0
 _CALL_S = 30.0
+# A node holds a call that seals for so long, and then the same call goes on with it: all chunks are written.
+_SEAL_HELD_S = 60.0
+_SEAL_PATIENCE_S = 600.0
 _PAUSE_LEAST_S, _PAUSE_MOST_S = 0.05, 1.0
 _INVALID_ARGUMENT, _NOT_FOUND, _OUT_OF_RANGE, _UNIMPLEMENTED = 3, 5, 11, 12
 
@@ -79,6 +82,8 @@ class MutableTensor:
         try:
             answer = self._session.scheduler.call(
                 "SealMutableTileable",
+                patience_s=_SEAL_PATIENCE_S,
+                held_s=_SEAL_HELD_S,
                 request_id=new_id(),
                 session_id=self._session.session_id,
                 name=self.name,

@@ -141,15 +141,24 @@ class Session:
 
 
 def new_session(
-    endpoints=None, session_id=None, *, default=True, labels=None, if_not_exist=True, compressions=(), patience_s=PATIENCE_S
+    endpoints=None,
+    session_id=None,
+    *,
+    job=None,
+    default=True,
+    labels=None,
+    if_not_exist=True,
+    compressions=(),
+    patience_s=PATIENCE_S,
 ):
     """A session at a cluster, whose nodes are `endpoints` (a list or a comma-separated text) or TRIPOD_ENDPOINTS.
 
     With a `session_id` it may be one that others use, and stays when the program ends; without one it ends with the program.
-    `default`: tensors that are executed without a session use it. `compressions`: how data may come, what is liked best first
+    `job`: the name of the job whose workers compute; None: the port's own. `default`: tensors that are executed without a
+    session use it. `compressions`: how data may come, what is liked best first
     (zstd, lz4, gzip). Raises `RefusedError` if it is there and `if_not_exist` is false, `UnreachableError`.
     """
-    scheduler = Scheduler(endpoints)
+    scheduler = Scheduler(endpoints, job)
     try:
         answer = scheduler.call(
             "CreateSession",

@@ -64,7 +64,7 @@ class Contexts(unittest.TestCase):
         metas = context.get_chunk_metas("s", [*meta.chunk_keys, "nothing"])
         self.assertEqual([one.found for one in metas], [True, True, False])
 
-    def test_every_call_of_the_issue_is_a_function(self):
+    def test_every_call_is_a_function(self):
         context = self.session.context
         context.create_mutable_tensor("s", "m", (4,), np.float32, chunk_size=2)
         calls = {

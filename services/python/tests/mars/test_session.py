@@ -1,6 +1,8 @@
 """Sessions against nodes and workers that end, say nothing, or say what is wrong."""
 
+import contextlib
 import gzip
+import io
 import os
 import time
 import unittest
@@ -141,6 +143,20 @@ class Sessions(Case):
         self.assertEqual((options.timeout.seconds, options.timeout.nanos), (2, 500_000_000))
         self.assertEqual((options.priority, options.fuse), (-3, True))
         self.assertTrue(options.HasField("max_reschedules"))
+
+    def test_progress_is_shown_where_it_is_wanted(self):
+        try:
+            import tqdm  # noqa: F401
+        except ImportError:
+            self.skipTest("tqdm is not installed")
+        self.connect()
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            self.tensor().execute(show_progress=True)
+        self.assertIn("graph: 100%", shown.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as silent:
+            self.tensor().execute()
+        self.assertEqual(silent.getvalue(), "", "where there is no terminal")
 
     def test_one_result_that_is_unknown_keeps_no_other(self):
         session = self.connect()

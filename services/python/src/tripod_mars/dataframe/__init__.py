@@ -19,8 +19,8 @@ __all__ = ["DataFrame", "GroupBy", "execute", "fetch", "read_csv", "read_parquet
 
 def read_csv(source_files, columns=None, dtype=None, chunk_bytes=None, sample_rows=source.SAMPLE_ROWS):
     """Files of CSV with a line of names, which this program reads and sends: a path, a pattern, several of them, or bytes.
-    Files are cut into chunks of `chunk_bytes`, 512 KiB at most. Types are guessed from the first `sample_rows` of the first file unless
-    `dtype` says them: i32, i64, f32, f64, bool or text by column. A field that is empty is missing."""
+    Files are cut into chunks of `chunk_bytes`, 512 KiB at most. Types are guessed from the first `sample_rows` of the first
+    file unless `dtype` says them: i32, i64, f32, f64, bool or text by column. A field that is empty is missing."""
     return DataFrame.of(source.read_csv(source_files, columns, dtype, chunk_bytes, sample_rows))
 
 

@@ -50,7 +50,7 @@ def setitem(tensor, index, value):
         )
     value = as_tensor(value)
     extra = value.ndim - len(picked)
-    if extra > 0 and all(one == 1 for one in value.shape[:extra]):
+    if extra > 0 and picked and all(one == 1 for one in value.shape[:extra]):
         value = value[(0,) * extra]
     try:
         is_fitting = value.ndim <= len(picked) and broadcast(picked, value.shape) == picked
