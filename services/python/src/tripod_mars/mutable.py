@@ -7,6 +7,7 @@ came last, and the default where nothing was written.
 import itertools
 import secrets
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .context import scalar
 from .chunk.crc32c import crc32c
 from .errors import DamagedDataError, MutableError, RefusedError, UnsupportedError
 from .graph import Node, TensorContent
+from .reader import CALLS_MAX
 from .scheduler import new_id
 from .workers import WorkerError
 
@@ -60,17 +62,25 @@ class MutableTensor:
         index = basic(index, len(self.shape))
         shape, wanted = parts.pieces(self.splits, index)
         value = np.broadcast_to(np.asarray(value).astype(self.dtype), shape)
-        for place, ask, where in wanted:
-            cells = np.ascontiguousarray(value[where])
-            for batch in self._cut(place, ask, cells, timestamp):
+
+        def write(piece):
+            place, ask, where = piece
+            # One after the other: a chunk makes one durable at a time.
+            for batch in self._cut(place, ask, np.asarray(value[where], order="C"), timestamp):
                 self._put(place, batch)
+
+        _each(write, wanted)
 
     def read(self, index=..., timestamp=None):
         """An array, as of a time in nanoseconds; None: everything that was written. Raises `IndexError`, `MutableError`."""
         shape, wanted = parts.pieces(self.splits, basic(index, len(self.shape)))
         array = np.empty(shape, self.dtype)
-        for place, ask, where in wanted:
+
+        def read(piece):
+            place, ask, where = piece
             array[where] = self._get(place, ask, timestamp)
+
+        _each(read, wanted)
         return array
 
     def seal(self, timestamp=None):
@@ -201,6 +211,17 @@ class MutableTensor:
         self._take(info)
         if self.state not in ("OPEN", "SEALING"):
             raise MutableError(f"mutable tensor {self.name} is {self.state}", self.state)
+
+
+def _each(call, pieces):
+    """Calls for each chunk, many at a time. What one raises is raised when all have ended."""
+    if len(pieces) <= 1:
+        for piece in pieces:
+            call(piece)
+        return
+    with ThreadPoolExecutor(min(CALLS_MAX, len(pieces)), "tripod-mars-mutable") as pool:
+        for _ in pool.map(call, pieces):
+            pass
 
 
 def create_mutable_tensor(session, name, shape, dtype, default_value, chunk_size, replicas, if_not_exist):
