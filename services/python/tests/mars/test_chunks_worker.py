@@ -80,7 +80,6 @@ class Registration(unittest.TestCase):
         memory, offset = chunks.stored(np.arange(3.0))
         node = chunks.encoded("unary", "f64", [3], function="neg")
         made = raw.find(worker.FUNCTION)(node, [raw.RawInput(memory, offset)])
-        made.check()
         target = bytearray(made.size)
         made.write(memoryview(target))
         np.testing.assert_array_equal(layout.unpack(target, made.metadata_offset), [0.0, -1, -2])

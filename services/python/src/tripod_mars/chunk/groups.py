@@ -31,7 +31,7 @@ def group_by(node, inputs):
     keys, rows = _complete(keys)
     groups = _Groups(keys)
     columns = list(groups.keys)
-    for value, step in zip(values, steps, strict=True):
+    for value, step in zip(values, steps):
         value = value if rows is None else value.take(rows)
         columns.extend(function(groups, value) for function in step)
     if operator["gives"] == "partial":
@@ -158,7 +158,7 @@ _MERGES = {"sum": _sum, "min": _least, "max": _most}
 def _finished(columns, keys, aggregates, wanted):
     """The frame of the result, in the types that it has."""
     rest, results = iter(columns[keys:]), list(columns[:keys])
-    for aggregate, (_, dtype) in zip(aggregates, wanted[keys:], strict=True):
+    for aggregate, (_, dtype) in zip(aggregates, wanted[keys:]):
         column = next(rest)
         if aggregate["function"] == "mean":
             column = Column("f64", column.values / next(rest).values)

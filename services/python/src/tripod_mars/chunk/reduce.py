@@ -148,8 +148,6 @@ def _merged_moments(function, partials):
         other = partial.attributes["count"]
         if function == "mean":
             arrays = [arrays[0] + partial.arrays[0]]
-        elif count == 0:
-            arrays = partial.arrays
         elif other:
             (mean, squares), (other_mean, other_squares) = arrays, partial.arrays
             delta = other_mean - mean
