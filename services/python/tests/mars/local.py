@@ -202,8 +202,8 @@ class LocalCluster(Mutables):
                 meta.shape.extents.extend([value.rows] if isinstance(value, Frame) else value.shape)
                 meta.nbytes = getattr(value, "nbytes", 1000)
                 # Also where nobody has it any more.
-                for at in range(len(self.worker_ids)):
-                    meta.workers.add(worker_id=self.worker_ids[(hash(key) + at) % len(self.worker_ids)])
+                for worker_id in self.worker_ids:
+                    meta.workers.add(worker_id=worker_id)
 
     def _DecrefTileables(self, request, answer):
         for key, count in zip(request.keys, request.counts):
