@@ -44,6 +44,10 @@ class Installed(unittest.TestCase):
         expected = {f"tripod_ray/{path.name}" for path in sources if path.suffix in (".py", ".bin")}
         self.assertIn("tripod_ray/descriptors.bin", expected)
         self.assertEqual({name for name in held if name.startswith("tripod_ray/")}, expected)
+        mars = (PACKAGE / "src" / "tripod_mars").rglob("*")
+        expected = {str(path.relative_to(PACKAGE / "src")) for path in mars if path.suffix in (".py", ".bin")}
+        self.assertIn("tripod_mars/descriptors.bin", expected)
+        self.assertEqual({name for name in held if name.startswith("tripod_mars/")}, expected)
 
     def test_it_works_where_nothing_else_of_the_checkout_is(self):
         place = self.folder / "environment"
