@@ -29,44 +29,43 @@ Invariants:
 | `chunk`, `worker` | what workers compute |
 """
 
-from .context import Context, Environment, get_context
-from .errors import (
-    ChunkLostError,
-    DamagedDataError,
-    ExecutionError,
-    GraphRefusedError,
-    MutableError,
-    NotExecutedError,
-    RefusedError,
-    SessionError,
-    TripodError,
-    UnreachableError,
-    UnsupportedError,
-)
-from .mutable import MutableTensor
-from .session import Session, get_default_session, new_session, set_default_session
-from .tileable import execute, fetch
+import importlib
 
-__all__ = [
-    "ChunkLostError",
-    "Context",
-    "DamagedDataError",
-    "Environment",
-    "ExecutionError",
-    "GraphRefusedError",
-    "MutableError",
-    "MutableTensor",
-    "NotExecutedError",
-    "RefusedError",
-    "Session",
-    "SessionError",
-    "TripodError",
-    "UnreachableError",
-    "UnsupportedError",
-    "execute",
-    "fetch",
-    "get_context",
-    "get_default_session",
-    "new_session",
-    "set_default_session",
-]
+_HOMES = {
+    "Context": "context",
+    "Environment": "context",
+    "get_context": "context",
+    "ChunkLostError": "errors",
+    "DamagedDataError": "errors",
+    "ExecutionError": "errors",
+    "GraphRefusedError": "errors",
+    "MutableError": "errors",
+    "NotExecutedError": "errors",
+    "RefusedError": "errors",
+    "SessionError": "errors",
+    "TripodError": "errors",
+    "UnreachableError": "errors",
+    "UnsupportedError": "errors",
+    "MutableTensor": "mutable",
+    "Session": "session",
+    "get_default_session": "session",
+    "new_session": "session",
+    "set_default_session": "session",
+    "execute": "tileable",
+    "fetch": "tileable",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    """What programs use is imported when they use it: workers compute chunks and need none of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_HOMES})
