@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{Weigh, of_list};
+use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::{Origin, Run};
@@ -27,6 +28,14 @@ pub struct Description {
 impl Weigh for Description {
     fn outside(&self) -> u64 {
         of_list::<u64>(self.shape.len())
+    }
+}
+
+impl Ray {
+    /// What an object is, or the one that it means, if that was said.
+    #[must_use]
+    pub fn description(&self, object: ObjectId) -> Option<Description> {
+        self.described(object).cloned()
     }
 }
 

@@ -61,6 +61,12 @@ impl Ray {
         at_most("orders", with(self.outbox.len()), ORDERS_MAX)
     }
 
+    /// Whether some living worker has all that is needed.
+    pub(crate) fn fits_somewhere(&self, needs: &Needs) -> bool {
+        let class = needs.class();
+        class.is_default() || self.somebody_holds(&class)
+    }
+
     /// Submits a task that nobody submits. Each result has one reference of nobody, which
     /// [`Ray::drop_for_graph`] gives up; the arguments get references of the task's own. One whose argument cannot be
     /// had fails at once, and [`Ray::take_ended`] says so.
@@ -176,6 +182,13 @@ impl Ray {
         }
     }
 
+    /// Why a result of a watched task cannot be had, though the task itself went well: it was lost before all were there.
+    pub(crate) fn lost_result(&self, operation: OperationId) -> Option<Reason> {
+        let entry = self.watched.get(&operation).and(self.entry(operation))?;
+        let mut results = entry.results.iter().filter_map(|result| self.objects.get(result));
+        results.find_map(|result| result.failure.as_ref().map(|failure| failure.reason))
+    }
+
     /// A task has ended: it is watched no more, and whoever watched it is told.
     pub(crate) fn end_watch(&mut self, operation: OperationId, end: End<'_>) {
         let Some(worker) = self.watched.remove(&operation) else { return };
@@ -222,5 +235,182 @@ fn word(reason: Reason) -> &'static str {
         Reason::DependencyFailed(_) => "DEPENDENCY_FAILED",
         Reason::ReconstructionDisabled => "RECONSTRUCTION_DISABLED",
         Reason::Cancelled => "CANCELLED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::TimeMs;
+    use crate::ray::command::{Argument, Previous, Registration, Role, Run};
+    use crate::ray::ids::FunctionName;
+    use crate::ray::resources::Offers;
+    use crate::ray::view::Availability;
+
+    use super::*;
+
+    const NOW: TimeMs = TimeMs(5);
+    const STORE: StoreId = StoreId(0);
+    const WORKER: WorkerId = WorkerId(0);
+
+    fn acting<T>(ray: &mut Ray, work: impl FnOnce(&mut Act<'_>) -> T) -> T {
+        let mut act = Act::new(ray, Moment { now: NOW, level: LEVEL });
+        let done = work(&mut act);
+        act.settle();
+        done
+    }
+
+    fn name() -> FunctionName {
+        FunctionName(Bytes::from_static(b"tripod.mars.chunk"))
+    }
+
+    /// With a store, and a worker that takes two tasks.
+    fn begun() -> Ray {
+        let mut ray = Ray::default();
+        acting(&mut ray, |act| {
+            act.register_store("10.0.0.1:1".to_owned()).unwrap();
+            let registration = Registration {
+                host: "10.0.0.1".to_owned(),
+                store: String::new(),
+                role: Role::Worker,
+                attributed: true,
+                extended: true,
+                slots: 2,
+            };
+            act.register_worker(registration, Offers::default()).unwrap();
+            act.register_function(WORKER, name(), 1).unwrap();
+            act.idle(WORKER, None, None).unwrap();
+        });
+        ray
+    }
+
+    fn submit(ray: &mut Ray, inputs: &[ObjectId]) -> (OperationId, ObjectId) {
+        let value = Argument::Value { bytes: Bytes::from_static(b"node"), nested: Vec::new() };
+        let inputs = inputs.iter().copied().map(Argument::Object);
+        let arguments = std::iter::once(value).chain(inputs).collect();
+        let task = Task { name: name(), arguments, results_given: 0 };
+        let options = TaskOptions { max_retries: Some(0), retry_exceptions: false };
+        let wanted = GraphTask { task, options, needs: Needs::default() };
+        let (operation, results) = ray.submit_for_graph(NOW, wanted).unwrap();
+        let [result] = results[..] else { panic!("one result") };
+        (operation, result)
+    }
+
+    /// Gives out what can be given out; all of it.
+    fn assign(ray: &mut Ray) -> Vec<Run> {
+        let planned = ray.plan(NOW, 10);
+        acting(ray, |act| act.assign_all(&planned));
+        let run = |run: &Run| *run;
+        ray.workers.get(&WORKER).unwrap().running.iter().map(run).collect()
+    }
+
+    fn ends(ray: &mut Ray, run: Run, succeeded: bool) {
+        let previous = Previous { succeeded, error: Bytes::from_static(b"no") };
+        acting(ray, |act| act.idle(WORKER, Some(previous), Some(run)).unwrap());
+    }
+
+    #[test]
+    fn a_task_of_a_graph_keeps_its_inputs_and_its_result_goes_with_the_graphs_reference() {
+        let mut ray = begun();
+        let (first, input) = submit(&mut ray, &[]);
+        let (second, result) = submit(&mut ray, &[input]);
+        let run = assign(&mut ray)[0];
+        assert_eq!(run.operation, first);
+        ray.check().unwrap();
+        // The second one still needs it.
+        ray.drop_for_graph(NOW, &[input]);
+        acting(&mut ray, |act| act.ready(input, STORE, Some(run)).unwrap());
+        assert_eq!((ray.take_ended(), ray.stores_of(input)), (Vec::new(), vec![STORE]));
+        ends(&mut ray, run, true);
+        assert_eq!(ray.take_ended(), [(first, Outcome::Succeeded)]);
+        let run = assign(&mut ray)[0];
+        assert_eq!(run.operation, second);
+        acting(&mut ray, |act| act.ready(result, STORE, Some(run)).unwrap());
+        ends(&mut ray, run, true);
+        assert_eq!(ray.take_ended(), [(second, Outcome::Succeeded)]);
+        ray.check().unwrap();
+        // The worker gives up what it was given with its tasks, as workers do.
+        let owned: Vec<ObjectId> = ray.references.keys().map(|(_, object)| *object).collect();
+        acting(&mut ray, |act| {
+            for object in owned {
+                while act.ray.owned(Owner::Process(WORKER), object) > 0 {
+                    act.ray.disown(Owner::Process(WORKER), object);
+                    act.drop_one(object);
+                }
+            }
+        });
+        assert_eq!(ray.availability(input), Some(Availability::Deallocated));
+        ray.hold_for_graph(result);
+        ray.drop_for_graph(NOW, &[result, result]);
+        assert_eq!(ray.availability(result), Some(Availability::Deallocated));
+        ray.drop_for_graph(NOW, &[result]);
+        ray.check().unwrap();
+    }
+
+    #[test]
+    fn whoever_watches_is_told_of_every_end_once() {
+        let mut ray = begun();
+        let (raises, raised) = submit(&mut ray, &[]);
+        let (follows, _) = submit(&mut ray, &[raised]);
+        let run = assign(&mut ray)[0];
+        let failed = |outcome: &Outcome| match outcome {
+            Outcome::Failed { reason, error, worker, attempt } => {
+                (reason.clone(), String::from_utf8_lossy(error).into_owned(), *worker, attempt.0)
+            }
+            other => panic!("{other:?}"),
+        };
+        ends(&mut ray, run, false);
+        let ended = ray.take_ended();
+        assert_eq!(ended[0].0, raises);
+        assert_eq!(failed(&ended[0].1), ("EXCEPTION".to_owned(), "no".to_owned(), Some(WORKER), 1));
+        // It waits for what its store has in the place of the result.
+        assert_eq!(ended.len(), 1);
+        ray.cancel_for_graph(NOW, follows, DurationMs(1));
+        ray.cancel_for_graph(NOW, follows, DurationMs(1));
+        assert_eq!(ray.take_ended(), [(follows, Outcome::Cancelled)]);
+        let (dies, lost) = submit(&mut ray, &[]);
+        let (needs, _) = submit(&mut ray, &[lost]);
+        assign(&mut ray);
+        acting(&mut ray, |act| act.end_worker(WORKER, "it left"));
+        let ended = ray.take_ended();
+        assert_eq!(ended.iter().map(|(operation, _)| *operation).collect::<Vec<_>>(), [dies, needs]);
+        let (reason, error, worker, attempt) = failed(&ended[0].1);
+        assert_eq!((reason.as_str(), worker, attempt), ("WORKER_DIED", Some(WORKER), 1));
+        assert!(error.contains("it left"), "{error}");
+        assert_eq!(failed(&ended[1].1).0, "DEPENDENCY_FAILED");
+        // Its input has failed: that is told at once.
+        let (late, _) = submit(&mut ray, &[lost]);
+        let ended = ray.take_ended();
+        assert_eq!((ended[0].0, failed(&ended[0].1).0.as_str()), (late, "DEPENDENCY_FAILED"));
+        assert_eq!(ray.take_ended(), []);
+        ray.check().unwrap();
+    }
+
+    #[test]
+    fn a_task_that_went_well_and_whose_result_was_lost_meanwhile_has_not() {
+        let mut ray = begun();
+        let (operation, _) = submit(&mut ray, &[]);
+        let run = assign(&mut ray)[0];
+        ends(&mut ray, run, true);
+        assert_eq!(ray.take_ended(), [], "its result is still to come");
+        acting(&mut ray, |act| act.end_store(STORE, "it left"));
+        let ended = ray.take_ended();
+        let [(ended, Outcome::Failed { reason, worker, .. })] = &ended[..] else { panic!("{ended:?}") };
+        assert_eq!((*ended, reason.as_str(), *worker), (operation, "RECONSTRUCTION_DISABLED", Some(WORKER)));
+        ray.check().unwrap();
+    }
+
+    #[test]
+    fn a_refused_task_of_a_graph_leaves_nothing() {
+        let mut ray = begun();
+        let before = ray.clone();
+        let task =
+            Task { name: FunctionName(Bytes::from_static(b"f")), arguments: Vec::new(), results_given: 0 };
+        let wanted = GraphTask { task, options: TaskOptions::default(), needs: Needs::default() };
+        let refused = ray.submit_for_graph(NOW, wanted);
+        assert!(matches!(refused, Err(Refusal::FunctionUnknown { .. })), "{refused:?}");
+        assert!(ray == before);
+        assert!(ray.room_for_graph(1).is_ok() && ray.room_for_graph(QUEUE_MAX + 1).is_err());
+        let gpu = Needs { cpus_milli: 1_001, ..Needs::default() };
+        assert!(ray.fits_somewhere(&Needs::default()) && !ray.fits_somewhere(&gpu));
     }
 }

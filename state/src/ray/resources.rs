@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::{Weigh, Weighed, of_entry, of_map, of_shared, of_text};
 use crate::ray::Ray;
 use crate::ray::ids::{OperationId, WorkerId};
-use crate::ray::limits::{CLASSES_MAX, RESOURCES_MAX, RESOURCE_MILLI_MAX, RESOURCE_NAME_BYTES_MAX, at_most};
+use crate::ray::limits::{CLASSES_MAX, RESOURCE_MILLI_MAX, RESOURCE_NAME_BYTES_MAX, RESOURCES_MAX, at_most};
 use crate::ray::refusal::Refusal;
 use crate::ray::register::invalid;
 
@@ -95,11 +95,17 @@ impl Needs {
         check(self.cpus_milli, &self.named_milli)
     }
 
+    /// The least that a worker must offer.
+    pub(crate) fn class(&self) -> Class {
+        Class(self.least().map(Arc::new))
+    }
+
     fn least(&self) -> Option<Offers> {
         let Self { priority: _, cpus_milli, memory_bytes, named_milli } = self;
         // Nothing of a thing is no need of it.
         let named = named_milli.iter().filter(|(_, amount)| **amount > 0);
-        let named_milli: BTreeMap<String, u64> = named.map(|(name, amount)| (name.clone(), *amount)).collect();
+        let named_milli: BTreeMap<String, u64> =
+            named.map(|(name, amount)| (name.clone(), *amount)).collect();
         let nothing = *cpus_milli == 0 && *memory_bytes == 0 && named_milli.is_empty();
         let least = Offers { cpus_milli: *cpus_milli, memory_bytes: *memory_bytes, named_milli };
         (!nothing).then_some(least)
@@ -171,7 +177,11 @@ impl Class {
 impl Demands {
     pub(crate) fn of(&self, operation: OperationId) -> Demand {
         // Most schedulers have none.
-        if self.of.is_empty() { Demand::default() } else { self.of.get(&operation).cloned().unwrap_or_default() }
+        if self.of.is_empty() {
+            Demand::default()
+        } else {
+            self.of.get(&operation).cloned().unwrap_or_default()
+        }
     }
 
     /// What a task said that it needs; `None`: nothing.
@@ -287,7 +297,7 @@ impl Ray {
 
     /// What a task needs; `None`: there is no such task.
     #[must_use]
-    pub fn needs(&self, operation: OperationId) -> Option<Needs> {
+    pub fn needs_of(&self, operation: OperationId) -> Option<Needs> {
         self.entry(operation)?;
         Some(self.demands.needs_of(operation).unwrap_or_default())
     }
@@ -306,12 +316,8 @@ impl Ray {
             }
     }
 
-    /// Whether some living worker has all of it.
-    pub(crate) fn fits_somewhere(&self, needs: &Needs) -> bool {
-        needs.least().is_none_or(|least| self.somebody_holds(&Class(Some(Arc::new(least)))))
-    }
-
-    fn somebody_holds(&self, class: &Class) -> bool {
+    /// Whether some living worker has all of a class.
+    pub(crate) fn somebody_holds(&self, class: &Class) -> bool {
         let workers = self.workers.iter().filter(|(_, worker)| worker.executes());
         workers.into_iter().any(|(id, _)| self.holds(*id, class))
     }
@@ -342,20 +348,16 @@ mod tests {
         amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect()
     }
 
-    fn class(needs: &Needs) -> Class {
-        Class(needs.least().map(Arc::new))
-    }
-
     #[test]
     fn a_worker_that_says_nothing_has_one_processor_and_no_memory_that_anybody_knows_of() {
         let offers = Offers::default();
         let needs = |cpus_milli, memory_bytes| Needs { cpus_milli, memory_bytes, ..Needs::default() };
-        assert!(offers.hold(&class(&needs(0, 0))) && offers.hold(&class(&needs(1_000, 0))));
-        assert!(!offers.hold(&class(&needs(1_001, 0))) && !offers.hold(&class(&needs(0, 1))));
+        assert!(offers.hold(&needs(0, 0).class()) && offers.hold(&needs(1_000, 0).class()));
+        assert!(!offers.hold(&needs(1_001, 0).class()) && !offers.hold(&needs(0, 1).class()));
         let none_of_it = Needs { named_milli: named(&[("gpu", 0)]), ..Needs::default() };
-        assert!(class(&none_of_it).is_default());
+        assert!(none_of_it.class().is_default());
         let some = Needs { named_milli: named(&[("gpu", 1)]), ..Needs::default() };
-        assert!(!offers.hold(&class(&some)));
+        assert!(!offers.hold(&some.class()));
     }
 
     #[test]
@@ -366,7 +368,7 @@ mod tests {
             named_milli: named(&[("gpu", 1_000), ("licence", 5)]),
             ..Needs::default()
         };
-        assert_eq!(class(&needs).shown(), "cpus 1.5, memory 9 bytes, gpu 1.0, licence 0.005");
+        assert_eq!(needs.class().shown(), "cpus 1.5, memory 9 bytes, gpu 1.0, licence 0.005");
     }
 
     #[test]
