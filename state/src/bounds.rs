@@ -11,8 +11,8 @@ use crate::ids::JobId;
 use crate::limits::{DEVICES_MAX, GROUPS_MAX, JOB_TASKS_MAX, LISTED_ANYWAY, NODES_MAX, within};
 use crate::mindspore;
 use crate::ray::limits::{
-    ARGUMENTS_MAX, BATCH_IDS_MAX, BATCH_MAX, CONTAINED_MAX, HELD_MAX, OBJECTS_MAX, PEERS_MAX, QUEUE_MAX,
-    REFERENCES_MAX,
+    ARGUMENTS_MAX, BATCH_IDS_MAX, BATCH_MAX, CONTAINED_MAX, DIMENSIONS_MAX, HELD_MAX, OBJECTS_MAX, PEERS_MAX,
+    QUEUE_MAX, REFERENCES_MAX, RESOURCES_MAX,
 };
 use crate::ray::{Argument, Decision, Request};
 use crate::state::State;
@@ -128,7 +128,10 @@ fn check_request(request: &Request) -> Result<(), Fault> {
             }
             within("ids in a batch", ids, BATCH_IDS_MAX)
         }
-        Request::Submit { task, .. } => {
+        Request::Submit { task, .. } | Request::SubmitWith { task, .. } => {
+            if let Request::SubmitWith { needs, .. } = request {
+                at_most("named resources", needs.named_milli.len(), RESOURCES_MAX)?;
+            }
             at_most("arguments of a task", task.arguments.len(), ARGUMENTS_MAX)?;
             at_most("ids in a task's arguments", listed(request), ARGUMENTS_MAX)
         }
@@ -137,6 +140,12 @@ fn check_request(request: &Request) -> Result<(), Fault> {
         }
         Request::Contain { contained, .. } => at_most("ids in an object", contained.len(), CONTAINED_MAX),
         Request::GiveBack { runs, .. } => at_most("tasks given back", runs.len(), u64::from(HELD_MAX)),
+        Request::RegisterWorkerWith { offers, .. } => {
+            at_most("named resources", offers.named_milli.len(), RESOURCES_MAX)
+        }
+        Request::Describe { description, .. } => {
+            at_most("dimensions of an object", description.shape.len(), DIMENSIONS_MAX)
+        }
         Request::RegisterStore { .. }
         | Request::RegisterWorker(_)
         | Request::RegisterFunction { .. }
@@ -149,14 +158,15 @@ fn check_request(request: &Request) -> Result<(), Fault> {
         | Request::KillWorkers
         | Request::ExportFunction { .. }
         | Request::ExportVariable { .. }
-        | Request::Leave { .. } => Ok(()),
+        | Request::Leave { .. }
+        | Request::Cancel { .. } => Ok(()),
     }
 }
 
 /// How many elements the lists of one request have together.
 pub(crate) fn listed(request: &Request) -> usize {
     match request {
-        Request::Submit { task, .. } => {
+        Request::Submit { task, .. } | Request::SubmitWith { task, .. } => {
             let nested = task.arguments.iter().map(|argument| match argument {
                 Argument::Object(_) => 1,
                 Argument::Value { nested, .. } => 1 + nested.len(),
@@ -173,7 +183,7 @@ pub(crate) fn listed(request: &Request) -> usize {
 fn check_decision(decision: &Decision) -> Result<(), Fault> {
     match decision {
         Decision::Assign(assignments) => at_most("assignments", assignments.len(), QUEUE_MAX),
-        Decision::Undelivered { runs } | Decision::Unreported { runs } => {
+        Decision::Undelivered { runs } | Decision::Unreported { runs } | Decision::Overdue { runs } => {
             at_most("runs", runs.len(), QUEUE_MAX)
         }
         Decision::Expire { peers } => at_most("silent peers", peers.len(), 2 * PEERS_MAX),

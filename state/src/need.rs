@@ -229,14 +229,16 @@ fn listed_bytes(elements: usize) -> u64 {
 fn of_request(request: &Request) -> (Purpose, u64) {
     let (purpose, elements) = match request {
         // The task, and its results.
-        Request::Submit { .. } => (Purpose::Begin, 2),
+        Request::Submit { .. } | Request::SubmitWith { .. } => (Purpose::Begin, 2),
         Request::Put { .. }
         | Request::Contain { .. }
         | Request::ExportFunction { .. }
         | Request::ExportVariable { .. } => (Purpose::Begin, 1),
         Request::RegisterStore { .. }
         | Request::RegisterWorker(_)
+        | Request::RegisterWorkerWith { .. }
         | Request::RegisterFunction { .. }
+        | Request::Describe { .. }
         | Request::Get { .. }
         | Request::Alias { .. }
         | Request::AddReferences { .. } => (Purpose::GoOn, 1),
@@ -256,7 +258,8 @@ fn of_request(request: &Request) -> (Purpose, u64) {
         | Request::GiveBack { .. }
         | Request::KillWorkers
         | Request::FetchFailed { .. }
-        | Request::Leave { .. } => return (Purpose::Nothing, 0),
+        | Request::Leave { .. }
+        | Request::Cancel { .. } => return (Purpose::Nothing, 0),
     };
     (purpose, listed_bytes(listed(request)).saturating_add(elements * ELEMENT_BYTES))
 }

@@ -344,6 +344,8 @@ mod tests {
         check_golden("level8/identity.json", 8, &expected);
         let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(9)) };
         check_golden("level9/identity.json", 9, &expected);
+        let expected = OnFile { owner: identity(3), level: Some(FeatureLevel(10)) };
+        check_golden("level10/identity.json", 10, &expected);
     }
 
     #[test]

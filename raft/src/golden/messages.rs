@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tripod_state::ids::{FeatureLevel, JobName, ServiceIncarnation, TaskId};
 use tripod_state::{Answer, Fault, level};
 
-use super::{check_lines, clusters, commands, schedulers};
+use super::{check_lines, clusters, commands, needs, schedulers};
 use crate::base::codec;
 use crate::base::test_entries::id;
 use crate::base::types::{Entry, LogCommand, Peer, Types, Vote};
@@ -152,6 +152,20 @@ fn messages_of_level_9_stay_as_they_are() {
     let held = applied("refused level held by clusters", Err(Fault::Level(held)));
     let samples: Vec<Sample> = answers.chain(refusals).chain([held]).collect();
     check("level9/messages.txt", &samples);
+}
+
+/// The same for what tasks need, and for cancelled ones.
+#[test]
+fn messages_of_level_10_stay_as_they_are() {
+    let applied =
+        |name: &str, reply| sample(format!("propose newer answer {name}"), &Outcome::Applied(9, reply));
+    let answers = needs::answers();
+    let answers = answers.into_iter().map(|(name, answer)| applied(name, Ok(Answer::Ray(answer))));
+    let jobs = vec![JobName::from("train")];
+    let held = level::Refusal::Scheduled { needs: FeatureLevel(10), count: 300, jobs };
+    let held = applied("refused level held by tasks", Err(Fault::Level(held)));
+    let samples: Vec<Sample> = answers.chain([held]).collect();
+    check("level10/messages.txt", &samples);
 }
 
 fn check(name: &str, samples: &[Sample]) {

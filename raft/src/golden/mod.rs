@@ -8,6 +8,7 @@
 pub(crate) mod clusters;
 pub(crate) mod commands;
 mod messages;
+pub(crate) mod needs;
 mod scheduler_state;
 pub(crate) mod schedulers;
 mod state;
@@ -130,6 +131,11 @@ mod tests {
         check_commands("level9/commands.txt", &clusters::commands());
     }
 
+    #[test]
+    fn commands_of_level_10_stay_as_they_are() {
+        check_commands("level10/commands.txt", &needs::commands());
+    }
+
     /// The table of levels and the samples agree, and no kind is without a frozen sample.
     #[test]
     fn every_kind_of_command_is_frozen_at_its_level() {
@@ -141,6 +147,7 @@ mod tests {
         let (third, fifth) = (of_level(schedulers::commands(), 3), of_level(commands::level_5(), 5));
         let later = of_level(commands::level_6(), 6).chain(of_level(commands::level_7(), 7));
         let later = later.chain(of_level(commands::level_8(), 8)).chain(of_level(clusters::commands(), 9));
+        let later = later.chain(of_level(needs::commands(), 10));
         for (name, command, level) in first.chain(second).chain(third).chain(fifth).chain(later) {
             let kind = command.kind();
             assert_eq!(kind.needs, level, "{name} is frozen at another level than it needs");

@@ -1,11 +1,11 @@
 //! A scheduler with something of every kind in it.
 
 use bytes::Bytes;
-use tripod_state::ids::{JobId, Sequence, Term, TimeMs};
+use tripod_state::ids::{DurationMs, JobId, Sequence, Term, TimeMs};
 use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, OrderId, StoreId, WorkerId};
 use tripod_state::ray::{
-    Answer, Argument, Assignment, Command as Ray, Decision, Order, Origin, Peer, Previous, Registration,
-    Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
+    Answer, Argument, Assignment, Command as Ray, Decision, Description, Needs, Offers, Order, Origin, Peer,
+    Previous, Registration, Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 use tripod_state::{Command, Scope};
 
@@ -137,6 +137,48 @@ pub(super) fn go_on(log: &mut Log) {
     for body in [b"w", b"x"] {
         talk.ask(Request::ExportVariable { name: name("v"), body: Bytes::from_static(body) });
     }
+    log.state.ray(JOB).expect("it began").check().expect("the books balance");
+}
+
+/// Goes on at level 10: a worker that says what it has is given a task that needs that and is to end it, another task
+/// waits, a third was cancelled, and an object is described.
+pub(super) fn need_something(log: &mut Log) {
+    let mut talk = Talk(log);
+    let registration = Registration {
+        host: "10.0.0.1".to_owned(),
+        store: String::new(),
+        role: Role::Worker,
+        attributed: true,
+        extended: true,
+        slots: SLOTS,
+    };
+    let gpus = |milli| [("gpu".to_owned(), milli)].into();
+    let offers = Offers { cpus_milli: 8_000, memory_bytes: 1 << 30, named_milli: gpus(1_000) };
+    let registered = talk.ask(Request::RegisterWorkerWith { registration, offers });
+    let Some(Answer::Worker { worker: able, .. }) = registered else { panic!("{registered:?}") };
+    talk.ask(Request::RegisterFunction { worker: able, name: name("f"), results: 1 });
+    let mut submit = |priority, milli| {
+        let task = Task { name: name("f"), arguments: Vec::new(), results_given: 0 };
+        let needs = Needs { priority, cpus_milli: 4_000, memory_bytes: 9, named_milli: gpus(milli) };
+        let (worker, options) = (DRIVER, TaskOptions::default());
+        match talk.ask(Request::SubmitWith { worker, task, options, child: None, hint: None, needs }) {
+            Some(Answer::Submitted { results }) => results[0],
+            other => panic!("{other:?}"),
+        }
+    };
+    let [runs, waits, cancelled] = [submit(7, 1_000), submit(-1, 2_000), submit(0, 2_000)];
+    talk.idle(able, None);
+    talk.assign();
+    for object in [runs, cancelled] {
+        let told = talk.ask(Request::Cancel { worker: DRIVER, object, grace_ms: DurationMs(70_000) });
+        assert_eq!(told, Some(Answer::Cancelled { over: false }));
+    }
+    let ray = talk.0.state.ray(JOB).expect("it began");
+    let run = ray.worker(able).expect("it lives").running[0];
+    let description = Description { shape: vec![2, 3], element_type: 11, bytes: 48 };
+    let told = talk.ask(Request::Describe { object: runs, run: Some(run), description });
+    assert_eq!(told, Some(Answer::Done));
+    talk.ask(Request::AddReferences { objects: vec![waits] });
     log.state.ray(JOB).expect("it began").check().expect("the books balance");
 }
 

@@ -354,6 +354,29 @@ fn a_snapshot_of_level_9_stays_as_it_is() {
     check("level9/state.snap", &header(&log), &log);
 }
 
+/// What the commands of level 10 make of it: tasks with needs, cancelled ones, and described objects.
+fn level_10() -> Log {
+    let mut log = level_9();
+    log.apply(schedulers::raise(10, 4));
+    scheduler_state::need_something(&mut log);
+    log
+}
+
+#[test]
+fn a_snapshot_of_level_10_stays_as_it_is() {
+    let log = level_10();
+    assert_eq!(log.state.level(), FeatureLevel(10));
+    let records: Vec<String> = log.state.records().map(|record| format!("{record:?}")).collect();
+    for kind in ["Offers(", "Needs(", "Cancelling(", "Description("] {
+        let wanted = format!("Record(SchedulerPart({kind}");
+        assert!(records.iter().any(|record| record.starts_with(&wanted)), "no {kind}: {records:#?}");
+    }
+    for word in ["Cancel {", "reason: Cancelled", "until_ms: Some"] {
+        assert!(records.iter().any(|record| record.contains(word)), "no {word}: {records:#?}");
+    }
+    check("level10/state.snap", &header(&log), &log);
+}
+
 /// A build of level 1 reads layout 2 only; one that is limited to a level is to be no wiser.
 #[test]
 fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
@@ -380,6 +403,8 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 7"), "{told}");
     let told = refusal(&level_8(), 7).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 8"), "{told}");
+    let told = refusal(&level_10(), 9).unwrap();
+    assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 10"), "{told}");
     let told = refusal(&level_9(), 8).unwrap();
     assert!(told.starts_with("T4404 level-snapshot: ") && told.contains("level 9"), "{told}");
     let (earlier, later) = (
@@ -392,6 +417,7 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
             (level_7(), 7),
             (level_8(), 8),
             (level_9(), 9),
+            (level_10(), 10),
         ],
     );
     let read = earlier.into_iter().chain(later);

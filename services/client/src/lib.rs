@@ -50,7 +50,7 @@ pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
 pub use mindspore::Mindspore;
 pub use nodes::Nodes;
-pub use scheduler::{Info, Registration, Scheduler};
+pub use scheduler::{Info, Offers, Registration, Scheduler};
 pub use snapshots::Download;
 
 /// The messages of `tripod.v1`, for answers that are passed on as they are.

@@ -1,10 +1,11 @@
 //! The scheduler of a job, as one of its processes calls it: a worker, a driver or an object store.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tonic::metadata::MetadataValue;
+use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
@@ -50,9 +51,22 @@ pub struct Registration {
     pub is_driver: bool,
     /// How many tasks it may be given at a time.
     pub slots: u32,
+    /// What a worker has; without a word one processor. To say something needs feature level 10.
+    pub offers: Offers,
     /// How long it waits for a cluster that has no schedulers yet, since it is at an earlier feature level; `None`: as
     /// long as it takes.
     pub level_patience: Option<Duration>,
+}
+
+/// What a worker has for its tasks. Amounts are in thousandths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Processors; `None`: 1000.
+    pub cpus_milli: Option<u64>,
+    /// Bytes of memory; `None`: nobody knows, and no task may ask for any.
+    pub memory_bytes: Option<u64>,
+    /// Other things by their names, which have no `,` and no `=`.
+    pub named_milli: BTreeMap<String, u64>,
 }
 
 /// A whole scheduler.
@@ -63,6 +77,26 @@ pub struct Info {
     pub base_object: u64,
     /// The operation that is the first of its graph.
     pub base_operation: u64,
+}
+
+impl Offers {
+    /// What is said of them when a worker registers.
+    fn headers(&self) -> Result<Vec<(&'static str, MetadataValue<Ascii>)>, Error> {
+        let numbers = [(key::RAY_CPUS_MILLI, self.cpus_milli), (key::RAY_MEMORY_BYTES, self.memory_bytes)];
+        let numbers = numbers.into_iter().filter_map(|(key, number)| Some((key, number?.into())));
+        let mut headers: Vec<(&'static str, MetadataValue<Ascii>)> = numbers.collect();
+        if !self.named_milli.is_empty() {
+            let unfit = |name: &&String| name.is_empty() || name.contains([',', '=']);
+            if let Some(name) = self.named_milli.keys().find(unfit) {
+                return Err(Error::Config(format!("a resource cannot be called {name:?}")));
+            }
+            let named = self.named_milli.iter().map(|(name, amount)| format!("{name}={amount}"));
+            let list = named.collect::<Vec<_>>().join(",");
+            let unfit = |_| Error::Config(format!("resources can have names of ASCII only, not {list:?}"));
+            headers.push((key::RAY_RESOURCES_MILLI, MetadataValue::try_from(list.as_str()).map_err(unfit)?));
+        }
+        Ok(headers)
+    }
 }
 
 impl Scheduler {
@@ -84,10 +118,14 @@ impl Scheduler {
             is_driver: who.is_driver,
         };
         let slots = who.slots;
+        let offers = who.offers.headers()?;
         self.change_at_level("register worker", who.level_patience, |channel, mut stamped| {
             let (message, headers) = (message.clone(), stamped.metadata_mut());
             headers.insert(key::RAY_EXTENDED, MetadataValue::from_static("1"));
             headers.insert(key::RAY_SLOTS, slots.into());
+            for (key, value) in &offers {
+                headers.insert(*key, value.clone());
+            }
             let request = stamped.map(|()| message);
             async move { SchedulerClient::new(channel).register_worker(request).await }
         })

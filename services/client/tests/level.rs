@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
-use tripod_client::{Client, Config, Error, Registration, Scheduler};
+use tripod_client::{Client, Config, Error, Offers, Registration, Scheduler};
 use tripod_lines::{Arrivals, Lines};
 use tripod_proto::metadata::{RAY_REASON, RAY_SEQ};
 use tripod_proto::ray;
@@ -51,7 +51,8 @@ async fn register(lines: Lines, level_patience: Option<Duration>) -> Result<ray:
     let client = Client::connecting(&config, &lines.to_connect());
     let scheduler = Scheduler::new(client.expect("an address"), "", 7, PATIENCE);
     let (host, store) = ("127.0.0.1".to_owned(), String::new());
-    let who = Registration { host, store, is_driver: false, slots: 1, level_patience };
+    let who =
+        Registration { host, store, is_driver: false, slots: 1, offers: Offers::default(), level_patience };
     scheduler.register_worker(&who).await
 }
 

@@ -34,7 +34,10 @@ async fn one(service: &Service, order: RayOrder) -> Result<(), Status> {
         Some(Order::Deliver(order)) => service.start_delivery(Request::new(order)).await.map(drop),
         Some(Order::Alias(order)) => service.notify_alias(Request::new(order)).await.map(drop),
         Some(Order::Deallocate(order)) => service.deallocate_object(Request::new(order)).await.map(drop),
-        Some(Order::Execute(_) | Order::Function(_) | Order::Variable(_) | Order::Die(_)) | None => {
+        Some(
+            Order::Execute(_) | Order::Function(_) | Order::Variable(_) | Order::Die(_) | Order::Cancel(_),
+        )
+        | None => {
             Err(Status::unimplemented("an object store is not told this; next: look at the versions of both"))
         }
     }

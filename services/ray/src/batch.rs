@@ -4,7 +4,9 @@ use tonic::{Code, Status};
 use tripod_proto::ray as pb;
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_result::Reply;
-use tripod_proto::tripod::v1::{RayBatchResponse, RayCall, RayResult, RayRun, RayTaskOptions};
+use tripod_proto::tripod::v1::{
+    RayBatchResponse, RayCall, RayCancelReply, RayResult, RayRun, RayTaskOptions,
+};
 use tripod_state::ray::ids::{Attempt, OperationId, WorkerId};
 use tripod_state::ray::{Answer, Peer, Refusal, Request, Run, TaskCall, TaskOptions};
 
@@ -28,10 +30,13 @@ pub(crate) fn decode(calls: Vec<RayCall>) -> Result<Request, Status> {
 }
 
 fn one(RayCall { call, options, run, child }: RayCall) -> Result<Request, Status> {
+    let options = options.unwrap_or_default();
     let run = run.map(decode_run).transpose()?;
     let child = child.map(|place| TaskCall { run, place });
     let request = match call.ok_or_else(|| status::invalid("call: it is none"))? {
-        Call::Submit(request) => decode::submit(request, task_options(options)?, child)?,
+        Call::Submit(request) => {
+            decode::submit(request, task_options(&options)?, decode::needs(options)?, child)?
+        }
         Call::Put(request) => decode::put(request, child),
         Call::Request(request) => decode::get(request),
         Call::Alias(request) => decode::alias(request, run),
@@ -47,6 +52,8 @@ fn one(RayCall { call, options, run, child }: RayCall) -> Result<Request, Status
         },
         Call::FetchFailed(request) => decode::fetch_failed(request),
         Call::Leave(request) => Request::Leave { peer: Peer::Worker(WorkerId(request.workerid)) },
+        Call::Cancel(request) => decode::cancel(request),
+        Call::Describe(request) => decode::describe(request, run)?,
     };
     Ok(request)
 }
@@ -58,9 +65,8 @@ fn decode_run(run: RayRun) -> Result<Run, Status> {
     Ok(Run { operation: OperationId(run.operationid), attempt: Attempt(run.attempt) })
 }
 
-fn task_options(options: Option<RayTaskOptions>) -> Result<TaskOptions, Status> {
+fn task_options(options: &RayTaskOptions) -> Result<TaskOptions, Status> {
     let mut read = TaskOptions::default();
-    let Some(options) = options else { return Ok(read) };
     if let Some(retries) = options.max_retries {
         read.max_retries = caller::max_retries(retries.into())
             .ok_or_else(|| status::invalid("options.max_retries: it is below -1"))?;
@@ -91,6 +97,7 @@ fn result(result: Result<Answer, Refusal>) -> RayResult {
         Ok(Answer::Object { object, present }) => {
             replied(Reply::Put(pb::PutObjReply { objectid: object.0, already_present: present }))
         }
+        Ok(Answer::Cancelled { over }) => replied(Reply::Cancel(RayCancelReply { over })),
         Ok(_) => RayResult::default(),
         // Not an error to a client of 2016 either: it asks again.
         Err(Refusal::FunctionUnknown { .. }) => replied(Reply::Submit(pb::SubmitTaskReply::default())),
@@ -107,7 +114,11 @@ fn replied(reply: Reply) -> RayResult {
 
 #[cfg(test)]
 mod tests {
+    use tripod_proto::tripod::v1::{RayCancelRequest, RayDescribeRequest};
+    use tripod_state::ids::DurationMs;
+    use tripod_state::ray::Description;
     use tripod_state::ray::ids::ObjectId;
+    use tripod_state::ray::limits::{RESOURCE_NAME_BYTES_MAX, RESOURCES_MAX};
 
     use super::*;
 
@@ -142,6 +153,56 @@ mod tests {
         assert_eq!(decode(vec![zero]).unwrap_err().code(), Code::InvalidArgument);
         let many = decode(vec![good; CALLS_MAX + 1]).unwrap_err();
         assert_eq!(many.code(), Code::ResourceExhausted);
+    }
+
+    #[test]
+    fn what_a_task_needs_goes_with_it_and_without_needs_it_is_what_it_was() {
+        let submit = |options| {
+            let task = pb::Task { name: "f".into(), ..Default::default() };
+            let call = Call::Submit(pb::SubmitTaskRequest { workerid: 4, task: Some(task) });
+            decode(vec![RayCall { call: Some(call), options, ..Default::default() }])
+        };
+        let Ok(Request::Batch(plain)) = submit(Some(RayTaskOptions::default())) else { panic!("a batch") };
+        assert!(matches!(plain[0], Request::Submit { .. }), "{plain:?}");
+        let gpus = |milli| [("gpu".to_owned(), milli), ("tpu".to_owned(), 0)].into();
+        let options = RayTaskOptions {
+            priority: -3,
+            cpus_milli: 1_500,
+            memory_bytes: 9,
+            resources_milli: gpus(500),
+            ..Default::default()
+        };
+        let Ok(Request::Batch(with)) = submit(Some(options.clone())) else { panic!("a batch") };
+        let Request::SubmitWith { needs, .. } = &with[0] else { panic!("{with:?}") };
+        assert_eq!((needs.priority, needs.cpus_milli, needs.memory_bytes), (-3, 1_500, 9));
+        assert_eq!(needs.named_milli.get("gpu"), Some(&500));
+        let many = (0..=RESOURCES_MAX).map(|number| (number.to_string(), 1)).collect();
+        let refused = submit(Some(RayTaskOptions { resources_milli: many, ..options.clone() })).unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        let long = [("g".repeat(RESOURCE_NAME_BYTES_MAX + 1), 1)].into();
+        let refused = submit(Some(RayTaskOptions { resources_milli: long, ..options })).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+    }
+
+    #[test]
+    fn a_cancel_and_a_description_are_read() {
+        let run = RayRun { operationid: 9, attempt: 3 };
+        let cancel = RayCancelRequest { workerid: 4, objectid: 7, grace_ms: 2_000 };
+        let describe = |element_type| {
+            let describe = RayDescribeRequest { objectid: 7, shape: vec![2, 3], element_type, bytes: 48 };
+            RayCall { call: Some(Call::Describe(describe)), run: Some(run), ..Default::default() }
+        };
+        let cancel = RayCall { call: Some(Call::Cancel(cancel)), ..Default::default() };
+        let Ok(Request::Batch(requests)) = decode(vec![cancel, describe(11)]) else { panic!("a batch") };
+        let (worker, object) = (WorkerId(4), ObjectId(7));
+        let grace_ms = DurationMs(2_000);
+        assert_eq!(requests[0], Request::Cancel { worker, object, grace_ms });
+        let description = Description { shape: vec![2, 3], element_type: 11, bytes: 48 };
+        let run = Some(Run { operation: OperationId(9), attempt: Attempt(3) });
+        assert_eq!(requests[1], Request::Describe { object, run, description });
+        assert_eq!(decode(vec![describe(256)]).unwrap_err().code(), Code::InvalidArgument);
+        let told = encode(Answer::Batch(vec![Ok(Answer::Cancelled { over: true })]), false).unwrap();
+        assert_eq!(told.results[0].reply, Some(Reply::Cancel(RayCancelReply { over: true })));
     }
 
     #[test]

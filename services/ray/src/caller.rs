@@ -8,9 +8,10 @@ use tripod_gateway::Consistency;
 use tripod_proto::metadata;
 use tripod_state::ids::Sequence;
 use tripod_state::ray::ids::{Attempt, ClientSession, OperationId, WorkerId};
-use tripod_state::ray::{Origin, Run, Stamp, TaskCall, TaskOptions};
+use tripod_state::ray::limits::RESOURCES_MAX;
+use tripod_state::ray::{Offers, Origin, Run, Stamp, TaskCall, TaskOptions};
 
-use crate::status;
+use crate::{decode, status};
 
 /// Digits of a session: 128 bits.
 const SESSION_DIGITS: usize = 32;
@@ -123,6 +124,38 @@ fn options(metadata: &MetadataMap) -> Result<TaskOptions, Status> {
     Ok(options)
 }
 
+/// What a worker has that registers.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`, which names the key, or as [`decode::named`].
+pub(crate) fn offers(metadata: &MetadataMap) -> Result<Offers, Status> {
+    let mut offers = Offers::default();
+    if let Some(cpus_milli) = number(metadata, metadata::RAY_CPUS_MILLI)? {
+        offers.cpus_milli = cpus_milli;
+    }
+    offers.memory_bytes = number(metadata, metadata::RAY_MEMORY_BYTES)?.unwrap_or(0);
+    let key = metadata::RAY_RESOURCES_MILLI;
+    if let Some(list) = text(metadata, key)?.filter(|list| !list.is_empty()) {
+        let malformed = || malformed(key, list, "NAME=THOUSANDTHS, divided by commas, each name once");
+        let mut read: Vec<(String, u64)> = Vec::new();
+        for part in list.split(',') {
+            let (name, amount) = part.split_once('=').ok_or_else(malformed)?;
+            let amount = Some(amount).filter(|amount| !amount.starts_with('+'));
+            let amount = amount.and_then(|amount| amount.parse().ok()).ok_or_else(malformed)?;
+            if read.iter().any(|(known, _)| known == name) {
+                return Err(malformed());
+            }
+            read.push((name.to_owned(), amount));
+            // One more than there may be shows that there are too many.
+            if read.len() as u64 > RESOURCES_MAX {
+                break;
+            }
+        }
+        offers.named_milli = decode::named(key, read)?;
+    }
+    Ok(offers)
+}
+
 /// The outer `None`: it is no number of retries; the inner one: there is no limit.
 pub(crate) fn max_retries(wire: i64) -> Option<Option<u32>> {
     match wire {
@@ -228,6 +261,34 @@ mod tests {
         assert_eq!((caller.child.map(|call| call.place), caller.slots, caller.extended), (Some(0), 8, true));
         assert_eq!(caller.options, TaskOptions { max_retries: None, retry_exceptions: true });
         assert_eq!(caller.freshness, Consistency::Local);
+    }
+
+    #[test]
+    fn what_a_worker_has_is_read_and_without_a_word_it_is_one_processor() {
+        let read = |pairs: &[(&'static str, &str)]| {
+            let mut metadata = MetadataMap::new();
+            for (key, value) in pairs {
+                metadata.insert(*key, value.parse().unwrap());
+            }
+            offers(&metadata)
+        };
+        assert!(read(&[]).unwrap().is_default());
+        let some = read(&[
+            (metadata::RAY_CPUS_MILLI, "8000"),
+            (metadata::RAY_MEMORY_BYTES, "4096"),
+            (metadata::RAY_RESOURCES_MILLI, "gpu=1000,licence=500"),
+        ])
+        .unwrap();
+        assert_eq!((some.cpus_milli, some.memory_bytes), (8_000, 4_096));
+        assert_eq!(some.named_milli, [("gpu".to_owned(), 1_000), ("licence".to_owned(), 500)].into());
+        for list in ["gpu", "gpu=", "=1", "gpu=-1", "gpu=+1", "gpu=1,gpu=2", "gpu=1,", ","] {
+            let refused = read(&[(metadata::RAY_RESOURCES_MILLI, list)]).expect_err(list);
+            assert_eq!(refused.code(), Code::InvalidArgument, "{list}");
+        }
+        let many: Vec<String> = (0..1_000).map(|number| format!("{number}=1")).collect();
+        let refused = read(&[(metadata::RAY_RESOURCES_MILLI, &many.join(","))]).unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(read(&[(metadata::RAY_CPUS_MILLI, "x")]).is_err());
     }
 
     #[test]

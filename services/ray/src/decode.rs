@@ -1,14 +1,19 @@
 //! Requests of the wire to requests of the domain. Total: what a client may send is either translated or
 //! refused.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use prost::Message as _;
 use tonic::Status;
 use tripod_proto::ray as pb;
-use tripod_proto::tripod::v1::RayFetchFailedRequest;
+use tripod_proto::tripod::v1::{RayCancelRequest, RayDescribeRequest, RayFetchFailedRequest, RayTaskOptions};
+use tripod_state::ids::DurationMs;
 use tripod_state::ray::ids::{FunctionName, ObjectId, StoreId, WorkerId};
+use tripod_state::ray::limits::{RESOURCE_NAME_BYTES_MAX, RESOURCES_MAX};
 use tripod_state::ray::{
-    Argument, FetchFailure, Previous, Registration, Request, Role, Run, Task, TaskCall, TaskOptions,
+    Argument, Description, FetchFailure, Needs, Offers, Previous, Registration, Request, Role, Run, Task,
+    TaskCall, TaskOptions,
 };
 
 use crate::caller::Caller;
@@ -19,15 +24,25 @@ use crate::values;
 /// belongs into an object.
 pub(crate) const TASK_BYTES_MAX: usize = 1 << 20;
 
-pub(crate) fn register_worker(caller: &Caller, request: pb::RegisterWorkerRequest) -> Request {
-    Request::RegisterWorker(Registration {
+/// One that says nothing of what it has is registered as ever, and at any level; a driver has nothing.
+pub(crate) fn register_worker(
+    caller: &Caller,
+    offers: Offers,
+    request: pb::RegisterWorkerRequest,
+) -> Request {
+    let registration = Registration {
         host: request.node_ip_address,
         store: request.objstore_address,
         role: if request.is_driver { Role::Driver } else { Role::Worker },
         attributed: caller.session.is_some(),
         extended: caller.extended,
         slots: caller.slots,
-    })
+    };
+    if offers.is_default() || registration.role == Role::Driver {
+        Request::RegisterWorker(registration)
+    } else {
+        Request::RegisterWorkerWith { registration, offers }
+    }
 }
 
 pub(crate) fn register_function(request: pb::RegisterFunctionRequest) -> Request {
@@ -43,6 +58,7 @@ pub(crate) fn register_function(request: pb::RegisterFunctionRequest) -> Request
 pub(crate) fn submit(
     request: pb::SubmitTaskRequest,
     options: TaskOptions,
+    needs: Needs,
     child: Option<TaskCall>,
 ) -> Result<Request, Status> {
     let Some(task) = request.task else { return Err(status::invalid("task: it is missing")) };
@@ -59,7 +75,62 @@ pub(crate) fn submit(
         results_given: task.result.len() as u64,
     };
     // The hint is the planner's word, not the client's.
-    Ok(Request::Submit { worker: WorkerId(request.workerid), task, options, child, hint: None })
+    let (worker, hint) = (WorkerId(request.workerid), None);
+    // One that needs nothing is submitted as ever, and at any level.
+    Ok(if needs.is_default() {
+        Request::Submit { worker, task, options, child, hint }
+    } else {
+        Request::SubmitWith { worker, task, options, child, hint, needs }
+    })
+}
+
+/// # Errors
+/// `RESOURCE_EXHAUSTED` for too many names, `INVALID_ARGUMENT` for one that is too long.
+pub(crate) fn needs(options: RayTaskOptions) -> Result<Needs, Status> {
+    let RayTaskOptions { priority, cpus_milli, memory_bytes, resources_milli, .. } = options;
+    let named_milli = named("options.resources_milli", resources_milli)?;
+    Ok(Needs { priority, cpus_milli, memory_bytes, named_milli })
+}
+
+/// Amounts by their names, as far as there may be such; what amounts there may be says the domain.
+///
+/// # Errors
+/// As [`needs`].
+pub(crate) fn named(
+    field: &str,
+    amounts: impl IntoIterator<Item = (String, u64)>,
+) -> Result<BTreeMap<String, u64>, Status> {
+    let mut named = BTreeMap::new();
+    for (name, amount) in amounts {
+        if name.is_empty() || name.len() > RESOURCE_NAME_BYTES_MAX {
+            let bytes = name.len();
+            return Err(status::invalid(&format!(
+                "{field}: a name of {bytes} bytes, and names have 1 to {RESOURCE_NAME_BYTES_MAX}"
+            )));
+        }
+        named.insert(name, amount);
+        if named.len() as u64 > RESOURCES_MAX {
+            let text = format!("{field}: too many names, and the limit is {RESOURCES_MAX}");
+            return Err(status::with_reason(Status::resource_exhausted(text), "full"));
+        }
+    }
+    Ok(named)
+}
+
+pub(crate) fn cancel(request: RayCancelRequest) -> Request {
+    let RayCancelRequest { workerid, objectid, grace_ms } = request;
+    let grace_ms = DurationMs(grace_ms);
+    Request::Cancel { worker: WorkerId(workerid), object: ObjectId(objectid), grace_ms }
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` for a number that is no type of elements.
+pub(crate) fn describe(request: RayDescribeRequest, run: Option<Run>) -> Result<Request, Status> {
+    let RayDescribeRequest { objectid, shape, element_type, bytes } = request;
+    let element_type = u8::try_from(element_type)
+        .map_err(|_| status::invalid(&format!("element_type: {element_type} is none")))?;
+    let description = Description { shape, element_type, bytes };
+    Ok(Request::Describe { object: ObjectId(objectid), run, description })
 }
 
 /// An argument is by value if there is one. Id 0 is not sent, so an empty argument is a reference to object 0.
@@ -174,7 +245,12 @@ mod tests {
 
     fn submitted(arg: Vec<pb::Value>) -> Result<Request, Status> {
         let task = pb::Task { name: "f".into(), arg, result: vec![4, 5] };
-        submit(pb::SubmitTaskRequest { workerid: 1, task: Some(task) }, TaskOptions::default(), None)
+        submit(
+            pb::SubmitTaskRequest { workerid: 1, task: Some(task) },
+            TaskOptions::default(),
+            Needs::default(),
+            None,
+        )
     }
 
     #[test]
@@ -207,7 +283,7 @@ mod tests {
         let refused = submitted(vec![pb::Value { id: 0, obj: Some(value) }]).unwrap_err();
         assert_eq!(refused.code(), Code::ResourceExhausted);
         assert!(refused.message().contains("1048576"), "{refused}");
-        let none = submit(pb::SubmitTaskRequest::default(), TaskOptions::default(), None);
+        let none = submit(pb::SubmitTaskRequest::default(), TaskOptions::default(), Needs::default(), None);
         assert_eq!(none.unwrap_err().code(), Code::InvalidArgument);
     }
 

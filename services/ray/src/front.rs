@@ -85,8 +85,14 @@ impl Front {
     /// needs one command for a task instead of two. This node may know less than the leader; what does not hold is
     /// not done.
     async fn hinted(&self, job: JobId, mut request: ray::Request) -> ray::Request {
-        if let Some((task, hint)) = lone_task(&mut request) {
-            let look = |state: &State| state.ray(job).and_then(|ray| ray.hint(task));
+        if let Some((task, needs, hint)) = lone_task(&mut request) {
+            let look = |state: &State| {
+                let ray = state.ray(job)?;
+                match needs {
+                    Some(needs) => ray.hint_with(task, needs),
+                    None => ray.hint(task),
+                }
+            };
             *hint = self.gateway.read(Consistency::Local, look).await.ok().flatten();
         }
         request
@@ -147,12 +153,17 @@ pub(crate) fn encoded<R>(
     })
 }
 
-/// The only task that a request submits, and the place for the hint.
-fn lone_task(request: &mut ray::Request) -> Option<(&ray::Task, &mut Option<WorkerId>)> {
+/// The only task that a request submits, with what it needs, and the place for the hint.
+type LoneTask<'a> = (&'a ray::Task, Option<&'a ray::Needs>, &'a mut Option<WorkerId>);
+
+fn lone_task(request: &mut ray::Request) -> Option<LoneTask<'_>> {
     match request {
-        ray::Request::Submit { task, hint, .. } => Some((task, hint)),
+        ray::Request::Submit { task, hint, .. } => Some((task, None, hint)),
+        ray::Request::SubmitWith { task, hint, needs, .. } => Some((task, Some(needs), hint)),
         ray::Request::Batch(requests) => {
-            let is_task = |request: &&mut ray::Request| matches!(request, ray::Request::Submit { .. });
+            let is_task = |request: &&mut ray::Request| {
+                matches!(request, ray::Request::Submit { .. } | ray::Request::SubmitWith { .. })
+            };
             let mut tasks = requests.iter_mut().filter(is_task);
             let only = tasks.next()?;
             if tasks.next().is_some() { None } else { lone_task(only) }

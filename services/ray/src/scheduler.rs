@@ -10,12 +10,12 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::scheduler_server::Scheduler;
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::view::Availability;
-use tripod_state::ray::{Answer, Ray};
+use tripod_state::ray::{Answer, Needs, Ray};
 use tripod_state::{DomainId, Topic};
 
 use crate::caller::Caller;
 use crate::front::{Answered, Front};
-use crate::{admit, decode, graph, status};
+use crate::{admit, caller, decode, graph, status};
 
 /// How long a registration waits for an object store of its host, as long as upstream waited before it gave up.
 const STORE_PATIENCE: Duration = Duration::from_secs(3);
@@ -46,7 +46,7 @@ impl Service {
         let (metadata, extensions, message) = request.into_parts();
         let caller = Caller::of(&metadata)?;
         let message = admit::worker(&self.front.dialler, &extensions, message).await?;
-        let asked = decode::register_worker(&caller, message);
+        let asked = decode::register_worker(&caller, caller::offers(&metadata)?, message);
         let job = self.front.job(&metadata).await?;
         let mut changes = self.front.gateway.watch(Topic::Domain(DomainId::Ray, job));
         let patience = tokio::time::sleep(STORE_PATIENCE);
@@ -135,7 +135,9 @@ impl Scheduler for Service {
     }
 
     async fn submit_task(&self, request: Request<pb::SubmitTaskRequest>) -> Outcome<pb::SubmitTaskReply> {
-        let decode = |caller: &Caller, message| decode::submit(message, caller.options, caller.child);
+        let decode = |caller: &Caller, message| {
+            decode::submit(message, caller.options, Needs::default(), caller.child)
+        };
         match self.front.ask(request, decode).await {
             Ok(answered) => self.front.respond(answered, |answer| match answer {
                 Answer::Submitted { results } => Ok(pb::SubmitTaskReply {

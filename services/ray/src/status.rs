@@ -219,6 +219,7 @@ pub(crate) fn reason_word(reason: Reason) -> String {
         Reason::NoSuchFunction => "NO_SUCH_FUNCTION".to_owned(),
         Reason::DependencyFailed(object) => format!("DEPENDENCY_FAILED({object})"),
         Reason::ReconstructionDisabled => "RECONSTRUCTION_DISABLED".to_owned(),
+        Reason::Cancelled => "CANCELLED".to_owned(),
     }
 }
 
@@ -239,6 +240,7 @@ pub(crate) fn reason_text(reason: Reason) -> String {
         }
         Reason::DependencyFailed(object) => format!("object {object}, which it is made from, cannot be had"),
         Reason::ReconstructionDisabled => "its last copy is lost, and it is not to be made again".to_owned(),
+        Reason::Cancelled => "the task that was to make it was cancelled".to_owned(),
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::future::Future;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 use tonic::Code;
 use tripod_client::wire::RayRun;
 
@@ -28,6 +29,8 @@ pub struct Context {
     /// not its own fault.
     store_gone: OnceLock<String>,
     uses: Uses,
+    /// When the task is to end, if somebody wants it to.
+    end_by: watch::Receiver<Option<Instant>>,
 }
 
 /// How long a task may wait before its worker begins another one.
@@ -41,6 +44,7 @@ impl Context {
             ticket,
             store_gone: OnceLock::new(),
             uses: Uses::of(&executor.reusables),
+            end_by: executor.inbox.end_of(ticket),
         }
     }
 
@@ -77,6 +81,29 @@ impl Context {
         })
     }
 
+    /// Whether somebody wants the task to end. Whatever it gives then, its results are told to be cancelled; and if it does
+    /// not return within the time that it was given, its worker ends, and with that whatever else it does.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.end_by.borrow().is_some()
+    }
+
+    /// Resolves when somebody wants the task to end.
+    pub async fn cancelled(&self) {
+        let mut end_by = self.end_by.clone();
+        if end_by.wait_for(Option::is_some).await.is_err() {
+            // The task has ended, and nobody can want it any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for so long, but not when somebody wants the task to end; whether somebody does.
+    #[must_use]
+    pub fn cancelled_within(&self, time: Duration) -> bool {
+        // The clock is the runtime's.
+        self.executor.runtime.block_on(async { tokio::time::timeout(time, self.cancelled()).await.is_ok() })
+    }
+
     /// Submits a task. An attempt of this task that is repeated gets the same results for the same calls.
     ///
     /// # Errors
@@ -103,7 +130,13 @@ impl Context {
     /// # Errors
     /// [`GetError`].
     pub fn get<T: DeserializeOwned>(&self, object: &ObjectRef) -> Result<T, GetError> {
-        let got = self.wait_for(self.process.get(object));
+        let got = self.wait_for(async {
+            tokio::select! {
+                biased;
+                () = self.cancelled() => Err(GetError::Call(cancelled())),
+                got = self.process.get(object) => got,
+            }
+        });
         if let Err(GetError::Store { code, text, .. }) = &got {
             self.note_store(*code, text);
         }
@@ -120,7 +153,13 @@ impl Context {
         at_least: usize,
         timeout: Duration,
     ) -> Result<Vec<bool>, CallError> {
-        self.wait_for(self.process.wait(objects, at_least, timeout))
+        self.wait_for(async {
+            tokio::select! {
+                biased;
+                () = self.cancelled() => Err(cancelled()),
+                decided = self.process.wait(objects, at_least, timeout) => decided,
+            }
+        })
     }
 
     /// A reusable variable that the worker declares ([`crate::Worker::reusable`]), as every task finds it. What this one
@@ -139,4 +178,10 @@ impl Context {
     pub fn adopt(&self, object: ObjectId) -> Result<ObjectRef, CallError> {
         self.executor.runtime.block_on(self.process.adopt(object))
     }
+}
+
+/// What a task is told that waits and is to end.
+fn cancelled() -> CallError {
+    let text = "the task was cancelled, and waits for nothing any more".to_owned();
+    CallError::Refused { code: Code::Cancelled, text, reason: "cancelled".to_owned() }
 }

@@ -7,7 +7,8 @@
 //! | `tripod.echo` | a number | it |
 //! | `tripod.add` | two numbers | their sum |
 //! | `tripod.sum` | any number of numbers | their sum |
-//! | `tripod.sleep` | milliseconds | nothing, after that time |
+//! | `tripod.sleep` | milliseconds | nothing, after that time, or when it is cancelled |
+//! | `tripod.sleep-on` | milliseconds | nothing, after that time, whoever wants it to end |
 //! | `tripod.bytes` | a count | as many bytes |
 //! | `tripod.length` | bytes | how many they are |
 //! | `tripod.fail` | a text | the error with that text |
@@ -53,7 +54,8 @@ pub fn add_to(worker: Worker) -> Worker {
         .function("tripod.echo", |number: i64| number)
         .function("tripod.add", |left: i64, right: i64| left.wrapping_add(right))
         .full("tripod.sum", 1, sum)
-        .function("tripod.sleep", |time_ms: u64| std::thread::sleep(Duration::from_millis(time_ms)))
+        .full("tripod.sleep", 1, sleep)
+        .function("tripod.sleep-on", |time_ms: u64| std::thread::sleep(Duration::from_millis(time_ms)))
         .function("tripod.bytes", |count: u32| Blob(vec![7; count as usize]))
         .full("tripod.length", 1, length)
         .fallible("tripod.fail", |text: String| Err::<(), String>(text))
@@ -63,6 +65,15 @@ pub fn add_to(worker: Worker) -> Worker {
         .full("tripod.wait", 1, |context, arguments| with_all(context, arguments, wait_for_all))
         .full("tripod.nest", 1, nest)
         .full("tripod.forward", 1, forward)
+}
+
+fn sleep(context: &Context, arguments: &[Obj]) -> Result<Vec<Output>, String> {
+    let [time_ms] = arguments else { return Err("it takes 1 argument".to_owned()) };
+    let time_ms: u64 = from_obj(time_ms).map_err(|error| error.to_string())?;
+    if context.cancelled_within(Duration::from_millis(time_ms)) {
+        return Err("cancelled".to_owned());
+    }
+    Ok(vec![Output::of(&())?])
 }
 
 fn sum(_: &Context, arguments: &[Obj]) -> Result<Vec<Output>, String> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::task::AbortHandle;
+use tripod_client::Offers;
 
 use crate::ObjectId;
 use crate::beat;
@@ -28,7 +29,7 @@ impl Driver {
     /// # Errors
     /// [`BeginError`].
     pub async fn begin(config: &Config) -> Result<Self, BeginError> {
-        let (process, _) = Process::begin(config, None).await?;
+        let (process, _) = Process::begin(config, None, Offers::default()).await?;
         let beats = tokio::spawn(beat::of_driver(process.clone())).abort_handle();
         Ok(Self { process, beats })
     }
@@ -39,6 +40,17 @@ impl Driver {
     /// [`CallError`].
     pub async fn submit(&self, task: &Task) -> Result<Vec<ObjectRef>, CallError> {
         self.process.submit(task).await
+    }
+
+    /// Ends the task that is to make an object: one that waits at once, one that runs with its worker's process unless
+    /// it ends within `grace`, which may be ten minutes at most. Whoever asks for what it was to make is told that it was
+    /// cancelled; tasks that it has submitted stay. Whether there was something to end: what is over stays as it is.
+    /// Needs feature level 10.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn cancel(&self, object: &ObjectRef, grace: Duration) -> Result<bool, CallError> {
+        self.process.cancel(object, grace).await
     }
 
     /// Writes a value as an object.

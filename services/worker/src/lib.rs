@@ -13,6 +13,7 @@
 //! * A function that panics is a failed task, and not a dead worker.
 //! * A worker that nobody has heard for as long as it may be silent begins nothing.
 //! * One task runs at a time; while it waits for others, another one does. What would wait too long is given back.
+//! * A task that was cancelled is told so; if it does not end in time, its worker ends.
 //! * A reference is given up once, and after everything that needs it.
 //! * A task sees no change that another one made to a reusable variable: what it used is made anew before the next one
 //!   begins, and while two run beside each other each has an instance of its own.
@@ -61,5 +62,6 @@ pub use process::{BeginError, PutError};
 pub use reference::ObjectRef;
 pub use reusable::{ExportError, Reusable, ReusableError, ReusableGuard};
 pub use task::Task;
+pub use tripod_client::Offers;
 pub use value::Blob;
 pub use worker::{Worker, WorkerError};

@@ -220,6 +220,14 @@ pub(crate) fn put(result: RayResult) -> Result<PutObjReply, CallError> {
     }
 }
 
+/// The answer to a cancel.
+pub(crate) fn cancelled(result: RayResult) -> Result<wire::RayCancelReply, CallError> {
+    match accepted(result)? {
+        Some(wire::ray_result::Reply::Cancel(reply)) => Ok(reply),
+        _ => Err(CallError::Unexpected),
+    }
+}
+
 impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         match error {

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tripod_backoff::Backoff;
-use tripod_client::wire::{RayCall, RayResult, RayRun, RayWaitRequest, ray_call::Call};
-use tripod_client::{Client, Registration, Scheduler};
+use tripod_client::wire::{RayCall, RayCancelRequest, RayResult, RayRun, RayWaitRequest, ray_call::Call};
+use tripod_client::{Client, Offers, Registration, Scheduler};
 use tripod_objstore::Teller;
 use tripod_proto::ray::{
     AddContainedObjectIDsRequest, ExportReusableVariableRequest, IncrementRefCountRequest, Obj,
@@ -78,6 +78,7 @@ impl Process {
     pub(crate) async fn begin(
         config: &Config,
         slots: Option<u32>,
+        offers: Offers,
     ) -> Result<(Self, RegisterWorkerReply), BeginError> {
         let client = Client::new(&tripod_client::Config::new(config.endpoints.clone()))?;
         let session = rand::random();
@@ -87,6 +88,7 @@ impl Process {
             store: config.store.clone(),
             is_driver: slots.is_none(),
             slots: slots.unwrap_or(1),
+            offers,
             // A worker has time; whoever begins a program wants to know why it does not begin.
             level_patience: slots.is_none().then_some(PATIENCE),
         };
@@ -281,6 +283,17 @@ impl Process {
         let message =
             ExportReusableVariableRequest { reusable_variable: Some(reusable::write(name, value)?) };
         Ok(self.scheduler.export_variable(message).await.map_err(CallError::from)?)
+    }
+
+    /// Ends the task that is to make an object; whether there was something to end.
+    pub(crate) async fn cancel(&self, object: &ObjectRef, grace: Duration) -> Result<bool, CallError> {
+        let cancel = RayCancelRequest {
+            workerid: self.id,
+            objectid: object.id().0,
+            grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
+        };
+        let told = outbox::cancelled(self.one(call(Call::Cancel(cancel))).await?)?;
+        Ok(!told.over)
     }
 
     async fn count(&self, objects: Vec<u64>) -> Result<(), CallError> {

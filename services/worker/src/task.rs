@@ -72,6 +72,35 @@ impl Task {
         self
     }
 
+    /// Of tasks that can run, one of the highest priority is the next; without a word 0. This and what follows needs
+    /// feature level 10.
+    #[must_use]
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.options.priority = priority;
+        self
+    }
+
+    /// It runs only in a worker that has so many processors, in thousandths.
+    #[must_use]
+    pub fn cpus_milli(mut self, amount: u64) -> Self {
+        self.options.cpus_milli = amount;
+        self
+    }
+
+    /// It runs only in a worker that has so many bytes of memory for its tasks.
+    #[must_use]
+    pub fn memory_bytes(mut self, amount: u64) -> Self {
+        self.options.memory_bytes = amount;
+        self
+    }
+
+    /// It runs only in a worker that has so much of something, in thousandths.
+    #[must_use]
+    pub fn resource_milli(mut self, name: &str, amount: u64) -> Self {
+        self.options.resources_milli.insert(name.to_owned(), amount);
+        self
+    }
+
     /// The calls that submit it for a process, and whether there are two: what a task refers to is counted before the
     /// task takes the references over.
     pub(crate) fn calls(&self, process: u64, child: Option<u32>, run: Option<RayRun>) -> Vec<RayCall> {
@@ -88,7 +117,8 @@ impl Task {
         });
         let task = ray::Task { name: self.name.clone(), arg: arg.collect(), result: Vec::new() };
         let submit = SubmitTaskRequest { workerid: process, task: Some(task) };
-        let submit = RayCall { options: Some(self.options), child, run, ..call(Call::Submit(submit)) };
+        let submit =
+            RayCall { options: Some(self.options.clone()), child, run, ..call(Call::Submit(submit)) };
         if referred.is_empty() {
             return vec![submit];
         }

@@ -157,7 +157,8 @@ impl level::Refusal {
             | Self::Notes { .. }
             | Self::Drained { .. }
             | Self::Schedulers { .. }
-            | Self::Clusters { .. } => Class::FailedPrecondition,
+            | Self::Clusters { .. }
+            | Self::Scheduled { .. } => Class::FailedPrecondition,
         }
     }
 }

@@ -46,6 +46,20 @@ impl State {
                 });
             }
         }
+        let needs = Kind::RAY_SUBMIT_WITH.needs;
+        if level < needs {
+            let with =
+                self.jobs.iter().filter(|job| job.domains.ray.as_deref().is_some_and(Ray::needs_level_10));
+            let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
+            if !names.is_empty() {
+                let count = names.len() as u64;
+                return Err(Refusal::Scheduled {
+                    needs,
+                    count,
+                    jobs: names.into_iter().take(NAMED_MAX).collect(),
+                });
+            }
+        }
         // With which every cluster begins, but for entries that came before it.
         let needs = Kind::TOPOLOGY_REGISTER.needs.max(Kind::CLUSTER_REGISTER.needs);
         if level < needs {

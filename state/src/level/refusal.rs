@@ -28,4 +28,8 @@ pub enum Refusal {
     Schedulers { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
     /// The level was to be lowered, but MindSpore clusters of jobs need a higher one. `jobs`: the first of them by id.
     Clusters { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
+    /// The level was to be lowered, but schedulers of jobs have something that needs a higher one: tasks with needs,
+    /// workers that say what they have, cancelled tasks, objects that were described, or tasks of graphs. `jobs`: the
+    /// first of them by id.
+    Scheduled { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
 }

@@ -156,6 +156,11 @@ kinds! {
         "ray/export-variable"      level 3  grows  Self::ExportVariable { .. },
         "ray/batch"                level 3  -      Self::Batch(requests) => batch(requests),
         "ray/leave"                level 3  -      Self::Leave { .. },
+        #[constant RAY_SUBMIT_WITH]
+        "ray/submit-with"          level 10 grows  Self::SubmitWith { .. },
+        "ray/register-worker-with" level 10 -      Self::RegisterWorkerWith { .. },
+        "ray/cancel"               level 10 -      Self::Cancel { .. },
+        "ray/describe"             level 10 -      Self::Describe { .. },
     }
     match ray::Decision {
         "ray/assign"               level 3  -      Self::Assign(_),
@@ -168,6 +173,7 @@ kinds! {
         "ray/rearm"                level 3  -      Self::Rearm { .. },
         "ray/set-algorithm"        level 3  -      Self::SetAlgorithm(_),
         "ray/unreported"           level 3  -      Self::Unreported { .. },
+        "ray/overdue"              level 10 -      Self::Overdue { .. },
     }
     match mindspore::topology::Request {
         #[constant TOPOLOGY_REGISTER]

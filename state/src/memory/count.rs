@@ -108,6 +108,9 @@ impl Ray {
             self.functions.bytes(),
             self.exports.held(),
             self.sessions.held(),
+            self.offers.bytes(),
+            self.demands.held(),
+            self.descriptions.bytes(),
         ];
         tables.into_iter().fold(self.around(), u64::saturating_add)
     }
@@ -121,6 +124,9 @@ impl Ray {
             self.functions.recounted(),
             self.exports.recounted(),
             self.sessions.recounted(),
+            self.offers.recounted(),
+            self.demands.recounted(),
+            self.descriptions.recounted(),
         ];
         tables.into_iter().fold(self.around(), u64::saturating_add)
     }

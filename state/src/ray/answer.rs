@@ -36,4 +36,9 @@ pub enum Answer {
     Batch(#[serde(deserialize_with = "crate::nesting::deserialize")] Vec<Result<Answer, Refusal>>),
     /// The answer of an earlier attempt of the same request.
     Replayed(#[serde(deserialize_with = "crate::nesting::deserialize")] Box<Answer>),
+    /// The task has ended, or its worker is told to end it. From level 10 on.
+    Cancelled {
+        /// It had ended before, and stays as it is.
+        over: bool,
+    },
 }

@@ -14,6 +14,7 @@ use crate::ray::limits::{BATCH_MAX, NAME_BYTES_MAX, at_most};
 use crate::ray::order::Order;
 use crate::ray::refusal::Refusal;
 use crate::ray::register::invalid;
+use crate::ray::resources::{Needs, Offers};
 use crate::ray::session::Reply;
 use crate::ray::submit::Submission;
 use crate::wait::DomainId;
@@ -114,12 +115,13 @@ impl Act<'_> {
     fn request(&mut self, origin: Origin, request: Request) -> Reply {
         match request {
             Request::RegisterStore { address } => self.register_store(address),
-            Request::RegisterWorker(wanted) => self.register_worker(wanted),
+            Request::RegisterWorker(wanted) => self.register_worker(wanted, Offers::default()),
             Request::RegisterFunction { worker, name, results } => {
                 self.register_function(worker, name, results)
             }
             Request::Submit { worker, task, options, child, hint } => {
-                self.submit(origin, Submission { worker, task, options, child, hint })
+                let needs = Needs::default();
+                self.submit(origin, Submission { worker, task, options, child, hint, needs })
             }
             Request::Put { worker, child, hold } => self.put(origin, worker, child, hold),
             Request::Get { worker, object } => self.get(worker, object),
@@ -139,6 +141,14 @@ impl Act<'_> {
             }
             Request::Batch(_) => Err(invalid("requests", "must not be batches".to_owned())),
             Request::Leave { peer } => self.leave(peer),
+            Request::SubmitWith { worker, task, options, child, hint, needs } => {
+                self.submit(origin, Submission { worker, task, options, child, hint, needs })
+            }
+            Request::RegisterWorkerWith { registration, offers } => {
+                self.register_worker(registration, offers)
+            }
+            Request::Cancel { worker, object, grace_ms } => self.cancel_task(worker, object, grace_ms),
+            Request::Describe { object, run, description } => self.describe(origin, object, run, description),
         }
     }
 
@@ -163,10 +173,12 @@ impl Act<'_> {
             Decision::ExpireSessions { before_ms } => self.ray.sessions.expire(before_ms),
             Decision::Rearm { term } => {
                 self.ray.armed = Some((term, self.now));
+                self.rearm_cancelling();
                 true
             }
             Decision::SetAlgorithm(algorithm) => self.choose(algorithm),
             Decision::Unreported { runs } => self.unreported(&runs),
+            Decision::Overdue { runs } => self.overdue(&runs),
         };
         (Answer::Done, changed)
     }

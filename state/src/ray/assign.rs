@@ -50,6 +50,7 @@ impl Act<'_> {
         }
         let order = self.ray.outbox.push(Order::Execute { worker, run });
         self.ray.entry_mut(operation).stage = Stage::Running { worker, order };
+        self.ray.note_worker(operation, worker);
         self.ray.index.running += 1;
         self.ray.worker_mut(worker).running.push(run);
         self.ray.follow_idle(worker);
@@ -62,6 +63,7 @@ impl Ray {
         waiting.is_ready()
             && self.is_free(worker)
             && self.functions.get(waiting.slot).is_some_and(|function| function.workers.contains(&worker))
+            && self.has_needed(operation, worker)
             && self.workers.get(&worker).is_some_and(|worker| self.is_clear(operation, worker.store))
     }
 

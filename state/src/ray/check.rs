@@ -15,6 +15,7 @@ impl Ray {
     /// * A task that runs is what its worker has, and nobody else has it. Idle workers are those that could be given
     ///   a task.
     /// * What a worker is to import is there, and only what lives has room beside its slots.
+    /// * What is to end runs, and whoever watches a task has been told of its end.
     /// * Nothing refers to what is not there.
     ///
     /// # Errors
@@ -30,7 +31,39 @@ impl Ray {
             self.check_object(*id, object)?;
         }
         self.check_workers()?;
-        self.check_tasks()
+        self.check_tasks()?;
+        self.check_later()
+    }
+
+    /// What came with level 10.
+    fn check_later(&self) -> Result<(), String> {
+        ensure(self.ended.is_empty(), || format!("nobody was told of {:?}", self.ended))?;
+        for (operation, _) in self.demands.iter() {
+            ensure(self.entry(*operation).is_some(), || format!("task {operation} needs something"))?;
+        }
+        for (operation, known) in &self.cancelling {
+            let entry = self.entry(*operation);
+            let runs = entry.is_some_and(|entry| matches!(entry.stage, Stage::Running { .. }));
+            ensure(runs, || format!("task {operation} is to end and does not run"))?;
+            let order = known.order.and_then(|order| self.outbox.get(order));
+            let own = order.is_none_or(
+                |order| matches!(order, Order::Cancel { run, .. } if run.operation == *operation),
+            );
+            ensure(own, || format!("task {operation} is to end by {order:?}"))?;
+        }
+        for (id, order) in self.outbox.iter() {
+            let Order::Cancel { run, .. } = order else { continue };
+            let known = self.cancelling.get(&run.operation).and_then(|known| known.order);
+            ensure(known == Some(*id), || format!("order {id} ends {run:?}, which nobody wants"))?;
+        }
+        for object in self.descriptions.keys() {
+            ensure(self.objects.contains_key(object), || format!("object {object} is gone and described"))?;
+        }
+        for operation in self.watched.keys() {
+            let entry = self.entry(*operation).filter(|entry| !entry.is_finished());
+            ensure(entry.is_some(), || format!("task {operation} is watched and has ended"))?;
+        }
+        Ok(())
     }
 
     fn check_derived(&self, again: &Self) -> Result<(), String> {
@@ -99,6 +132,10 @@ impl Ray {
         for (worker, most) in &self.beside {
             let known = self.executor(*worker).is_ok_and(|known| known.extended && known.slots < *most);
             ensure(known, || format!("worker {worker} has room for {most}"))?;
+        }
+        for (worker, offers) in &self.offers {
+            let lives = self.executor(*worker).is_ok();
+            ensure(lives && !offers.is_default(), || format!("worker {worker} offers {offers:?}"))?;
         }
         for (id, order) in self.outbox.iter() {
             let Order::Import { export, .. } = order else { continue };

@@ -4,10 +4,12 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
-use crate::ids::{Sequence, Term, TimeMs};
+use crate::ids::{DurationMs, Sequence, Term, TimeMs};
+use crate::ray::describe::Description;
 use crate::ray::ids::{
     Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
 };
+use crate::ray::resources::{Needs, Offers};
 
 /// A command to a job's scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +151,34 @@ pub enum Request {
     Leave {
         peer: Peer,
     },
+    /// [`Request::Submit`] of a task that needs something, or has a priority. From level 10 on.
+    SubmitWith {
+        worker: WorkerId,
+        task: Task,
+        options: TaskOptions,
+        child: Option<TaskCall>,
+        /// As in [`Request::Submit`].
+        hint: Option<WorkerId>,
+        needs: Needs,
+    },
+    /// [`Request::RegisterWorker`] of one that says what it has. From level 10 on.
+    RegisterWorkerWith {
+        registration: Registration,
+        offers: Offers,
+    },
+    /// The task that makes the object is not to run any more. Answers [`super::Answer::Cancelled`]. From level 10 on.
+    Cancel {
+        worker: WorkerId,
+        object: ObjectId,
+        /// How long a worker that runs it has to end it.
+        grace_ms: DurationMs,
+    },
+    /// What an object is, by the run that makes it, or by the process that put it. From level 10 on.
+    Describe {
+        object: ObjectId,
+        run: Option<Run>,
+        description: Description,
+    },
 }
 
 /// Why a store could not fetch an object.
@@ -262,6 +292,9 @@ pub enum Decision {
     /// Tasks of workers of 2016 that live: all their results came to be, and nobody heard of their ends for so long
     /// that the reports must have been lost.
     Unreported { runs: Vec<Run> },
+    /// Runs that were cancelled and of which nobody has heard since, for longer than their workers had for it: those
+    /// workers are given up. From level 10 on.
+    Overdue { runs: Vec<Run> },
 }
 
 /// How a task is chosen for an idle worker. Upstream's command line had the same two.

@@ -12,6 +12,7 @@ use crate::ray::limits::DEAD_KEPT;
 use crate::ray::object::Target;
 use crate::ray::operation::Stage;
 use crate::ray::refusal::Refusal;
+use crate::ray::view::Reason;
 
 impl Act<'_> {
     pub(crate) fn leave(&mut self, peer: Peer) -> Result<Answer, Refusal> {
@@ -60,12 +61,17 @@ impl Act<'_> {
         }
         self.ray.functions.leave(id);
         self.ray.beside.remove(&id);
+        self.ray.offers.remove(&id);
         self.ray.outbox.forget(Peer::Worker(id));
         self.ray.end_gets_of(id);
         self.ray.follow_idle(id);
         for run in running {
             self.ray.stop_running(id, run);
-            self.retry(run.operation, &format!("worker {id} at {address} died: {why}"));
+            if self.ray.is_cancelling(run.operation) {
+                self.fail_task(run.operation, Reason::Cancelled);
+            } else {
+                self.retry(run.operation, &format!("worker {id} at {address} died: {why}"));
+            }
         }
         self.give_up_puts(id);
         if attributed {

@@ -79,6 +79,21 @@ pub const SUSPECT_MS: u64 = 1_000;
 /// The longest time between two attempts, in milliseconds. The first retry is at once, the second after a second,
 /// and each one after that waits twice as long as the one before.
 pub const BACK_OFF_MS_MAX: u64 = 30_000;
+/// Different things, by their names, that one task needs or one worker has: each is compared for each class of tasks
+/// that wait.
+pub const RESOURCES_MAX: u64 = 32;
+/// Bytes of such a name.
+pub const RESOURCE_NAME_BYTES_MAX: usize = 64;
+/// Of one thing, in thousandths: sums stay far from overflow.
+pub const RESOURCE_MILLI_MAX: u64 = 1_000_000_000;
+/// Different needs of the tasks of one job that are remembered: a plan looks at each of them for each idle worker.
+pub const CLASSES_MAX: u64 = 1_000;
+/// How long a worker may be given to end a task that is cancelled, in milliseconds: it holds what others may need.
+pub const GRACE_MS_MAX: u64 = 10 * 60 * 1_000;
+/// How long after that nobody need have heard of the end, in milliseconds: the order and the report take their time.
+pub const OVERDUE_AFTER_MS: u64 = 5_000;
+/// Dimensions of an object that is described, as many as an array of NumPy can have.
+pub const DIMENSIONS_MAX: u64 = 64;
 /// Ports that workers are given, from the first one on, as upstream numbered them.
 pub const FIRST_PORT: u16 = 40_000;
 /// How many ports there are for the workers of a host.

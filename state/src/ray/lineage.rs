@@ -105,6 +105,7 @@ impl Ray {
         while self.index.lineage.shown.len() > FINISHED_KEPT {
             let Some(oldest) = self.index.lineage.shown.remove_min() else { break };
             self.operations.remove(&oldest);
+            self.demands.forget(oldest);
         }
     }
 

@@ -40,6 +40,10 @@ impl Act<'_> {
         if matches!(entry.stage, Stage::Queued | Stage::Running { .. }) {
             return;
         }
+        if entry.was_cancelled() {
+            self.failing.push_back((id, Reason::Cancelled));
+            return;
+        }
         if entry.options.max_retries == Some(0) {
             self.failing.push_back((id, Reason::ReconstructionDisabled));
         } else if entry.may_retry() {

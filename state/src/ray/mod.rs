@@ -18,6 +18,9 @@
 //!   it; otherwise it fails, with one reason, and so do the tasks that need it. The first value of an object counts.
 //! * Whoever waits at a store for an object is not asked again: what was on its way there, or was lost there, comes
 //!   when it can, or the reason comes why it does not.
+//! * Of tasks that can run, one of the highest priority is the next, and only a worker that has what a task needs is
+//!   given it. A task that nobody could run waits.
+//! * What was cancelled ends as cancelled, whatever is said of it later.
 //! * A refusal changes nothing. Everything that grows is bounded ([`limits`]), and what is over is forgotten, the
 //!   newest of it last: a constant number of live objects needs constant memory.
 //!
@@ -31,6 +34,7 @@
 //! | `index`, `tree`, `queue`, `lineage` | what is derived from that, so that nothing is searched |
 //! | `references`, `release`, `alias`, `repoint`, `ready`, `delivery`, `get` | objects: owners, ends, meanings, places |
 //! | `register`, `submit`, `calls`, `plan`, `need`, `unfit`, `assign`, `capacity`, `report` | workers, tasks and what tasks call |
+//! | `resources`, `cancel`, `describe`, `graph_task` | what tasks need and workers have; what is not to run any more; what objects are; tasks of graphs |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
 //! | `query`, `check`, `part`, `size`, [`limits`] | what is shown; what must hold; snapshots; what it takes of memory; bounds |
 
@@ -44,15 +48,18 @@ mod answer;
 mod apply;
 mod assign;
 mod calls;
+mod cancel;
 mod capacity;
 mod check;
 mod command;
 mod delivery;
+mod describe;
 mod expire;
 mod export;
 mod fetch;
 mod function;
 mod get;
+pub(crate) mod graph_task;
 mod index;
 mod lineage;
 mod lost;
@@ -75,6 +82,7 @@ mod register;
 mod release;
 mod repoint;
 mod report;
+mod resources;
 mod retry;
 mod session;
 mod size;
@@ -87,7 +95,9 @@ pub use command::{
     Algorithm, Argument, Assignment, Command, Decision, FetchFailure, Origin, Peer, Previous, Registration,
     Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
+pub use describe::Description;
 pub use order::{Order, Source};
 pub use record::Ray;
 pub use refusal::Refusal;
+pub use resources::{Needs, Offers};
 pub use unfit::Unfit;

@@ -72,6 +72,7 @@ impl Ray {
         let waiting = self.index.queue.waiting.get(&operation).filter(|waiting| waiting.is_ready());
         let function = waiting.and_then(|waiting| self.functions.get(waiting.slot));
         function.is_some_and(|function| function.workers.contains(&worker))
+            && self.has_needed(operation, worker)
             && !self.is_for_others(operation, store, unfit)
     }
 

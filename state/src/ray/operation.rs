@@ -121,6 +121,12 @@ impl Entry {
         matches!(self.stage, Stage::Done | Stage::Failed | Stage::Cancelled)
     }
 
+    /// Whether somebody wanted it to end. What is taken out of the queue when its driver ends has no error: nobody is
+    /// there to be told.
+    pub(crate) fn was_cancelled(&self) -> bool {
+        self.stage == Stage::Cancelled && !self.error.is_empty()
+    }
+
     /// The arguments that it waits for, each occurrence.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = ObjectId> + '_ {
         self.task.arguments.iter().filter_map(|argument| match argument {

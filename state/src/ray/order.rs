@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::DurationMs;
 use crate::ray::command::{Peer, Run};
 use crate::ray::ids::{ExportId, ObjectId, StoreId, WorkerId};
 
@@ -36,6 +37,12 @@ pub enum Order {
         store: StoreId,
         object: ObjectId,
     },
+    /// The worker is to end this run, and itself if that takes longer. From level 10 on.
+    Cancel {
+        worker: WorkerId,
+        run: Run,
+        grace_ms: DurationMs,
+    },
 }
 
 /// Where an object is fetched from.
@@ -51,9 +58,10 @@ impl Order {
     #[must_use]
     pub fn to(&self) -> Peer {
         match self {
-            Self::Execute { worker, .. } | Self::Import { worker, .. } | Self::Die { worker } => {
-                Peer::Worker(*worker)
-            }
+            Self::Execute { worker, .. }
+            | Self::Import { worker, .. }
+            | Self::Die { worker }
+            | Self::Cancel { worker, .. } => Peer::Worker(*worker),
             Self::Deliver { store, .. }
             | Self::NotifyAlias { store, .. }
             | Self::Deallocate { store, .. } => Peer::Store(*store),

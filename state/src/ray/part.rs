@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{Sequence, Term, TimeMs};
 use crate::memory::{Weigh, Weighed};
 use crate::ray::Ray;
+use crate::ray::cancel::Cancelling;
 use crate::ray::command::{Algorithm, Role};
+use crate::ray::describe::Description;
 use crate::ray::export::Export;
 use crate::ray::function::{Function, Slot};
 use crate::ray::ids::{ClientSession, ExportId, ObjectId, OperationId, OrderId, StoreId, WorkerId};
@@ -19,6 +21,7 @@ use crate::ray::order::Order;
 use crate::ray::peers::{Store, Worker};
 use crate::ray::record::Next;
 use crate::ray::report::FailedTask;
+use crate::ray::resources::{Needs, Offers};
 use crate::ray::session::Reply;
 use crate::session::table::Session;
 
@@ -66,6 +69,16 @@ pub(crate) enum Part {
     },
     /// How many tasks a worker may have beside those that take its slots. From level 4 on.
     Beside(WorkerId, u32),
+    /// What a worker has. This and all that follow: from level 10 on.
+    Offers(WorkerId, Offers),
+    /// What a task needs.
+    Needs(OperationId, Needs),
+    /// A task that is to end.
+    Cancelling(OperationId, Cancelling),
+    /// What an object is.
+    Description(ObjectId, Description),
+    /// A task whose end somebody in the state waits for, and the worker that had its last attempt.
+    Watched(OperationId, Option<WorkerId>),
 }
 
 impl Part {
@@ -87,6 +100,11 @@ impl Part {
             Self::Failed(_) => 12,
             Self::Session { .. } | Self::Reply { .. } => 13,
             Self::Beside(..) => 14,
+            Self::Offers(..) => 15,
+            Self::Needs(..) => 16,
+            Self::Cancelling(..) => 17,
+            Self::Description(..) => 18,
+            Self::Watched(..) => 19,
         }
     }
 }
@@ -108,7 +126,12 @@ impl Ray {
             + self.failed.len()
             + self.sessions.len()
             + self.sessions.replies()
-            + self.beside.len();
+            + self.beside.len()
+            + self.offers.len()
+            + self.demands.len()
+            + self.cancelling.len()
+            + self.descriptions.len()
+            + self.watched.len();
         Head {
             next: self.next,
             next_slot: self.functions.next,
@@ -159,6 +182,18 @@ impl Ray {
             .chain(self.failed.iter().map(|task| Part::Failed(Arc::clone(task))))
             .chain(sessions)
             .chain(self.beside.iter().map(|(worker, most)| Part::Beside(*worker, *most)))
+            .chain(self.later_parts())
+    }
+
+    /// What came with level 10.
+    fn later_parts(&self) -> impl Iterator<Item = Part> + '_ {
+        let offers = self.offers.iter().map(|(id, offers)| Part::Offers(*id, Offers::clone(offers)));
+        let needs = self.demands.iter().map(|(id, demand)| Part::Needs(*id, demand.needs()));
+        let cancelling = self.cancelling.iter().map(|(id, known)| Part::Cancelling(*id, *known));
+        let descriptions = self.descriptions.iter();
+        let descriptions = descriptions.map(|(id, known)| Part::Description(*id, known.clone()));
+        let watched = self.watched.iter().map(|(id, worker)| Part::Watched(*id, *worker));
+        offers.chain(needs).chain(cancelling).chain(descriptions).chain(watched)
     }
 
     pub(crate) fn from_head(head: &Head) -> Self {
@@ -221,6 +256,16 @@ impl Ray {
             }
             Part::Reply { session, sequence, reply } => self.sessions.restore_reply(session, sequence, reply),
             Part::Beside(worker, most) => after(&mut self.beside, worker, most),
+            Part::Offers(worker, offers) => after_weighed(&mut self.offers, worker, Arc::new(offers)),
+            Part::Needs(operation, needs) => {
+                let ascending = self.demands.iter().next_back().is_none_or(|(last, _)| *last < operation);
+                self.demands.note(operation, &needs);
+                // One that says nothing is not kept.
+                ascending && !needs.is_default()
+            }
+            Part::Cancelling(operation, known) => after(&mut self.cancelling, operation, known),
+            Part::Description(object, known) => after_weighed(&mut self.descriptions, object, known),
+            Part::Watched(operation, worker) => after(&mut self.watched, operation, worker),
         }
     }
 

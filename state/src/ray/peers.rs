@@ -39,6 +39,11 @@ impl Worker {
         self.death.is_none()
     }
 
+    /// Whether it lives and is no driver.
+    pub(crate) fn executes(&self) -> bool {
+        self.is_alive() && self.role == Role::Worker
+    }
+
     /// How many tasks it may have now within its slots.
     pub(crate) fn own_capacity(&self) -> usize {
         self.window.min(self.slots) as usize

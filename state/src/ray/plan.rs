@@ -1,17 +1,28 @@
 //! Which task goes to which worker: upstream's choice, from sorted sets instead of scans.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::ids::TimeMs;
 use crate::ray::Ray;
 use crate::ray::command::{Argument, Assignment, Task};
 use crate::ray::function::Slot;
 use crate::ray::ids::{Attempt, OperationId, StoreId, WorkerId};
+use crate::ray::queue::{Far, Near};
+use crate::ray::resources::{Class, Needs, Turn};
 use crate::ray::unfit::Unfit;
 
 /// Tasks of one function that are looked at for one worker: of very many that are to go elsewhere, those behind these
 /// wait until the first ones have gone.
 const LOOKED_AT_MAX: usize = 1_000;
+
+/// The turns of the highest and of the lowest priority.
+const FIRST: Turn = Reverse(i32::MAX);
+const LAST: Turn = Reverse(i32::MIN);
+
+/// A task that a worker could be given: the smallest is the best.
+type Choice = (Turn, u32, OperationId);
 
 impl Ray {
     /// The assignments that are due now, at most `most`, by the rule of the job's algorithm: idle workers in the
@@ -92,6 +103,12 @@ impl Ray {
     /// with the fewest tasks. `None`: the planner has to look.
     #[must_use]
     pub fn hint(&self, task: &Task) -> Option<WorkerId> {
+        self.hint_with(task, &Needs::default())
+    }
+
+    /// [`Ray::hint`] for a task that needs something.
+    #[must_use]
+    pub fn hint_with(&self, task: &Task, needs: &Needs) -> Option<WorkerId> {
         if self.idle.is_empty() || !self.index.queue.ready.is_empty() {
             return None;
         }
@@ -103,7 +120,9 @@ impl Ray {
         if awaited.into_iter().any(|object| self.available(object).is_none()) {
             return None;
         }
+        let class = needs.class();
         let able = self.idle.iter().filter(|worker| function.workers.contains(*worker));
+        let able = able.filter(|worker| self.holds(**worker, &class));
         able.filter_map(|id| Some((id, self.workers.get(id)?)))
             .filter(|(_, worker)| {
                 worker.suspect_until.is_none() && worker.running.len() < worker.own_capacity()
@@ -124,28 +143,44 @@ impl Ray {
         delayed.into_iter().chain(suspect).min()
     }
 
-    /// The ready task that a worker should be given: the one with the fewest arguments to fetch, of equal ones the
-    /// earliest.
+    /// The ready task that a worker should be given: of those of the highest priority the one with the fewest arguments
+    /// to fetch, of equal ones the earliest.
     fn best_for(&self, worker: WorkerId, store: StoreId, unfit: &Unfit) -> Option<OperationId> {
+        let mut best = None;
+        let mut behind: Bound<Far> = Bound::Unbounded;
+        // From one class of one function that has ready tasks to the next.
+        loop {
+            let ready = self.index.queue.ready.range::<_, Far>((behind.as_ref(), Bound::<&Far>::Unbounded));
+            let next = ready.into_iter().next();
+            let Some((slot, class)) = next.map(|(slot, class, ..)| (*slot, class.clone())) else { break };
+            let knows = self.functions.get(slot).is_some_and(|known| known.workers.contains(&worker));
+            if !knows {
+                let next = Slot(slot.0.saturating_add(1));
+                behind = Bound::Included((next, Class::default(), FIRST, 0, OperationId(0)));
+                continue;
+            }
+            if self.holds(worker, &class) {
+                let first = self.first_of((slot, &class), store, unfit);
+                best = [best, first].into_iter().flatten().min();
+            }
+            behind = Bound::Excluded((slot, class, LAST, u32::MAX, OperationId(u64::MAX)));
+        }
+        best.map(|(.., operation): Choice| operation)
+    }
+
+    /// The best of one function and class, for workers of a store.
+    fn first_of(&self, (slot, class): (Slot, &Class), store: StoreId, unfit: &Unfit) -> Option<Choice> {
         let queue = &self.index.queue;
         let suits = |operation: OperationId| !self.is_for_others(operation, store, unfit);
-        let mut best: Option<(u32, OperationId)> = None;
-        let mut from = Slot(0);
-        // From one function that has ready tasks to the next.
-        while let Some((slot, ..)) = queue.ready.range((from, 0, OperationId(0))..).next() {
-            let slot = *slot;
-            if self.functions.get(slot).is_some_and(|function| function.workers.contains(&worker)) {
-                let far = queue.ready.range((slot, 0, OperationId(0))..).take_while(|(of, ..)| *of == slot);
-                let far = far.take(LOOKED_AT_MAX).find(|(.., operation)| suits(*operation));
-                let far = far.map(|(_, missing, operation)| (*missing, *operation));
-                let near = queue.near.range((slot, store, 0, OperationId(0))..);
-                let near = near.take_while(|(of, at, ..)| (*of, *at) == (slot, store));
-                let near = near.take(LOOKED_AT_MAX).find(|(.., operation)| suits(*operation));
-                let near = near.map(|(_, _, missing, operation)| (*missing, *operation));
-                best = [best, far, near].into_iter().flatten().min();
-            }
-            from = Slot(slot.0 + 1);
-        }
-        best.map(|(_, operation)| operation)
+        let from: Far = (slot, class.clone(), FIRST, 0, OperationId(0));
+        let far = queue.ready.range(from..).take_while(|(of, needs, ..)| *of == slot && needs == class);
+        let far = far.take(LOOKED_AT_MAX).find(|(.., operation)| suits(*operation));
+        let far = far.map(|(_, _, turn, missing, operation)| (*turn, *missing, *operation));
+        let from: Near = (slot, class.clone(), store, FIRST, 0, OperationId(0));
+        let near = queue.near.range(from..);
+        let near = near.take_while(|(of, needs, at, ..)| (*of, *at) == (slot, store) && needs == class);
+        let near = near.take(LOOKED_AT_MAX).find(|(.., operation)| suits(*operation));
+        let near = near.map(|(_, _, _, turn, missing, operation)| (*turn, *missing, *operation));
+        [far, near].into_iter().flatten().min()
     }
 }

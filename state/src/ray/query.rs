@@ -1,5 +1,9 @@
 //! What a scheduler shows.
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
 use crate::ray::Ray;
 use crate::ray::command::{Peer, Role, Run};
 use crate::ray::ids::{ExportId, ObjectId, OperationId, OrderId, StoreId, WorkerId};
@@ -9,6 +13,7 @@ use crate::ray::operation::{Entry, Kind, Operation, Stage};
 use crate::ray::order::Order;
 use crate::ray::peers;
 use crate::ray::queue::Waiting;
+use crate::ray::resources::Class;
 use crate::ray::view;
 
 impl Ray {
@@ -123,7 +128,7 @@ impl Ray {
             worker.running.iter().filter_map(|run| {
                 let name = self.entry(run.operation)?.task.name.clone();
                 let (operation, worker) = (run.operation, worker.address());
-                Some(view::TaskStatus { operation, name, worker, error: bytes::Bytes::new() })
+                Some(view::TaskStatus { operation, name, worker, error: Bytes::new() })
             })
         });
         view::TaskInfo { failed: failed.collect(), running: running.collect(), succeeded: self.succeeded }
@@ -132,8 +137,10 @@ impl Ray {
     /// Tasks, newest first, at most `most`; of one state or of all.
     #[must_use]
     pub fn tasks(&self, state: Option<view::TaskState>, most: usize) -> Vec<view::ListedTask> {
+        let mut held = BTreeMap::new();
         let tasks = self.operations.iter().rev();
-        let tasks = tasks.filter_map(|(id, found)| Some(self.list(*id, found.entry()?)));
+        let tasks = tasks.filter_map(|(id, found)| Some((id, found.entry()?)));
+        let tasks = tasks.map(|(id, entry)| self.list(*id, entry, &mut held));
         tasks.filter(|task| state.is_none_or(|state| task.state == state)).take(most).collect()
     }
 
@@ -205,7 +212,8 @@ impl Ray {
         }
     }
 
-    fn list(&self, id: OperationId, entry: &Entry) -> view::ListedTask {
+    /// `held`: which classes some worker has, as far as that was looked for.
+    fn list(&self, id: OperationId, entry: &Entry, held: &mut BTreeMap<Class, bool>) -> view::ListedTask {
         let worker = match entry.stage {
             Stage::Running { worker, .. } => Some(worker),
             _ => None,
@@ -220,13 +228,17 @@ impl Ray {
             Stage::Failed => view::TaskState::Failed,
             Stage::Cancelled => view::TaskState::Cancelled,
         };
+        let in_vain = match entry.stage {
+            Stage::Queued => self.wants_in_vain(id, held),
+            _ => None,
+        };
         view::ListedTask {
             id,
             name: entry.task.name.clone(),
             state,
             attempts: entry.attempts(),
             worker,
-            error: entry.error.clone(),
+            error: in_vain.map_or_else(|| entry.error.clone(), Bytes::from),
             history: entry.endings(),
         }
     }

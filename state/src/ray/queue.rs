@@ -1,9 +1,10 @@
 //! The tasks that wait, sorted by what the planner asks for.
 //!
 //! A task is *ready* when all objects among its arguments can be had and its time has come. Ready tasks stand in one
-//! set per function, by how many arguments would have to be fetched if a store had none of them; and in one set per
-//! function and store by how many that store lacks, if it has any. The best task for a worker is the first of the
-//! two sets' firsts: the first set may say too much, never too little.
+//! set per function and class, by their priority and then by how many arguments would have to be fetched if a store had
+//! none of them; and in one set per function, class and store by their priority and how many that store lacks, if it has
+//! any. The best task for a worker is the first of the two sets' firsts: the first set may say too much, never too
+//! little. A class is the least that a worker must offer; most tasks are of the one that needs nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ use crate::ray::function::Slot;
 use crate::ray::ids::{ObjectId, OperationId, StoreId};
 use crate::ray::object::Target;
 use crate::ray::operation::{Entry, Stage};
+use crate::ray::resources::{Class, Demand, Turn};
 
 /// All queued tasks. Derived.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,11 +25,16 @@ pub(crate) struct Queue {
     pub(crate) waiting: OrdMap<OperationId, Waiting>,
     /// Queued tasks by the objects that they wait for, or waited for.
     pub(crate) users: OrdSet<(ObjectId, OperationId)>,
-    pub(crate) ready: OrdSet<(Slot, u32, OperationId)>,
-    pub(crate) near: OrdSet<(Slot, StoreId, u32, OperationId)>,
+    pub(crate) ready: OrdSet<Far>,
+    pub(crate) near: OrdSet<Near>,
     /// Tasks that are tried again later.
     pub(crate) delayed: OrdSet<(TimeMs, OperationId)>,
 }
+
+/// A ready task, by what a store lacks that has none of its arguments.
+pub(crate) type Far = (Slot, Class, Turn, u32, OperationId);
+/// A ready task, by what a store lacks that has some.
+pub(crate) type Near = (Slot, Class, StoreId, Turn, u32, OperationId);
 
 /// A queued task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,18 +157,20 @@ impl Ray {
 
     fn make_ready(&mut self, operation: OperationId, slot: Slot) {
         let (most, near) = self.distances(operation);
-        self.index.queue.ready.insert((slot, most, operation));
+        let Demand { class, turn } = self.demands.of(operation);
         for (store, missing) in near {
-            self.index.queue.near.insert((slot, store, missing, operation));
+            self.index.queue.near.insert((slot, class.clone(), store, turn, missing, operation));
         }
+        self.index.queue.ready.insert((slot, class, turn, most, operation));
     }
 
     fn unmake_ready(&mut self, operation: OperationId, slot: Slot) {
         let (most, near) = self.distances(operation);
-        self.index.queue.ready.remove(&(slot, most, operation));
+        let Demand { class, turn } = self.demands.of(operation);
         for (store, missing) in near {
-            self.index.queue.near.remove(&(slot, store, missing, operation));
+            self.index.queue.near.remove(&(slot, class.clone(), store, turn, missing, operation));
         }
+        self.index.queue.ready.remove(&(slot, class, turn, most, operation));
     }
 
     /// How many arguments a store lacks that has none, and what those lack that have some.

@@ -5,6 +5,7 @@ use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::Run;
+use crate::ray::graph_task::End;
 use crate::ray::ids::{ObjectId, OperationId, StoreId};
 use crate::ray::object::{Location, Object, Producer, Target};
 use crate::ray::operation::Stage;
@@ -89,6 +90,8 @@ impl Act<'_> {
         self.ray.index.reported.remove(&(store, operation));
         let stage = if succeeded { Stage::Done } else { Stage::Failed };
         self.ray.entry_mut(operation).stage = stage;
+        let lost = self.ray.lost_result(operation);
+        self.ray.end_watch(operation, lost.map_or(End::Done, End::GivenUp));
         self.ray.lineage_finish(operation);
     }
 }

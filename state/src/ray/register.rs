@@ -14,6 +14,7 @@ use crate::ray::limits::{
 };
 use crate::ray::peers::{Store, Worker};
 use crate::ray::refusal::Refusal;
+use crate::ray::resources::Offers;
 
 impl Act<'_> {
     /// A store that comes back at the same address is another one, and the one before is gone.
@@ -33,8 +34,13 @@ impl Act<'_> {
         Ok(Answer::Store(id))
     }
 
-    pub(crate) fn register_worker(&mut self, wanted: Registration) -> Result<Answer, Refusal> {
+    pub(crate) fn register_worker(
+        &mut self,
+        wanted: Registration,
+        offers: Offers,
+    ) -> Result<Answer, Refusal> {
         check_text("host", &wanted.host)?;
+        offers.check()?;
         if wanted.slots == 0 || wanted.slots > SLOTS_MAX {
             return Err(invalid("slots", format!("must be 1 to {SLOTS_MAX}, not {}", wanted.slots)));
         }
@@ -66,6 +72,9 @@ impl Act<'_> {
         self.ray.index.workers_alive += 1;
         if worker.role == Role::Worker {
             self.ray.index.locations.count(store, |tally| tally.workers += 1);
+            if !offers.is_default() {
+                self.ray.offers.insert(id, Arc::new(offers));
+            }
         }
         self.ray.workers.insert(id, Arc::new(worker));
         let store_address = self.ray.stores[&store].address.clone();

@@ -41,6 +41,7 @@ impl Act<'_> {
             let object = self.ray.objects.remove(&member).expect("members of trees are referred to");
             let list = object.contained.iter().flatten().filter(|inner| inner.held);
             contained.extend(list.map(|inner| inner.object));
+            self.ray.descriptions.remove(&member);
             self.ray.remember_gone(member, object.target);
             if let Producer::Task(maker) = object.producer {
                 made.push((member, maker));

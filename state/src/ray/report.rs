@@ -11,11 +11,13 @@ use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::{Peer, Previous, Role, Run};
+use crate::ray::graph_task::End;
 use crate::ray::ids::{FunctionName, ObjectId, OperationId, WorkerId};
 use crate::ray::limits::{ERROR_BYTES_MAX, FAILED_KEPT};
 use crate::ray::operation::Stage;
 use crate::ray::order::Order;
 use crate::ray::refusal::Refusal;
+use crate::ray::view::Reason;
 
 /// A task that failed, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -130,6 +132,10 @@ impl Act<'_> {
 
     fn report(&mut self, id: WorkerId, run: Run, previous: Previous) {
         self.ray.stop_running(id, run);
+        if self.ray.is_cancelling(run.operation) {
+            self.fail_task(run.operation, Reason::Cancelled);
+            return;
+        }
         let store = self.ray.workers[&id].store;
         let Previous { succeeded, error } = previous;
         if succeeded {
@@ -142,6 +148,7 @@ impl Act<'_> {
             }
             self.ray.entry_mut(run.operation).error = error.clone();
             let worker = self.ray.workers[&id].address();
+            self.ray.end_watch(run.operation, End::Raised(&error));
             self.ray.note_failure(run.operation, worker, error);
         }
         self.ray.entry_mut(run.operation).stage = Stage::Reported { succeeded, store };

@@ -8,6 +8,7 @@ use crate::ids::DurationMs;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::command::Run;
+use crate::ray::graph_task::End;
 use crate::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use crate::ray::limits::{BACK_OFF_MS_MAX, HISTORY_KEPT, POISON_DEATHS, SUSPECT_MS};
 use crate::ray::object::{Object, Producer, Target};
@@ -198,6 +199,10 @@ impl Act<'_> {
         entry.holds = holds;
         entry.stage = Stage::Queued;
         drop(entry);
+        if self.ray.is_cancelling(run.operation) {
+            self.fail_task(run.operation, Reason::Cancelled);
+            return true;
+        }
         match self.ray.functions.slot(&name) {
             Some(slot) => self.ray.enqueue(run.operation, slot),
             None => self.fail_task(run.operation, Reason::NoSuchFunction),
@@ -224,23 +229,28 @@ impl Act<'_> {
                 continue;
             }
             changed = true;
-            self.ray.entry_mut(run.operation).note(NEVER_HANDED_OVER);
+            if !self.ray.entry(run.operation).is_some_and(Entry::was_cancelled) {
+                self.ray.entry_mut(run.operation).note(NEVER_HANDED_OVER);
+            }
             self.ray.worker_mut(worker).suspect_until = Some(self.now.plus(DurationMs(SUSPECT_MS)));
             self.ray.follow_idle(worker);
         }
         changed
     }
 
-    /// A task will not be tried any more; what it has not made cannot be had.
+    /// A task will not be tried any more, or is not to be; what it has not made cannot be had.
     pub(crate) fn fail_task(&mut self, operation: OperationId, reason: Reason) {
         let Some(entry) = self.ray.entry(operation) else { return };
         if entry.is_finished() {
             return;
         }
         self.ray.dequeue(operation);
+        self.ray.end_cancelling(operation);
+        let cancelled = reason == Reason::Cancelled;
+        let end = if cancelled { Stage::Cancelled } else { Stage::Failed };
         let mut entry = self.ray.entry_mut(operation);
         let holds = std::mem::take(&mut entry.holds);
-        let stage = std::mem::replace(&mut entry.stage, Stage::Failed);
+        let stage = std::mem::replace(&mut entry.stage, end);
         entry.not_before = None;
         let text = explain(reason);
         entry.error = Bytes::from(text);
@@ -249,7 +259,10 @@ impl Act<'_> {
         if let Stage::Reported { store, .. } = stage {
             self.ray.index.reported.remove(&(store, operation));
         }
-        self.ray.note_failure(operation, String::new(), error);
+        if !cancelled {
+            self.ray.note_failure(operation, String::new(), error);
+        }
+        self.ray.end_watch(operation, End::GivenUp(reason));
         for result in results {
             if self.ray.is_awaited(result) {
                 self.failing.push_back((result, reason));
@@ -346,6 +359,7 @@ fn explain(reason: Reason) -> String {
         Reason::NoSuchFunction => "no worker has the function".to_owned(),
         Reason::DependencyFailed(object) => format!("its argument, object {object}, cannot be had"),
         Reason::ReconstructionDisabled => "its task is not to be tried again".to_owned(),
+        Reason::Cancelled => "it was cancelled".to_owned(),
     }
 }
 

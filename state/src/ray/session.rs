@@ -85,6 +85,16 @@ impl Sessions {
         self.sessions.get(&stamp.session).is_some_and(|session| session.replies.contains_key(&stamp.sequence))
     }
 
+    /// Whether an answer of that kind is remembered.
+    pub(crate) fn remember_any(&self, is_one: impl Fn(&Answer) -> bool) -> bool {
+        let mut replies = self.sessions.values().flat_map(|session| session.replies.values());
+        replies.any(|reply| match reply {
+            Ok(Answer::Batch(each)) => each.iter().flatten().any(&is_one),
+            Ok(answer) => is_one(answer),
+            Err(_) => false,
+        })
+    }
+
     /// What they take of memory, roughly.
     pub(crate) fn held(&self) -> u64 {
         self.sessions.bytes()

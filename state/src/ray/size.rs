@@ -3,9 +3,9 @@
 use crate::ids::TimeMs;
 use crate::memory::{all_inside, of_list, of_map, of_set, of_shared};
 use crate::ray::Ray;
-use crate::ray::function::Slot;
+use crate::ray::cancel::Cancelling;
 use crate::ray::ids::{ExportId, ObjectId, OperationId, StoreId, WorkerId};
-use crate::ray::queue::Waiting;
+use crate::ray::queue::{Far, Near, Waiting};
 use crate::ray::report::FailedTask;
 
 all_inside!(StoreId, WorkerId, OperationId, ObjectId, ExportId);
@@ -16,6 +16,8 @@ impl Ray {
         let kept = [
             of_list::<WorkerId>(self.idle.len()),
             of_map::<WorkerId, u32>(self.beside.len()),
+            of_map::<OperationId, Cancelling>(self.cancelling.len()),
+            of_map::<OperationId, Option<WorkerId>>(self.watched.len()),
             of_map::<(WorkerId, ObjectId), u64>(self.references.len()),
             of_map::<ObjectId, ObjectId>(self.gone.len()),
             of_set::<(ObjectId, StoreId, ObjectId)>(self.notices.len()),
@@ -34,8 +36,8 @@ impl Ray {
             index.trees.bytes(),
             of_map::<OperationId, Waiting>(queue.waiting.len()),
             of_set::<(ObjectId, OperationId)>(queue.users.len()),
-            of_set::<(Slot, u32, OperationId)>(queue.ready.len()),
-            of_set::<(Slot, StoreId, u32, OperationId)>(queue.near.len()),
+            of_set::<Far>(queue.ready.len()),
+            of_set::<Near>(queue.near.len()),
             of_set::<(TimeMs, OperationId)>(queue.delayed.len()),
             of_set::<(StoreId, ObjectId)>(locations.held.len()),
             of_set::<(StoreId, ObjectId)>(locations.arriving.len()),

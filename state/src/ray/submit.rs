@@ -19,6 +19,7 @@ use crate::ray::object::{Object, Producer};
 use crate::ray::operation::{Child, Entry, Kind, Operation};
 use crate::ray::refusal::Refusal;
 use crate::ray::register::{check_name, invalid};
+use crate::ray::resources::Needs;
 use crate::ray::view::Creator;
 
 /// A task as it is submitted.
@@ -28,6 +29,7 @@ pub(crate) struct Submission {
     pub(crate) options: TaskOptions,
     pub(crate) child: Option<TaskCall>,
     pub(crate) hint: Option<WorkerId>,
+    pub(crate) needs: Needs,
 }
 
 impl Act<'_> {
@@ -38,6 +40,7 @@ impl Act<'_> {
             return Err(invalid("result", "must be empty: the scheduler gives out the ids".to_owned()));
         }
         check_name(&wanted.task.name)?;
+        wanted.needs.check()?;
         let digest = wanted.child.map_or(0, |_| digest(&wanted.task));
         if let Some(again) = self.ray.made_before(creator, wanted.child, digest) {
             return self.submit_again(owner, &wanted.task, again);
@@ -49,11 +52,12 @@ impl Act<'_> {
         };
         let results = function.results;
         self.ray.check_task(&wanted.task, results)?;
+        self.ray.demands.check_room(&wanted.needs)?;
         if self.follows(Rule::BoundedNests) {
             at_most("tasks within each other", self.ray.depth(creator) + 1, NESTED_MAX)?;
         }
         let given = self.ray.transferable(owner, wanted.task.mentioned().map(|(_, object)| object))?;
-        let Submission { worker, task, options, child, hint } = wanted;
+        let Submission { worker, task, options, child, hint, needs } = wanted;
         let operation = self.ray.next.operation;
         let results: Vec<ObjectId> =
             (0..results).map(|_| self.ray.new_object(Producer::Task(operation))).collect();
@@ -71,13 +75,14 @@ impl Act<'_> {
         }
         entry.holds.extend(&results);
         self.ray.new_operation(Operation { creator, kind: Kind::Task(Box::new(entry)) });
+        self.ray.demands.note(operation, &needs);
         self.ray.remember_child(creator, child, Child { operation, digest, object: None });
         self.begin_task(operation, slot, hint);
         Ok(Answer::Submitted { results })
     }
 
     /// Puts a recorded task into the queue, and gives it to the worker of the hint if that still can be.
-    fn begin_task(&mut self, operation: OperationId, slot: Slot, hint: Option<WorkerId>) {
+    pub(crate) fn begin_task(&mut self, operation: OperationId, slot: Slot, hint: Option<WorkerId>) {
         self.ray.lineage_enter(operation);
         self.ray.enqueue(operation, slot);
         let failed = self.ray.entry(operation).into_iter().flat_map(Entry::awaited);
@@ -138,7 +143,7 @@ impl Ray {
         self.objects.get(&self.index.trees.end(id)).is_some_and(|object| object.failure.is_some())
     }
 
-    fn check_task(&self, task: &Task, results: u64) -> Result<(), Refusal> {
+    pub(crate) fn check_task(&self, task: &Task, results: u64) -> Result<(), Refusal> {
         at_most("ids and arguments of a task", task.arguments.len() as u64, ARGUMENTS_MAX)?;
         at_most("ids and arguments of a task", task.mentioned().count() as u64, ARGUMENTS_MAX)?;
         let bytes: usize = task.arguments.iter().map(value_bytes).sum();

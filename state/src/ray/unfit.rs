@@ -33,7 +33,7 @@ impl Ray {
             return false;
         }
         if self.is_unfit(entry, store, unfit) {
-            return self.fits_elsewhere(entry, store, unfit);
+            return self.fits_elsewhere(run.operation, entry, (store, unfit));
         }
         // Nothing is known against this store. What stands against the others shows when it comes back: going through
         // all workers for every task would cost too much.
@@ -48,7 +48,7 @@ impl Ray {
             return false;
         }
         let Some(entry) = self.entry(operation) else { return false };
-        self.is_unfit(entry, store, unfit) && self.fits_elsewhere(entry, store, unfit)
+        self.is_unfit(entry, store, unfit) && self.fits_elsewhere(operation, entry, (store, unfit))
     }
 
     fn is_unfit(&self, entry: &Entry, store: StoreId, unfit: &Unfit) -> bool {
@@ -62,10 +62,16 @@ impl Ray {
     }
 
     /// Functions know living workers only.
-    fn fits_elsewhere(&self, entry: &Entry, store: StoreId, unfit: &Unfit) -> bool {
+    fn fits_elsewhere(
+        &self,
+        operation: OperationId,
+        entry: &Entry,
+        (store, unfit): (StoreId, &Unfit),
+    ) -> bool {
         let slot = self.functions.slot(&entry.task.name);
         let Some(function) = slot.and_then(|slot| self.functions.get(slot)) else { return false };
-        let stores = function.workers.iter().filter_map(|worker| Some(self.workers.get(worker)?.store));
+        let able = function.workers.iter().filter(|worker| self.has_needed(operation, **worker));
+        let stores = able.filter_map(|worker| Some(self.workers.get(worker)?.store));
         stores.into_iter().any(|other| other != store && !self.is_unfit(entry, other, unfit))
     }
 }

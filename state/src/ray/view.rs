@@ -159,6 +159,8 @@ pub enum Reason {
     NoSuchFunction,
     DependencyFailed(ObjectId),
     ReconstructionDisabled,
+    /// Somebody wanted its task to end. From level 10 on.
+    Cancelled,
 }
 
 /// A task as listings show it.
@@ -170,6 +172,7 @@ pub struct ListedTask {
     /// Attempts that a worker made or makes. What was given back without having begun is none.
     pub attempts: u32,
     pub worker: Option<WorkerId>,
+    /// Of one that waits: what it needs that no worker has.
     pub error: Bytes,
     /// How those that ended without a result did.
     pub history: Vec<String>,

@@ -281,6 +281,9 @@ samples! {
         level::Refusal::Clusters { .. } => [
             level::Refusal::Clusters { needs: FeatureLevel(9), count: 2, jobs: jobs() },
         ],
+        level::Refusal::Scheduled { .. } => [
+            level::Refusal::Scheduled { needs: FeatureLevel(10), count: 2, jobs: jobs() },
+        ],
     }
 }
 

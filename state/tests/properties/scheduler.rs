@@ -1,18 +1,21 @@
 //! What holds for every sequence of a scheduler's commands. Names are few, so that they meet.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use tripod_state::ids::{FeatureLevel, JobId, LogIndex, Sequence, Term, TimeMs};
 use tripod_state::job::Spec;
-use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, StoreId, WorkerId};
+use tripod_state::ray::ids::{ClientSession, FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::ray::view::{Availability, Kind, TaskState, WorkerLife};
 use tripod_state::ray::{
-    Answer, Command as Ray, Decision, Origin, Peer, Previous, Refusal, Request, Role, Run, Stamp,
+    Answer, Assignment, Command as Ray, Decision, Origin, Peer, Previous, Refusal, Request, Role, Run, Stamp,
+    Task, TaskOptions,
 };
 use tripod_state::state::Outcome;
 use tripod_state::{ApplyContext, Command, Envelope, Fault, Scope, State, job, level};
 
-use crate::scheduler_steps::{Step, register, steps};
+use crate::scheduler_steps::{Step, needs, register, steps, with_offers};
 
 const SCOPE: Scope = Scope { job: JobId(1), service: None };
 
@@ -44,7 +47,8 @@ impl Replica {
             (1, Role::Driver, false, 1),
             (2, Role::Driver, true, 1),
         ] {
-            replica.ask(register(host, role, attributed, slots));
+            let one = register(host, role, attributed, slots);
+            replica.ask(if slots > 1 { with_offers(one, 1) } else { one });
         }
         for worker in 0..3 {
             let worker = WorkerId(worker);
@@ -118,7 +122,10 @@ impl Replica {
         self.ask(Request::RegisterStore { address: "10.0.0.9:1".to_owned() });
         let stores = self.ray().stores();
         let store = stores.iter().rev().find(|store| store.alive).expect("it just came").id;
-        let registered = self.ask(register(9, Role::Worker, true, 2)).reply;
+        let one = register(9, Role::Worker, true, 2);
+        // Below level 10 no task needs anything.
+        let one = if self.state.level() < level::NEWEST { one } else { with_offers(one, 9) };
+        let registered = self.ask(one).reply;
         let Ok(tripod_state::Answer::Ray(Answer::Worker { worker, .. })) = registered else {
             panic!("{registered:?}");
         };
@@ -275,6 +282,58 @@ proptest! {
         prop_assert_eq!(replica.ray().check(), Ok(()));
     }
 
+    /// Each task goes to a worker that has what it needs, and before all that wait, have a lower priority, and could have
+    /// gone there.
+    #[test]
+    fn a_plan_obeys_needs_and_priorities(wanted in proptest::collection::vec((needs(), 0_u8..2), 1..30)) {
+        let mut replica = Replica::started();
+        for gpus in 0..3 {
+            let registered = replica.ask(with_offers(register(1, Role::Worker, true, 1), gpus)).reply;
+            let Ok(tripod_state::Answer::Ray(Answer::Worker { worker, .. })) = registered else {
+                panic!("{registered:?}");
+            };
+            let name = FunctionName(Bytes::from("f"));
+            replica.ask(Request::RegisterFunction { worker, name, results: 1 });
+            replica.ask(Request::Idle { worker, previous: None, run: None });
+        }
+        for (needs, function) in wanted {
+            let name = FunctionName(Bytes::from(if function == 0 { "f" } else { "g" }));
+            let task = Task { name, arguments: Vec::new(), results_given: 0 };
+            let (worker, options) = (WorkerId(3), TaskOptions::default());
+            let submit = Request::SubmitWith { worker, task, options, child: None, hint: None, needs };
+            prop_assert!(replica.ask(submit).reply.is_ok());
+        }
+        let ray = replica.ray();
+        let planned = ray.plan(TimeMs(replica.now), usize::MAX);
+        let needs_something =
+            |task: &OperationId| ray.needs_of(*task).is_some_and(|needs| !needs.is_default());
+        prop_assert!(!planned.is_empty() || ray.info().queue.iter().all(needs_something));
+        let left: Vec<_> = ray.info().queue.into_iter()
+            .filter(|task| planned.iter().all(|assignment| assignment.operation != *task))
+            .collect();
+        let functions = ray.info().functions;
+        let names: BTreeMap<_, _> = ray.tasks(None, usize::MAX).into_iter().map(|task| (task.id, task.name)).collect();
+        let fits = |task: OperationId, worker: WorkerId| {
+            let (needs, offers) = (ray.needs_of(task).expect("it waits"), ray.offers(worker));
+            let knows = functions.iter().any(|(name, _, workers)| {
+                *name == names[&task] && workers.contains(&worker)
+            });
+            knows
+                && needs.cpus_milli <= offers.cpus_milli
+                && needs.memory_bytes <= offers.memory_bytes
+                && needs.named_milli.iter().all(|(name, amount)| {
+                    offers.named_milli.get(name).is_some_and(|has| has >= amount)
+                })
+        };
+        for Assignment { operation, worker, .. } in &planned {
+            prop_assert!(fits(*operation, *worker));
+            let priority = ray.needs_of(*operation).expect("it waits").priority;
+            for waits in left.iter().filter(|waits| fits(**waits, *worker)) {
+                prop_assert!(ray.needs_of(*waits).expect("it waits").priority <= priority);
+            }
+        }
+    }
+
     /// A request that comes again with its stamp, at once or later, has the first one's answer and changes nothing.
     #[test]
     fn stamped_requests_take_effect_once(steps in steps(60)) {
@@ -283,8 +342,10 @@ proptest! {
         let mut sequence = 0;
         for step in &steps {
             let Step::Ask(origin, request) = step else {
-                // A session knows when it was last used, so time stands still; and it must not be closed.
-                if !matches!(step, Step::Wait(_) | Step::Lead(Decision::ExpireSessions { .. })) {
+                // A session knows when it was last used, so time stands still; and it must not be closed. At another
+                // level a request may be one that comes too early.
+                let session = matches!(step, Step::Wait(_) | Step::Lead(Decision::ExpireSessions { .. }));
+                if !session && !matches!(step, Step::Level(_)) {
                     replica.step(step);
                 }
                 continue;
@@ -334,7 +395,7 @@ fn the_generated_commands_reach_most_of_the_scheduler() {
         let name = text.split([' ', '{']).next().unwrap_or("").to_owned();
         seen.insert(name);
     };
-    for _ in 0..1_000 {
+    for _ in 0..2_000 {
         let mut replica = Replica::started();
         for step in &steps(150).new_tree(&mut runner).expect("nothing is filtered").current() {
             match replica.step(step).map(|outcome| outcome.reply) {
@@ -364,7 +425,7 @@ fn the_generated_commands_reach_most_of_the_scheduler() {
 }
 
 /// Answers, refusals, orders, and what became of tasks and objects.
-const WANTED: [&str; 45] = [
+const WANTED: [&str; 46] = [
     "Submitted",
     "Object",
     "Killed(true)",
@@ -396,6 +457,7 @@ const WANTED: [&str; 45] = [
     "Deliver",
     "NotifyAlias",
     "Deallocate",
+    "Cancel",
     "Waiting",
     "Queued",
     "Running",

@@ -1,14 +1,17 @@
 //! A scheduler's commands at random, over few names, so that they meet.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tripod_state::ids::{Term, TimeMs};
+use tripod_state::ids::{DurationMs, Term, TimeMs};
 use tripod_state::ray::ids::{Attempt, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId};
+use tripod_state::ray::limits::GRACE_MS_MAX;
 use tripod_state::ray::{
-    Algorithm, Argument, Assignment, Decision, FetchFailure, Origin, Peer, Previous, Registration, Request,
-    Role, Run, Task, TaskCall, TaskOptions,
+    Algorithm, Argument, Assignment, Decision, Description, FetchFailure, Needs, Offers, Origin, Peer,
+    Previous, Registration, Request, Role, Run, Task, TaskCall, TaskOptions,
 };
 
 /// One thing that happens.
@@ -127,7 +130,7 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(worker, child)| Request::Put { worker, child, hold: child.is_some() })
             .boxed(),
         6 => (worker(), object()).prop_map(|(worker, object)| Request::Get { worker, object }).boxed(),
-        10 => (object(), object(), maybe_run())
+        13 => (object(), object(), maybe_run())
             .prop_map(|(alias, target, run)| Request::Alias { alias, target, run }).boxed(),
         16 => (object(), store(), maybe_run())
             .prop_map(|(object, store, run)| Request::Ready { object, store, run }).boxed(),
@@ -151,7 +154,47 @@ fn request() -> impl Strategy<Value = Request> {
             Request::ExportVariable { name: FunctionName(Bytes::from(name)), body: Bytes::from(body) }
         }).boxed(),
         1 => peer().prop_map(|peer| Request::Leave { peer }).boxed(),
+        9 => later_request().boxed(),
     ]
+}
+
+/// What came with level 10.
+fn later_request() -> impl Strategy<Value = Request> {
+    let maybe_run = || proptest::option::weighted(0.7, run());
+    prop_oneof![
+        6 => (worker(), task(), options(), needs(), proptest::option::of(worker()))
+            .prop_map(|(worker, task, options, needs, hint)| {
+                Request::SubmitWith { worker, task, options, child: None, hint, needs }
+            }).boxed(),
+        1 => (1_u8..3, 0_u64..3).prop_map(|(host, gpus)| with_offers(register(host, Role::Worker, true, 2), gpus))
+            .boxed(),
+        4 => (worker(), object(), select(vec![0, 1_000, GRACE_MS_MAX + 1]))
+            .prop_map(|(worker, object, grace)| {
+                Request::Cancel { worker, object, grace_ms: DurationMs(grace) }
+            }).boxed(),
+        4 => (object(), maybe_run(), vec(0_u64..4, 0..3)).prop_map(|(object, run, shape)| {
+            let description = Description { shape, element_type: 10, bytes: 8 };
+            Request::Describe { object, run, description }
+        }).boxed(),
+    ]
+}
+
+/// A worker that says that it has so many GPUs.
+pub(crate) fn with_offers(register: Request, gpus: u64) -> Request {
+    let Request::RegisterWorker(registration) = register else { return register };
+    let named_milli = BTreeMap::from([("gpu".to_owned(), gpus * 1_000)]);
+    let offers = Offers { cpus_milli: 4_000, memory_bytes: 1 << 30, named_milli };
+    Request::RegisterWorkerWith { registration, offers }
+}
+
+pub(crate) fn needs() -> impl Strategy<Value = Needs> {
+    let gpus = select(vec![None, None, Some(1_000), Some(2_000)]);
+    (select(vec![0, 0, -1, 7]), select(vec![0, 0, 1_000, 4_000]), select(vec![0, 4_096]), gpus).prop_map(
+        |(priority, cpus_milli, memory_bytes, gpus)| {
+            let named_milli = gpus.map(|milli| ("gpu".to_owned(), milli)).into_iter().collect();
+            Needs { priority, cpus_milli, memory_bytes, named_milli }
+        },
+    )
 }
 
 fn peer() -> impl Strategy<Value = Peer> {
@@ -183,5 +226,6 @@ fn decision() -> impl Strategy<Value = Decision> {
         1 => (0_u64..2000).prop_map(|before| Decision::ExpireSessions { before_ms: TimeMs(before) }).boxed(),
         1 => (0_u64..4).prop_map(|term| Decision::Rearm { term: Term(term) }).boxed(),
         1 => select(vec![Algorithm::Naive, Algorithm::LocalityAware]).prop_map(Decision::SetAlgorithm),
+        2 => vec(run(), 0..3).prop_map(|runs| Decision::Overdue { runs }).boxed(),
     ]
 }

@@ -1,17 +1,18 @@
 //! A scheduler's commands and looks as lines. Ids are numbers; `w1` and `s0` are a worker and a store where both may
 //! stand; `3/1` is attempt 1 of task 3. The orders that a command gives are told with it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
 use tripod_state::Scope;
-use tripod_state::ids::{Sequence, Term, TimeMs};
+use tripod_state::ids::{DurationMs, Sequence, Term, TimeMs};
 use tripod_state::ray::ids::{
     Attempt, ClientSession, FunctionName, ObjectId, OperationId, OrderId, StoreId, WorkerId,
 };
 use tripod_state::ray::{
-    Algorithm, Argument, Assignment, Command, Decision, FetchFailure, Origin, Peer, Previous, Ray,
-    Registration, Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
+    Algorithm, Argument, Assignment, Command, Decision, Description, FetchFailure, Needs, Offers, Origin,
+    Peer, Previous, Ray, Registration, Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 
 use crate::script::Line;
@@ -65,6 +66,9 @@ pub(crate) fn look(ray: &Ray, now: TimeMs, line: &Line<'_>) -> Option<String> {
             format!("peers{}", workers.chain(stores).collect::<String>())
         }
         "ray-due" => show::plain(&ray.next_due(now)),
+        "ray-needs" => show::plain(&ray.needs_of(OperationId(line.number(line.word(1))))),
+        "ray-offers" => show::plain(&ray.offers(WorkerId(line.number(line.word(1))))),
+        "ray-described" => show::plain(&ray.description(ObjectId(line.number(line.word(1))))),
         "ray-totals" => show::plain(&ray.totals()),
         _ => return None,
     })
@@ -115,6 +119,11 @@ fn decision(scheduler: Option<&Ray>, now: TimeMs, line: &Line<'_>) -> Option<Dec
         "ray-expire-sessions" => Decision::ExpireSessions { before_ms: TimeMs(line.number(line.word(1))) },
         "ray-rearm" => Decision::Rearm { term: Term(line.number(line.word(1))) },
         "ray-naive" => Decision::SetAlgorithm(Algorithm::Naive),
+        "ray-overdue" => {
+            let asked = line.option("runs").map(|_| runs(line));
+            let overdue = || scheduler.map(|ray| ray.overdue(now));
+            Decision::Overdue { runs: asked.or_else(overdue).unwrap_or_default() }
+        }
         _ => return None,
     })
 }
@@ -126,22 +135,38 @@ fn request(line: &Line<'_>) -> Request {
     let child = line.get("child").map(|place| TaskCall { run: None, place });
     match line.word(0) {
         "ray-store" => Request::RegisterStore { address: line.text(1) },
-        "ray-worker" => Request::RegisterWorker(registration(line)),
+        "ray-worker" => match offers(line) {
+            Some(offers) => Request::RegisterWorkerWith { registration: registration(line), offers },
+            None => Request::RegisterWorker(registration(line)),
+        },
         "ray-function" => {
             let results = line.or("results", 1);
             Request::RegisterFunction { worker: worker(), name: name(line.word(2)), results }
         }
-        "ray-submit" => Request::Submit {
-            worker: worker(),
-            task: Task {
+        "ray-submit" => {
+            let task = Task {
                 name: name(line.word(2)),
                 arguments: arguments(line),
                 results_given: line.or("given", 0),
-            },
-            options: options(line),
-            child,
-            hint: line.get("hint").map(WorkerId),
+            };
+            let (worker, options, hint) = (worker(), options(line), line.get("hint").map(WorkerId));
+            match needs(line) {
+                Some(needs) => Request::SubmitWith { worker, task, options, child, hint, needs },
+                None => Request::Submit { worker, task, options, child, hint },
+            }
+        }
+        "ray-cancel" => Request::Cancel {
+            worker: worker(),
+            object: object(2),
+            grace_ms: DurationMs(line.or("grace", 1_000)),
         },
+        "ray-describe" => {
+            let shape = line.option("shape").unwrap_or("").split('+').filter(|text| !text.is_empty());
+            let shape = shape.map(|length| line.number(length)).collect();
+            let (element_type, bytes) = (line.or("type", 0), line.or("bytes", 0));
+            let description = Description { shape, element_type, bytes };
+            Request::Describe { object: object(1), run: about, description }
+        }
         "ray-put" => Request::Put { worker: worker(), child, hold: line.flag("hold") },
         "ray-get" => Request::Get { worker: worker(), object: object(2) },
         "ray-alias" => Request::Alias { alias: object(1), target: object(2), run: about },
@@ -169,6 +194,36 @@ fn request(line: &Line<'_>) -> Request {
         "ray-leave" => Request::Leave { peer: peer(line, line.word(1)) },
         _ => line.unknown(),
     }
+}
+
+/// `cpus=1500 memory=4096 things=gpu:1000,tpu:500`, in thousandths and bytes.
+fn things(line: &Line<'_>) -> Option<(Option<u64>, u64, BTreeMap<String, u64>)> {
+    let said = ["cpus", "memory", "things"].iter().any(|name| line.option(name).is_some());
+    said.then(|| {
+        let list = line.option("things").unwrap_or("").split(',').filter(|text| !text.is_empty());
+        let named = list.map(|text| {
+            let (name, amount) = text.split_once(':').expect("a thing is NAME:THOUSANDTHS");
+            (name.to_owned(), line.number(amount))
+        });
+        (line.get("cpus"), line.or("memory", 0), named.collect())
+    })
+}
+
+fn offers(line: &Line<'_>) -> Option<Offers> {
+    let (cpus, memory_bytes, named_milli) = things(line)?;
+    let cpus_milli = cpus.unwrap_or(Offers::default().cpus_milli);
+    Some(Offers { cpus_milli, memory_bytes, named_milli })
+}
+
+fn needs(line: &Line<'_>) -> Option<Needs> {
+    let priority = line.get("priority");
+    let things = things(line);
+    if priority.is_none() && things.is_none() {
+        return None;
+    }
+    let (cpus, memory_bytes, named_milli) = things.unwrap_or_default();
+    let priority = priority.unwrap_or_default();
+    Some(Needs { priority, cpus_milli: cpus.unwrap_or_default(), memory_bytes, named_milli })
 }
 
 fn registration(line: &Line<'_>) -> Registration {

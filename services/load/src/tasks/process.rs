@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::task::JoinSet;
 use tripod_client::wire::heartbeat_request::Kind;
 use tripod_client::wire::{HeartbeatRequest, RayBatchRequest, RayCall, RayResult};
-use tripod_client::{Client, Config, Registration, Scheduler};
+use tripod_client::{Client, Config, Offers, Registration, Scheduler};
 
 use super::peer::{self, StoreObjects};
 
@@ -54,6 +54,7 @@ impl Process {
             store: store.to_owned(),
             is_driver: slots.is_none(),
             slots: slots.unwrap_or(1),
+            offers: Offers::default(),
             level_patience: Some(PATIENCE),
         };
         let reply = scheduler.register_worker(&registration).await.context("cannot register a process")?;

@@ -15,7 +15,8 @@ pub(crate) fn reason(refusal: &Refusal) -> &'static str {
         Refusal::Notes { .. }
         | Refusal::Drained { .. }
         | Refusal::Schedulers { .. }
-        | Refusal::Clusters { .. } => "level-data",
+        | Refusal::Clusters { .. }
+        | Refusal::Scheduled { .. } => "level-data",
     }
 }
 

@@ -10,7 +10,9 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
 use tripod_proto::ray::worker_service_client::WorkerServiceClient;
 use tripod_proto::tripod::v1::ray_peer_client::RayPeerClient;
-use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, ray_order};
+use tripod_proto::tripod::v1::{
+    RayCancelOrder, RayOrder, RayRun, RayTellRequest, RayTellResponse, ray_order,
+};
 use tripod_state::State;
 use tripod_state::ids::{JobId, NodeId};
 use tripod_state::ray::ids::ExportId;
@@ -39,6 +41,7 @@ pub(super) enum Message {
     Deliver(pb::StartDeliveryRequest),
     Alias(pb::NotifyAliasRequest),
     Deallocate(pb::DeallocateObjectRequest),
+    Cancel(RayCancelOrder),
 }
 
 /// What came of sending an order.
@@ -114,6 +117,11 @@ impl Ready {
                     pb::DeallocateObjectRequest { canonical_objectid: object.0, objstoreid: Some(store.0) };
                 (ray.store(*store)?.address, Message::Deallocate(message))
             }
+            Order::Cancel { worker, run, grace_ms } => {
+                let run = RayRun { operationid: run.operation.0, attempt: run.attempt.0 };
+                let message = RayCancelOrder { run: Some(run), grace_ms: grace_ms.0 };
+                (ray.worker(*worker)?.address, Message::Cancel(message))
+            }
         };
         Some(Self { address, message })
     }
@@ -169,7 +177,11 @@ impl Ready {
             Message::Execute(message) => message.encoded_len(),
             Message::Function(message) => message.encoded_len(),
             Message::Variable(message) => message.encoded_len(),
-            Message::Die | Message::Deliver(_) | Message::Alias(_) | Message::Deallocate(_) => 0,
+            Message::Die
+            | Message::Deliver(_)
+            | Message::Alias(_)
+            | Message::Deallocate(_)
+            | Message::Cancel(_) => 0,
         }
     }
 
@@ -184,7 +196,21 @@ impl Ready {
             Message::Deliver(message) => store().start_delivery(message).await.map(drop),
             Message::Alias(message) => store().notify_alias(message).await.map(drop),
             Message::Deallocate(message) => store().deallocate_object(message).await.map(drop),
+            // Workers of 2016 are told no such thing, so there is no call of that time for it.
+            Message::Cancel(_) => {
+                let mut peer = RayPeerClient::new(channel.clone());
+                told_alone(peer.tell(together(std::slice::from_ref(self))).await?.into_inner())
+            }
         }
+    }
+}
+
+/// What a peer said of the only order that it was told.
+fn told_alone(answer: RayTellResponse) -> Result<(), Status> {
+    match answer.orders.into_iter().next() {
+        Some(told) if told.code == 0 => Ok(()),
+        Some(told) => Err(Status::new(Code::from_i32(told.code), told.text)),
+        None => Err(Status::unavailable("the peer says nothing of the order")),
     }
 }
 
@@ -198,6 +224,7 @@ impl Message {
             Self::Deliver(message) => ray_order::Order::Deliver(message),
             Self::Alias(message) => ray_order::Order::Alias(message),
             Self::Deallocate(message) => ray_order::Order::Deallocate(message),
+            Self::Cancel(message) => ray_order::Order::Cancel(message),
         };
         RayOrder { order: Some(order) }
     }

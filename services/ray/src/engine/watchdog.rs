@@ -1,4 +1,4 @@
-//! Gives up peers that are silent for too long.
+//! Gives up peers that are silent for too long, and workers that do not end what they were to end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,11 +6,13 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tripod_gateway::Deafness;
+use tripod_state::State;
 use tripod_state::ray::view::Watched;
 use tripod_state::ray::{Decision, Peer, Ray, Role};
 
 use super::leader_term::LeaderTerm;
 use super::prober;
+use super::time::LogTime;
 
 /// How often those who are watched are compared with the state, at least.
 const REFRESH_EVERY: Duration = Duration::from_secs(1);
@@ -42,10 +44,20 @@ pub(super) async fn run(led: LeaderTerm) {
     // Everybody who is there now has the time that an election takes.
     let mut first = true;
     let mut refresh = Instant::now();
+    let mut time = LogTime::default();
     loop {
         ticks.tick().await;
         if Instant::now() >= refresh {
-            let Some(kept) = led.look(kept).await else { return };
+            let look = |state: &State, ray: &Ray| (kept(ray), ray.overdue(time.now(state.now_ms())));
+            let Some((kept, overdue)) = led.look_around(look).await else { return };
+            if !overdue.is_empty() {
+                tracing::info!(
+                    job = led.job.0,
+                    runs = ?overdue,
+                    "tasks that were cancelled did not end in time; their workers are given up"
+                );
+                led.decide(Decision::Overdue { runs: overdue }).await;
+            }
             let peers: Vec<_> = kept.iter().map(|kept| (kept.watched.peer, kept.is_regular())).collect();
             let first = std::mem::take(&mut first).then(|| led.patience.after_election(peers.len()));
             liveness.watch(led.job, &peers, first);

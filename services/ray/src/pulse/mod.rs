@@ -171,6 +171,8 @@ fn caller(request: &Request) -> Option<Peer> {
     match request {
         Request::RegisterFunction { worker, .. }
         | Request::Submit { worker, .. }
+        | Request::SubmitWith { worker, .. }
+        | Request::Cancel { worker, .. }
         | Request::Put { worker, .. }
         | Request::Get { worker, .. }
         | Request::Idle { worker, .. }
@@ -179,6 +181,8 @@ fn caller(request: &Request) -> Option<Peer> {
         Request::Batch(requests) => requests.first().and_then(caller),
         Request::RegisterStore { .. }
         | Request::RegisterWorker(_)
+        | Request::RegisterWorkerWith { .. }
+        | Request::Describe { .. }
         | Request::Alias { .. }
         | Request::AddReferences { .. }
         | Request::DropReferences { .. }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod batch_streams;
+mod cancels;
 mod counting;
 mod elsewhere;
 mod exports;

@@ -1,6 +1,7 @@
 //! The scheduler with real nodes, object stores and workers, and a driver in this process.
 
 mod again;
+mod cancels;
 mod dialling;
 mod failures;
 mod gate;

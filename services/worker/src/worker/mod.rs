@@ -17,6 +17,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, sleep};
 use tonic::transport::Server;
+use tripod_client::Offers;
+use tripod_client::wire::RayRun;
 use tripod_client::wire::ray_call::Call;
 use tripod_dial::Incoming;
 use tripod_proto::ray::worker_service_server::WorkerServiceServer;
@@ -52,6 +54,7 @@ const PORTS_PAUSE: Duration = Duration::from_millis(200);
 pub struct Worker {
     config: Config,
     slots: u32,
+    offers: Offers,
     functions: Vec<Registered>,
     reusables: Vec<Declared>,
 }
@@ -67,6 +70,12 @@ pub enum WorkerError {
     Listen { address: String, error: std::io::Error },
     #[error(transparent)]
     Call(#[from] CallError),
+    /// Nothing ends a thread but the end of its process.
+    #[error(
+        "attempt {attempt} of task {operation} was cancelled and did not end in time, so this worker ends; next: begin \
+         it anew, and let its functions ask `Context::is_cancelled`"
+    )]
+    Stuck { operation: u64, attempt: u32 },
 }
 
 /// How one life of a worker ended.
@@ -81,13 +90,20 @@ impl Worker {
     /// A worker without functions.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, slots: SLOTS, functions: Vec::new(), reusables: Vec::new() }
+        Self { config, slots: SLOTS, offers: Offers::default(), functions: Vec::new(), reusables: Vec::new() }
     }
 
     /// How many tasks it may be given at a time; they run in order, one after the other.
     #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots.max(1);
+        self
+    }
+
+    /// What it has for its tasks: others that need more are not given to it. One task runs at a time, so it has all.
+    #[must_use]
+    pub fn offers(mut self, offers: Offers) -> Self {
+        self.offers = offers;
         self
     }
 
@@ -131,7 +147,8 @@ impl Worker {
         self
     }
 
-    /// Executes tasks until it is told to end, by the scheduler or by `shutdown`. When the scheduler has given it up,
+    /// Executes tasks until it is told to end, by the scheduler or by `shutdown`, or one that was cancelled does not end:
+    /// the process is to end then, for the task's thread runs on. When the scheduler has given it up,
     /// it begins anew under another id.
     ///
     /// # Errors
@@ -193,7 +210,7 @@ impl Worker {
             functions: Arc::clone(functions),
             reusables,
             process: process.clone(),
-            inbox,
+            inbox: Arc::clone(&inbox),
             runtime: Handle::current(),
             liveness: liveness.subscribe(),
             executed: sender,
@@ -206,6 +223,10 @@ impl Worker {
                 Err(Lost { .. }) => End::Expired,
             }),
             end = over(&mut known) => Ok(end),
+            stuck = stuck(&inbox) => {
+                leave(&process).await;
+                Err(stuck)
+            }
         }
     }
 
@@ -213,7 +234,8 @@ impl Worker {
     async fn begin(&self) -> Result<(Process, Incoming), WorkerError> {
         let mut tried = 0;
         loop {
-            let (process, reply) = Process::begin(&self.config, Some(self.slots)).await?;
+            let (process, reply) =
+                Process::begin(&self.config, Some(self.slots), self.offers.clone()).await?;
             let address = reply.worker_address;
             tried += 1;
             let error = match listen(&address).await {
@@ -272,6 +294,18 @@ async fn give_back(inbox: Arc<Inbox>) {
     loop {
         looks.tick().await;
         inbox.give_back_behind(LONG);
+    }
+}
+
+/// Resolves when a task has not ended that was to end.
+async fn stuck(inbox: &Inbox) -> WorkerError {
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        if let Some(RayRun { operationid, attempt }) = inbox.stuck() {
+            return WorkerError::Stuck { operation: operationid, attempt };
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the scheduler calls at a worker.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tonic::{Request, Response, Status};
 use tripod_proto::ray::worker_service_server::WorkerService;
@@ -14,6 +15,9 @@ use tripod_proto::tripod::v1::ray_peer_server::RayPeer;
 use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, RayTold};
 
 use crate::worker::inbox::Inbox;
+
+/// The longest time that a task is given to end, in milliseconds; the scheduler gives no more.
+const GRACE_MS_MAX: u64 = 10 * 60 * 1_000;
 
 /// The service of one life of a worker.
 #[derive(Clone)]
@@ -47,6 +51,11 @@ impl Service {
             }
             Some(Order::Die(_)) => {
                 self.inbox.end();
+                Ok(())
+            }
+            Some(Order::Cancel(request)) => {
+                let run = request.run.ok_or_else(|| Status::invalid_argument("run: it is missing"))?;
+                self.inbox.cancel(run, Duration::from_millis(request.grace_ms.min(GRACE_MS_MAX)));
                 Ok(())
             }
             Some(Order::Deliver(_) | Order::Alias(_) | Order::Deallocate(_)) | None => {

@@ -59,7 +59,10 @@ impl World {
                     process.inbox.push_back(*run);
                 }
             }),
-            Order::Import { worker, .. } => self.processes.get(worker).map(|_| ()),
+            // One that is told to end a run says some time what became of it.
+            Order::Import { worker, .. } | Order::Cancel { worker, .. } => {
+                self.processes.get(worker).map(|_| ())
+            }
             Order::Die { worker } => {
                 self.processes.remove(worker);
                 Some(())

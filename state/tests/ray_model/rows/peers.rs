@@ -108,7 +108,10 @@ impl Peers {
     /// Whether somebody was there to be told. Every order may come twice.
     pub(super) fn take(&mut self, order: &Order) -> bool {
         match order {
-            Order::Execute { worker, .. } | Order::Import { worker, .. } | Order::Die { worker } => {
+            Order::Execute { worker, .. }
+            | Order::Import { worker, .. }
+            | Order::Die { worker }
+            | Order::Cancel { worker, .. } => {
                 self.processes.get_mut(worker).map(|process| process.take(order)).is_some()
             }
             Order::Deliver { store, .. }

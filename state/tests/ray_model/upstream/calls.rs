@@ -27,7 +27,13 @@ impl Upstream {
             Request::ExportFunction { .. } => self.export(false),
             Request::ExportVariable { .. } => self.export(true),
             Request::Batch(requests) => Ok(Answer::Batch(self.batch(client, requests))),
-            Request::FetchFailed { .. } | Request::GiveBack { .. } | Request::Leave { .. } => {
+            Request::FetchFailed { .. }
+            | Request::GiveBack { .. }
+            | Request::Leave { .. }
+            | Request::SubmitWith { .. }
+            | Request::RegisterWorkerWith { .. }
+            | Request::Cancel { .. }
+            | Request::Describe { .. } => {
                 panic!("the original has no such call")
             }
         }

@@ -135,6 +135,7 @@ impl From<&Order> for Sent {
             Order::Deliver { store, object, .. } => Self::Deliver(store, object),
             Order::NotifyAlias { store, alias, canonical } => Self::NotifyAlias(store, alias, canonical),
             Order::Deallocate { store, object } => Self::Deallocate(store, object),
+            Order::Cancel { .. } => panic!("the original gave no such order"),
         }
     }
 }

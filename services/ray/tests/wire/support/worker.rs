@@ -13,7 +13,7 @@ use tripod_proto::ray as pb;
 use tripod_proto::ray::worker_service_server::{WorkerService, WorkerServiceServer};
 use tripod_proto::tripod::v1::ray_order::Order;
 use tripod_proto::tripod::v1::ray_peer_line_server::{RayPeerLine, RayPeerLineServer};
-use tripod_proto::tripod::v1::{RayOrder, RayTellRequest, RayTellResponse, RayTold};
+use tripod_proto::tripod::v1::{RayOrder, RayRun, RayTellRequest, RayTellResponse, RayTold};
 
 use super::peer::{Calls, Port};
 use super::store::Store;
@@ -26,6 +26,8 @@ pub(crate) enum Call {
     Function(String),
     Variable(String),
     Die,
+    /// The run, and its grace in milliseconds.
+    Cancel(RayRun, u64),
 }
 
 /// A worker: where it listens, and what it was told.
@@ -162,6 +164,7 @@ fn read(order: RayOrder) -> Call {
         Order::Function(import) => Call::Function(text(&import.function.expect("a function").implementation)),
         Order::Variable(import) => Call::Variable(text(&import.reusable_variable.expect("a variable").name)),
         Order::Die(_) => Call::Die,
+        Order::Cancel(cancel) => Call::Cancel(cancel.run.expect("a run"), cancel.grace_ms),
         other => panic!("no order for a worker: {other:?}"),
     }
 }
