@@ -42,6 +42,8 @@ pub const ALL: &[Target] = &[
     targets::store::FRAMES,
     targets::store::REPLIES,
     targets::worker::VALUES,
+    targets::chunk_data::READS,
+    targets::chunk_data::WRITES,
 ];
 
 /// The target of a name.

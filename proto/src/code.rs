@@ -194,6 +194,7 @@ catalogue! {
     ScaleRefused = 6502, "scale-refused", "a MindSpore cluster cannot be scaled so";
     PlanOutdated = 6503, "plan-outdated", "a MindSpore cluster has changed since it was looked at";
     NothingToAbort = 6504, "nothing-to-abort", "a MindSpore cluster does nothing that can be taken back";
+    RecordsDamaged = 6651, "records-damaged", "records of a mutable chunk are damaged on disk";
 }
 
 impl Code {

@@ -72,3 +72,10 @@ pub const RAY_INDEX: &str = "x-tripod-index";
 /// Trailers of `SchedulerInfo`: the first object and the first operation that the lists show.
 pub const RAY_BASE_OBJECT: &str = "x-tripod-base-object";
 pub const RAY_BASE_OPERATION: &str = "x-tripod-base-operation";
+
+/// Trailer of a refusal for want of room: when to try again, in milliseconds.
+pub const RETRY_AFTER_MS: &str = "x-tripod-retry-after-ms";
+/// With `mars.v1.Worker/PutMutableChunksData` from the first owner of a chunk to another one: the place of the first batch.
+pub const MARS_COPY_FIRST: &str = "x-tripod-copy-first";
+/// Trailer of its refusal when batches before that are missing: the place of the first one that is.
+pub const MARS_COPY_NEXT: &str = "x-tripod-copy-next";

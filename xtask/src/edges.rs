@@ -123,8 +123,21 @@ const OURS: &[Ours] = &[
         because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
     },
     Ours {
+        package: "tripod-chunk-data",
+        may: &["tripod-local", "tripod-proto"],
+        dev: &[],
+        because: "how chunks are read and written knows nothing of where objects are, nor of who leads",
+    },
+    Ours {
         package: "tripod-objstore",
-        may: &["tripod-backoff", "tripod-client", "tripod-dial", "tripod-local", "tripod-proto"],
+        may: &[
+            "tripod-backoff",
+            "tripod-chunk-data",
+            "tripod-client",
+            "tripod-dial",
+            "tripod-local",
+            "tripod-proto",
+        ],
         dev: &[],
         because: "a store is a client: it keeps no decision",
     },
@@ -226,6 +239,7 @@ const OURS: &[Ours] = &[
         package: "tripod-fuzz",
         may: &[
             "tripod-agent",
+            "tripod-chunk-data",
             "tripod-dial",
             "tripod-gateway",
             "tripod-lines",

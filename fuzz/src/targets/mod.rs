@@ -9,10 +9,12 @@
 //! | `mindspore` | nodes of MindSpore's clusters, and their operators |
 //! | `disk` | files |
 //! | `agent`, `agent_mindspore` | an agent's clients and its nodes |
+//! | `chunk_data` | clients that read and write chunks, and workers that made them |
 //! | `store`, `worker` | processes of a machine and their store; other workers |
 
 pub(crate) mod agent;
 pub(crate) mod agent_mindspore;
+pub(crate) mod chunk_data;
 pub(crate) mod connection;
 pub(crate) mod disk;
 pub(crate) mod log;

@@ -29,6 +29,10 @@ pub struct Config {
     pub spill_directory: Option<PathBuf>,
     /// What spilled objects may take on disk, in bytes.
     pub spill_bytes_max: u64,
+    /// Where mutable chunks of tensors are kept, which outlive the process; `None`: this store keeps none.
+    pub mutable_directory: Option<PathBuf>,
+    /// What is written to mutable chunks may take so many bytes, in memory and about as many on disk.
+    pub mutable_bytes_max: u64,
     /// Where the socket for processes of this machine is made; for its owner only.
     pub socket_directory: PathBuf,
     /// How many objects are fetched at a time.
@@ -65,6 +69,8 @@ impl Config {
             inline_bytes_max: 64 << 10,
             spill_directory: None,
             spill_bytes_max: 16 << 30,
+            mutable_directory: None,
+            mutable_bytes_max: 1 << 30,
             socket_directory,
             transfers_max: 4,
             stall: Duration::from_secs(10),

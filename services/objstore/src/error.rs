@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use tripod_chunk_data::mutable::DirectoryError;
+
 /// Why a store did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -26,6 +28,8 @@ pub enum Error {
          --directory", path = .path.display()
     )]
     SpillDirectoryTaken { path: PathBuf },
+    #[error(transparent)]
+    MutableDirectory(#[from] DirectoryError),
     /// The scheduler will not have this store.
     #[error("the scheduler at {endpoint} refuses the store: {message}; next: `tripod ray status`")]
     Refused { endpoint: String, message: String },

@@ -6,7 +6,7 @@
 //! to disk when memory is short. A store keeps no decision: what is to be where is the scheduler's business, and a
 //! store that the scheduler gave up drops everything and begins anew under a new id.
 //!
-//! What this crate does not know: what is in an object, which tasks there are, how the scheduler decides, and how its
+//! What this crate does not know: what is in an object (that of Mars' chunks `tripod-chunk-data` does), which tasks there are, how the scheduler decides, and how its
 //! nodes agree. The command line is the binary's.
 //!
 //! Invariants:
@@ -26,6 +26,7 @@
 //! | `made` | what a writer says of an object besides its bytes |
 //! | `value`, `memory`, `mapping`, `spill` | bytes on the heap, in sealed memory, mapped, on disk |
 //! | `service`, `tell`, `chunks` | `/ObjStore/*`, many of its calls in one, and objects as streams |
+//! | `chunk_data` | its objects as chunks of tensors and frames, which `tripod-chunk-data` serves |
 //! | `callers` | whose orders are taken, and who gets objects |
 //! | `delivery`, `fetch`, `peers`, `rounds` | objects on their way here, and when they are given up |
 //! | `local` | the protocol for processes of this machine, both sides |
@@ -34,6 +35,7 @@
 //! | `scheduler` | registration, heartbeats, reports |
 
 mod callers;
+mod chunk_data;
 mod chunks;
 mod config;
 mod delivery;

@@ -39,12 +39,20 @@ impl Peers {
     /// # Errors
     /// Why there is no connection, for people.
     pub(crate) async fn client(&self, address: &str) -> Result<ObjStoreClient<Channel>, String> {
-        let kept = self.channels.lock().get(address).cloned();
-        let channel = match kept {
-            Some(channel) => channel,
-            None => self.connect(address).await?,
-        };
+        let channel = self.channel(address).await?;
         Ok(ObjStoreClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// The same, whatever is asked of that store.
+    ///
+    /// # Errors
+    /// As [`Self::client`].
+    pub(crate) async fn channel(&self, address: &str) -> Result<Channel, String> {
+        let kept = self.channels.lock().get(address).cloned();
+        match kept {
+            Some(channel) => Ok(channel),
+            None => self.connect(address).await,
+        }
     }
 
     /// Forgets a connection that failed.

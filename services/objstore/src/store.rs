@@ -7,11 +7,15 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
+use tripod_chunk_data::mutable::Engine;
+use tripod_chunk_data::{ChunkData, MESSAGE_BYTES_MAX};
 use tripod_dial::Incoming;
+use tripod_proto::mars::v1::worker_server::WorkerServer;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
 
 use crate::callers::Callers;
+use crate::chunk_data::Chunks;
 use crate::config::Config;
 use crate::delivery::{Deliveries, Rules};
 use crate::error::Error;
@@ -59,6 +63,10 @@ impl Store {
         let local = Listener::bind(&config.socket_directory)?;
         let directory = config.spill_directory.as_deref();
         let directory = directory.map(|path| Directory::open(path, config.spill_bytes_max)).transpose()?;
+        let engine = match &config.mutable_directory {
+            Some(path) => Some(open_engine(path.clone(), config.mutable_bytes_max).await?),
+            None => None,
+        };
         let socket = local.path().to_owned();
         let failed = |cause| Error::Listen { address: config.listen.to_string(), cause };
         let tcp = tripod_dial::listen(config.listen).await.map_err(failed)?;
@@ -80,6 +88,7 @@ impl Store {
             limits,
             rules,
             directory: directory.map(Arc::new),
+            engine,
             gauge: Arc::default(),
             peers: Arc::new(Peers::new(config.order_allow)),
             registered,
@@ -156,6 +165,8 @@ struct Running {
     limits: Limits,
     rules: Rules,
     directory: Option<Arc<Directory>>,
+    /// Mutable chunks, which outlive registrations: a store is known to their owners by its address.
+    engine: Option<Arc<Engine>>,
     gauge: Arc<Gauge>,
     peers: Arc<Peers>,
     registered: watch::Sender<Option<StoreId>>,
@@ -168,6 +179,9 @@ impl Drop for Running {
         _ = self.current.send_replace(None);
         if let Some(directory) = &self.directory {
             directory.unlock();
+        }
+        if let Some(engine) = &self.engine {
+            engine.close();
         }
     }
 }
@@ -182,9 +196,17 @@ impl Running {
     ) -> Result<(), Error> {
         let service = Service::new(self.current.subscribe(), socket, Arc::clone(&self.callers));
         let orders = OrdersServer::new(self.current.subscribe(), Arc::clone(&self.callers));
+        let chunks = Chunks::new(
+            self.current.subscribe(),
+            Arc::clone(&self.callers),
+            Arc::clone(&self.endpoints),
+            Arc::clone(&self.peers),
+            Arc::clone(&self.address),
+        );
+        let chunks = ChunkData::new(Arc::new(chunks), self.engine.clone());
         let address = Arc::clone(&self.address);
         let server = async {
-            let served = serve(tcp, service, orders).await;
+            let served = serve(tcp, service, orders, chunks).await;
             let cause = served.err().map_or_else(|| "it stopped".to_owned(), |error| error.to_string());
             Err(Error::Server { address: address.to_string(), cause })
         };
@@ -232,7 +254,20 @@ impl Running {
     }
 }
 
-async fn serve(tcp: Incoming, service: Service, orders: OrdersServer) -> Result<(), tonic::transport::Error> {
+/// Reads all of a directory's mutable chunks, where nothing else waits.
+async fn open_engine(path: PathBuf, bytes_max: u64) -> Result<Arc<Engine>, Error> {
+    let opened = tokio::task::spawn_blocking(move || Engine::open(&path, bytes_max)).await;
+    let opened =
+        opened.map_err(|error| Error::Config(format!("mutable chunks could not be read: {error}")))?;
+    Ok(Arc::new(opened?))
+}
+
+async fn serve(
+    tcp: Incoming,
+    service: Service,
+    orders: OrdersServer,
+    chunks: ChunkData,
+) -> Result<(), tonic::transport::Error> {
     Server::builder()
         .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(peers::STREAM_WINDOW_BYTES)
@@ -241,6 +276,7 @@ async fn serve(tcp: Incoming, service: Service, orders: OrdersServer) -> Result<
         .add_service(ObjStoreServer::new(service.clone()))
         .add_service(RayPeerServer::new(service))
         .add_service(orders)
+        .add_service(WorkerServer::new(chunks).max_decoding_message_size(MESSAGE_BYTES_MAX))
         .serve_with_incoming(tcp)
         .await
 }

@@ -214,6 +214,11 @@ impl Table {
         }
     }
 
+    /// Whether the object is being written or fetched.
+    pub(crate) fn is_coming(&self, id: ObjectId) -> bool {
+        matches!(self.state(id), Some(State::PreAllocated | State::NotReady))
+    }
+
     /// Whether this is still the object's writer.
     pub(crate) fn is_current(&self, id: ObjectId, life: Life) -> bool {
         self.entries.get(&id).is_some_and(|(_, current)| *current == life)

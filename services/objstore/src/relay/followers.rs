@@ -43,6 +43,11 @@ impl Followers {
         Follower { worker, followers: self.clone(), sender, orders }
     }
 
+    /// How many take their orders here.
+    pub(crate) fn count(&self) -> usize {
+        self.waiting.lock().len()
+    }
+
     /// The way to a worker that takes orders here.
     pub(crate) fn to(&self, worker: u64) -> Option<mpsc::Sender<OrderDelivery>> {
         self.waiting.lock().get(&worker).cloned()

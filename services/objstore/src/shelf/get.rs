@@ -92,6 +92,11 @@ impl Shelf {
         matches!(self.inner.lock().table.find(id), Found::Ready(_))
     }
 
+    /// Whether the object is being written or fetched.
+    pub(crate) fn is_coming(&self, id: ObjectId) -> bool {
+        self.inner.lock().table.is_coming(id)
+    }
+
     /// The object, if it can be had without waiting, or can never be had.
     pub(crate) fn get_now(&self, id: ObjectId) -> Option<Result<Arc<Value>, GetError>> {
         let mut inner = self.inner.lock();

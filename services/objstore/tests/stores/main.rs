@@ -3,6 +3,7 @@
 
 mod bench;
 mod callers;
+mod chunks;
 mod delivery;
 mod hostile;
 mod local;

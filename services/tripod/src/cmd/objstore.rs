@@ -25,7 +25,10 @@ A store that starts again is a new one: objects that only the old one held are m
 
 Examples:
   tripod objstore                                     for a cluster on this machine
-  tripod objstore --listen 10.0.0.5:7750 --capacity-mib 65536 --directory /var/lib/tripod-objects";
+  tripod objstore --listen 10.0.0.5:7750 --capacity-mib 65536 --directory /var/lib/tripod-objects
+
+It serves the chunks of Mars' tensors and frames at its address, too, to those that objects are given to
+(--order-allow).";
 
 /// Below this, a machine's objects may not be many.
 const FILES_GOOD: u64 = 65_536;
@@ -53,6 +56,15 @@ pub(crate) struct ObjStoreArgs {
     /// What objects may take on disk that memory has no room for; 0: they are refused instead
     #[arg(long, value_name = "MIB", default_value_t = 16 << 10, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     spill_mib: u64,
+
+    /// Where mutable chunks of tensors are kept. They outlive the store, whose address must then stay the same [default:
+    /// DIRECTORY/mutable, and nowhere with --spill-mib 0]
+    #[arg(long, value_name = "DIR")]
+    mutable_dir: Option<PathBuf>,
+
+    /// What is written to mutable chunks, in memory and about as much on disk
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    mutable_mib: u64,
 
     /// When an object cannot come here, because the store that has it lives and is not reached or because there is no room,
     /// those who wait for it are told so after this long
@@ -134,6 +146,9 @@ fn config(args: ObjStoreArgs, global: &Global) -> Result<Config, Failure> {
     config.order_allow = args.order_allow.unwrap_or_default();
     config.capacity_bytes = args.capacity_mib << 20;
     config.give_up_after(args.give_up_after.duration());
+    config.mutable_bytes_max = args.mutable_mib << 20;
+    let below = || (args.spill_mib > 0).then(|| directory.join("mutable"));
+    config.mutable_directory = args.mutable_dir.or_else(below);
     if args.spill_mib > 0 {
         config.spill_directory = Some(directory.join("spill"));
         config.spill_bytes_max = args.spill_mib << 20;

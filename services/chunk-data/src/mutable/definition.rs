@@ -1,0 +1,98 @@
+//! What a mutable chunk is.
+
+use tripod_proto::mars::v1::{MutableInfo, Scalar, scalar};
+
+use super::MutableError;
+use crate::element::{Element, bytes_of};
+use crate::limits::{DIMS_MAX, MUTABLE_CHUNK_BYTES_MAX};
+
+/// The name of a chunk: keys belong to sessions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkId {
+    pub session: String,
+    pub key: String,
+}
+
+/// A chunk as the scheduler describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// The number that the log gave the tileable: a name that is used again has another one.
+    pub tileable: u64,
+    pub element: Element,
+    pub shape: Vec<u64>,
+    /// The bytes of one element, which every cell is that nobody wrote.
+    pub default: Vec<u8>,
+}
+
+impl Definition {
+    /// The chunk of that key.
+    ///
+    /// # Errors
+    /// [`MutableError::Unsupported`] for frames, [`MutableError::Illegal`] if it is none or too large.
+    pub(crate) fn of(info: &MutableInfo, key: &str) -> Result<Self, MutableError> {
+        if !info.columns.is_empty() {
+            return Err(MutableError::Unsupported);
+        }
+        let illegal = |text: &str| MutableError::Illegal(text.to_owned());
+        let chunk = info.chunks.iter().find(|chunk| chunk.key == key);
+        let chunk = chunk.ok_or_else(|| illegal("the scheduler describes another tileable"))?;
+        let element = Element::numbered(info.dtype).ok_or_else(|| illegal("its type is not known"))?;
+        let default = match info.default_values.first() {
+            None => vec![0; element.width()],
+            Some(scalar) => {
+                bytes_of_scalar(scalar, element).ok_or_else(|| illegal("its default is not of its type"))?
+            }
+        };
+        let made = Self { tileable: info.id, element, shape: chunk.shape.clone(), default };
+        made.check()?;
+        Ok(made)
+    }
+
+    /// # Errors
+    /// [`MutableError::Illegal`] if it is too large to be read.
+    pub(super) fn check(&self) -> Result<(), MutableError> {
+        let bytes = bytes_of(&self.shape, self.element.width());
+        let fits = bytes.is_some_and(|bytes| bytes <= MUTABLE_CHUNK_BYTES_MAX);
+        if fits && self.shape.len() <= DIMS_MAX && self.default.len() == self.element.width() {
+            return Ok(());
+        }
+        Err(MutableError::Illegal(format!(
+            "a mutable chunk has {MUTABLE_CHUNK_BYTES_MAX} bytes and {DIMS_MAX} axes at most; next: create the tensor with \
+             smaller chunks"
+        )))
+    }
+
+    /// A chunk to which nothing was written.
+    pub(crate) fn defaults(&self) -> Vec<u8> {
+        self.default.repeat(usize::try_from(self.cells()).unwrap_or(0))
+    }
+
+    pub(crate) fn cells(&self) -> u64 {
+        bytes_of(&self.shape, 1).unwrap_or(0)
+    }
+}
+
+/// `None` if the number has no place in that type.
+fn bytes_of_scalar(scalar: &Scalar, element: Element) -> Option<Vec<u8>> {
+    use scalar::Value;
+    let value = scalar.value.as_ref()?;
+    let integer = match value {
+        Value::Boolean(boolean) => Some(i64::from(*boolean)),
+        Value::Integer(integer) => Some(*integer),
+        Value::Fraction(_) | Value::Text(_) => None,
+    };
+    let fraction = match value {
+        Value::Fraction(fraction) => Some(*fraction),
+        Value::Text(_) => None,
+        #[allow(clippy::cast_precision_loss, reason = "as numpy casts it")]
+        _ => integer.map(|integer| integer as f64),
+    };
+    Some(match element {
+        Element::Bool => vec![u8::from(fraction? != 0.0)],
+        Element::I32 => i32::try_from(integer?).ok()?.to_le_bytes().to_vec(),
+        Element::I64 => integer?.to_le_bytes().to_vec(),
+        #[allow(clippy::cast_possible_truncation, reason = "as numpy casts it")]
+        Element::F32 => (fraction? as f32).to_le_bytes().to_vec(),
+        Element::F64 => fraction?.to_le_bytes().to_vec(),
+    })
+}
