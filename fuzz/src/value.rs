@@ -336,8 +336,9 @@ mod tests {
                 Command::Level(_) => "level",
                 Command::Ray(_) => "ray",
                 Command::Mindspore(_) => "mindspore",
+                Command::Mars(_) => "mars",
             })
             .collect();
-        assert_eq!(kinds.len(), 11, "{kinds:?}");
+        assert_eq!(kinds.len(), 12, "{kinds:?}");
     }
 }

@@ -54,8 +54,13 @@ impl State {
             Command::Runtime(command) => {
                 self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.runtime(command))
             }
-            Command::Ray(command) => {
-                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.ray(command))
+            Command::Ray(command) => self.jobs.turn(command.scope(), (level, context), effects, |turn| {
+                let reply = turn.ray(command);
+                turn.settle_graphs();
+                reply
+            }),
+            Command::Mars(command) => {
+                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.mars(command))
             }
             Command::Mindspore(command) => {
                 self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.mindspore(command))

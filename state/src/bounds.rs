@@ -16,7 +16,7 @@ use crate::ray::limits::{
 };
 use crate::ray::{Argument, Decision, Request};
 use crate::state::State;
-use crate::{barrier, job, level, ray, task};
+use crate::{barrier, job, level, mars, ray, task};
 
 impl State {
     /// How many tasks a job can have. One that is not there may be a job that this replica has not heard of yet.
@@ -73,6 +73,7 @@ impl Command {
                 _ => Ok(()),
             },
             Self::Mindspore(mindspore::Command::Lead { decision, .. }) => check_found_out(decision),
+            Self::Mars(mars::Command::Ask { request, .. }) => check_mars(request),
             Self::Retried(command) => command.check_lists(tasks_of),
             Self::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Self::Kv(_)
@@ -81,9 +82,62 @@ impl Command {
             | Self::Member(_)
             | Self::Runtime(_)
             | Self::Mindspore(mindspore::Command::Topology { .. })
+            | Self::Mars(mars::Command::Lead { .. })
             | Self::Level(level::Command::Pin { .. } | level::Command::Unpin { .. }) => Ok(()),
         }
     }
+}
+
+fn check_mars(request: &mars::Request) -> Result<(), Fault> {
+    use mars::Request as R;
+    use mars::limits::{DECREF_KEYS_MAX, DIMS_MAX, LABELS_MAX, MUTABLE_CHUNKS_MAX, TARGETS_MAX};
+    match request {
+        R::CreateSession { labels, .. } => at_most("labels of a session", labels.len(), LABELS_MAX as u64),
+        R::Submit { targets, content, .. } => {
+            at_most("targets of a graph", targets.len(), TARGETS_MAX)?;
+            check_graph(content)
+        }
+        R::Begin { targets, .. } => at_most("targets of a graph", targets.len(), TARGETS_MAX),
+        R::Add { part, .. } => check_graph(&part.content),
+        R::Decref { keys, counts, .. } => {
+            at_most("keys of one request", keys.len().max(counts.len()), DECREF_KEYS_MAX)
+        }
+        R::CreateMutable { definition, .. } => {
+            let parts: usize = definition.nsplits.iter().map(Vec::len).sum();
+            at_most("axes of a mutable tileable", definition.nsplits.len(), DIMS_MAX)?;
+            at_most("chunks of a mutable tileable", parts, MUTABLE_CHUNKS_MAX + DIMS_MAX)?;
+            let columns = definition.columns.len().max(definition.defaults.len());
+            at_most("columns of a frame", columns, mars::limits::COLUMNS_MAX)
+        }
+        R::SealReported { chunks, .. } => {
+            at_most("chunks of a mutable tileable", chunks.len(), MUTABLE_CHUNKS_MAX)
+        }
+        R::DeleteSession { .. }
+        | R::Upload { .. }
+        | R::Commit { .. }
+        | R::Stop { .. }
+        | R::DeleteGraph { .. }
+        | R::SealMutable { .. }
+        | R::DeleteMutable { .. } => Ok(()),
+    }
+}
+
+/// A list within a node is bounded with all of its kind: so is what a command takes in memory.
+fn check_graph(graph: &mars::Graph) -> Result<(), Fault> {
+    use mars::limits::{COMMAND_CHUNKS_MAX, GRAPH_INPUTS_MAX, LISTED_CHUNKS_MAX, SPLITS_MAX, TILEABLES_MAX};
+    at_most("chunks in one command", graph.chunks.len(), COMMAND_CHUNKS_MAX)?;
+    at_most("tileables of a graph", graph.tileables.len(), TILEABLES_MAX)?;
+    let inputs: usize = graph.chunks.iter().map(|chunk| chunk.inputs.len()).sum();
+    at_most("inputs of a graph", inputs, GRAPH_INPUTS_MAX)?;
+    let dims: usize = graph.chunks.iter().map(|chunk| chunk.shape.len() + chunk.index.len()).sum();
+    at_most("axes of a graph's chunks", dims, 2 * mars::limits::DIMS_MAX * COMMAND_CHUNKS_MAX)?;
+    let listed: usize = graph.tileables.iter().map(|tileable| tileable.chunks.len()).sum();
+    at_most("chunks of a graph's tileables", listed, LISTED_CHUNKS_MAX)?;
+    let parts =
+        graph.tileables.iter().flat_map(|tileable| tileable.nsplits.iter().map(|axis| 1 + axis.len()));
+    at_most("parts of a graph's tileables", parts.sum(), 4 * SPLITS_MAX)?;
+    let columns: usize = graph.tileables.iter().map(|tileable| tileable.columns.len()).sum();
+    at_most("columns of a graph's tileables", columns, 4 * SPLITS_MAX)
 }
 
 fn check_found_out(decision: &mindspore::Decision) -> Result<(), Fault> {

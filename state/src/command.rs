@@ -9,7 +9,7 @@ use crate::ids::{
     TaskId,
 };
 use crate::wait::{DomainId, Ticket};
-use crate::{barrier, job, kv, level, member, mindspore, ray, runtime, session, task};
+use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task};
 
 /// A command as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,7 @@ pub enum Command {
     Level(level::Command),
     Ray(ray::Command),
     Mindspore(mindspore::Command),
+    Mars(mars::Command),
 }
 
 impl Command {
@@ -102,6 +103,8 @@ pub enum Answer {
     Ray(ray::Answer),
     /// What a scheduler of MindSpore answers.
     Mindspore(mindspore::Answer),
+    /// What sessions and graphs answer.
+    Mars(mars::Answer),
 }
 
 /// Something that happened, in order, for whoever runs the state machine: wake waiters, arm timers,

@@ -41,6 +41,7 @@
 //! * [`runtime`]: the service of JAX clients older than the coordination service.
 //! * [`ray`]: the scheduler of tasks and objects.
 //! * [`mindspore`]: the schedulers of MindSpore's clusters.
+//! * [`mars`]: sessions, graphs of tensors and frames and of their chunks, mutable tileables.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
 //! * [`level`]: which commands all members understand: one row for each.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
@@ -58,6 +59,7 @@ pub mod job;
 pub mod kv;
 pub mod level;
 pub mod limits;
+pub mod mars;
 pub mod member;
 mod memory;
 pub mod mindspore;

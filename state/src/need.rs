@@ -12,7 +12,7 @@ use crate::job::record::Job;
 use crate::mindspore::{cluster, topology};
 use crate::ray::Request;
 use crate::state::State;
-use crate::{barrier, job, kv, mindspore, ray, runtime, task};
+use crate::{barrier, job, kv, mars, mindspore, ray, runtime, task};
 
 /// What is taken for something new besides what its caller says: its place in tables and indexes.
 const ELEMENT_BYTES: u64 = 1 << 10;
@@ -103,10 +103,14 @@ impl State {
             Command::Mindspore(mindspore::Command::Cluster { scope, request }) => {
                 of_job(scope.job, &|_| of_cluster(request, encoded))
             }
+            Command::Mars(mars::Command::Ask { scope, request, .. }) => {
+                of_job(scope.job, &|_| of_mars(request, encoded))
+            }
             // Notes are as many as jobs, and sessions and nodes have bounds of their own, in bytes.
             Command::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Command::Ray(ray::Command::Lead { .. })
             | Command::Mindspore(mindspore::Command::Lead { .. })
+            | Command::Mars(mars::Command::Lead { .. })
             | Command::Session(_)
             | Command::Member(_)
             | Command::Level(_) => Need { job: None, purpose: Purpose::Nothing, bytes: 0 },
@@ -219,6 +223,30 @@ fn of_cluster(request: &cluster::Request, encoded: u64) -> (Purpose, u64) {
         | cluster::Request::Abort => Purpose::Nothing,
     };
     (purpose, encoded.saturating_add(ELEMENT_BYTES))
+}
+
+/// What a chunk takes, and its task and its object when they are there. What is committed is there already; its tasks come
+/// window by window.
+const CHUNK_BYTES: u64 = 2 << 10;
+
+fn of_mars(request: &mars::Request, encoded: u64) -> (Purpose, u64) {
+    use mars::Request as R;
+    let chunks = |content: &mars::Graph| (content.chunks.len() as u64).saturating_mul(CHUNK_BYTES);
+    let (purpose, besides) = match request {
+        R::CreateSession { .. } | R::Upload { .. } | R::Begin { .. } | R::CreateMutable { .. } => {
+            (Purpose::Begin, ELEMENT_BYTES)
+        }
+        R::Submit { content, .. } => (Purpose::Begin, ELEMENT_BYTES.saturating_add(chunks(content))),
+        R::Add { part, .. } => (Purpose::Begin, chunks(&part.content)),
+        R::Commit { .. } | R::SealMutable { .. } => (Purpose::GoOn, ELEMENT_BYTES),
+        R::DeleteSession { .. }
+        | R::Stop { .. }
+        | R::DeleteGraph { .. }
+        | R::Decref { .. }
+        | R::DeleteMutable { .. }
+        | R::SealReported { .. } => (Purpose::Nothing, 0),
+    };
+    (purpose, encoded.saturating_add(besides))
 }
 
 fn listed_bytes(elements: usize) -> u64 {

@@ -53,6 +53,8 @@ pub enum DomainId {
     Ray,
     /// The schedulers of MindSpore's clusters.
     Mindspore,
+    /// Sessions and graphs.
+    Mars,
 }
 
 impl Ticket {

@@ -10,7 +10,7 @@ use tripod_port::CallerAddress;
 use tripod_raft::{Applied, ProposeError, command_bytes};
 use tripod_state::ids::NodeId;
 use tripod_state::session::Owner;
-use tripod_state::{Answer, Command, Envelope, Fault, State, mindspore, ray, session};
+use tripod_state::{Answer, Command, Envelope, Fault, State, mars, mindspore, ray, session};
 
 use crate::backend::{Replica, look};
 use crate::calls::Calls;
@@ -300,7 +300,9 @@ fn is_repeatable(command: &Command) -> bool {
         // A stamp of the client's own is the scheduler's to remember, and what its leader decides is checked
         // again whenever it is applied.
         Command::Ray(ray::Command::Ask { origin, .. }) => origin.stamp.is_some(),
-        Command::Ray(ray::Command::Lead { .. }) | Command::Mindspore(mindspore::Command::Lead { .. }) => true,
+        Command::Ray(ray::Command::Lead { .. })
+        | Command::Mindspore(mindspore::Command::Lead { .. })
+        | Command::Mars(mars::Command::Lead { .. }) => true,
         _ => false,
     }
 }

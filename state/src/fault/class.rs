@@ -1,7 +1,7 @@
 //! What kind of refusal a fault is, for protocols that have no code of their own for it.
 
 use crate::fault::{BarrierFault, Fault};
-use crate::{level, member, mindspore, ray, runtime};
+use crate::{level, mars, member, mindspore, ray, runtime};
 
 /// A kind of refusal, by what the caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +98,7 @@ impl Fault {
             Self::Level(refusal) => refusal.class(),
             Self::Ray(refusal) => refusal.class(),
             Self::Mindspore(refusal) => refusal.class(),
+            Self::Mars(refusal) => refusal.class(),
         }
     }
 }
@@ -158,7 +159,8 @@ impl level::Refusal {
             | Self::Drained { .. }
             | Self::Schedulers { .. }
             | Self::Clusters { .. }
-            | Self::Scheduled { .. } => Class::FailedPrecondition,
+            | Self::Scheduled { .. }
+            | Self::Sessions { .. } => Class::FailedPrecondition,
         }
     }
 }
@@ -179,6 +181,31 @@ impl mindspore::Refusal {
             | Self::NotFormed
             | Self::NotReady { .. }
             | Self::NotAbortable => Class::FailedPrecondition,
+        }
+    }
+}
+
+impl mars::Refusal {
+    fn class(&self) -> Class {
+        match self {
+            Self::SessionUnknown { .. }
+            | Self::GraphUnknown { .. }
+            | Self::TileableUnknown { .. }
+            | Self::MutableUnknown { .. } => Class::NotFound,
+            Self::SessionExists { .. } | Self::GraphExists { .. } | Self::MutableExists { .. } => {
+                Class::AlreadyExists
+            }
+            Self::Node { .. } | Self::Invalid { .. } | Self::RequestReused { .. } => Class::InvalidArgument,
+            Self::SchedulerFull { .. } => Class::Exhausted,
+            Self::NoStore => Class::Unavailable,
+            Self::GraphRuns { .. }
+            | Self::NotNext { .. }
+            | Self::NotOpen { .. }
+            | Self::ChunkGone { .. }
+            | Self::FitsNowhere { .. }
+            | Self::TooFewReferences { .. }
+            | Self::MutableDiffers { .. }
+            | Self::MutableState { .. } => Class::FailedPrecondition,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
 use crate::runtime::Refusal;
-use crate::{level, member, mindspore, ray};
+use crate::{level, mars, member, mindspore, ray};
 
 pub use class::Class;
 
@@ -148,6 +148,9 @@ pub enum Fault {
 
     /// The sequence number was used for another command; this one was not executed.
     StampReused,
+
+    /// Something about sessions, graphs and what they hold was refused.
+    Mars(mars::Refusal),
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

@@ -109,6 +109,7 @@ impl Fault {
             Self::Level(_) => "the feature level of the cluster does not allow it".to_owned(),
             Self::Ray(_) => "the job's scheduler refused".to_owned(),
             Self::Mindspore(refusal) => refusal.text(),
+            Self::Mars(refusal) => refusal.text(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::ids::{FeatureLevel, JobId};
 use crate::job::record::Job;
 use crate::job::table::Table;
 use crate::level;
+use crate::mars::Mars;
 use crate::mindspore::cluster::record::Cluster;
 use crate::mindspore::topology::record::Topology;
 use crate::ray::Ray;
@@ -141,6 +142,8 @@ domains! {
     topology: Option<Box<Topology>>,
     /// Begins with the first node that registers.
     cluster: Option<Box<Cluster>>,
+    /// Begins with the first session.
+    mars: Option<Box<Mars>>,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

@@ -76,6 +76,17 @@ impl State {
                 });
             }
         }
+        // With which sessions begin.
+        let needs = Kind::MARS_CREATE_SESSION.needs;
+        if level < needs {
+            let with = self.jobs.iter().filter(|job| job.domains.mars.is_some());
+            let names: Vec<JobName> = with.map(|job| job.name.clone()).collect();
+            if !names.is_empty() {
+                let count = names.len() as u64;
+                let jobs = names.into_iter().take(NAMED_MAX).collect();
+                return Err(Refusal::Sessions { needs, count, jobs });
+            }
+        }
         let needs = Kind::MEMBER_DRAIN.needs;
         if level < needs && !self.drained.is_empty() {
             return Err(Refusal::Drained { needs, nodes: self.drained.iter().copied().collect() });

@@ -32,4 +32,6 @@ pub enum Refusal {
     /// workers that say what they have, cancelled tasks, objects that were described, or tasks of graphs. `jobs`: the
     /// first of them by id.
     Scheduled { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
+    /// The level was to be lowered, but sessions of jobs need a higher one. `jobs`: the first of them by id.
+    Sessions { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
 }

@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::ids::FeatureLevel;
-use crate::{barrier, job, kv, level, member, mindspore, ray, runtime, session, task};
+use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task};
 
 /// A kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +133,8 @@ kinds! {
         Self::Mindspore(mindspore::Command::Topology { request, .. }) => request.row(),
         Self::Mindspore(mindspore::Command::Cluster { request, .. }) => request.row(),
         Self::Mindspore(mindspore::Command::Lead { decision, .. }) => decision.row(),
+        Self::Mars(mars::Command::Ask { request, .. }) => request.row(),
+        Self::Mars(mars::Command::Lead { decision, .. }) => decision.row(),
         Self::Retried(command) => command.row(),
     }
     match ray::Request {
@@ -203,6 +205,31 @@ kinds! {
         "cluster/timed-out"        level 9  -      Self::ClusterTimedOut { .. },
         "cluster/switch-ended"     level 9  -      Self::ClusterSwitchEnded { .. },
         "cluster/echoed"           level 9  -      Self::Echoed { .. },
+    }
+    match mars::Request {
+        #[constant MARS_CREATE_SESSION]
+        "mars/create-session"      level 10 grows  Self::CreateSession { .. },
+        "mars/delete-session"      level 10 -      Self::DeleteSession { .. },
+        "mars/upload"              level 10 grows  Self::Upload { .. },
+        "mars/submit"              level 10 grows  Self::Submit { .. },
+        "mars/begin"               level 10 grows  Self::Begin { .. },
+        "mars/add"                 level 10 grows  Self::Add { .. },
+        "mars/commit"              level 10 -      Self::Commit { .. },
+        "mars/stop"                level 10 -      Self::Stop { .. },
+        "mars/delete-graph"        level 10 -      Self::DeleteGraph { .. },
+        "mars/decref"              level 10 -      Self::Decref { .. },
+        "mars/create-mutable"      level 10 grows  Self::CreateMutable { .. },
+        "mars/seal-mutable"        level 10 -      Self::SealMutable { .. },
+        "mars/delete-mutable"      level 10 -      Self::DeleteMutable { .. },
+        "mars/seal-reported"       level 10 -      Self::SealReported { .. },
+    }
+    match mars::Decision {
+        "mars/advance"             level 10 -      Self::Advance { .. },
+        "mars/timed-out"           level 10 -      Self::TimedOut { .. },
+        "mars/expired"             level 10 -      Self::Expired { .. },
+        "mars/upload-expired"      level 10 -      Self::UploadExpired { .. },
+        "mars/forget"              level 10 -      Self::Forget,
+        "mars/judge"               level 10 -      Self::Judge { .. },
     }
 }
 

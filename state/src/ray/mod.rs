@@ -36,6 +36,7 @@
 //! | `register`, `submit`, `calls`, `plan`, `need`, `unfit`, `assign`, `capacity`, `report` | workers, tasks and what tasks call |
 //! | `resources`, `cancel`, `describe`, `graph_task` | what tasks need and workers have; what is not to run any more; what objects are; tasks of graphs |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
+//! | `promise` | objects that stores bring by themselves |
 //! | `query`, `check`, `part`, `size`, [`limits`] | what is shown; what must hold; snapshots; what it takes of memory; bounds |
 
 pub mod ids;
@@ -71,6 +72,7 @@ mod outbox;
 pub(crate) mod part;
 mod peers;
 mod plan;
+mod promise;
 mod query;
 mod queue;
 mod ready;

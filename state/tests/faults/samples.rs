@@ -11,7 +11,7 @@ use tripod_state::ids::{
 use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::runtime::Call;
-use tripod_state::{Asked, BarrierFault, Fault, Leaving, level, member, mindspore, ray, runtime};
+use tripod_state::{Asked, BarrierFault, Fault, Leaving, level, mars, member, mindspore, ray, runtime};
 
 /// Samples by pattern. The match has no wildcard: what has no sample does not compile.
 macro_rules! samples {
@@ -51,6 +51,7 @@ fn all() -> Vec<Fault> {
     all.extend(of_level().into_iter().map(Fault::Level));
     all.extend(of_schedulers().into_iter().map(Fault::Ray));
     all.extend(of_clusters().into_iter().map(Fault::Mindspore));
+    all.extend(of_sessions().into_iter().map(Fault::Mars));
     all
 }
 
@@ -166,6 +167,7 @@ samples! {
         Fault::Ray(_) => [Fault::Ray(ray::Refusal::SessionExpired)],
         Fault::Mindspore(_) => [Fault::Mindspore(mindspore::Refusal::NotInitialized)],
         Fault::StampReused => [Fault::StampReused],
+        Fault::Mars(_) => [Fault::Mars(mars::Refusal::NoStore)],
     }
 }
 
@@ -284,6 +286,9 @@ samples! {
         level::Refusal::Scheduled { .. } => [
             level::Refusal::Scheduled { needs: FeatureLevel(10), count: 2, jobs: jobs() },
         ],
+        level::Refusal::Sessions { .. } => [
+            level::Refusal::Sessions { needs: FeatureLevel(10), count: 2, jobs: jobs() },
+        ],
     }
 }
 
@@ -367,6 +372,56 @@ samples! {
         mindspore::Refusal::NoServer { .. } => [mindspore::Refusal::NoServer { node: node() }],
         mindspore::Refusal::FirstServer { .. } => [mindspore::Refusal::FirstServer { node: node() }],
         mindspore::Refusal::NotAbortable => [mindspore::Refusal::NotAbortable],
+    }
+}
+
+samples! {
+    of_sessions() -> mars::Refusal {
+        mars::Refusal::SessionUnknown { .. } => [mars::Refusal::SessionUnknown { session: "s".to_owned() }],
+        mars::Refusal::SessionExists { .. } => [mars::Refusal::SessionExists { session: "s".into() }],
+        mars::Refusal::GraphUnknown { .. } => [
+            mars::Refusal::GraphUnknown { kind: mars::GraphKind::Tileable, key: "g".to_owned() },
+        ],
+        mars::Refusal::GraphExists { .. } => [
+            mars::Refusal::GraphExists { kind: mars::GraphKind::Chunk, key: "g".into() },
+        ],
+        mars::Refusal::GraphRuns { .. } => [mars::Refusal::GraphRuns {
+            kind: mars::GraphKind::Tileable,
+            key: "g".into(),
+            state: mars::GraphState::Running,
+        }],
+        mars::Refusal::NotNext { .. } => [
+            mars::Refusal::NotNext { kind: mars::GraphKind::Chunk, key: "g".to_owned(), expected: 4, got: 8 },
+        ],
+        mars::Refusal::NotOpen { .. } => [
+            mars::Refusal::NotOpen { kind: mars::GraphKind::Tileable, key: "g".to_owned() },
+        ],
+        mars::Refusal::Node { .. } => [
+            mars::Refusal::Node { key: "a:0".to_owned(), reason: "is there twice".to_owned() },
+        ],
+        mars::Refusal::ChunkGone { .. } => [mars::Refusal::ChunkGone { key: "a:0".to_owned() }],
+        mars::Refusal::FitsNowhere { .. } => [mars::Refusal::FitsNowhere {
+            key: "a:0".to_owned(),
+            needs: "8000 thousandths of a CPU".to_owned(),
+        }],
+        mars::Refusal::TileableUnknown { .. } => [mars::Refusal::TileableUnknown { key: "a".to_owned() }],
+        mars::Refusal::TooFewReferences { .. } => [
+            mars::Refusal::TooFewReferences { key: "a".to_owned(), held: 1, dropped: 2 },
+        ],
+        mars::Refusal::MutableUnknown { .. } => [mars::Refusal::MutableUnknown { name: "m".to_owned() }],
+        mars::Refusal::MutableExists { .. } => [mars::Refusal::MutableExists { name: "m".into() }],
+        mars::Refusal::MutableDiffers { .. } => [mars::Refusal::MutableDiffers { name: "m".into() }],
+        mars::Refusal::MutableState { .. } => [
+            mars::Refusal::MutableState { name: "m".into(), state: mars::MutableState::Lost },
+        ],
+        mars::Refusal::NoStore => [mars::Refusal::NoStore],
+        mars::Refusal::RequestReused { .. } => [mars::Refusal::RequestReused { request: "r-1".to_owned() }],
+        mars::Refusal::Invalid { .. } => [
+            mars::Refusal::Invalid { field: "counts".to_owned(), reason: "must be at least 1".to_owned() },
+        ],
+        mars::Refusal::SchedulerFull { .. } => [
+            mars::Refusal::SchedulerFull { what: "objects".to_owned(), limit: 10 },
+        ],
     }
 }
 

@@ -1,6 +1,7 @@
 //! What holds for every sequence of commands.
 
 mod generate;
+mod mars;
 mod mindspore;
 mod scheduler;
 mod scheduler_steps;

@@ -9,6 +9,7 @@ mod members;
 mod memory;
 mod restored;
 mod schedulers;
+mod sessions;
 mod slow_waiters;
 mod snapshots;
 mod support;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use tripod_state::{Answer, Reply};
 
 /// The newtypes whose names would only hide the number or text inside.
-const TRANSPARENT: [&str; 29] = [
+const TRANSPARENT: [&str; 33] = [
     "NodeId",
     "LogIndex",
     "JobId",
@@ -35,6 +35,10 @@ const TRANSPARENT: [&str; 29] = [
     "Member",
     "NodeName",
     "MetadataName",
+    "Name",
+    "GraphNo",
+    "MutableNo",
+    "Place",
 ];
 
 pub(crate) fn reply(reply: &Reply) -> String {

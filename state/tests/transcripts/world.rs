@@ -17,7 +17,7 @@ use tripod_state::{
 };
 
 use crate::script::Line;
-use crate::{mindspore, ray, show};
+use crate::{mars, mindspore, ray, show};
 
 /// The service incarnation of a transcript's jobs.
 const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
@@ -78,6 +78,7 @@ impl World {
             "level" => Command::Level(self.level(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
+            verb if verb.starts_with("m-") => return self.mars(line),
             verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
             _ => Command::Task(self.task(line)),
         };
@@ -128,6 +129,50 @@ impl World {
         let is_told = said.contains(&changed);
         assert!(is_told || before.into_iter().eq(self.state.records().skip(1)), "{}: unheard", line.place());
         said.replace(&changed, "")
+    }
+
+    /// A command to sessions, or `m-work`: what the scheduler has is executed, a task at a time, by whichever worker is given
+    /// it. `most`: so many; `fail`: the tasks that fail, with `text`. `m-due`: what is due is proposed.
+    fn mars(&mut self, line: &Line<'_>) -> String {
+        if self.state.level() == level::FIRST {
+            let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+            self.apply(Command::Level(raise), line);
+        }
+        let scope = self.scope(line);
+        let said = match line.word(0) {
+            "m-work" => self.work(scope, line),
+            "m-due" => {
+                let due = self.state.mars_due(scope.job, TimeMs(self.now));
+                let mut said = format!("due {}\n", show::plain(&due));
+                for decision in due {
+                    said += &self
+                        .apply(Command::Mars(tripod_state::mars::Command::Lead { scope, decision }), line);
+                }
+                said
+            }
+            _ => self.apply(Command::Mars(mars::command(scope, &self.state, line)), line),
+        };
+        let Some(ray) = self.state.ray(scope.job) else { return said };
+        ray.check().unwrap_or_else(|problem| panic!("{}: {problem}", line.place()));
+        let mars = format!("  DomainChanged {{ domain: Mars, job: {} }}\n", scope.job);
+        said.replace(&mars, "").replace(&mars.replace("Mars", "Ray"), "")
+    }
+
+    fn work(&mut self, scope: Scope, line: &Line<'_>) -> String {
+        let mut said = "worked".to_owned();
+        for _ in 0..line.or("most", 10_000) {
+            let Some((command, run, worker)) = mars::plan(scope, &self.state, self.now) else { break };
+            self.apply(Command::Ray(command), line);
+            let failing = line.option("fail").unwrap_or("").split(',');
+            let text = line.option("text").unwrap_or("it_failed");
+            let error = |key: &str| failing.clone().any(|failing| failing == key).then(|| text.to_owned());
+            let Some((key, commands)) = mars::report(scope, &self.state, (run, worker), error) else { break };
+            write!(said, " {key}").expect("a string takes all");
+            for command in commands {
+                self.apply(Command::Ray(command), line);
+            }
+        }
+        said + "\n"
     }
 
     fn apply(&mut self, command: Command, line: &Line<'_>) -> String {
@@ -205,6 +250,7 @@ impl World {
             verb if verb.starts_with("topo") || verb.starts_with("ps") => {
                 return mindspore::look(scope, &self.state, line);
             }
+            verb if verb.starts_with("m?") => return mars::look(scope, &self.state, self.now, line),
             "timers" => {
                 let connected = self.state.connected_tasks();
                 show::plain(&(connected, self.state.open_barriers()))

@@ -16,7 +16,8 @@ pub(crate) fn reason(refusal: &Refusal) -> &'static str {
         | Refusal::Drained { .. }
         | Refusal::Schedulers { .. }
         | Refusal::Clusters { .. }
-        | Refusal::Scheduled { .. } => "level-data",
+        | Refusal::Scheduled { .. }
+        | Refusal::Sessions { .. } => "level-data",
     }
 }
 

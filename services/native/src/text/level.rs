@@ -43,6 +43,13 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
                  graphs, which need feature level {needs}; such a job is deleted with `tripod job delete {first}`"
             )
         }
+        Refusal::Sessions { needs, count, jobs } => {
+            let first = jobs.first().map_or("JOB", |job| job.as_str());
+            format!(
+                "T4405 level-held: {count} jobs have sessions of Mars, which need feature level {needs}; such a job is \
+                 deleted with `tripod job delete {first}`"
+            )
+        }
         Refusal::Drained { needs, nodes } => {
             let first = nodes.first().map_or(1, |node| node.0);
             format!(
