@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tripod_state::ids::{DurationMs, TimeMs};
 use tripod_state::mars::{
-    Chunk, Command as Mars, Definition, Digest, Graph, GraphKind, GraphName, GraphNo, GraphState, Input,
-    Options, Part, Place, Request, Scalar, Tileable, TileableKind,
+    Chunk, Command as Mars, Decision, Definition, Digest, Graph, GraphKind, GraphName, GraphNo, GraphState,
+    Input, Options, Part, Place, Request, Scalar, Tileable, TileableKind,
 };
 use tripod_state::ray::ids::ObjectId;
 use tripod_state::ray::{self, Argument, Order, Origin, Peer, Previous, Run};
@@ -356,7 +356,14 @@ fn change_store(state: &State, _: usize, comes: bool) -> Vec<Command> {
         }
         Some(store) if !comes => {
             let decision = ray::Decision::Expire { peers: vec![Peer::Store(store.id)] };
-            vec![Command::Ray(ray::Command::Lead { scope: SCOPE, decision })]
+            let gone = Command::Ray(ray::Command::Lead { scope: SCOPE, decision });
+            // Whoever leads sees at once that chunks are away.
+            let mutables = state.mars_mutables_at(SCOPE, address, None).expect("the job is there");
+            let judged = mutables.into_iter().map(|view| {
+                let decision = Decision::Judge { mutable: view.mutable };
+                Command::Mars(Mars::Lead { scope: SCOPE, decision })
+            });
+            std::iter::once(gone).chain(judged).collect()
         }
         Some(_) | None => Vec::new(),
     }

@@ -194,7 +194,7 @@ fn the_steps_reach_every_end_of_graphs() {
 
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeSet::new();
-    for _ in 0..300 {
+    for _ in 0..1_500 {
         let (mut replica, mut player) = (started(), Player::default());
         for step in &steps(80).new_tree(&mut runner).expect("nothing is filtered").current() {
             replica.now += step.after_ms();
