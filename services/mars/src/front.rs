@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use tonic::metadata::{MetadataMap, MetadataValue};
-use tonic::{Response, Status};
+use tonic::Status;
 use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::metadata;
-use tripod_state::ids::JobId;
-use tripod_state::{Answer, Command, Scope, State, Topic};
+use tripod_state::{Answer, Command, Scope, State};
 use tripod_tile::Helpers;
 
 use crate::figures::Figures;
@@ -93,11 +92,6 @@ impl Front {
         }
     }
 
-    /// An answer with it.
-    pub(crate) fn respond<T>(&self, make: impl FnOnce(Option<pb::Header>) -> T) -> Result<Response<T>, Status> {
-        Ok(Response::new(make(Some(self.header()))))
-    }
-
     /// An outage, with where the leader is if this node knows one.
     async fn led(&self, mut outage: Status) -> Status {
         let leader = self.gateway().leadership().borrow().leader;
@@ -108,12 +102,6 @@ impl Front {
             outage.metadata_mut().insert(LEADER, address);
         }
         outage
-    }
-
-    /// Whatever changes of a job's sessions, or of its workers.
-    pub(crate) fn topics(job: JobId) -> [Topic; 2] {
-        use tripod_state::DomainId;
-        [Topic::Domain(DomainId::Mars, job), Topic::Domain(DomainId::Ray, job)]
     }
 }
 

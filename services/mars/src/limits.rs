@@ -15,13 +15,14 @@ pub(crate) const CHUNK_ARGUMENT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of an operator's name.
 pub(crate) const OPERATOR_BYTES_MAX: usize = 256;
 
+/// Bytes of one command of a graph that is submitted in several: applying one takes a fraction of a second.
+pub(crate) const COMMAND_BYTES: u64 = 16 << 20;
+
 /// Graphs that are tiled at a time on a node. Each takes a thread, and memory for a million chunks.
 pub(crate) const TILINGS_MAX: usize = 4;
 /// Graphs that wait to be tiled on a node.
 pub(crate) const TILINGS_WAITING_MAX: usize = 1_024;
 
-/// Keys of one request for metas. A meta has some hundreds of bytes, and an answer 128 MiB.
-pub(crate) const KEYS_MAX: usize = 100_000;
 /// Addresses or ids of one request about schedulers or workers.
 pub(crate) const NAMES_MAX: usize = 10_000;
 /// Fields of one filter: more than there are.

@@ -15,11 +15,13 @@ mod identity;
 mod nodes;
 mod tileables;
 
+use tonic::Status;
 use tripod_proto::mars::v1 as pb;
 
-use crate::domain::{Digest, Graph, Needs};
+use crate::domain::{Digest, Graph, GraphKind, Needs};
 
-pub(crate) use nodes::Source;
+use self::nodes::Node;
+pub(crate) use self::nodes::Source;
 
 /// A graph that can be submitted. Nothing of it is in the log yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +40,34 @@ pub(crate) struct Wanted {
     pub(crate) helpers: tripod_tile::Helpers,
 }
 
-pub(crate) use chunks::plan as plan_chunks;
-pub(crate) use tileables::plan as plan_tileables;
+/// A node of one of the two kinds of graphs.
+pub(crate) trait Planned: Node + Send + 'static {
+    const KIND: GraphKind;
+
+    /// What is submitted for a graph of such nodes. Takes as long as a million chunks take.
+    ///
+    /// # Errors
+    /// The first node that is wrong, and why.
+    fn plan(nodes: Source<Self>, wanted: Wanted) -> Result<Plan, Status>
+    where
+        Self: Sized;
+}
+
+impl Planned for pb::TileableNode {
+    const KIND: GraphKind = GraphKind::Tileable;
+
+    fn plan(nodes: Source<Self>, wanted: Wanted) -> Result<Plan, Status> {
+        tileables::plan(nodes, wanted)
+    }
+}
+
+impl Planned for pb::ChunkNode {
+    const KIND: GraphKind = GraphKind::Chunk;
+
+    fn plan(nodes: Source<Self>, wanted: Wanted) -> Result<Plan, Status> {
+        chunks::plan(nodes, wanted)
+    }
+}
 
 /// What a chunk's task needs, as its client says it. What every worker has is not said: of memory nobody knows, unless a
 /// worker says what it has.
@@ -59,6 +87,6 @@ fn needs(resources: pb::Resources) -> Needs {
 const GPU: &str = "gpu";
 
 /// The number of an element type as the state keeps it.
-fn number(dtype: pb::ElementType) -> u8 {
+pub(crate) fn number(dtype: pb::ElementType) -> u8 {
     u8::try_from(i32::from(dtype)).unwrap_or_default()
 }

@@ -132,18 +132,29 @@ fn made(
         );
         return Err(status::invalid(&text));
     }
+    let index = if says(&sent.key, &sent.index) { Vec::new() } else { sent.index };
     Ok(Chunk {
         needs: beside.of_chunk(&sent.key),
         key: sent.key,
         operator: sent.op_type,
         argument,
         inputs,
-        index: sent.index,
+        index,
         shape: sent.shape.unwrap_or_default().extents,
         element_type,
         is_retryable: true,
     })
 }
+
+/// Whether the state sees the index in the key: then it need not keep it.
+fn says(key: &str, index: &[u64]) -> bool {
+    let numbers: Vec<_> = index.iter().map(ToString::to_string).collect();
+    let ends = key.rsplit_once(':').is_some_and(|(_, told)| told == numbers.join("."));
+    ends && (1..=KEY_DIMS_MAX).contains(&index.len())
+}
+
+/// Numbers in a key that the state reads as an index.
+const KEY_DIMS_MAX: usize = 4;
 
 fn tileable_of(target: Target, inputs: &[Input], beside: &Beside) -> domain::Tileable {
     let extent = |part: &tripod_tile::Extent| {
