@@ -1,5 +1,7 @@
 //! The state's words for sessions, and all questions to it, in one place.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use tripod_state::ids::{JobId, TimeMs};
 use tripod_state::{Fault, Scope, State};
@@ -11,6 +13,7 @@ pub(crate) use tripod_state::mars::{
     Place, Refusal, Request, Scalar, SessionView, Tileable, TileableKind, TileableView, arrange, limits,
 };
 pub(crate) use tripod_state::ray::Needs;
+use tripod_state::ray::Ray;
 
 /// Whether a job has sessions, or has had some.
 pub(crate) fn has_sessions(state: &State, job: JobId) -> bool {
@@ -94,4 +97,33 @@ pub(crate) fn chunks(
 
 pub(crate) fn mutable(state: &State, scope: Scope, session: &str, name: &str) -> Result<MutableView, Fault> {
     state.mars_mutable(scope, session, name)
+}
+
+/// The mutable of a session that has a chunk of that key. All of the session are looked at: stores ask once for each chunk,
+/// and remember what they are told.
+pub(crate) fn mutable_of_chunk(
+    state: &State,
+    scope: Scope,
+    session: &str,
+    chunk: &str,
+) -> Result<MutableView, Fault> {
+    state.mars_session(scope, session)?;
+    let stores = state.ray(scope.job).map(Ray::stores).unwrap_or_default();
+    let addresses: BTreeSet<String> = stores.into_iter().map(|store| store.address).collect();
+    for address in addresses {
+        let mut after = None;
+        loop {
+            let page = state.mars_mutables_at(scope, &address, after)?;
+            let Some(last) = page.last().map(|view| view.mutable) else { break };
+            let has = |view: &MutableView| {
+                view.session == session && view.chunks.iter().any(|known| known.key == chunk)
+            };
+            if let Some(found) = page.into_iter().find(has) {
+                return Ok(found);
+            }
+            after = Some(last);
+        }
+    }
+    let shown = chunk.chars().take(limits::KEY_BYTES_MAX).collect();
+    Err(Fault::Mars(Refusal::MutableUnknown { name: shown }))
 }

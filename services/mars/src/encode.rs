@@ -7,8 +7,8 @@ use tripod_proto::mars::v1 as pb;
 use tripod_state::ids::TimeMs;
 
 use crate::domain::{
-    ChunkView, Column, Counts, GraphError, GraphState, GraphView, MutableState, MutableView, SessionView,
-    TileableKind, TileableView,
+    ChunkView, Column, Counts, GraphError, GraphState, GraphView, MutableState, MutableView, Scalar,
+    SessionView, TileableKind, TileableView,
 };
 use crate::fields::Fields;
 
@@ -188,7 +188,18 @@ pub(crate) fn mutable(view: MutableView) -> pb::MutableInfo {
         dtype: view.definition.element_type.into(),
         columns: view.definition.columns.into_iter().map(column).collect(),
         seal_timestamp_ns: view.seal_timestamp_ns,
+        default_values: view.definition.defaults.into_iter().map(scalar).collect(),
     }
+}
+
+fn scalar(scalar: Scalar) -> pb::Scalar {
+    let value = match scalar {
+        Scalar::Boolean(value) => pb::scalar::Value::Boolean(value),
+        Scalar::Integer(value) => pb::scalar::Value::Integer(value),
+        Scalar::Fraction(bits) => pb::scalar::Value::Fraction(f64::from_bits(bits)),
+        Scalar::Text(value) => pb::scalar::Value::Text(value),
+    };
+    pb::Scalar { value: Some(value) }
 }
 
 #[cfg(test)]

@@ -64,8 +64,16 @@ pub(super) async fn get(
     scope: Scope,
     message: pb::GetMutableTileableRequest,
 ) -> Result<pb::MutableResponse, Status> {
-    let view =
-        look(front, Consistency::Linearizable, scope, &message.session_id, &message.name).await?;
+    let pb::GetMutableTileableRequest { session_id: session, name, chunk_key } = message;
+    let view = match (name.is_empty(), chunk_key.is_empty()) {
+        (_, true) => look(front, Consistency::Linearizable, scope, &session, &name).await?,
+        (true, false) => {
+            let look = move |state: &State| domain::mutable_of_chunk(state, scope, &session, &chunk_key);
+            let found = front.read_aside(Consistency::Linearizable, look).await?;
+            found.map_err(|fault| status::of_fault(&fault))?
+        }
+        (false, false) => return Err(status::invalid("chunk_key: the name says which one already")),
+    };
     let info = Some(encode::mutable(view));
     Ok(pb::MutableResponse { header: Some(front.header()), info, created: false })
 }

@@ -4,6 +4,7 @@ use tokio::sync::watch;
 use tripod_coordination::Coordination;
 use tripod_dial::Dialler;
 use tripod_gateway::{FrontEnds, Gateway};
+use tripod_mars::Mars;
 use tripod_mindspore::Mindspore;
 use tripod_native::{Backups, JobPorts, Native};
 use tripod_ray::Scheduler;
