@@ -82,7 +82,7 @@ pub mod mindspore {
     }
 }
 
-/// Sessions, graphs of tensors and their chunks. No node serves them yet.
+/// Sessions, graphs of tensors and their chunks.
 pub mod mars {
     pub mod v1 {
         tonic::include_proto!("mars.v1");
