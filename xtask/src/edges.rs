@@ -37,8 +37,7 @@ const FRONT_END_MAY: &[&str] = &[
 
 /// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, and how graphs
 /// are cut.
-const OWN: &[(&str, &str)] =
-    &[("tripod-mars", "tripod-tile"), ("tripod-mindspore", "tripod-mindspore-wire")];
+const OWN: &[(&str, &str)] = &[("tripod-mars", "tripod-tile"), ("tripod-mindspore", "tripod-mindspore-wire")];
 
 /// Who depends on front ends, because it composes nodes of them.
 const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];

@@ -108,7 +108,11 @@ impl Mars {
     ///
     /// # Errors
     /// [`Error::Refused`] when there is no such session, else as any call.
-    pub async fn tileable_metas(&self, session: &str, keys: &[String]) -> Result<Vec<pb::TileableMeta>, Error> {
+    pub async fn tileable_metas(
+        &self,
+        session: &str,
+        keys: &[String],
+    ) -> Result<Vec<pb::TileableMeta>, Error> {
         let message = metas(session, keys);
         let ask = |channel, request: Request<()>| {
             let request = request.map(|()| message.clone());

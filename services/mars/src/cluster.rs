@@ -7,7 +7,7 @@ use prost::Message as _;
 use tonic::Status;
 use tripod_gateway::Consistency;
 use tripod_proto::mars::v1 as pb;
-use tripod_state::ids::JobId;
+use tripod_state::ids::{JobId, NodeId};
 use tripod_state::ray::ids::StoreId;
 use tripod_state::ray::view::WorkerLife;
 use tripod_state::ray::{Ray, Role};
@@ -112,7 +112,8 @@ impl Front {
         ids: Vec<String>,
         fields: &Fields,
     ) -> Result<Vec<pb::WorkerInfo>, Status> {
-        let wants_figures = ["resource", "quota", "storage", "update_time"].iter().any(|field| fields.want(field));
+        let wants_figures =
+            ["resource", "quota", "storage", "update_time"].iter().any(|field| fields.want(field));
         // They are in the leader's memory: without them, the rest is told.
         let figures = if wants_figures { (self.shared.figures)(job).await } else { HashMap::new() };
         let look = move |state: &State| {
@@ -124,8 +125,9 @@ impl Front {
             let there = all.iter().filter(|worker| worker.status != pb::WorkerStatus::Stopped);
             return Ok(there.map(info).collect());
         }
-        let by_id: HashMap<&str, &Worker> = all.iter().map(|worker| (worker.address.as_str(), worker)).collect();
-        let of_id = |id: &String| by_id.get(id.as_str()).map_or_else(|| unknown(id), |worker| info(worker));
+        let by_id: HashMap<&str, &Worker> =
+            all.iter().map(|worker| (worker.address.as_str(), worker)).collect();
+        let of_id = |id: &String| by_id.get(id.as_str()).copied().map_or_else(|| unknown(id), info);
         Ok(ids.iter().map(of_id).collect())
     }
 
@@ -133,7 +135,7 @@ impl Front {
         let members = self.read(Consistency::Linearizable, State::members).await?;
         let status = self.gateway().admin().status();
         let leader = self.gateway().leadership().borrow().leader;
-        let role = |node| {
+        let role = |node: NodeId| {
             let member = status.members.iter().find(|member| member.node == node);
             match member {
                 _ if Some(node) == leader => pb::SchedulerRole::Leader,
@@ -141,7 +143,7 @@ impl Front {
                 _ => pb::SchedulerRole::Follower,
             }
         };
-        let address = |(node, addresses): (_, member::Addresses)| pb::SchedulerAddress {
+        let address = |(node, addresses): (NodeId, member::Addresses)| pb::SchedulerAddress {
             address: addresses.client,
             role: role(node).into(),
             node_id: node.0,
@@ -166,7 +168,8 @@ impl Front {
                 address: fields.only("address", known.address.clone()),
                 role: fields.only("role", known.role),
                 // Of others it is the level that counts, and that is one for all.
-                version: fields.only("version", if here { env!("CARGO_PKG_VERSION").to_owned() } else { String::new() }),
+                version: fields
+                    .only("version", if here { env!("CARGO_PKG_VERSION").to_owned() } else { String::new() }),
                 applied_index: fields.only("applied_index", applied.map_or(0, |index| index.0)),
                 update_time: fields.only("update_time", Some(SystemTime::now().into())),
             }
@@ -236,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_version_is_that_of_what_the_list_says() {
-        let (ready, gone) = (worker("a:1", pb::WorkerStatus::Ready), worker("b:1", pb::WorkerStatus::Stopped));
+        let (ready, gone) =
+            (worker("a:1", pb::WorkerStatus::Ready), worker("b:1", pb::WorkerStatus::Stopped));
         let (first, changed, removed) = versioned(&[ready.clone(), gone.clone()]);
         assert_eq!((changed.len(), removed), (1, vec!["b:1".to_owned()]));
         let busier = Worker { slots_used: 2, ..ready.clone() };

@@ -110,9 +110,10 @@ fn column(column: Column) -> pb::Column {
 /// What is known of the tileable of a key.
 pub(crate) fn tileable(key: String, found: Option<TileableView>, fields: &Fields) -> pb::TileableMeta {
     let Some(view) = found else { return pb::TileableMeta { key, ..Default::default() } };
-    let indexes = view.chunk_indexes.into_iter().map(|index| {
-        extents(index.into_iter().map(|at| i64::try_from(at).unwrap_or(i64::MAX)).collect())
-    });
+    let indexes = view
+        .chunk_indexes
+        .into_iter()
+        .map(|index| extents(index.into_iter().map(|at| i64::try_from(at).unwrap_or(i64::MAX)).collect()));
     let index_kind = match view.kind {
         TileableKind::Frame => INDEX_KIND,
         TileableKind::Tensor => "",

@@ -125,6 +125,9 @@ mod tests {
         assert_eq!(refused.code(), Code::InvalidArgument);
         let text = refused.message();
         assert!(text.contains("\"colour\"") && GRAPH.iter().all(|field| text.contains(field)), "{text}");
-        assert_eq!(Fields::read(&vec!["state".to_owned(); 65], GRAPH).unwrap_err().code(), Code::ResourceExhausted);
+        assert_eq!(
+            Fields::read(&vec!["state".to_owned(); 65], GRAPH).unwrap_err().code(),
+            Code::ResourceExhausted
+        );
     }
 }

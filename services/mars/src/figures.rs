@@ -23,7 +23,6 @@ pub type Figures = Arc<dyn Fn(JobId) -> Future<HashMap<StoreId, StoreFigures>> +
 pub(crate) const AGE_MAX: Duration = Duration::from_secs(15);
 
 /// Where nobody knows any: for tests and simulations.
-#[must_use]
-pub fn unknown() -> Figures {
+pub(crate) fn unknown() -> Figures {
     Arc::new(|_| Box::pin(async { HashMap::new() }))
 }

@@ -1,8 +1,8 @@
 //! The way from a call to the cluster and back: whose job it is, ask, and what is told beside every answer.
 
 use bytes::Bytes;
-use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::Status;
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::metadata;

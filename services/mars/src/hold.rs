@@ -92,11 +92,8 @@ impl Front {
         message: pb::WatchGraphRequest,
     ) -> Result<impl Stream<Item = Result<pb::GetGraphInfoResponse, Status>> + Send, Status> {
         let changes = self.changes(scope);
-        let named = |kind| GraphName {
-            session: message.session_id.clone(),
-            kind,
-            key: message.graph_key.clone(),
-        };
+        let named =
+            |kind| GraphName { session: message.session_id.clone(), kind, key: message.graph_key.clone() };
         let (tileables, chunks) = (named(GraphKind::Tileable), named(GraphKind::Chunk));
         let look = |state: &tripod_state::State| match domain::graph(state, scope, &tileables) {
             Ok(_) => Ok(tileables.clone()),
@@ -201,7 +198,12 @@ impl WatchedWorkers {
             if version != self.version {
                 self.version = version;
                 self.rest = Instant::now() + WATCH_PAUSE;
-                return Ok(pb::WorkerChanges { header: Some(self.front.header()), version, changed, removed });
+                return Ok(pb::WorkerChanges {
+                    header: Some(self.front.header()),
+                    version,
+                    changed,
+                    removed,
+                });
             }
         }
     }

@@ -62,7 +62,9 @@ pub(crate) fn frame(request: &pb::CreateMutableDataFrameRequest) -> Result<Defin
     let defaults = &request.default_values;
     if !defaults.is_empty() && defaults.len() != columns.len() {
         let (is, wanted) = (defaults.len(), columns.len());
-        return Err(status::invalid(&format!("default_values: {is} of them, and there are {wanted} columns")));
+        return Err(status::invalid(&format!(
+            "default_values: {is} of them, and there are {wanted} columns"
+        )));
     }
     let mut known = Vec::with_capacity(columns.len());
     let mut values = Vec::with_capacity(columns.len());
@@ -110,7 +112,9 @@ fn sizes(shape: &[u64], asked: &[u64], bytes: u64) -> Result<Vec<u64>, Status> {
         each if each.len() == shape.len() => each.to_vec(),
         each => {
             let (is, wanted) = (each.len(), shape.len());
-            return Err(status::invalid(&format!("chunk_size: {is} extents, and the shape has {wanted} axes")));
+            return Err(status::invalid(&format!(
+                "chunk_size: {is} extents, and the shape has {wanted} axes"
+            )));
         }
     };
     if sizes.contains(&0) {
@@ -152,7 +156,8 @@ fn given(shape: &[u64], nsplits: &[pb::Extents]) -> Result<Vec<Vec<u64>>, Status
     }
     check_chunks(nsplits.iter().map(|axis| axis.extents.len() as u64))?;
     let axis = |(axis, (parts, extent)): (usize, (&pb::Extents, &u64))| {
-        let wrong = || status::invalid(&format!("nsplits: the parts of axis {axis} are not {extent} together"));
+        let wrong =
+            || status::invalid(&format!("nsplits: the parts of axis {axis} are not {extent} together"));
         let parts: Option<Vec<u64>> = parts.extents.iter().map(|part| u64::try_from(*part).ok()).collect();
         let parts = parts.filter(|parts| !parts.is_empty()).ok_or_else(wrong)?;
         let sum = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(*part));
@@ -182,7 +187,9 @@ fn default(field: &str, value: Option<&pb::Scalar>, dtype: pb::ElementType) -> R
         (T::Bool, Some(Value::Boolean(value))) => Scalar::Boolean(*value),
         (T::I32 | T::I64, None) => Scalar::Integer(0),
         (T::I32 | T::I64, Some(Value::Boolean(value))) => Scalar::Integer((*value).into()),
-        (T::I32, Some(Value::Integer(value))) => Scalar::Integer(i32::try_from(*value).map_err(|_| wrong())?.into()),
+        (T::I32, Some(Value::Integer(value))) => {
+            Scalar::Integer(i32::try_from(*value).map_err(|_| wrong())?.into())
+        }
         (T::I64, Some(Value::Integer(value))) => Scalar::Integer(*value),
         (T::F32 | T::F64, None) => fraction(0.0),
         (T::F32 | T::F64, Some(Value::Boolean(value))) => fraction(f64::from(u8::from(*value))),
@@ -239,7 +246,8 @@ mod tests {
         assert!(text(&asked(&[1 << 40], &[1])).contains("more chunks than"));
         assert!(text(&asked(&[u64::MAX, 2], &[1])).starts_with("shape:"));
         assert!(text(&asked(&[1; 33], &[1])).starts_with("axes of shape"));
-        let texts = pb::CreateMutableTensorRequest { dtype: pb::ElementType::Text.into(), ..asked(&[1], &[1]) };
+        let texts =
+            pb::CreateMutableTensorRequest { dtype: pb::ElementType::Text.into(), ..asked(&[1], &[1]) };
         assert!(text(&texts).starts_with("dtype:"));
     }
 
@@ -257,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_frame_has_a_default_for_each_column_and_is_cut_by_rows() {
-        let column = |name: &str, dtype: pb::ElementType| pb::Column { name: name.to_owned(), dtype: dtype.into() };
+        let column =
+            |name: &str, dtype: pb::ElementType| pb::Column { name: name.to_owned(), dtype: dtype.into() };
         let mut request = pb::CreateMutableDataFrameRequest {
             rows: 5,
             columns: vec![column("a", pb::ElementType::I64), column("b", pb::ElementType::Text)],

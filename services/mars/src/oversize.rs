@@ -53,7 +53,8 @@ where
 fn mended(status: &Status) -> Option<Status> {
     match status.code() {
         Code::OutOfRange if status.message().starts_with(TOO_LARGE) => {
-            let text = format!("{}; a graph of more than {PART_BYTES_MAX} bytes comes in parts", status.message());
+            let text =
+                format!("{}; a graph of more than {PART_BYTES_MAX} bytes comes in parts", status.message());
             Some(status::with_reason(Status::resource_exhausted(text), "exhausted"))
         }
         Code::Internal if status.message().starts_with(NO_MESSAGE) => Some(status::invalid(status.message())),

@@ -61,11 +61,8 @@ impl Front {
                 }
             },
         };
-        let wanted = Wanted {
-            target_keys: call.target_keys,
-            options: call.options,
-            helpers: self.shared.helpers,
-        };
+        let wanted =
+            Wanted { target_keys: call.target_keys, options: call.options, helpers: self.shared.helpers };
         let plan = self.shared.turns.work(scope.job, &graph.session, move || N::plan(nodes, wanted)).await?;
         let submitted = self.commit(scope, call.request_id, graph, options, plan).await?;
         Ok(self.submitted(&submitted))

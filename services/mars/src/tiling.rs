@@ -42,7 +42,9 @@ impl Turns {
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         let _waiting = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
-            status::overloaded(format!("{TILINGS_WAITING_MAX} graphs wait to be tiled on this node; try again"))
+            status::overloaded(format!(
+                "{TILINGS_WAITING_MAX} graphs wait to be tiled on this node; try again"
+            ))
         })?;
         let own = self.of_session(job, session);
         let closed = |_| Status::unavailable("this node is stopping");
@@ -94,8 +96,10 @@ mod tests {
                 turns.work(JobId(1), "a", work).await
             }
         });
-        tripod_wait::until("the long one has its turn", || (turns.running.available_permits() < TILINGS_MAX).then_some(()))
-            .await;
+        tripod_wait::until("the long one has its turn", || {
+            (turns.running.available_permits() < TILINGS_MAX).then_some(())
+        })
+        .await;
         let other = turns.work(JobId(1), "b", || Ok(2)).await.unwrap();
         assert_eq!(other, 2);
         let same = tokio::spawn({

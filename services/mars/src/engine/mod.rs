@@ -50,8 +50,7 @@ async fn serve(gateway: Gateway, job: JobId) {
     loop {
         let mut changes = gateway.watch(Topic::Domain(DomainId::Mars, job));
         let now = *leadership.borrow_and_update();
-        let look =
-            |state: &State| state.job(job).map(|_| now.ready_here && domain::has_sessions(state, job));
+        let look = |state: &State| state.job(job).map(|_| now.ready_here && domain::has_sessions(state, job));
         let Ok(Some(is_busy)) = gateway.read(Consistency::Local, look).await else { return };
         if !is_busy {
             tokio::select! {

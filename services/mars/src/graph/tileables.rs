@@ -117,12 +117,7 @@ fn of_tiled(tiled: ChunkGraph, beside: &Beside) -> Result<(Graph, Vec<String>), 
     Ok((Graph { chunks, tileables }, target_keys))
 }
 
-fn made(
-    sent: pb::ChunkNode,
-    inputs: Vec<Input>,
-    element_type: u8,
-    beside: &Beside,
-) -> Result<Chunk, Status> {
+fn made(sent: pb::ChunkNode, inputs: Vec<Input>, element_type: u8, beside: &Beside) -> Result<Chunk, Status> {
     let argument = argument(&sent);
     if argument.len() > CHUNK_ARGUMENT_BYTES_MAX {
         let text = format!(
@@ -157,9 +152,8 @@ fn says(key: &str, index: &[u64]) -> bool {
 const KEY_DIMS_MAX: usize = 4;
 
 fn tileable_of(target: Target, inputs: &[Input], beside: &Beside) -> domain::Tileable {
-    let extent = |part: &tripod_tile::Extent| {
-        part.known().and_then(|extent| i64::try_from(extent).ok()).unwrap_or(-1)
-    };
+    let extent =
+        |part: &tripod_tile::Extent| part.known().and_then(|extent| i64::try_from(extent).ok()).unwrap_or(-1);
     let (kind, columns) = match &target.content {
         Content::Frame(columns) => (TileableKind::Frame, columns.iter().map(column).collect()),
         Content::Tensor(_) | Content::Partial => (TileableKind::Tensor, Vec::new()),
@@ -277,7 +271,10 @@ mod tests {
         let (code, text) = code_and_text(vec![node("a", "sort", "", &[])]);
         assert_eq!((code, text.as_str()), (Code::Unimplemented, "tileable a: unknown operator sort"));
         let (code, text) = code_and_text(vec![node("a", "cast", r#"{"dtype":"f16"}"#, &["b"])]);
-        assert!(code == Code::InvalidArgument && text.starts_with("tileable a: attributes of cast:"), "{text}");
+        assert!(
+            code == Code::InvalidArgument && text.starts_with("tileable a: attributes of cast:"),
+            "{text}"
+        );
         let cycle = r#"{"function":"neg"}"#;
         let (code, text) =
             code_and_text(vec![node("a", "unary", cycle, &["b"]), node("b", "unary", cycle, &["a"])]);

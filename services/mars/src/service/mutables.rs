@@ -39,7 +39,8 @@ pub(super) async fn create_frame(
     message: pb::CreateMutableDataFrameRequest,
 ) -> Result<pb::MutableResponse, Status> {
     let definition = mutable::frame(&message)?;
-    let pb::CreateMutableDataFrameRequest { request_id, session_id: session, name, if_not_exist, .. } = message;
+    let pb::CreateMutableDataFrameRequest { request_id, session_id: session, name, if_not_exist, .. } =
+        message;
     create(front, scope, Created { request_id, session, name, definition, if_not_exist }).await
 }
 
@@ -96,7 +97,9 @@ pub(super) async fn seal(
     match view.state {
         MutableState::Sealed => {}
         MutableState::Sealing => {
-            let text = format!("mutable tileable `{name}` is still being sealed; ask again, which goes on with the same");
+            let text = format!(
+                "mutable tileable `{name}` is still being sealed; ask again, which goes on with the same"
+            );
             return Err(status::with_reason(Status::deadline_exceeded(text), "deadline"));
         }
         MutableState::Open => {
@@ -106,7 +109,9 @@ pub(super) async fn seal(
             return Err(status::with_reason(Status::new(Code::Aborted, text), "aborted"));
         }
         MutableState::Lost => {
-            let text = format!("mutable tileable `{name}` is lost: no object store has some of its chunks; delete it, and create it anew");
+            let text = format!(
+                "mutable tileable `{name}` is lost: no object store has some of its chunks; delete it, and create it anew"
+            );
             return Err(status::with_reason(Status::failed_precondition(text), "failed-precondition"));
         }
     }

@@ -28,8 +28,7 @@ pub(super) async fn create(
     labels.sort_unstable();
     let is_proposed = message.session_id.is_empty();
     let session = if is_proposed { drawn_id() } else { message.session_id };
-    let request =
-        Request::CreateSession { session, is_proposed, if_not_exist: message.if_not_exist, labels };
+    let request = Request::CreateSession { session, is_proposed, if_not_exist: message.if_not_exist, labels };
     match front.ask(scope, message.request_id, request).await? {
         Answer::Session { session, created } => Ok(pb::CreateSessionResponse {
             header: Some(front.header()),
@@ -46,7 +45,8 @@ pub(super) async fn has(
     message: pb::HasSessionRequest,
 ) -> Result<pb::HasSessionResponse, Status> {
     let look = move |state: &tripod_state::State| domain::has_session(state, scope, &message.session_id);
-    let exists = front.read(Consistency::Linearizable, look).await?.map_err(|fault| status::of_fault(&fault))?;
+    let exists =
+        front.read(Consistency::Linearizable, look).await?.map_err(|fault| status::of_fault(&fault))?;
     Ok(pb::HasSessionResponse { header: Some(front.header()), exists })
 }
 

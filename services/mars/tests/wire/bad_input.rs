@@ -42,9 +42,24 @@ async fn what_cannot_be_tiled_is_refused_with_node_and_reason_and_nothing_is_com
             Code::InvalidArgument,
             "in a cycle",
         ),
-        ("an unknown input", vec![tileable("a", "unary", negative, &["x"])], Code::InvalidArgument, "unknown input x"),
-        ("an unknown operator", vec![tileable("a", "sort", "", &[])], Code::Unimplemented, "unknown operator sort"),
-        ("one for tests", vec![ones("b"), tileable("a", "sleep", r#"{"ms":1}"#, &["b"])], Code::Unimplemented, "turned off"),
+        (
+            "an unknown input",
+            vec![tileable("a", "unary", negative, &["x"])],
+            Code::InvalidArgument,
+            "unknown input x",
+        ),
+        (
+            "an unknown operator",
+            vec![tileable("a", "sort", "", &[])],
+            Code::Unimplemented,
+            "unknown operator sort",
+        ),
+        (
+            "one for tests",
+            vec![ones("b"), tileable("a", "sleep", r#"{"ms":1}"#, &["b"])],
+            Code::Unimplemented,
+            "turned off",
+        ),
         ("another type", vec![declared], Code::InvalidArgument, "declared as i32[4]"),
         ("no JSON", vec![mistaken], Code::InvalidArgument, "attributes of ones"),
         ("a key twice", vec![ones("a"), ones("a")], Code::InvalidArgument, "two tileables have this key"),
@@ -88,13 +103,15 @@ async fn what_cannot_be_tiled_is_refused_with_node_and_reason_and_nothing_is_com
         let status = refused(&node, nodes).await;
         assert_eq!(status.code(), code, "{what}: {status}");
         assert!(status.message().contains(text), "{what}: {status}");
-        // All but what is wrong with the graph as a whole says of which node it is.
         assert!(status.message().contains("tileable a"), "{what}: {status}");
     }
     let mut request = submission("g", vec![ones("a")]);
     request.target_keys = vec!["x".to_owned()];
     let status = node.mars().submit_tileable_graph(request).await.expect_err("an unknown target");
-    assert!(status.code() == Code::InvalidArgument && status.message().contains("unknown target x"), "{status}");
+    assert!(
+        status.code() == Code::InvalidArgument && status.message().contains("unknown target x"),
+        "{status}"
+    );
 }
 
 #[tokio::test]
@@ -117,7 +134,10 @@ async fn a_chunk_graph_that_is_none_is_refused_with_the_node() {
     ];
     for nodes in cases {
         let status = node.mars().submit_chunk_graph(submit(nodes)).await.expect_err("refused");
-        assert!(status.code() == Code::InvalidArgument && status.message().starts_with("chunk a"), "{status}");
+        assert!(
+            status.code() == Code::InvalidArgument && status.message().starts_with("chunk a"),
+            "{status}"
+        );
     }
 }
 

@@ -54,7 +54,9 @@ async fn object_stores_are_workers_and_their_processes_slots() {
     assert!(infos[1].statistics_age.is_none(), "nobody has said how full it is");
     let asked = request(&[], &["status"]);
     let infos = node.mars().get_workers_info(asked).await.expect("told").into_inner().infos;
-    assert!(infos[0].slots == 0 && infos[0].worker.as_ref().expect("shown").status() == pb::WorkerStatus::Ready);
+    assert!(
+        infos[0].slots == 0 && infos[0].worker.as_ref().expect("shown").status() == pb::WorkerStatus::Ready
+    );
     let wrong = node.mars().get_workers_info(request(&[], &["colour"])).await.expect_err("no field");
     assert!(wrong.code() == Code::InvalidArgument && wrong.message().contains("storage"));
 }

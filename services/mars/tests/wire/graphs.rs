@@ -73,9 +73,11 @@ async fn a_graph_of_nothing_succeeds() {
 async fn a_chunk_that_fails_fails_its_graph_with_worker_and_traceback() {
     let node = Node::with_session().await;
     let text = "Traceback (most recent call last):\nValueError: no";
-    let plays = Arc::new(move |chunk: &pb::ChunkNode| {
-        if chunk.key.starts_with("s") { Err(text.to_owned()) } else { Ok(()) }
-    });
+    let plays = Arc::new(
+        move |chunk: &pb::ChunkNode| {
+            if chunk.key.starts_with("s") { Err(text.to_owned()) } else { Ok(()) }
+        },
+    );
     let machine = Machine::playing(&node, plays).await;
     node.submit("g", sum_of_ones()).await.expect("submitted");
     let info = node.ended("g").await;
@@ -146,7 +148,10 @@ async fn metas_tell_of_tileables_and_chunks_in_the_order_of_their_keys() {
     let meta = &metas[1];
     assert_eq!(meta.shape.clone().expect("a shape").extents, [5]);
     assert_eq!((meta.chunk_keys.join(" "), meta.graph_key.as_str()), ("a:0 a:1 a:2".to_owned(), "g"));
-    assert_eq!((meta.dtype(), meta.kind(), meta.order.as_str()), (pb::ElementType::F64, pb::TileableKind::Tensor, "C"));
+    assert_eq!(
+        (meta.dtype(), meta.kind(), meta.order.as_str()),
+        (pb::ElementType::F64, pb::TileableKind::Tensor, "C")
+    );
 
     let asked = keys(&["a:2", "a:9"], &[]);
     let metas = node.mars().get_chunk_metas(asked).await.expect("told").into_inner().metas;

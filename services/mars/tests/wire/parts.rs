@@ -6,9 +6,15 @@ use tripod_proto::mars::v1 as pb;
 
 use crate::support::{Machine, Node, submission, sum_of_ones};
 
-async fn send(node: &Node, offset: usize, bytes: &[u8], last: bool) -> Result<pb::SubmitGraphResponse, Status> {
+async fn send(
+    node: &Node,
+    offset: usize,
+    bytes: &[u8],
+    last: bool,
+) -> Result<pb::SubmitGraphResponse, Status> {
     let part = pb::GraphPart { offset: offset as u64, bytes: bytes.to_vec().into(), last };
-    let request = pb::SubmitTileableGraphRequest { graph: None, part: Some(part), ..submission("g", Vec::new()) };
+    let request =
+        pb::SubmitTileableGraphRequest { graph: None, part: Some(part), ..submission("g", Vec::new()) };
     node.mars().submit_tileable_graph(request).await.map(tonic::Response::into_inner)
 }
 
@@ -63,5 +69,11 @@ async fn a_part_that_is_too_large_and_a_graph_of_more_than_a_gibibyte_are_refuse
     let refused = send(&node, 0, &vec![0; (16 << 20) + 1], false).await.expect_err("too large");
     assert!(refused.code() == Code::ResourceExhausted && refused.message().contains("part"), "{refused}");
     let refused = send(&node, 1 << 30, b"x", false).await.expect_err("too far");
-    assert!(matches!(refused.code(), Code::ResourceExhausted | Code::FailedPrecondition | Code::OutOfRange | Code::Aborted), "{refused}");
+    assert!(
+        matches!(
+            refused.code(),
+            Code::ResourceExhausted | Code::FailedPrecondition | Code::OutOfRange | Code::Aborted
+        ),
+        "{refused}"
+    );
 }

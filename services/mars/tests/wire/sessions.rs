@@ -26,11 +26,8 @@ async fn a_session_is_made_once_found_and_deleted_once() {
     let same = node.mars().create_session(create("s", true)).await.expect("that is fine").into_inner();
     assert!(!same.created);
 
-    let delete = |if_exist| pb::DeleteSessionRequest {
-        session_id: "s".to_owned(),
-        if_exist,
-        ..Default::default()
-    };
+    let delete =
+        |if_exist| pb::DeleteSessionRequest { session_id: "s".to_owned(), if_exist, ..Default::default() };
     assert!(node.mars().delete_session(delete(false)).await.expect("deleted").into_inner().deleted);
     let gone = node.mars().delete_session(delete(false)).await.expect_err("it is gone");
     assert_eq!(gone.code(), Code::NotFound);
@@ -55,7 +52,10 @@ async fn what_is_no_id_is_refused() {
     let node = Node::start().await;
     for wrong in ["a b", "a/b", &"x".repeat(129)] {
         let refused = node.mars().create_session(create(wrong, false)).await.expect_err("no id");
-        assert!([Code::InvalidArgument, Code::OutOfRange, Code::ResourceExhausted].contains(&refused.code()), "{refused}");
+        assert!(
+            [Code::InvalidArgument, Code::OutOfRange, Code::ResourceExhausted].contains(&refused.code()),
+            "{refused}"
+        );
     }
     let labels = (0..65).map(|label| (format!("l{label}"), String::new())).collect();
     let many = pb::CreateSessionRequest { labels, ..create("s", false) };

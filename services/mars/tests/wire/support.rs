@@ -85,7 +85,11 @@ impl Node {
         RayClient::new(self.channel.clone())
     }
 
-    pub(crate) async fn submit(&self, graph: &str, nodes: Vec<pb::TileableNode>) -> Result<pb::SubmitGraphResponse, Status> {
+    pub(crate) async fn submit(
+        &self,
+        graph: &str,
+        nodes: Vec<pb::TileableNode>,
+    ) -> Result<pb::SubmitGraphResponse, Status> {
         let request = submission(graph, nodes);
         self.mars().submit_tileable_graph(request).await.map(Response::into_inner)
     }
@@ -97,7 +101,10 @@ impl Node {
             filter_fields: fields.iter().map(|field| (*field).to_owned()).collect(),
         };
         let answer = self.mars().get_tileable_graph_info(request).await?.into_inner();
-        assert!(answer.header.is_some_and(|header| header.applied_index > 0), "answers say as of when they are");
+        assert!(
+            answer.header.is_some_and(|header| header.applied_index > 0),
+            "answers say as of when they are"
+        );
         Ok(answer.info.expect("an info"))
     }
 
@@ -259,7 +266,8 @@ impl Played {
         if ended.is_ok() {
             let extents = chunk.shape.clone().unwrap_or_default().extents;
             // What nobody knew is one element.
-            let shape: Vec<u64> = extents.into_iter().map(|extent| u64::try_from(extent).unwrap_or(1)).collect();
+            let shape: Vec<u64> =
+                extents.into_iter().map(|extent| u64::try_from(extent).unwrap_or(1)).collect();
             let bytes = shape.iter().product::<u64>() * 8;
             let element_type = u32::try_from(chunk.dtype).expect("a number");
             let describe = native::RayDescribeRequest { objectid: object, shape, element_type, bytes };

@@ -30,9 +30,11 @@ impl Drawn {
     pub(crate) fn of(states: HashMap<String, String>, tasks: &CompGraph) -> Self {
         let mut nodes = BTreeMap::new();
         let tasks = tasks.operation.iter().filter_map(|operation| operation.task.as_ref());
-        for task in tasks.filter(|task| task.name.as_ref() == CHUNK_FUNCTION) {
+        for task in tasks.filter(|task| task.name[..] == *CHUNK_FUNCTION) {
             let value = task.arg.first().and_then(|first| first.obj.as_ref()?.pyobj_data.as_ref());
-            let Some(node) = value.and_then(|value| ChunkNode::decode(value.data.clone()).ok()) else { continue };
+            let Some(node) = value.and_then(|value| ChunkNode::decode(value.data.clone()).ok()) else {
+                continue;
+            };
             if states.contains_key(&node.key) {
                 nodes.insert(node.key, Node { operator: node.op_type, inputs: node.inputs });
             }
@@ -46,9 +48,14 @@ pub(crate) fn dot(drawn: &Drawn) -> String {
     let mut text = String::from("digraph chunks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
     for (key, state) in &drawn.states {
         let operator = drawn.nodes.get(key).map_or("", |node| node.operator.as_str());
-        let label = if operator.is_empty() { escaped(key) } else { format!("{}\\n{}", escaped(key), escaped(operator)) };
+        let label = if operator.is_empty() {
+            escaped(key)
+        } else {
+            format!("{}\\n{}", escaped(key), escaped(operator))
+        };
         let colour = colour(state);
-        writeln!(text, "  \"{}\" [label=\"{label}\", fillcolor={colour}];", escaped(key)).expect("writing to memory");
+        writeln!(text, "  \"{}\" [label=\"{label}\", fillcolor={colour}];", escaped(key))
+            .expect("writing to memory");
     }
     for (key, node) in &drawn.nodes {
         for input in &node.inputs {
@@ -87,7 +94,8 @@ mod tests {
         };
         let data = node.encode_to_vec().into();
         let obj = Some(Obj { pyobj_data: Some(PyObj { data }), ..Obj::default() });
-        let task = Task { name: name.as_bytes().to_vec().into(), arg: vec![Value { id: 0, obj }], result: vec![1] };
+        let task =
+            Task { name: name.as_bytes().to_vec().into(), arg: vec![Value { id: 0, obj }], result: vec![1] };
         Operation { task: Some(task), ..Operation::default() }
     }
 

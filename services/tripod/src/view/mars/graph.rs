@@ -122,7 +122,12 @@ mod tests {
             state: mars_wire::GraphState::Failed.into(),
             progress: 0.25,
             targets: vec!["t".into()],
-            subtask_counts: Some(mars_wire::SubtaskCounts { succeeded: 1, errored: 1, cancelled: 2, ..Default::default() }),
+            subtask_counts: Some(mars_wire::SubtaskCounts {
+                succeeded: 1,
+                errored: 1,
+                cancelled: 2,
+                ..Default::default()
+            }),
             error: Some(mars_wire::GraphError {
                 code: "EXCEPTION".into(),
                 message: "ValueError: no".into(),
