@@ -113,7 +113,7 @@ impl Front {
         fields: &Fields,
     ) -> Result<Vec<pb::WorkerInfo>, Status> {
         let wants_figures =
-            ["resource", "quota", "storage", "update_time"].iter().any(|field| fields.want(field));
+            ["resource", "quota", "storage", "update_time"].into_iter().any(|field| fields.want(field));
         // They are in the leader's memory: without them, the rest is told.
         let figures = if wants_figures { (self.shared.figures)(job).await } else { HashMap::new() };
         let look = move |state: &State| {
