@@ -219,7 +219,7 @@ impl Cut {
 const AROUND: u64 = 64;
 
 fn weight_of_chunk(chunk: &Chunk) -> u64 {
-    let texts = chunk.key.len() + chunk.operator.len() + chunk.argument.len();
+    let texts = chunk.key.len() + chunk.argument.len();
     let names: usize = chunk.needs.named_milli.keys().map(|name| name.len() + 16).sum();
     let numbers = 8 * (chunk.index.len() + chunk.shape.len());
     AROUND + (texts + names + numbers) as u64 + weight_of_inputs(&chunk.inputs)

@@ -79,7 +79,6 @@ fn chunk(node: pb::ChunkNode) -> Result<Chunk, Status> {
         element_type: number(node.dtype()),
         needs: needs(node.resources.unwrap_or_default()),
         key: node.key,
-        operator: node.op_type,
         argument,
         // Those that are nodes of the graph become places in it.
         inputs: node.inputs.into_iter().map(Input::Session).collect(),

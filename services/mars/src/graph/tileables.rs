@@ -131,7 +131,6 @@ fn made(sent: pb::ChunkNode, inputs: Vec<Input>, element_type: u8, beside: &Besi
     Ok(Chunk {
         needs: beside.of_chunk(&sent.key),
         key: sent.key,
-        operator: sent.op_type,
         argument,
         inputs,
         index,
