@@ -17,11 +17,6 @@ pub(crate) fn too_many(what: &str, is: usize, most: usize) -> Status {
     with_reason(Status::resource_exhausted(format!("{what}: {is}, and the limit is {most}")), "exhausted")
 }
 
-/// There is no such thing.
-pub(crate) fn not_found(text: &str) -> Status {
-    with_reason(Status::not_found(text), "not-found")
-}
-
 /// A graph that is not tiled: which node, and why.
 pub(crate) fn untiled(refusal: &Refusal) -> Status {
     let text = refusal.to_string();
@@ -139,6 +134,6 @@ mod tests {
         let outage = of_outage(&Outage::NoLeader { waited_ms: 5, last: "gone".to_owned() });
         assert!(is_outage(&outage));
         assert!(!outage.metadata().contains_key(metadata::RAY_REASON));
-        assert!(!is_outage(&not_found("no")));
+        assert!(!is_outage(&invalid("no")));
     }
 }
