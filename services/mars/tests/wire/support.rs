@@ -24,9 +24,9 @@ use tripod_proto::tripod::v1 as native;
 use tripod_proto::tripod::v1::ray_call::Call;
 use tripod_proto::tripod::v1::ray_client::RayClient as BatchClient;
 use tripod_ray::{Patience, Scheduler};
-use tripod_state::ids::{JobId, NodeId, ServiceIncarnation};
+use tripod_state::ids::{NodeId, ServiceIncarnation};
 use tripod_state::member::Addresses;
-use tripod_state::{Answer, Command, Scope, job, level, member};
+use tripod_state::{Answer, Command, job, level, member};
 
 const HOST: &str = "10.0.0.1";
 const NODE: &str = "10.0.0.1:7700";
@@ -39,7 +39,6 @@ static PORTS: AtomicU16 = AtomicU16::new(10_000);
 pub(crate) struct Node {
     pub(crate) backend: Arc<MemoryBackend>,
     pub(crate) gateway: Gateway,
-    pub(crate) scope: Scope,
     pub(crate) lines: Lines,
     channel: Channel,
     _tasks: JoinSet<()>,
@@ -50,7 +49,7 @@ impl Node {
         let (gateway, backend) = Gateway::in_memory();
         let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
         gateway.submit(Command::Level(raise)).await.expect("in memory").expect("raised");
-        let scope = Scope { job: create_job(&gateway).await, service: None };
+        create_job(&gateway).await;
         announce(&gateway).await;
         let lines = Lines::new();
         let incoming = lines.listen(NODE);
@@ -66,7 +65,7 @@ impl Node {
         tasks.spawn(mars.background().expect("it proposes"));
         tasks.spawn(scheduler.background().expect("it leads"));
         let channel = lines.channel(NODE).await;
-        Self { backend, gateway, scope, lines, channel, _tasks: tasks }
+        Self { backend, gateway, lines, channel, _tasks: tasks }
     }
 
     /// One with a session `s`.
@@ -156,11 +155,11 @@ pub(crate) fn chunk(key: &str, inputs: &[&str]) -> pb::ChunkNode {
     }
 }
 
-async fn create_job(gateway: &Gateway) -> JobId {
+async fn create_job(gateway: &Gateway) {
     let (spec, service) = (job::Spec::of_tasks(1), ServiceIncarnation(7));
     let command = job::Command::Create { name: "default".to_owned(), spec, service };
     match gateway.submit(Command::Job(command)).await.expect("in memory") {
-        Ok(Answer::Job(summary)) => summary.id,
+        Ok(Answer::Job(_)) => {}
         other => panic!("no job: {other:?}"),
     }
 }
