@@ -127,6 +127,7 @@ impl Node {
             Box::new(Native::alone(self.gateway.clone())),
             Box::new(scheduler),
             Box::new(Xds::new(self.gateway.clone())),
+            Box::new(tripod_mars::Mars::new(&self.gateway)),
         ]);
         for (_name, background) in front_ends.background() {
             tokio::spawn(background);
@@ -146,6 +147,7 @@ impl Node {
 pub(crate) fn manners() -> Manners {
     Manners::of(&[
         tripod_coordination::MANNERS,
+        tripod_mars::MANNERS,
         tripod_native::MANNERS,
         tripod_ray::MANNERS,
         tripod_xds::MANNERS,

@@ -24,6 +24,7 @@ pub const ALL: &[Target] = &[
     targets::services::NATIVE,
     targets::services::SCHEDULER,
     targets::services::RAY,
+    targets::services::MARS,
     targets::services::MIXED,
     targets::log::PROPOSALS,
     targets::log::QUESTIONS,

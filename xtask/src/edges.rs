@@ -35,8 +35,9 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-state",
 ];
 
-/// Front ends whose frames others read as well, and the crate that holds these.
-const FRAMES: &[(&str, &str)] = &[("tripod-mindspore", "tripod-mindspore-wire")];
+/// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, and how graphs
+/// are cut.
+const OWN: &[(&str, &str)] = &[("tripod-mars", "tripod-tile"), ("tripod-mindspore", "tripod-mindspore-wire")];
 
 /// Who depends on front ends, because it composes nodes of them.
 const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
@@ -44,6 +45,7 @@ const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
 const FRONT_ENDS: &[FrontEnd] = &[
     FrontEnd { package: "tripod-coordination", dev: &[] },
     FrontEnd { package: "tripod-echo", dev: &[] },
+    FrontEnd { package: "tripod-mars", dev: &["tripod-ray"] },
     FrontEnd { package: "tripod-mindspore", dev: &[] },
     FrontEnd { package: "tripod-native", dev: &["tripod-client"] },
     FrontEnd { package: "tripod-ray", dev: &[] },
@@ -399,8 +401,8 @@ fn check_ours(edge: &Edge<'_>) -> Option<String> {
     let in_tests = || dev.contains(&edge.to) || FOR_TESTS.contains(&edge.to);
     let composes =
         || COMPOSE.contains(&edge.from) && FRONT_ENDS.iter().any(|front_end| front_end.package == edge.to);
-    let frames = || FRAMES.contains(&(edge.from, edge.to));
-    let may = may.contains(&edge.to) || composes() || frames() || (edge.dev && in_tests());
+    let own = || OWN.contains(&(edge.from, edge.to));
+    let may = may.contains(&edge.to) || composes() || own() || (edge.dev && in_tests());
     (!may).then(|| format!("{} -> {}: {because}", edge.from, edge.to))
 }
 

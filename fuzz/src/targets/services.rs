@@ -39,6 +39,8 @@ services! {
     SCHEDULER "ray-2016": "Scheduler", "ObjStore";
     /// calls, batches and lines of our own workers, drivers and stores
     RAY "ray": "tripod.v1.Ray", "tripod.v1.RayLine", "tripod.v1.Membership";
+    /// calls of clients of Mars
+    MARS "mars": "mars.v1.Scheduler";
     /// calls of all of them to one job
     MIXED "mixed": "xla.coordination.CoordinationService", "tensorflow.CoordinationService",
         "xla.DistributedRuntimeService", "tripod.v1.Jobs", "tripod.v1.Kv", "tripod.v1.Sessions", "Scheduler",

@@ -21,7 +21,7 @@
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
-//! | `kv`, `jobs`, `cluster`, `levels`, `mindspore`, `snapshots` | the calls |
+//! | `kv`, `jobs`, `cluster`, `levels`, `mars`, `mindspore`, `snapshots` | the calls |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
 
@@ -34,6 +34,7 @@ mod error;
 mod jobs;
 mod kv;
 mod levels;
+mod mars;
 mod mindspore;
 mod nodes;
 mod scheduler;
@@ -48,6 +49,7 @@ pub use endpoint::{Connect, Connecting};
 pub use error::{Attempt, Error, Phase};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
+pub use mars::{Mars, MarsGraphKind};
 pub use mindspore::Mindspore;
 pub use nodes::Nodes;
 pub use scheduler::{Info, Offers, Registration, Scheduler};
@@ -55,3 +57,6 @@ pub use snapshots::Download;
 
 /// The messages of `tripod.v1`, for answers that are passed on as they are.
 pub use tripod_proto::tripod::v1 as wire;
+
+/// Those of `mars.v1`.
+pub use tripod_proto::mars::v1 as mars_wire;

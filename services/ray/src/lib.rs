@@ -67,3 +67,4 @@ mod values;
 pub use engine::{Connect, Connecting, Patience};
 pub use manners::MANNERS;
 pub use node::{MESSAGE_BYTES_MAX, Scheduler};
+pub use pulse::Usage;

@@ -1,5 +1,6 @@
 //! The scheduler's front end on one node, as the binary composes it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tonic::service::Routes;
@@ -12,13 +13,15 @@ use tripod_proto::ray::scheduler_server::SchedulerServer;
 use tripod_proto::tripod::v1::membership_server::MembershipServer;
 use tripod_proto::tripod::v1::ray_line_server::RayLineServer;
 use tripod_proto::tripod::v1::ray_server::RayServer;
+use tripod_state::ids::JobId;
+use tripod_state::ray::ids::StoreId;
 
 use crate::engine::{self, Connect, Links, Patience};
 use crate::front::Front;
 use crate::leader::{self, Known};
 use crate::manners::MANNERS;
 use crate::oversize::Oversize;
-use crate::pulse::{PeerMemory, Pulse};
+use crate::pulse::{PeerMemory, Pulse, Usage};
 use crate::{batch_stream, membership, native, scheduler, store};
 
 /// Bytes of one message that are decoded: a batch of many tasks, or a function with what it captured. What is larger
@@ -65,6 +68,11 @@ impl Scheduler {
             links: Links::default(),
             dialler: Dialler::new(Rule::any()),
         }
+    }
+
+    /// How full the stores of a job are, as they told the leader. Empty where it does not say.
+    pub async fn usage(&self, job: JobId) -> HashMap<StoreId, Usage> {
+        self.pulse.usage(job).await.unwrap_or_default()
     }
 
     /// The same with another way to workers and stores: for simulations.

@@ -17,6 +17,7 @@ Examples:
   tripod objstore & tripod worker         what executes tasks of drivers in Python or Rust
   tripod ray status                       workers, object stores, queues
   tripod mindspore nodes --job fl         who takes part in a MindSpore cluster, and with which rank
+  tripod mars graph g1 --session s        how far a graph of tensors is, and why it failed
   tripod kv put greeting hello            write a key of job `default`
   tripod kv get greeting                  read it back, through any node
 
@@ -142,6 +143,9 @@ pub(crate) enum Command {
     /// Look at a job's MindSpore clusters, and scale the servers of one
     #[command(subcommand)]
     Mindspore(cmd::mindspore::MindsporeCommand),
+    /// Look at the sessions, graphs and chunks of Mars of a job, and stop a graph
+    #[command(subcommand)]
+    Mars(cmd::mars::MarsCommand),
     /// Look at the data directory of a stopped node, without changing it
     Doctor(cmd::doctor::DoctorArgs),
     /// Mend the data directory of a stopped node: an absurd vote, or an entry that no build can read
@@ -206,6 +210,7 @@ impl Command {
                 | Self::Snapshot(_)
                 | Self::Ray(_)
                 | Self::Mindspore(_)
+                | Self::Mars(_)
         )
     }
 

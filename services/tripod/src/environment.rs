@@ -28,6 +28,7 @@ const OF_TESTS: &[&str] = &[
     "TRIPOD_PLANT",
     "TRIPOD_SECONDS",
     "TRIPOD_SEED",
+    "TRIPOD_TEST_",
     "TRIPOD_UNFLUSHED_",
     "TRIPOD_VALUE_",
     "TRIPOD_WRITE",

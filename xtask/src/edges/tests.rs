@@ -51,6 +51,8 @@ fn agents_stand_on_the_port_alone() {
     }
     refused("tripod-agent", "tripod-mindspore", None);
     refused("tripod-ray", "tripod-mindspore-wire", None);
+    allowed("tripod-mars", "tripod-tile", None);
+    refused("tripod-ray", "tripod-tile", None);
 }
 
 #[test]

@@ -48,12 +48,12 @@ pub(crate) struct Unfit {
     pub(crate) store: StoreId,
 }
 
-/// How full an object store is.
+/// How full an object store is, as it says itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    pub(crate) used_bytes: u64,
-    pub(crate) capacity_bytes: u64,
-    pub(crate) spilled_bytes: u64,
+pub struct Usage {
+    pub used_bytes: u64,
+    pub capacity_bytes: u64,
+    pub spilled_bytes: u64,
 }
 
 impl Usage {

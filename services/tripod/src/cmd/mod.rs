@@ -12,6 +12,7 @@ pub(crate) mod kv;
 pub(crate) mod leader;
 pub(crate) mod level;
 pub(crate) mod man;
+pub(crate) mod mars;
 pub(crate) mod member;
 pub(crate) mod metrics;
 pub(crate) mod mindspore;
@@ -55,6 +56,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Worker(args) => worker::run(args, &global).await,
         Command::Ray(command) => ray::run(command, &global).await,
         Command::Mindspore(command) => mindspore::run(command, &global).await,
+        Command::Mars(command) => mars::run(command, &global).await,
         Command::Repair(command) => repair::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
         Command::Config(command) => config::run(&command, &global),

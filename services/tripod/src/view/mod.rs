@@ -11,6 +11,7 @@ pub(crate) mod job;
 pub(crate) mod job_ports;
 pub(crate) mod key;
 pub(crate) mod level;
+pub(crate) mod mars;
 pub(crate) mod members;
 pub(crate) mod mindspore;
 pub(crate) mod ray;

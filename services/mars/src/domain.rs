@@ -1,0 +1,129 @@
+//! The state's words for sessions, and all questions to it, in one place.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use tripod_state::ids::{JobId, TimeMs};
+use tripod_state::{Fault, Scope, State};
+
+pub(crate) use tripod_state::ids::DurationMs;
+pub(crate) use tripod_state::mars::{
+    Answer, Chunk, ChunkView, Column, Command, Counts, Decision, Definition, Digest, Graph, GraphError,
+    GraphKind, GraphName, GraphNo, GraphState, GraphView, Input, MutableState, MutableView, Options, Part,
+    Place, Refusal, Request, Scalar, SessionView, Tileable, TileableKind, TileableView, arrange, limits,
+};
+pub(crate) use tripod_state::ray::Needs;
+use tripod_state::ray::Ray;
+
+/// Whether a job has sessions, or has had some.
+pub(crate) fn has_sessions(state: &State, job: JobId) -> bool {
+    state.mars_jobs().contains(&job)
+}
+
+/// What is to be proposed now.
+pub(crate) fn due(state: &State, job: JobId, now: TimeMs, most: usize) -> Vec<Decision> {
+    let mut due = state.mars_due(job, now);
+    due.truncate(most);
+    due
+}
+
+pub(crate) fn has_session(state: &State, scope: Scope, session: &str) -> Result<bool, Fault> {
+    match state.mars_session(scope, session) {
+        Ok(_) => Ok(true),
+        Err(Fault::Mars(Refusal::SessionUnknown { .. })) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// All sessions, by their ids. The state shows a page at a time, and has a few pages at most.
+pub(crate) fn sessions(state: &State, scope: Scope) -> Result<Vec<SessionView>, Fault> {
+    let mut all: Vec<SessionView> = Vec::new();
+    loop {
+        let after = all.last().map(|last| last.session.as_str());
+        let page = state.mars_sessions(scope, after)?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
+
+/// The ids of all sessions; of a job that is not there: none.
+pub(crate) fn session_names(state: &State, job: JobId) -> Vec<String> {
+    let scope = Scope { job, service: None };
+    let sessions = sessions(state, scope).unwrap_or_default();
+    sessions.into_iter().map(|session| session.session).collect()
+}
+
+pub(crate) fn graph(state: &State, scope: Scope, graph: &GraphName) -> Result<GraphView, Fault> {
+    state.mars_graph(scope, graph)
+}
+
+/// Where a graph's chunks are on their way, in words. Of one whose bytes are coming: none.
+pub(crate) fn node_states(
+    state: &State,
+    scope: Scope,
+    graph: &GraphName,
+) -> Result<Vec<(String, &'static str)>, Fault> {
+    match state.mars_node_states(scope, graph) {
+        Ok(states) => Ok(states.into_iter().map(|(key, state)| (key, state.word())).collect()),
+        Err(Fault::Mars(Refusal::GraphUnknown { .. })) => Ok(Vec::new()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The parts of a graph whose last one has come.
+pub(crate) fn upload(state: &State, scope: Scope, graph: &GraphName) -> Result<Vec<Bytes>, Fault> {
+    state.mars_upload(scope, graph)
+}
+
+pub(crate) fn tileables(
+    state: &State,
+    scope: Scope,
+    session: &str,
+    keys: &[String],
+) -> Result<Vec<Option<TileableView>>, Fault> {
+    state.mars_tileables(scope, session, keys)
+}
+
+pub(crate) fn chunks(
+    state: &State,
+    scope: Scope,
+    session: &str,
+    keys: &[String],
+) -> Result<Vec<Option<ChunkView>>, Fault> {
+    state.mars_chunks(scope, session, keys)
+}
+
+pub(crate) fn mutable(state: &State, scope: Scope, session: &str, name: &str) -> Result<MutableView, Fault> {
+    state.mars_mutable(scope, session, name)
+}
+
+/// The mutable of a session that has a chunk of that key. All of the session are looked at: stores ask once for each chunk,
+/// and remember what they are told.
+pub(crate) fn mutable_of_chunk(
+    state: &State,
+    scope: Scope,
+    session: &str,
+    chunk: &str,
+) -> Result<MutableView, Fault> {
+    state.mars_session(scope, session)?;
+    let stores = state.ray(scope.job).map(Ray::stores).unwrap_or_default();
+    let addresses: BTreeSet<String> = stores.into_iter().map(|store| store.address).collect();
+    for address in addresses {
+        let mut after = None;
+        loop {
+            let page = state.mars_mutables_at(scope, &address, after)?;
+            let Some(last) = page.last().map(|view| view.mutable) else { break };
+            let has = |view: &MutableView| {
+                view.session == session && view.chunks.iter().any(|known| known.key == chunk)
+            };
+            if let Some(found) = page.into_iter().find(has) {
+                return Ok(found);
+            }
+            after = Some(last);
+        }
+    }
+    let shown = chunk.chars().take(limits::KEY_BYTES_MAX).collect();
+    Err(Fault::Mars(Refusal::MutableUnknown { name: shown }))
+}

@@ -1,0 +1,113 @@
+//! What a worker is given for one chunk: a value as the scheduler has it, whose bytes are those of a node.
+
+use bytes::Bytes;
+use prost::Message;
+use tripod_proto::mars::v1 as pb;
+use tripod_proto::ray;
+use tripod_tile::{ChunkNode, Content, DType};
+
+/// How an operator is written begins so, and goes on with its name.
+const BEGINS: &str = "{\"op\":\"";
+
+/// The node as a value.
+pub(super) fn argument(node: &pb::ChunkNode) -> Bytes {
+    let data = node.encode_to_vec().into();
+    let value = ray::Obj { pyobj_data: Some(ray::PyObj { data }), ..Default::default() };
+    value.encode_to_vec().into()
+}
+
+/// The message of a chunk that tiling made. `keys`: those of its inputs.
+pub(super) fn message(node: ChunkNode, keys: Vec<String>) -> pb::ChunkNode {
+    let (op_type, payload) = payload(&node);
+    let extent = |extent: &tripod_tile::Extent| {
+        extent.known().and_then(|extent| i64::try_from(extent).ok()).unwrap_or(-1)
+    };
+    let dtype = dtype_of(&node.content);
+    pb::ChunkNode {
+        key: node.key.0,
+        op_type,
+        op_version: 0,
+        payload: payload.into(),
+        inputs: keys,
+        index: node.index.iter().map(|at| *at as u64).collect(),
+        shape: Some(pb::Extents { extents: node.extents.iter().map(extent).collect() }),
+        dtype: dtype.into(),
+        resources: None,
+        expect_workers: Vec::new(),
+        retryable: true,
+        data: node.data.into(),
+    }
+}
+
+/// The operator's name; and how the chunk is made, as an object of JSON.
+fn payload(node: &ChunkNode) -> (String, String) {
+    const PLAIN: &str = "an operator, a content and extents have no keys but texts";
+    let operator = serde_json::to_string(&node.operator).expect(PLAIN);
+    let content = serde_json::to_string(&node.content).expect(PLAIN);
+    let extents = serde_json::to_string(&node.extents).expect(PLAIN);
+    let name = operator.strip_prefix(BEGINS).and_then(|behind| behind.split_once('"'));
+    let name = name.map(|(name, _)| name.to_owned()).unwrap_or_default();
+    (name, format!(r#"{{"operator":{operator},"content":{content},"extents":{extents}}}"#))
+}
+
+/// The type of a tensor's elements. What is no tensor has none.
+pub(super) fn dtype_of(content: &Content) -> pb::ElementType {
+    match content {
+        Content::Tensor(dtype) => dtype_of_elements(*dtype),
+        Content::Frame(_) | Content::Partial => pb::ElementType::Unspecified,
+    }
+}
+
+pub(super) fn dtype_of_elements(dtype: DType) -> pb::ElementType {
+    match dtype {
+        DType::Bool => pb::ElementType::Bool,
+        DType::I32 => pb::ElementType::I32,
+        DType::I64 => pb::ElementType::I64,
+        DType::F32 => pb::ElementType::F32,
+        DType::F64 => pb::ElementType::F64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tripod_tile::{ChunkKey, ChunkOperator, Extent, Scalar};
+
+    use super::*;
+
+    fn node() -> ChunkNode {
+        ChunkNode {
+            key: ChunkKey("a:0.1".to_owned()),
+            operator: ChunkOperator::Full { value: Scalar::Float(0.5) },
+            inputs: Vec::new(),
+            index: vec![0, 1],
+            extents: vec![Extent::Known(4), Extent::Known(2)],
+            content: Content::Tensor(DType::F64),
+            data: Vec::new(),
+        }
+    }
+
+    /// What stands in a chunk's own form stands here, under the same names.
+    #[test]
+    fn a_payload_is_the_node_as_it_is_written_without_what_the_message_has() {
+        let node = node();
+        let (name, payload) = payload(&node);
+        assert_eq!(name, "full");
+        let mut whole = serde_json::to_value(&node).unwrap();
+        let whole = whole.as_object_mut().unwrap();
+        whole.retain(|key, _| ["operator", "content", "extents"].contains(&key.as_str()));
+        assert_eq!(serde_json::from_str::<Value>(&payload).unwrap(), json!(whole));
+    }
+
+    #[test]
+    fn a_worker_finds_the_node_in_the_value() {
+        let sent = message(node(), vec!["b:0".to_owned()]);
+        let value = ray::Obj::decode(argument(&sent)).unwrap();
+        let node = pb::ChunkNode::decode(value.pyobj_data.unwrap().data).unwrap();
+        assert_eq!(node, sent);
+        assert_eq!((node.key.as_str(), node.op_type.as_str()), ("a:0.1", "full"));
+        assert_eq!(node.shape.as_ref().unwrap().extents, [4, 2]);
+        assert_eq!(node.dtype(), pb::ElementType::F64);
+        assert_eq!((node.index.as_slice(), node.inputs.as_slice()), (&[0, 1][..], &["b:0".to_owned()][..]));
+    }
+}
