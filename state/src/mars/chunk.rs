@@ -73,6 +73,11 @@ impl ChunkMeta {
     pub(crate) fn is_idle(&self) -> bool {
         self.readers == 0 && self.holders == 0 && self.stage.is_over()
     }
+
+    /// Whether it is found by its key: one of another graph is there only as long as this one has it.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.stage != Stage::Fetched || self.object.is_some()
+    }
 }
 
 impl Weigh for ChunkMeta {

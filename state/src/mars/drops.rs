@@ -5,6 +5,7 @@ use crate::limits::within;
 use crate::mars::act::Act;
 use crate::mars::answer::Answer;
 use crate::mars::apply::Answered;
+use crate::mars::chunk::Stage;
 use crate::mars::graph::Graph;
 use crate::mars::ids::{GraphNo, Place};
 use crate::mars::limits::{DECREF_KEYS_MAX, invalid};
@@ -19,6 +20,9 @@ impl Graph {
     pub(super) fn give_up(&mut self, place: Place, even_if_needed: bool) -> Option<ObjectId> {
         let chunk = self.chunks.get(&place)?;
         let object = chunk.object.filter(|_| even_if_needed || chunk.is_idle())?;
+        if chunk.stage == Stage::Fetched {
+            self.let_go.push(place);
+        }
         self.chunks.edit(&place)?.object = None;
         Some(object)
     }
@@ -60,6 +64,7 @@ impl Act<'_> {
                 free.extend(graph.give_up(place, false));
             }
         }
+        self.mars.forget_let_go(number);
         self.drop_objects(&free);
     }
 
@@ -112,6 +117,7 @@ impl Act<'_> {
                 free.extend(graph.give_up(place, false));
             }
         }
+        self.mars.forget_let_go(number);
         self.drop_objects(&free);
     }
 }

@@ -116,6 +116,8 @@ pub(crate) struct Graph {
     pub(crate) running: OrdMap<OperationId, Place>,
     /// Chunks of other graphs.
     pub(crate) fetched: OrdMap<ChunkKey, Place>,
+    /// Those of them that were given up in this command, until the list of keys has forgotten them too.
+    pub(crate) let_go: Vec<Place>,
     /// What chunks take of which no task was submitted yet.
     pub(crate) waiting_bytes: u64,
     /// What key and targets take.
@@ -153,6 +155,7 @@ impl Graph {
             counts: Counts::default(),
             running: OrdMap::new(),
             fetched: OrdMap::new(),
+            let_go: Vec::new(),
             waiting_bytes: 0,
             fixed_bytes,
         }

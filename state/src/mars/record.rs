@@ -77,7 +77,7 @@ impl Mars {
         Some(Edit::new(Arc::make_mut(found), total))
     }
 
-    /// The newest chunk of that key.
+    /// The newest chunk of that key: the one that was made, or of another graph what this one still has.
     pub(crate) fn chunk(&self, session: SessionNo, key: &str) -> Option<(&Graph, Place, &ChunkMeta)> {
         let key = ChunkKey::of(key);
         let first = (session, key.clone(), GraphNo(0), Place(0));
@@ -108,7 +108,7 @@ impl Mars {
         let session = graph.head.session;
         self.graph_names.insert((session, graph.head.kind, graph.head.key.clone()), number);
         if graph.head.state != GraphState::Preparing {
-            for (place, chunk) in &graph.chunks {
+            for (place, chunk) in graph.chunks.iter().filter(|(_, chunk)| chunk.is_listed()) {
                 self.chunk_keys.insert((session, graph.tables.key(chunk), number, *place));
             }
             for key in graph.tileables.keys() {
@@ -155,6 +155,7 @@ impl Mars {
         if let Some(mut graph) = self.graph_mut(number) {
             change(&mut graph);
         }
+        self.forget_let_go(number);
         let Some(after) = self.graphs.get(&number).cloned() else { return };
         self.note_times(number, &after, true);
         let (now_waiting, runs) = (after.waiting_bytes, is_running(&after));
@@ -162,6 +163,20 @@ impl Mars {
             tally.waiting_bytes = tally.waiting_bytes.saturating_sub(waiting).saturating_add(now_waiting);
             tally.running = tally.running - u64::from(was_running) + u64::from(runs);
         });
+    }
+
+    /// Chunks of others that a graph has given up are not found in it any more: whoever asks is told of those who have them.
+    pub(crate) fn forget_let_go(&mut self, number: GraphNo) {
+        let Some((graph, _)) = self.graphs.slot(&number).filter(|(graph, _)| !graph.let_go.is_empty()) else {
+            return;
+        };
+        let graph = Arc::make_mut(graph);
+        let session = graph.head.session;
+        for place in std::mem::take(&mut graph.let_go) {
+            if let Some(chunk) = graph.chunks.get(&place) {
+                self.chunk_keys.remove(&(session, graph.tables.key(chunk), number, place));
+            }
+        }
     }
 
     fn note_times(&mut self, number: GraphNo, graph: &Graph, is_there: bool) {
