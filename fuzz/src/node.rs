@@ -122,12 +122,13 @@ impl Node {
         let binding = JobBinding::Named("default".into());
         let scheduler = tripod_ray::Scheduler::new(&self.gateway, Dialler::new(Rule::any()));
         let scheduler = scheduler.connecting(Lines::new().to_connect());
+        let mars = tripod_mars::Mars::new(&self.gateway, &Dialler::new(Rule::any()));
         let front_ends = FrontEnds::of(vec![
             Box::new(Coordination::new(self.gateway.clone())),
             Box::new(Native::alone(self.gateway.clone())),
             Box::new(scheduler),
             Box::new(Xds::new(self.gateway.clone())),
-            Box::new(tripod_mars::Mars::new(&self.gateway)),
+            Box::new(mars.connecting(Lines::new().to_connect())),
         ]);
         for (_name, background) in front_ends.background() {
             tokio::spawn(background);

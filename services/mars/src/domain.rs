@@ -9,11 +9,13 @@ use tripod_state::{Fault, Scope, State};
 pub(crate) use tripod_state::ids::DurationMs;
 pub(crate) use tripod_state::mars::{
     Answer, Chunk, ChunkView, Column, Command, Counts, Decision, Definition, Digest, Graph, GraphError,
-    GraphKind, GraphName, GraphNo, GraphState, GraphView, Input, MutableState, MutableView, Options, Part,
-    Place, Refusal, Request, Scalar, SessionView, Tileable, TileableKind, TileableView, arrange, limits,
+    GraphKind, GraphName, GraphNo, GraphState, GraphView, Input, MutableNo, MutableState, MutableView,
+    Options, Part, Place, Refusal, Request, Scalar, SealOrder, SessionView, Tileable, TileableKind,
+    TileableView, arrange, limits,
 };
 pub(crate) use tripod_state::ray::Needs;
 use tripod_state::ray::Ray;
+pub(crate) use tripod_state::ray::ids::ObjectId;
 
 /// Whether a job has sessions, or has had some.
 pub(crate) fn has_sessions(state: &State, job: JobId) -> bool {
@@ -25,6 +27,17 @@ pub(crate) fn due(state: &State, job: JobId, now: TimeMs, most: usize) -> Vec<De
     let mut due = state.mars_due(job, now);
     due.truncate(most);
     due
+}
+
+/// Whether a job has something that is written in place.
+pub(crate) fn has_mutables(state: &State, job: JobId) -> bool {
+    let scope = Scope { job, service: None };
+    state.mars_totals(scope).is_ok_and(|totals| totals.mutables > 0)
+}
+
+/// What stores are to seal now. All chunks of what is being sealed are looked at: it is for a fork of the state.
+pub(crate) fn seal_orders(state: &State, job: JobId) -> Vec<SealOrder> {
+    state.mars_seal_orders(job)
 }
 
 pub(crate) fn has_session(state: &State, scope: Scope, session: &str) -> Result<bool, Fault> {

@@ -1,13 +1,14 @@
 //! The front end on one node, as the binary composes it.
 
 use tonic::service::Routes;
+use tripod_dial::Dialler;
 use tripod_gateway::{FrontEnd, Future, Gateway, JobBinding, PortKind};
 use tripod_port::Manner;
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::mars::v1::scheduler_server::SchedulerServer;
 use tripod_tile::Helpers;
 
-use crate::engine;
+use crate::engine::{self, Connect};
 use crate::figures::{self, Figures};
 use crate::front::{Front, Shared};
 use crate::limits::MESSAGE_BYTES_MAX;
@@ -20,12 +21,13 @@ use crate::tiling::Turns;
 #[derive(Clone)]
 pub struct Mars {
     shared: Shared,
+    connect: Connect,
 }
 
 impl Mars {
-    /// That of a node.
+    /// That of a node, which connects to object stores as the dialler does.
     #[must_use]
-    pub fn new(gateway: &Gateway) -> Self {
+    pub fn new(gateway: &Gateway, dialler: &Dialler) -> Self {
         let shared = Shared {
             gateway: gateway.clone(),
             cluster_id: gateway.admin().status().cluster_id,
@@ -33,7 +35,13 @@ impl Mars {
             helpers: Helpers::Refused,
             figures: figures::unknown(),
         };
-        Self { shared }
+        Self { shared, connect: engine::by(dialler) }
+    }
+
+    /// The same with another way to object stores: for tests.
+    #[must_use]
+    pub fn connecting(self, connect: Connect) -> Self {
+        Self { connect, ..self }
     }
 
     /// The same that knows how full object stores are.
@@ -72,8 +80,9 @@ impl FrontEnd for Mars {
         MANNERS
     }
 
-    /// Proposes what is due whenever this node leads.
+    /// Proposes what is due, and has object stores seal, whenever this node leads.
     fn background(&self) -> Option<Future<()>> {
-        Some(Box::pin(engine::run(self.shared.gateway.clone())))
+        let Self { shared, connect } = self.clone();
+        Some(Box::pin(engine::run(shared.gateway, connect)))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A call is decoded to a request of the domain, given to the gateway, and its answer is encoded; any node takes any call.
 //! Graphs of tileables are tiled here, before anything is proposed: the log has chunks. On the node that leads, the engine
-//! proposes what the state says is due. `README.md` beside this crate has a table of all calls.
+//! proposes what the state says is due, and tells object stores to seal. `README.md` beside this crate has a table of all calls.
 //!
 //! # What this crate does not know
 //!
@@ -60,6 +60,7 @@ mod status;
 mod submit;
 mod tiling;
 
+pub use engine::{Connect, Connecting};
 pub use figures::{Figures, StoreFigures};
 pub use front_end::Mars;
 pub use limits::MESSAGE_BYTES_MAX;

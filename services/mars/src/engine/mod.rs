@@ -1,10 +1,21 @@
 //! What the leader does beside answering: it proposes what the state says is due. Subtasks of a graph for which there is
-//! room, times that have run out. It decides nothing by itself: apply looks again. So nothing of it is lost with a leader.
-//! Nodes that do not lead are silent.
+//! room, times that have run out. It has object stores seal what is written in place, and proposes what came of it. It
+//! decides nothing by itself: apply looks again. So nothing of it is lost with a leader. Nodes that do not lead are silent.
+//!
+//! | part | does |
+//! |---|---|
+//! | `clock` | what the log's clock shows at least |
+//! | `seal` | which orders to seal are being carried out |
+//! | `seal_order` | one of them, told until it is over |
+//! | `store` | connections to object stores, and the call |
 
 mod clock;
+mod seal;
+mod seal_order;
+mod store;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -19,6 +30,9 @@ use tripod_state::{Command, DomainId, Scope, State, Topic};
 use self::clock::LogClock;
 use crate::domain::{self, Decision};
 
+pub(crate) use self::store::by;
+pub use self::store::{Connect, Connecting};
+
 /// How often times are looked at if nothing changes.
 const TICK: Duration = Duration::from_millis(500);
 /// Decisions that are proposed at a time. What is left is due at the next look.
@@ -27,7 +41,7 @@ const DECISIONS_MAX: usize = 64;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// Serves the sessions of all jobs for as long as it is polled.
-pub(crate) async fn run(gateway: Gateway) {
+pub(crate) async fn run(gateway: Gateway, connect: Connect) {
     let mut changes = gateway.watch(Topic::Jobs);
     // They end with their jobs, or with this function.
     let mut jobs = JoinSet::new();
@@ -36,7 +50,7 @@ pub(crate) async fn run(gateway: Gateway) {
         let all = |state: &State| state.jobs().into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
         let now = gateway.read(Consistency::Local, all).await.unwrap_or_default();
         for job in now.difference(&known) {
-            jobs.spawn(serve(gateway.clone(), *job));
+            jobs.spawn(serve(gateway.clone(), Arc::clone(&connect), *job));
         }
         known = now;
         while jobs.try_join_next().is_some() {}
@@ -45,7 +59,7 @@ pub(crate) async fn run(gateway: Gateway) {
 }
 
 /// Serves one job whenever this node leads and the job has sessions, until the job is deleted.
-async fn serve(gateway: Gateway, job: JobId) {
+async fn serve(gateway: Gateway, connect: Connect, job: JobId) {
     let mut leadership = gateway.leadership();
     loop {
         let mut changes = gateway.watch(Topic::Domain(DomainId::Mars, job));
@@ -64,6 +78,7 @@ async fn serve(gateway: Gateway, job: JobId) {
             biased;
             () = over(&mut leadership, now.term) => {}
             () = lead(&gateway, job) => {}
+            () = seal::run(&gateway, &connect, job) => {}
         }
     }
 }

@@ -7,6 +7,8 @@ mod graphs;
 mod mutables;
 mod parts;
 mod readme;
+mod sealing;
+mod sealing_store;
 mod sessions;
 mod support;
 mod watching;

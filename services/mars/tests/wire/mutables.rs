@@ -5,7 +5,7 @@ use tripod_proto::mars::v1 as pb;
 
 use crate::support::{Machine, Node};
 
-fn tensor(name: &str) -> pb::CreateMutableTensorRequest {
+pub(crate) fn tensor(name: &str) -> pb::CreateMutableTensorRequest {
     pb::CreateMutableTensorRequest {
         session_id: "s".to_owned(),
         name: name.to_owned(),
@@ -16,7 +16,7 @@ fn tensor(name: &str) -> pb::CreateMutableTensorRequest {
     }
 }
 
-async fn get(node: &Node, name: &str, chunk_key: &str) -> Result<pb::MutableInfo, Status> {
+pub(crate) async fn get(node: &Node, name: &str, chunk_key: &str) -> Result<pb::MutableInfo, Status> {
     let request = pb::GetMutableTileableRequest {
         session_id: "s".to_owned(),
         name: name.to_owned(),

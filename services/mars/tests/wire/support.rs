@@ -11,6 +11,7 @@ use tokio_stream::Iter;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status};
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{FrontEnd as _, Gateway, JobBinding, MemoryBackend};
 use tripod_lines::Lines;
 use tripod_mars::Mars;
@@ -53,7 +54,7 @@ impl Node {
         announce(&gateway).await;
         let lines = Lines::new();
         let incoming = lines.listen(NODE);
-        let mars = Mars::new(&gateway);
+        let mars = Mars::new(&gateway, &Dialler::new(Rule::any())).connecting(lines.to_connect());
         let scheduler =
             Scheduler::with_patience(&gateway, Patience::default()).connecting(lines.to_connect());
         let binding = JobBinding::Named("default".to_owned());
@@ -176,6 +177,11 @@ async fn announce(gateway: &Gateway) {
     gateway.submit(Command::Member(command)).await.expect("in memory").expect("announced");
 }
 
+/// Where the next played store listens.
+pub(crate) fn next_address() -> String {
+    format!("{HOST}:{}", PORTS.fetch_add(1, Ordering::Relaxed))
+}
+
 /// What a played worker answers to a chunk: how its task ends.
 pub(crate) type Plays = Arc<dyn Fn(&pb::ChunkNode) -> Result<(), String> + Send + Sync>;
 
@@ -195,7 +201,7 @@ impl Machine {
 
     pub(crate) async fn playing(node: &Node, plays: Plays) -> Self {
         let mut tasks = JoinSet::new();
-        let address = format!("{HOST}:{}", PORTS.fetch_add(1, Ordering::Relaxed));
+        let address = next_address();
         let incoming = node.lines.listen(&address);
         tasks.spawn(async move {
             let store = Routes::new(ObjStoreServer::new(EmptyStore));
@@ -323,7 +329,7 @@ impl WorkerService for Played {
 }
 
 /// A store that does as it is told, and holds nothing that anybody could read.
-struct EmptyStore;
+pub(crate) struct EmptyStore;
 
 type Acknowledged = Result<Response<ray::AckReply>, Status>;
 

@@ -27,7 +27,7 @@ pub(super) struct NodeNews {
 pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: NodeNews) -> FrontEnds {
     let to_tasks = dialling::to_tasks(dialler.clone(), &config.default_job);
     let scheduler = Scheduler::new(gateway, dialler.clone());
-    let mars = mars(gateway, &scheduler);
+    let mars = mars(gateway, dialler, &scheduler);
     FrontEnds::of(vec![
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),
         Box::new(Native::new(gateway.clone(), told.job_ports, told.backups)),
@@ -39,7 +39,7 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: N
 }
 
 /// Its workers are the scheduler's object stores, which tell the scheduler how full they are.
-fn mars(gateway: &Gateway, scheduler: &Scheduler) -> Mars {
+fn mars(gateway: &Gateway, dialler: &Dialler, scheduler: &Scheduler) -> Mars {
     let scheduler = scheduler.clone();
     let figures: Figures = Arc::new(move |job| {
         let scheduler = scheduler.clone();
@@ -48,7 +48,7 @@ fn mars(gateway: &Gateway, scheduler: &Scheduler) -> Mars {
             usage.map(|(store, usage)| (store, figures_of(usage))).collect()
         })
     });
-    let mars = Mars::new(gateway).with_figures(figures);
+    let mars = Mars::new(gateway, dialler).with_figures(figures);
     if std::env::var_os(TEST_OPERATORS).is_some() { mars.with_helpers() } else { mars }
 }
 
