@@ -46,10 +46,12 @@ enum Jaxlib {
     Programs,
     Directed(Target),
     Agent(Part),
+    /// Programs of Mars at a cluster; any release will do.
+    Mars,
 }
 
 use Jaxlib::{
-    Agent, Conformance, Directed, FaultTolerant, Heartbeats, KilledTask, Programs, RawCalls, Scripts,
+    Agent, Conformance, Directed, FaultTolerant, Heartbeats, KilledTask, Mars, Programs, RawCalls, Scripts,
     UnixSocket,
 };
 
@@ -60,9 +62,10 @@ const JAXLIBS: [&str; 7] = ["0.12.0.1", "0.11.2", "0.10.2", "0.9.2", "0.4.30", "
 /// Three releases have goldens. The gRPC of releases 0.4 is too old for xDS, and only 0.4.13 speaks the oldest protocol.
 /// An upgrade and bad input are about nodes and agents: any client will do.
 #[rustfmt::skip] // A table is read by its columns.
-const OF_JAXLIB: [Row<Jaxlib, 7>; 15] = [
+const OF_JAXLIB: [Row<Jaxlib, 7>; 16] = [
     // 0.12.0.1 0.11.2 0.10.2 0.9.2  0.4.30 0.4.20 0.4.13
     Row([Every, Never, Never, Never, Never, Never, Never], &[Scripts]),
+    Row([Every, Never, Never, Never, Never, Never, Never], &[Mars]),
     Row([Every, Never, Turn,  Every, Never, Never, Never], &[Conformance, KilledTask, UnixSocket]),
     Row([Every, Never, Never, Every, Never, Never, Never], &[RawCalls]),
     Row([Every, Never, All,   All,   Never, Never, Never], &[Heartbeats]),
@@ -202,6 +205,7 @@ impl Jaxlib {
             Programs => Fault::ALL.map(|fault| Case::Program { release, fault }).to_vec(),
             Directed(target) => vec![Case::Directed { release, target }],
             Agent(part) => vec![Case::Agent { release, part }],
+            Mars => vec![Case::Mars { release }],
         }
     }
 }
@@ -219,6 +223,7 @@ impl fmt::Display for Jaxlib {
             Programs => f.write_str("`program` with each fault"),
             Directed(target) => write!(f, "`{target} program`"),
             Agent(part) => write!(f, "`agent {part}`"),
+            Mars => f.write_str("`mars demonstrations`"),
         }
     }
 }
@@ -311,7 +316,7 @@ mod tests {
                 "unix socket 0.9.2",
             ]
         );
-        assert_eq!(of("0.12.0.1").len(), 1 + 2 + 1 + 1 + 2 + Fault::ALL.len() + 2 + 4);
+        assert_eq!(of("0.12.0.1").len(), 1 + 1 + 2 + 1 + 1 + 2 + Fault::ALL.len() + 2 + 4);
         assert_eq!(of("2.21.0").len(), 5);
         assert_eq!(
             of("2.12.0"),

@@ -7,6 +7,7 @@ pub(crate) mod fault_tolerant;
 mod heartbeats;
 mod killed_task;
 mod leader;
+mod mars;
 pub(crate) mod mindspore;
 pub(crate) mod program;
 mod python_cluster;
@@ -65,6 +66,8 @@ pub(crate) enum Case {
     Agent { release: &'static str, part: agent::Part },
     /// Processes of TensorFlow instead of jaxlib.
     TensorFlow { release: &'static str, part: tensorflow::Part },
+    /// Programs of Mars, with an interpreter that has that release.
+    Mars { release: &'static str },
     /// Processes of MindSpore.
     MindSpore { release: &'static str, part: mindspore::Part },
 }
@@ -91,6 +94,7 @@ impl fmt::Display for Case {
             Self::Directed { release, target } => write!(f, "{target} program {release}"),
             Self::Agent { release, part } => write!(f, "agent {part} {release}"),
             Self::TensorFlow { release, part } => write!(f, "tensorflow {release} {part}"),
+            Self::Mars { release } => write!(f, "mars demonstrations {release}"),
             Self::MindSpore { release, part } => write!(f, "mindspore {release} {part}"),
         }
     }
@@ -138,6 +142,7 @@ impl Case {
             | Self::Program { .. }
             | Self::Directed { .. }
             | Self::Agent { .. }
+            | Self::Mars { .. }
             | Self::MindSpore { .. } => false,
             Self::FaultTolerant { part, .. } => *part != fault_tolerant::Part::Rounds,
             Self::TensorFlow { part, .. } => !part.disturbs(),
@@ -161,6 +166,7 @@ impl Case {
             Self::Directed { .. } => 35,
             Self::Agent { part, .. } => part.usual_s(),
             Self::TensorFlow { part, .. } => part.usual_s(),
+            Self::Mars { .. } => 60,
             Self::MindSpore { part, .. } => part.usual_s(),
         }
     }
@@ -202,6 +208,7 @@ impl Case {
             Self::Directed { .. } => directed::Target::LIMIT,
             Self::Agent { part, .. } => part.limit(),
             Self::TensorFlow { .. } => Duration::from_secs(3000),
+            Self::Mars { .. } => mars::LIMIT,
             Self::MindSpore { part, .. } => part.limit(),
         }
     }
@@ -227,6 +234,7 @@ impl Case {
             Self::TensorFlow { release, part } => {
                 tensorflow::run(settings, release, part, folder, endpoints).await
             }
+            Self::Mars { release } => mars::run(settings, release, folder).await,
             Self::MindSpore { release, part } => mindspore::run(settings, release, part, folder).await,
         }
     }

@@ -54,7 +54,7 @@ pub(super) async fn run(settings: &Settings) -> Result<String> {
 }
 
 /// An object store at an address of this machine, which serves.
-async fn store(endpoints: &str, host: &str, objects: &Path, logs: &Path) -> Result<NodeProcess> {
+pub(super) async fn store(endpoints: &str, host: &str, objects: &Path, logs: &Path) -> Result<NodeProcess> {
     let mut command = Command::new(find_tripod()?);
     command.args(["objstore", "--exit-with-parent", "--json", "--endpoints", endpoints]);
     command.args(["--listen", &format!("{host}:0"), "--directory"]).arg(objects.join(host));
